@@ -1,0 +1,106 @@
+"""The estimators are at home in scikit-learn: pipelines, clones, its own checks."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import check_estimator
+
+from bnnviz.errors import BnnvizError
+from bnnviz.sklearn import BNNClassifier, BNNRegressor
+
+QUICK = {"sampler": "hmc", "settings": {"num_leapfrog_steps": 5, "start": "random"}, "draws": 30, "warmup": 60}
+QUICK |= {"hidden": 4, "chains": 2, "random_state": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def line() -> tuple[np.ndarray, np.ndarray, BNNRegressor]:
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, (120, 1))
+    y = 50 + 20 * x[:, 0] + rng.normal(0, 4, 120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return x, y, BNNRegressor(**QUICK | {"hidden": (), "draws": 200}).fit(x, y)
+
+
+def test_a_line_is_found_with_its_noise(line: tuple) -> None:
+    x, y, model = line
+    design = np.column_stack([x, np.ones(len(x))])
+    fitted = design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    mean, sd = model.predict(x, return_std=True)
+    assert np.abs(mean - fitted).max() < 2  # of 4, the noise
+    assert np.allclose(sd, 4, rtol=0.25)
+    low, high = model.predict_interval(x, 0.9).T
+    assert 0.8 < ((y > low) & (y < high)).mean() < 0.98 and (low < mean).all() and (mean < high).all()
+
+
+def test_it_can_be_pickled_and_cloned(line: tuple) -> None:
+    x, _, model = line
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
+    assert not hasattr(clone(model), "posterior_") and clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_keep_their_names(classes: int) -> None:
+    rng = np.random.default_rng(0)
+    centres = 3 * np.array([[0, 1], [1, -1], [-1, -1]])[:classes]
+    labels = rng.integers(0, classes, 90)
+    x = centres[labels] + rng.normal(size=(90, 2))
+    names = np.array(["red", "green", "blue"])[labels]
+    model = BNNClassifier(**QUICK).fit(x, names)
+    assert list(model.classes_) == sorted(set(names))
+    assert model.score(x, names) > 0.8
+    assert np.allclose(model.predict_proba(x).sum(1), 1)
+    assert (model.predict(x) == model.classes_[model.predict_proba(x).argmax(1)]).all()
+
+
+def test_one_class_is_predicted_for_sure() -> None:
+    model = BNNClassifier(**QUICK).fit([[0.0], [1.0]], ["yes", "yes"])
+    assert list(model.predict([[5.0]])) == ["yes"] and model.predict_proba([[5.0]]).tolist() == [[1.0]]
+
+
+def test_a_table_with_categories_and_gaps_goes_through_a_pipeline() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"size": rng.normal(10, 3, 80), "kind": rng.choice(["a", "b"], 80)})
+    price = 3 * frame["size"] + 10 * (frame["kind"] == "a") + rng.normal(0, 1, 80)
+    frame.loc[::9, "size"] = np.nan
+    columns = ColumnTransformer([("n", SimpleImputer(), ["size"]), ("c", OneHotEncoder(), ["kind"])])
+    scores = cross_val_score(make_pipeline(columns, BNNRegressor(**QUICK)), frame, price, cv=2)
+    assert scores.min() > 0.4
+
+
+def test_chains_that_disagree_are_told() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 2))
+    with pytest.warns(ConvergenceWarning, match="disagree on what they predict"):
+        model = BNNRegressor(**QUICK | {"warmup": 1, "draws": 8}).fit(x, x[:, 0] ** 2)
+    assert model.rhat_ > 1.05
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [({"sampler": "nut"}, "nuts"), ({"activation": "sine"}, "activation"), ({"hidden": 0}, "hidden")]
+)
+def test_what_does_not_fit_is_a_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(BnnvizError, match=said):
+        BNNRegressor(**QUICK | given).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+
+
+@pytest.mark.demand
+@pytest.mark.parametrize("estimator", [BNNRegressor, BNNClassifier])
+def test_it_passes_the_checks_of_scikit_learn(estimator: type) -> None:
+    check_estimator(estimator(**QUICK))
