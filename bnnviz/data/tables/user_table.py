@@ -13,6 +13,7 @@ import numpy as np
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.splits import divided, split_rows
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 
 _ARRAYS = ("x", "y")
 
@@ -103,7 +104,7 @@ class UserTable:
         try:
             with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:
                 arrays = {name: np.asarray(archive[name], dtype=float) for name in _ARRAYS}
-                words = json.loads(str(archive["words"]))
+                words = plain_json(str(archive["words"]))
             lists = {name: tuple(words.pop(name)) for name in ("x_names", "class_names", "notes")}
             return cls(**arrays, **words, **lists)
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
