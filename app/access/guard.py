@@ -17,6 +17,7 @@ from tornado.web import Application, RequestHandler
 from bnnviz_app.access import limits
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.headers import guarding
+from bnnviz_app.access.patches import check_patches
 
 _TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
 _PAUSE_S = 1.0  # after a wrong word
@@ -73,6 +74,7 @@ def guard(application: BokehTornado, gate: Gate) -> None:
     application.add_transform(guarding(gate.frames))
     _ask_gate_at_sockets()
     limits.bound_messages()
+    check_patches()
 
 
 def guard_all() -> None:
