@@ -42,13 +42,14 @@ log = logging.getLogger(__name__)
 #: What the scripts of Material UI's components change in the browser.
 _OF_MATERIAL = frozenset(
     {"value", "value_input", "value_throttled", "active", "open", "collapsed", "expanded", "dark_theme"}
-    | {"scroll_position", "sidebar_open", "sidebar_width", "contextbar_open", "contextbar_width"}
+    | {"dropdown_open", "scroll_position", "sidebar_open", "sidebar_width", "contextbar_open", "contextbar_width"}
 )
 _SIZES = frozenset({"inner_width", "inner_height", "outer_width", "outer_height"})
 _OF_RANGES = frozenset({"start", "end"})
 _OF_DOCUMENT = frozenset({"document_ready", "client_reconnected"})
 _SET_BY_SCRIPT = re.compile(r"\bmodel\.(\w+)\s*=(?!=)")
 _PLAIN_TYPES = frozenset({"map", "number", "array", "bytes", "ndarray", "typed_array"})
+_EVENT_TYPES = _PLAIN_TYPES | {"event", "ref"}
 _DTYPES = frozenset({"bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"})
 _MOST_PARTS, _MOST_DEPTH = 200_000, 24
 _LONGEST = 120  # letters of a name in the log
@@ -192,6 +193,12 @@ def _owners(callbacks: Any) -> list[Any]:
 
 def _plain(value: Any, buffers: Any) -> Any:
     """Return a value that a browser sent, once it is known to hold numbers, texts and arrays, and no models."""
+    _look_through(value, _PLAIN_TYPES)
+    return Deserializer([]).decode(value, list(buffers))
+
+
+def _look_through(value: Any, types: frozenset[str]) -> None:
+    """Refuse a value that would become something else than these types, before anything is made of it."""
     level, count = [value], 0
     for _ in range(_MOST_DEPTH):
         inner: list[Any] = []
@@ -199,9 +206,9 @@ def _plain(value: Any, buffers: Any) -> Any:
             count += 1
             if isinstance(part, dict):
                 kind = part.get("type")
-                if kind is None and "id" in part:
+                if kind is None and "id" in part and types is _PLAIN_TYPES:
                     raise Refused("it names a model as a value")
-                if kind is not None and kind not in _PLAIN_TYPES:
+                if kind is not None and kind not in types:
                     raise Refused(f"a value is no {_short(kind)}")
                 if kind == "ndarray" and part.get("dtype") not in _DTYPES:
                     raise Refused("an array of another type")
@@ -218,14 +225,14 @@ def _plain(value: Any, buffers: Any) -> Any:
             raise Refused("a value of too many parts")
         level = inner
         if not level:
-            return Deserializer([]).decode(value, list(buffers))
+            return
     raise Refused("a value that is nested too deeply")
 
 
 def _check_value(model: Model, attr: str, value: Any) -> None:
     model.lookup(attr).property.prepare_value(model, attr, value)
     for owner in _owners(model._callbacks.get(attr, ())):
-        if getattr(owner, "disabled", False):
+        if getattr(owner, "disabled", False) and attr.startswith(("value", "active")):
             raise Refused(f"{type(owner).__name__} is disabled")
         if isinstance(owner, ReactiveESM):
             _check_param(owner, attr, value)
@@ -275,6 +282,7 @@ def _check_message(event: dict[str, Any], models: dict[str, Model], buffers: Any
     name = told["name"]
     if name in _OF_DOCUMENT:
         return
+    _look_through(told, _EVENT_TYPES)
     made = Deserializer(list(models.values())).decode(told, list(buffers))
     model = getattr(made, "model", None)
     if not isinstance(made, Event) or not isinstance(model, Model):
