@@ -27,7 +27,7 @@ from bokeh.core.serialization import Deserializer
 from bokeh.document import Document
 from bokeh.events import Event
 from bokeh.model import DataModel, Model
-from bokeh.models import ColumnDataSource, Plot, Range1d, Toolbar
+from bokeh.models import ColumnDataSource, DataRange1d, Plot, Range1d, Toolbar
 from bokeh.protocol.exceptions import MessageError
 from bokeh.server.protocol_handler import ProtocolHandler
 from bokeh.server.session import ServerSession
@@ -157,7 +157,7 @@ def _allowed(model: Model, attr: str) -> Iterator[frozenset[str]]:
     """Yield the properties that a browser may change, as each kind of model tells them."""
     if isinstance(model, Plot):
         yield _SIZES
-    elif isinstance(model, Range1d):
+    elif isinstance(model, Range1d | DataRange1d):
         yield _OF_RANGES
     elif isinstance(model, BrowserInfo | Location):
         yield frozenset(model.properties())

@@ -68,11 +68,12 @@ class Page:
         self.plot = figure(width=200, height=200, x_range=(0, 1), y_range=(0, 1))
         self.silent = ColumnDataSource({"x": [1.0]})
         self.plot.scatter("x", "x", source=self.silent)
+        self.fitted = figure(width=200, height=200)  # to its data
         self.pointer = Pointer(self.plot)
         self.pointer.listen(self.heard.append)
         self.controls = [self.whole, self.number, self.choice, self.group, self.text, self.box, self.off, self.button]
         self.controls += [self.dead, self.wall, self.image]
-        self.root = pn.Column(*self.controls, self.heartbeat.root, pn.pane.Bokeh(self.plot))
+        self.root = pn.Column(*self.controls, self.heartbeat.root, pn.pane.Bokeh(self.plot), pn.pane.Bokeh(self.fitted))
 
     def model(self, control: Any) -> Any:
         """Return the model whose properties a control's browser changes."""
@@ -305,6 +306,7 @@ def test_what_is_right_in_a_message_goes_on_beside_what_is_not(log: pytest.LogCa
                 },
                 {"kind": "ModelChanged", "model": {"id": page.plot.id}, "attr": "inner_width", "new": 180},
                 {"kind": "ModelChanged", "model": {"id": page.plot.x_range.id}, "attr": "start", "new": 0.2},
+                {"kind": "ModelChanged", "model": {"id": page.fitted.y_range.id}, "attr": "end", "new": 0.7},
             ]
             assert await browser.send({"events": events}) == "OK"
             await asyncio.sleep(0.3)
@@ -315,7 +317,7 @@ def test_what_is_right_in_a_message_goes_on_beside_what_is_not(log: pytest.LogCa
             assert {"do": "add", "x": 1, "y": 2, "n": 1} in page.heard
             assert "button" in page.heard
             assert len(page.heard) == 2
-            assert (page.plot.inner_width, page.plot.x_range.start) == (180, 0.2)
+            assert (page.plot.inner_width, page.plot.x_range.start, page.fitted.y_range.end) == (180, 0.2, 0.7)
 
     asyncio.run(scene())
 
