@@ -84,12 +84,17 @@ def check_patches() -> None:
 
     def make_without_push(handler: ProtocolHandler) -> None:
         make(handler)
-        handler._handlers["PUSH-DOC"] = _refuse_document
+        handler._handlers |= {"PUSH-DOC": _refuse_document, "PATCH-DOC": _patch_what_is_there}
 
     handle_checked.checked = True
     ServerSession._handle_patch = handle_checked
     WSHandler._receive = receive_checked
     ProtocolHandler.__init__ = make_without_push
+
+
+async def _patch_what_is_there(message: Any, connection: Any) -> Any:
+    """Pass a message on to its page, unless that has gone since it was sent."""
+    return connection.ok(message) if connection._session is None else await ServerSession.patch(message, connection)
 
 
 async def _refuse_document(message: Any, connection: Any) -> Any:
