@@ -101,6 +101,9 @@ def read_request(path: str) -> dict[str, Any]:
         raise BnnvizError(f"The spec {path} is not JSON ({error}); check its commas and quotes.") from None
     if not isinstance(value, dict):
         raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
+    for place in ("settings", "target_settings"):
+        if not isinstance(value.get(place, {}), dict):
+            raise BnnvizError(f"The {place} of the spec {path} are a JSON object of names and values.", place)
     return value
 
 
