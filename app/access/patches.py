@@ -48,7 +48,9 @@ _SIZES = frozenset({"inner_width", "inner_height", "outer_width", "outer_height"
 _OF_RANGES = frozenset({"start", "end"})
 _OF_DOCUMENT = frozenset({"document_ready", "client_reconnected"})
 _SET_BY_SCRIPT = re.compile(r"\bmodel\.(\w+)\s*=(?!=)")
-_PLAIN_TYPES = frozenset({"map", "number", "array", "bytes", "ndarray", "typed_array"})
+_DECODED = {name.removeprefix("_decode_") for name in vars(Deserializer) if name.startswith("_decode_")}
+# Of what Bokeh decodes: no models, no parts of arrays, nothing that a page never sends.
+_PLAIN_TYPES = frozenset(_DECODED - {"object", "object_ref", "ref", "set", "slice", "symbol"})
 _EVENT_TYPES = _PLAIN_TYPES | {"event", "ref"}
 _DTYPES = frozenset({"bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"})
 _MOST_PARTS, _MOST_DEPTH = 200_000, 24
@@ -61,7 +63,7 @@ _MALFORMED = (TypeError, ValueError, LookupError, AttributeError, RecursionError
 _FOR_ITSELF = ((Toolbar, "stylesheets"),)
 
 
-class Refused(Exception):
+class RefusedPatch(Exception):
     """Say why a part of a message is not taken."""
 
 
@@ -123,7 +125,7 @@ def keep_allowed(document: Document, message: Any) -> None:
             if _is_for_itself(event, models):
                 continue
             _check_event(event, models, message.buffers)
-        except Refused as refusal:
+        except RefusedPatch as refusal:
             log.warning("A browser's message is refused: %s.", refusal)
         except _MALFORMED as error:
             log.warning("A browser's message is refused: it is malformed (%s).", type(error).__name__)
@@ -146,15 +148,15 @@ def _check_event(event: Any, models: dict[str, Model], buffers: Any) -> None:
         return
     names = {"ModelChanged": ("attr", "new"), "ColumnDataChanged": ("attr", "data")}.get(kind)
     if names is None:
-        raise Refused(f"a browser makes no {_short(kind)}")
+        raise RefusedPatch(f"a browser makes no {_short(kind)}")
     attr, new = (event[name] for name in names)
     model = models.get(event["model"]["id"])
     if model is None:
-        raise Refused("the page has no such model")
+        raise RefusedPatch("the page has no such model")
     if not isinstance(attr, str) or not event.keys() <= {"kind", "model", *names, "cols"}:
-        raise Refused("it is malformed")
+        raise RefusedPatch("it is malformed")
     if not any(attr in allowed for allowed in _allowed(model, attr)):
-        raise Refused(f"a browser does not change {_short(attr)} of {type(model).__name__}")
+        raise RefusedPatch(f"a browser does not change {_short(attr)} of {type(model).__name__}")
     _check_value(model, attr, _plain(new, buffers))
 
 
@@ -212,33 +214,33 @@ def _look_through(value: Any, types: frozenset[str]) -> None:
             if isinstance(part, dict):
                 kind = part.get("type")
                 if kind is None and "id" in part and types is _PLAIN_TYPES:
-                    raise Refused("it names a model as a value")
+                    raise RefusedPatch("it names a model as a value")
                 if kind is not None and kind not in types:
-                    raise Refused(f"a value is no {_short(kind)}")
+                    raise RefusedPatch(f"a value is no {_short(kind)}")
                 if kind == "ndarray" and part.get("dtype") not in _DTYPES:
-                    raise Refused("an array of another type")
+                    raise RefusedPatch("an array of another type")
                 if kind == "number" and not _is_finite(part["value"]):
-                    raise Refused("a number that is not finite")
+                    raise RefusedPatch("a number that is not finite")
                 inner += [each for name, each in part.items() if not (kind == "bytes" and name == "data")]
             elif isinstance(part, list):
                 inner += part
             elif isinstance(part, str):
                 part.encode()  # half of a pair of surrogates cannot be sent to a page again
             elif isinstance(part, float) and not _is_finite(part):
-                raise Refused("a number that is not finite")
+                raise RefusedPatch("a number that is not finite")
         if count + len(inner) > _MOST_PARTS:
-            raise Refused("a value of too many parts")
+            raise RefusedPatch("a value of too many parts")
         level = inner
         if not level:
             return
-    raise Refused("a value that is nested too deeply")
+    raise RefusedPatch("a value that is nested too deeply")
 
 
 def _check_value(model: Model, attr: str, value: Any) -> None:
     model.lookup(attr).property.prepare_value(model, attr, value)
     for owner in _owners(model._callbacks.get(attr, ())):
         if getattr(owner, "disabled", False) and attr.startswith(("value", "active")):
-            raise Refused(f"{type(owner).__name__} is disabled")
+            raise RefusedPatch(f"{type(owner).__name__} is disabled")
         if isinstance(owner, ReactiveESM):
             _check_param(owner, attr, value)
 
@@ -249,10 +251,10 @@ def _check_param(owner: Any, attr: str, value: Any) -> None:
     low, high = getattr(owner, "start", None), getattr(owner, "end", None)
     bounded = attr.startswith("value") and _is_number(low) and _is_number(high)
     if bounded and not (_is_number(value) and low <= value <= high):
-        raise Refused(f"a value of {name} out of bounds")
+        raise RefusedPatch(f"a value of {name} out of bounds")
     longest = getattr(owner, "max_length", None)
     if longest is not None and isinstance(value, str) and len(value) > longest:
-        raise Refused(f"a text of {name} that is too long")
+        raise RefusedPatch(f"a text of {name} that is too long")
     for parameter, found in owner._process_property_change({attr: value}).items():
         if parameter in owner.param:
             owner.param[parameter]._validate(found)
@@ -265,7 +267,7 @@ def _check_option(owner: Any, value: Any) -> None:
     found = owner._process_property_change({"value": value})["value"]
     known = list(owner.options.values() if isinstance(owner.options, dict) else owner.options)
     if found is not None and not any(found is each or found == each for each in known):
-        raise Refused(f"{type(owner).__name__} has no such option")
+        raise RefusedPatch(f"{type(owner).__name__} has no such option")
 
 
 def _is_finite(value: Any) -> bool:
@@ -282,7 +284,7 @@ def _is_number(value: Any) -> bool:
 def _check_message(event: dict[str, Any], models: dict[str, Model], buffers: Any) -> None:
     """Refuse what is no event, or one that nobody at the server has asked for."""
     if event.get("msg_type") != "bokeh_event" or not event.keys() <= {"kind", "msg_type", "msg_data"}:
-        raise Refused("a browser sends events only")
+        raise RefusedPatch("a browser sends events only")
     told = event["msg_data"]
     name = told["name"]
     if name in _OF_DOCUMENT:
@@ -291,12 +293,12 @@ def _check_message(event: dict[str, Any], models: dict[str, Model], buffers: Any
     made = Deserializer(list(models.values())).decode(told, list(buffers))
     model = getattr(made, "model", None)
     if not isinstance(made, Event) or not isinstance(model, Model):
-        raise Refused(f"an event {_short(name)} of nothing on the page")
+        raise RefusedPatch(f"an event {_short(name)} of nothing on the page")
     if model.id not in models or name not in model.subscribed_events:
-        raise Refused(f"nobody asked for {_short(name)} of {type(model).__name__}")
+        raise RefusedPatch(f"nobody asked for {_short(name)} of {type(model).__name__}")
     for owner in _owners(model._event_callbacks.get(name, ())):
         if getattr(owner, "disabled", False):
-            raise Refused(f"{type(owner).__name__} is disabled")
+            raise RefusedPatch(f"{type(owner).__name__} is disabled")
 
 
 def _short(value: Any) -> str:
