@@ -67,7 +67,10 @@ def _linked(spec: Any) -> DeepLink | None:
         return DeepLink(_PAGES[type(spec)], spec)
     if not isinstance(spec, Spec) or of_images(spec.target_settings.get("data")):
         return None  # a page of images has several samplers
-    emits = catalogue.find("samplers", spec.sampler)["emits"]
+    try:
+        emits = catalogue.find("samplers", spec.sampler)["emits"]
+    except BnnvizError:  # of another version, or made up
+        return None
     return DeepLink(_POPULATION if _POPULATION in emits else "lab", spec)
 
 

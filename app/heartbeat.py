@@ -86,7 +86,10 @@ class Heartbeat:
         return len(self._under_way) < (2 if latency is not None and latency < QUICK else 1)
 
     def _acknowledged(self, attr: str, old: Any, new: dict[str, Any]) -> None:
-        now, number = time.perf_counter(), int(new["number"][0])
+        numbers = new.get("number")
+        if not (isinstance(numbers, list) and numbers and isinstance(numbers[0], int)):
+            return  # not from our script
+        now, number = time.perf_counter(), numbers[0]
         sent = self._under_way.get(number)
         self._under_way = {n: at for n, at in self._under_way.items() if n > number}
         if sent is not None:
@@ -95,6 +98,8 @@ class Heartbeat:
         self._answered.set()
 
     def _message(self, event: Any) -> None:
+        if not isinstance(event.data, dict):
+            return
         if "hidden" in event.data:
             self.hidden = bool(event.data["hidden"])
             self._under_way.clear()

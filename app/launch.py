@@ -64,6 +64,8 @@ def launch(
     secret: Secret | None,
     hosts: Sequence[str] = (),
     frames: Sequence[str] = (),
+    prefix: str = "",
+    unix_socket: Path | None = None,
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM.
 
@@ -83,23 +85,29 @@ def launch(
         Other names under which the dashboard is reached.
     frames : sequence of str
         Origins whose pages may show it in a frame.
+    prefix : str
+        What stands before the path of each address, such as ``/lab``.
+    unix_socket : Path, optional
+        Listen at this socket, which only its owner can open, in place of the address and port.
 
     Raises
     ------
     BnnvizError
         If the folder's scripts fail, or an environment variable gives Panel or Bokeh an option that it refuses.
     """
-    gate = Gate.at(address, port, secret, hosts, frames)
+    gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
     try:
-        command.invoke(parser.parse_args(_options(folder, port, address)))
+        place = ["--port", str(port), "--address", address]
+        place = place if unix_socket is None else ["--unix-socket", str(unix_socket)]
+        command.invoke(parser.parse_args(_options(folder, [*place, "--prefix", prefix])))
     except (RuntimeError, ValueError) as error:
         raise BnnvizError(f"The dashboard cannot be served: {error}") from error
 
 
-def _options(folder: Path, port: int, address: str) -> list[str]:
-    options = [str(folder), "--port", str(port), "--address", address, "--log-level", "warning"]
+def _options(folder: Path, place: Sequence[str]) -> list[str]:
+    options = [str(folder), *place, "--log-level", "warning"]
     options += ["--unused-session-lifetime", str(SESSION_LIFETIME_MS)]
     options += ["--check-unused-sessions", str(SESSION_CHECK_MS)]
     options += ["--websocket-max-message-size", str(MOST_MESSAGE)]

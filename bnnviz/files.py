@@ -15,6 +15,9 @@ from typing import Any
 
 #: Matches files that a process has left half written when it was killed.
 HALF_WRITTEN = ".*.new"
+#: Lists and objects within each other that JSON from elsewhere may have.
+MOST_DEPTH = 64
+_TOO_DEEP = f"it is nested more than {MOST_DEPTH} deep"
 
 
 @contextlib.contextmanager
@@ -100,9 +103,37 @@ def unsealed(content: bytes) -> dict[str, Any]:
     ValueError
         If it is not what was written.
     """
-    found = json.loads(content.decode())
+    found = plain_json(content.decode())
     if not isinstance(found, dict) or found.pop("sha256", None) != _digest(json.dumps(found)):
         raise ValueError("the checksum is another one")
+    return found
+
+
+def plain_json(text: str) -> Any:
+    """Return what a JSON text holds that anybody may have written.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, a number has thousands of digits, a text is none that can be written, or it is nested so
+        deeply that nobody could go through it.
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        raise ValueError("a number in it has thousands of digits") from None
+    level, depth = [found], 0
+    while level:
+        if (depth := depth + 1) > MOST_DEPTH:
+            raise ValueError(_TOO_DEEP)
+        inner = (part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list))
+        level = [each for parts in inner for each in parts if isinstance(each, dict | list)]
+    if "\\ud" in text or "\\uD" in text:  # half of a pair of surrogates is no character
+        json.dumps(found, ensure_ascii=False).encode()
     return found
 
 

@@ -9,6 +9,8 @@ import os
 import sys
 from pathlib import Path
 
+from bnnviz.errors import BnnvizError
+
 
 def home() -> Path:
     """Return the folder of this user's recordings, checkpoints and the like (``BNNVIZ_HOME`` moves it)."""
@@ -16,12 +18,26 @@ def home() -> Path:
     if given:
         return Path(given).expanduser()
     if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        base = os.environ.get("LOCALAPPDATA") or _user() / "AppData" / "Local"
     elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
+        base = _user() / "Library" / "Application Support"
     else:
-        base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+        base = os.environ.get("XDG_DATA_HOME") or _user() / ".local" / "share"
     return Path(base) / "bnnviz"
+
+
+def _user() -> Path:
+    """Return this user's home folder.
+
+    Raises
+    ------
+    BnnvizError
+        If the system knows none. A place in a shared folder would not be this user's alone.
+    """
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise BnnvizError("This account has no home folder; set BNNVIZ_HOME to a folder of yours.", "home") from None
 
 
 def recordings() -> Path:
@@ -56,5 +72,5 @@ def reproduced() -> Path:
 
 def compiled() -> Path:
     """Return the folder of compiled steps, beside PyTorch's own cache (``TORCH_HOME`` moves both)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or _user() / ".cache")
     return Path(os.environ.get("TORCH_HOME") or cache / "torch").expanduser() / "bnnviz-kernels"

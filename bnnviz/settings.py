@@ -6,7 +6,7 @@ catalogue, the dashboard's controls and the command line are generated from the 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Container
 from reprlib import repr as short_repr
 from typing import Any
@@ -141,16 +141,16 @@ def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
     name, kind = setting["name"], setting["type"]
     if kind == "boolean":
         if not isinstance(value, bool):
-            raise BnnvizError(f"{owner}: {name} is a switch; give true or false, not {value!r}.", name)
+            raise BnnvizError(f"{owner}: {name} is a switch; give true or false, not {short_repr(value)}.", name)
         return value
     if kind == "choice":
         if value not in setting["choices"]:
             options = ", ".join(str(choice) for choice in setting["choices"])
-            raise BnnvizError(f"{owner}: {name} cannot be {value!r}; choose one of {options}.", name)
+            raise BnnvizError(f"{owner}: {name} cannot be {short_repr(value)}; choose one of {options}.", name)
         return value
     if kind == "text":
         if not isinstance(value, str):
-            raise BnnvizError(f"{owner}: {name} is a text; {value!r} is not one.", name)
+            raise BnnvizError(f"{owner}: {name} is a text; {short_repr(value)} is not one.", name)
         if len(value) > 200:
             raise BnnvizError(f"{owner}: {name} is longer than 200 characters; shorten it.", name)
         return value
@@ -192,10 +192,10 @@ def _check_number(setting: dict[str, Any], value: Any, owner: str) -> float | in
     if value is None and setting["optional"]:
         return None
     noun = "a whole number" if whole else "a number"
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise BnnvizError(f"{owner}: {name} must be {noun}, not {value!r}.", name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise BnnvizError(f"{owner}: {name} must be {noun}, not {short_repr(value)}.", name)
     if whole and value != int(value):
-        raise BnnvizError(f"{owner}: {name} must be a whole number, not {value!r}.", name)
+        raise BnnvizError(f"{owner}: {name} must be a whole number, not {short_repr(value)}.", name)
     low, high = setting["bounds"] or (None, None)
     if (low is not None and value < low) or (high is not None and value > high):
         raise BnnvizError(f"{owner}: {name} = {value:g} is out of range; give {bounds_text(low, high)}.", name)

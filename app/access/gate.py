@@ -55,7 +55,7 @@ class Gate:
     def at(
         cls,
         address: str,
-        port: int,
+        port: int | None,
         secret: Secret | None,
         hosts: Iterable[str] = (),
         frames: Iterable[str] = (),
@@ -65,7 +65,8 @@ class Gate:
         Parameters
         ----------
         address : str
-        port : int
+        port : int or None
+            None: it listens at a Unix socket, and answers under the names of ``hosts`` alone.
         secret : Secret or None
         hosts : iterable of str
             Other names, such as a proxy's, with a port or without.
@@ -77,7 +78,8 @@ class Gate:
         BnnvizError
             If one of the hosts or origins is none.
         """
-        names = {f"{host}:{port}" for host in (*_LOOPBACK, *(() if address in _ANYWHERE else (bracketed(address),)))}
+        own = () if port is None else (*_LOOPBACK, *(() if address in _ANYWHERE else (bracketed(address),)))
+        names = {f"{host}:{port}" for host in own}
         for host in hosts:
             if not _HOST.fullmatch(host):
                 raise BnnvizError(
@@ -85,7 +87,7 @@ class Gate:
                     " lab.example.org:8443.",
                     "allow_host",
                 )
-            names |= {host} if re.search(r":\d+$", host) else {host, f"{host}:{port}"}
+            names |= {host} if port is None or re.search(r":\d+$", host) else {host, f"{host}:{port}"}
         for origin in frames:
             match = _ORIGIN.fullmatch(origin)
             if match is None or not _HOST.fullmatch(match[1]):
@@ -93,7 +95,8 @@ class Gate:
                     f"{origin[:100]!r} is no origin; give one such as https://course.example.org.", "embed_origin"
                 )
         lowered = frozenset(name.lower() for name in names)
-        return cls(lowered, secret, address in _ANYWHERE, tuple(frames), cookie=f"bnnviz-access-{port}")
+        anywhere = port is not None and address in _ANYWHERE
+        return cls(lowered, secret, anywhere, tuple(frames), cookie=f"bnnviz-access-{port or 'socket'}")
 
     @classmethod
     def under(cls, patterns: Iterable[str], request: HTTPServerRequest) -> Gate:

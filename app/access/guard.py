@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import posixpath
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -17,6 +18,7 @@ from tornado.web import Application, RequestHandler
 from bnnviz_app.access import limits
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.headers import guarding
+from bnnviz_app.access.patches import check_patches
 
 _TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
 _PAUSE_S = 1.0  # after a wrong word
@@ -73,6 +75,7 @@ def guard(application: BokehTornado, gate: Gate) -> None:
     application.add_transform(guarding(gate.frames))
     _ask_gate_at_sockets()
     limits.bound_messages()
+    check_patches()
 
 
 def guard_all() -> None:
@@ -117,6 +120,14 @@ def _local(path: str, home: str) -> str:
     return path if plain and path.isprintable() else home
 
 
+def _relative(address: str, here: str) -> str:
+    """Return an address on this server as it is seen from a page: a proxy may show the server under another path."""
+    path, mark, query = address.partition("?")
+    way = posixpath.relpath(path, posixpath.dirname(here))
+    # With a dot before it no part of it is taken for a scheme.
+    return (way if way.startswith("..") else "./" + way.removeprefix(".")) + mark + query
+
+
 class _Refused(RequestHandler):
     """Say why something is not answered."""
 
@@ -136,6 +147,10 @@ class _Door(RequestHandler):
     def set_default_headers(self) -> None:
         self.set_header("Cache-Control", "no-store")
 
+    def _seen(self, address: str) -> str:
+        """Return an address as this page's browser finds it, whatever stands before its path."""
+        return _relative(address, self.request.path)
+
     def _let_in(self, gate: Gate) -> None:
         secure = self.request.protocol == "https"
         self.set_cookie(gate.cookie, gate.secret.cookie, path="/", httponly=True, samesite="Strict", secure=secure)
@@ -145,6 +160,7 @@ class _Door(RequestHandler):
 
         A browser does not send a strict cookie on the way from another site, not even after a redirect.
         """
+        address = self._seen(address)
         if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
             self.redirect(address)
             return
@@ -170,7 +186,7 @@ class _TakeToken(_Door):
             self._let_in(self._gate)
             self._go(address)
         else:
-            self.redirect(f"{self._to_login}?{urlencode({_NEXT: address})}")
+            self.redirect(self._seen(f"{self._to_login}?{urlencode({_NEXT: address})}"))
 
 
 class _ToLogin(_Door):
@@ -183,7 +199,7 @@ class _ToLogin(_Door):
         """Go to the login, and from there back to here."""
         here = _local(self.request.uri, "/")
         if self.request.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin"):
-            self.redirect(f"{self._to_login}?{urlencode({_NEXT: here})}")
+            self.redirect(self._seen(f"{self._to_login}?{urlencode({_NEXT: here})}"))
         else:
             self._go(here)
 
@@ -209,13 +225,18 @@ class _Login(_Door):
                 await asyncio.sleep(_PAUSE_S)
         if right:
             self._let_in(self._gate)
-            self.redirect(_local(self.get_body_argument(_NEXT, self._home), self._home))
+            self.redirect(self._seen(_local(self.get_body_argument(_NEXT, self._home), self._home)))
         else:
             self.set_status(403)
             self._ask(f"That is not the {self._gate.secret.what}.")
 
     def _ask(self, said: str) -> None:
         then = _local(self.get_argument(_NEXT, self._home), self._home)
-        fields = {"said": said, "action": self.request.path, "next": then, "label": self._gate.secret.what.capitalize()}
+        fields = {
+            "said": said,
+            "action": self._seen(self.request.path),
+            "next": then,
+            "label": self._gate.secret.what.capitalize(),
+        }
         body = _FORM.format(**{name: html.escape(text, quote=True) for name, text in fields.items()})
         self.finish(_PAGE.format(head="", body=body))

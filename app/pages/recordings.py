@@ -98,7 +98,8 @@ class RecordingsPage(TextPage):
             description=f"A packed recording, up to {_MOST_BYTES // 1_000_000} MB; larger ones by bnnviz recordings"
             " unpack FILE.zip.",
         )
-        self._file.param.watch(self._take_in, "value")
+        # The same file again is a wish too: its recording may have been deleted meanwhile.
+        self._file.param.watch(self._take_in, "value", onlychanged=False)
         tools = pn.Row(again, self._file, margin=0, sizing_mode="stretch_width")
         inside = pn.Column(tools, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
         return pmui.Paper(inside, width=390, margin=(0, 18, 0, 0), elevation=1, sx={"borderRadius": "8px"})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bnnviz.cli.options import Json, examples
-from bnnviz.cli.output import console, print_json, print_rows, table, text, until_interrupt
+from bnnviz.cli.output import console, failure, print_json, print_rows, table, text, until_interrupt
 from bnnviz.errors import BnnvizError
 from bnnviz.files import to_json
 from bnnviz.settings import bounds_text
 from bnnviz.specs import catalogue
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 KINDS = ("targets", "samplers", "data", "papers")
 
@@ -138,9 +141,9 @@ def _line(row: dict[str, Any]) -> str:
     return "; ".join(parts + [row["note"]] if row.get("note") else parts)
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def _cells(row: dict[str, Any]) -> tuple[str | Text, ...]:
     status = _goal_status(row)
-    status = f"[red]{status}[/red]" if status == "missed" else status
+    status = failure(status) if status == "missed" else status
     return row["case"], row["metric"], text(row["value"]), row["unit"], row["target"], status, row.get("note", "")
 
 

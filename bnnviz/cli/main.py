@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -29,13 +30,27 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     arguments : list of str or None, default None
         What follows the program's name; None takes it from the process.
     """
-    code = _run(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A letter that the terminal's encoding lacks must not cost what is printed after it.
+            stream.reconfigure(errors="backslashreplace")
     try:
+        code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader, such as head, has seen enough: nothing is left to say at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+        for stream in (sys.stdout, sys.stderr):
+            _stop_writing(stream)
     sys.exit(code)
+
+
+def _stop_writing(stream: TextIO) -> None:
+    """Have what is still to be written to a closed pipe go nowhere."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -12,12 +13,15 @@ import typer
 
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 from bnnviz.settings import current_name
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     from bnnviz.data import UserTable
+
+_MOST_TEXT = 10_000_000  # letters of a file
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
 Scheduler = Annotated[
@@ -74,32 +78,58 @@ def read_text(path: str, what: str, kind: str) -> str:
         For the error: what the file is, such as "spec", and what would do, such as "a JSON file".
     """
     try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        if path == "-":
+            text = sys.stdin.read(_MOST_TEXT + 1)
+        else:
+            with Path(path).open(encoding="utf-8") as file:  # a device, such as /dev/zero, has no end
+                text = file.read(_MOST_TEXT + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not a text"
         raise BnnvizError(f"Cannot read the {what} {path} ({reason}); give the path of {kind}.") from None
+    if len(text) > _MOST_TEXT or "\0" in text:
+        reason = f"it has more than {_MOST_TEXT:,} letters" if len(text) > _MOST_TEXT else "it is not a text"
+        raise BnnvizError(f"Cannot read the {what} {path} ({reason}); give the path of {kind}.")
+    return text
 
 
 def read_request(path: str) -> dict[str, Any]:
     """Read a spec from a JSON file or stdin, without checking more than that it is an object."""
     text = read_text(path, "spec", "a JSON file")
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
+        value = plain_json(text)
+    except ValueError as error:
         raise BnnvizError(f"The spec {path} is not JSON ({error}); check its commas and quotes.") from None
     if not isinstance(value, dict):
         raise BnnvizError(f"The spec {path} is not a JSON object with the keys target and sampler.")
+    for place in ("settings", "target_settings"):
+        if not isinstance(value.get(place, {}), dict):
+            raise BnnvizError(f"The {place} of the spec {path} are a JSON object of names and values.", place)
     return value
 
 
 def free_place(out: Path, suffix: str, option: str = "out") -> Path:
-    """Return where a file is written, with a suffix; refuse a file that exists and a folder that does not."""
+    """Return where a file is written, with a suffix; refuse what is there, and a folder that cannot be written to."""
+    if out.is_dir():
+        raise BnnvizError(f"{out} is a folder; give --{option} a file, such as {out / ('run' + suffix)}.", option)
     out = out if out.suffix else out.with_suffix(suffix)
-    if out.exists():
+    if os.path.lexists(out):
         raise BnnvizError(f"{out} exists already; choose another name for --{option}.", option)
-    if not out.absolute().parent.is_dir():
-        raise BnnvizError(f"There is no folder {out.absolute().parent} to save it in; make it first.", option)
+    folder = out.absolute().parent
+    if not folder.is_dir():
+        raise BnnvizError(f"There is no folder {folder} to save it in; make it first.", option)
+    check_writable(folder, option)
     return out
+
+
+def check_writable(folder: Path, option: str) -> None:
+    """Refuse a folder in which no file can be made: before the work that would be lost, not after it."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"\0")
+    except OSError as error:
+        raise BnnvizError(
+            f"Nothing can be written to {folder} ({error.strerror}); give --{option} another folder.", option
+        ) from None
 
 
 def figure_place(out: Path | None, option: str) -> Path | None:

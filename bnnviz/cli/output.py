@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
     from rich.table import Table
+    from rich.text import Text
 
 FAILED = 1
 BAD_INPUT = 2
@@ -27,7 +29,16 @@ _SHOWN_COORDINATES = 20
 
 def say(sentence: str) -> None:
     """Print a sentence on stderr."""
-    print(f"bnnviz: {sentence}", file=sys.stderr)
+    print(f"bnnviz: {shown(sentence)}", file=sys.stderr)
+
+
+def shown(text: str) -> str:
+    """Return a text as a terminal may show it: what somebody else wrote must not move its cursor or clear it."""
+    return "".join("\ufffd" if _moves_cursor(letter) else letter for letter in text)
+
+
+def _moves_cursor(letter: str) -> bool:
+    return letter not in "\n\t" and unicodedata.category(letter) in ("Cc", "Cf", "Cs")
 
 
 def complain(sentence: str) -> int:
@@ -41,10 +52,11 @@ def complain(sentence: str) -> int:
 
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON; numbers that JSON does not know become null."""
-    print(json.dumps(to_json(value), ensure_ascii=False))
+    # Escapes are JSON everywhere; what a terminal without UTF-8 would make of the letters is not.
+    print(json.dumps(to_json(value), ensure_ascii=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8"))
 
 
-def print_rows(value: Any, as_json: bool, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+def print_rows(value: Any, as_json: bool, heads: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> None:
     """Print a value as JSON, or a table of it."""
     if as_json:
         print_json(value)
@@ -84,15 +96,23 @@ def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr)
 
 
-def table(*columns: str, rows: Iterable[Iterable[str]] = (), caption: str | None = None) -> Table:
+def table(*columns: str, rows: Iterable[Iterable[str | Text]] = (), caption: str | None = None) -> Table:
     """Return a table with these heads and rows."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     made = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, caption=caption)
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*(each if isinstance(each, Text) else Text(shown(each or "")) for each in row))
     return made
+
+
+def failure(text: str, before: str = "") -> Text:
+    """Return a text in red, with what stands before it, for a cell of a table."""
+    from rich.text import Text
+
+    return Text.assemble(shown(before), (shown(text), "red"))
 
 
 def progress() -> Progress:

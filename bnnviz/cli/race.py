@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz.cli import options
-from bnnviz.cli.output import FAILED, INTERRUPTED, console, print_json, print_rows, say, short, table, text
+from bnnviz.cli.output import FAILED, INTERRUPTED, console, failure, print_json, print_rows, say, short, table, text
 from bnnviz.cli.sample import drive
 from bnnviz.errors import BnnvizError
 from bnnviz.files import to_json
@@ -17,6 +17,8 @@ from bnnviz.specs import catalogue
 from bnnviz.specs.race import DEFAULT_BUDGET, SHARED, RaceSpec
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from bnnviz.engine.race.race import Race
 
 #: What the table shows of a lane, where the target has it.
@@ -179,8 +181,8 @@ def _print(race: Race, as_json: bool) -> None:
     console().print(" ".join(part for part in (caption["text"], caption["warning"]) if part), highlight=False)
 
 
-def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str, ...]:
-    name = f"{row['name']} ([red]diverged[/red])" if row["diverged"] else row["name"]
+def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str | Text, ...]:
+    name = failure("diverged", before=f"{row['name']}: ") if row["diverged"] else row["name"]
     return str(row["rank"] or "–"), name, *(short(row[key]) for key in shown)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -144,7 +145,9 @@ def _new_recording(word: str) -> Path:
     from bnnviz.engine.recording import reader
 
     reader.check_zarr("record")
-    return reader.new_place(word)
+    folder = reader.new_place(word)
+    options.check_writable(next(each for each in (folder, *folder.absolute().parents) if each.is_dir()), "record")
+    return folder
 
 
 def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
@@ -205,7 +208,10 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
         say(f"stopped at once; {kept}.")
         return INTERRUPTED
     unwritten = _close(writer)
-    _print_and_save(run, out, as_json)
+    if out is not None and run.draws.shape[1]:
+        # First: what is printed may break, and the draws are kept then.
+        unwritten = not _save(run, out) or unwritten
+    _print(run, as_json)
     if run.error is not None or unwritten:
         return FAILED
     if not interrupted:
@@ -266,15 +272,28 @@ def _close(writer: RecordingWriter | None) -> bool:
     return False
 
 
-def _print_and_save(run: ViewedRun, out: Path | None, as_json: bool) -> None:
-    """Print the summary and save the draws of a run that has any; say what is to be known of it, and its error."""
-    made, warnings = run.draws.shape[1], []
-    if made or run.phase == "done":
+def _save(run: ViewedRun, out: Path) -> bool:
+    """Save a run in its file, or in another place where that cannot be written; return whether the file has it."""
+    try:
+        run.save(out)
+    except BnnvizError as error:
+        say(error.sentence)
+        rescued = Path(tempfile.mkdtemp(prefix="bnnviz-")) / out.name
+        try:
+            say(f"the draws are kept in {run.save(rescued)} instead.")
+        except BnnvizError as again:
+            say(again.sentence)
+        return False
+    return True
+
+
+def _print(run: ViewedRun, as_json: bool) -> None:
+    """Print the summary of a run that has draws; say what is to be known of it, and its error."""
+    warnings = []
+    if run.draws.shape[1] or run.phase == "done":
         summary = run.summary()
         warnings = summary["warnings"]
         print_summary(summary, as_json)
-    if out is not None and made:
-        run.save(out)
     for note in [*run.notes, *warnings]:
         say(note)
     if run.error is not None:

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import ipaddress
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -30,6 +31,7 @@ _NEEDED = ("panel", "panel_material_ui", "distributed", "cryptography")
 _LEAST_TOKEN = 16  # letters of a token: it may be guessed at any pace
 _READ_S = 60.0  # until a browser that was started has read the page that sends it to the dashboard
 _ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
+_PREFIX = re.compile(r"((/[A-Za-z0-9._~-]+)*)/?")
 #: Ports above 1023 at which browsers open no page (WHATWG Fetch standard, "bad port").
 _UNSAFE_PORTS = frozenset(
     {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, *range(6665, 6670), 6679, 6697, 10080}
@@ -59,6 +61,12 @@ def serve(
     embed_origin: Annotated[
         list[str] | None, typer.Option(metavar="ORIGIN", help="A site whose pages may show it in a frame.")
     ] = None,
+    prefix: Annotated[
+        str, typer.Option(metavar="/PATH", help="What a proxy that keeps the path has before that of the dashboard.")
+    ] = "",
+    unix_socket: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Listen at a Unix socket for a proxy, in place of a port.")
+    ] = None,
 ) -> None:
     """Serve the dashboard on this machine, and open it in a browser where there is one.
 
@@ -72,7 +80,31 @@ def serve(
         secret=secret,
         hosts=allow_host or [],
         frames=embed_origin or [],
+        prefix=_checked_prefix(prefix),
+        unix_socket=_checked_socket(unix_socket, allow_host),
     )
+
+
+def _checked_prefix(prefix: str) -> str:
+    """Return what stands before each path, as Bokeh takes it."""
+    if not _PREFIX.fullmatch(prefix):
+        raise BnnvizError(f"{prefix[:100]!r} is no path; give --prefix one such as /lab.", "prefix")
+    return prefix.rstrip("/")
+
+
+def _checked_socket(place: Path | None, hosts: Sequence[str] | None) -> Path | None:
+    """Refuse a Unix socket that cannot be made, or that nobody would be answered at."""
+    if place is None:
+        return None
+    if not hosts:
+        raise BnnvizError(
+            "A Unix socket has no name of its own; say by --allow-host which name the proxy has.", "unix_socket"
+        )
+    if place.exists() and not place.is_socket():
+        raise BnnvizError(f"{place} is there already, and is no socket; choose another place.", "unix_socket")
+    if not place.absolute().parent.is_dir():
+        raise BnnvizError(f"There is no folder {place.absolute().parent}; make it first.", "unix_socket")
+    return place.absolute()
 
 
 def _secret(address: str, password: bool, no_token: bool) -> Any:
@@ -110,7 +142,15 @@ def is_loopback(address: str) -> bool:
 
 
 def serve_dashboard(
-    port: int, address: str, show: bool, *, secret: Any, hosts: Sequence[str] = (), frames: Sequence[str] = ()
+    port: int,
+    address: str,
+    show: bool,
+    *,
+    secret: Any,
+    hosts: Sequence[str] = (),
+    frames: Sequence[str] = (),
+    prefix: str = "",
+    unix_socket: Path | None = None,
 ) -> None:
     """Serve the dashboard until it is stopped.
 
@@ -128,6 +168,10 @@ def serve_dashboard(
         Other names under which the dashboard is reached.
     frames : sequence of str
         Origins whose pages may show it in a frame.
+    prefix : str
+        What stands before the path of each address.
+    unix_socket : Path, optional
+        Where it listens in place of the address and port.
 
     Raises
     ------
@@ -138,9 +182,13 @@ def serve_dashboard(
     folder = find_app()
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
-    _check_free(address, port)
     token = None if secret is None else secret.token
-    threading.Thread(target=_announce, args=(address, port, token, show), daemon=True).start()
+    if unix_socket is None:
+        _check_free(address, port)
+        threading.Thread(target=_announce, args=(address, port, prefix + _ROUTE, token, show), daemon=True).start()
+    else:
+        said = prefix + _ROUTE + ("" if token is None else f"?token={quote(token)}")
+        say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C ends it).")
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
     # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
@@ -153,7 +201,9 @@ def serve_dashboard(
     # The server looks again when it has started (app/server.py).
     gc.disable()
     launch = importlib.import_module("bnnviz_app.launch").launch
-    launch(folder, _ROUTE, port, address, secret=secret, hosts=hosts, frames=frames)
+    launch(
+        folder, _ROUTE, port, address, secret=secret, hosts=hosts, frames=frames, prefix=prefix, unix_socket=unix_socket
+    )
 
 
 def find_app() -> Path:
@@ -164,12 +214,12 @@ def find_app() -> Path:
     return Path(spec.origin).parent
 
 
-def _announce(address: str, port: int, token: str | None, show: bool) -> None:
+def _announce(address: str, port: int, page: str, token: str | None, show: bool) -> None:
     """Say where the dashboard is, and open it, as soon as it answers."""
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     while not _answers(host, port):
         time.sleep(0.05)
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}{_ROUTE}"
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}{page}"
     url += "" if token is None else f"?token={quote(token)}"
     print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
     if show and _has_screen():

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, read_text
-from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, hold_interrupt, print_rows, say, short
+from bnnviz.cli.output import FAILED, INTERRUPTED, complain, console, failure, hold_interrupt, print_rows, say, short
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
+    from rich.text import Text
 
     from bnnviz.engine.cluster.jobs import scheduling
     from bnnviz.engine.sweep.sweep import Sweep
@@ -101,8 +102,8 @@ def _exit_code(rows: list[dict[str, Any]], stopped: bool) -> int:
     return FAILED if failed or left else 0
 
 
-def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str, ...]:
-    state = {"done": "", "failed": "[red]failed[/red]"}.get(row["state"], row["state"])
+def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str | Text, ...]:
+    state = failure("failed") if row["state"] == "failed" else row["state"].replace("done", "")
     return row["name"], state, *(short(row["figures"].get(key)) for key in shown), short(row["seconds"])
 
 

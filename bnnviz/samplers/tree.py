@@ -66,16 +66,29 @@ def restored(kind: Any, saved: Any, device: torch.device) -> Any:
 
     Raises
     ------
-    KeyError
-        If a field is missing.
+    TypeError
+        If a field is missing, or is of another type than its annotation says.
     """
+    if not _may_be(kind, saved):
+        raise TypeError(f"a part of a state is {type(saved).__name__}, and not {kind}")
     if isinstance(saved, Tensor):
         return saved.to(device)
     if isinstance(saved, dict):
-        kind = next(each for each in _options(kind) if set(getattr(each, "_fields", ())) == set(saved))
+        kind = next((each for each in _options(kind) if set(getattr(each, "_fields", ())) == set(saved)), None)
+        if kind is None:
+            raise TypeError(f"a part of a state has the fields {sorted(map(str, saved))}")
         hints = get_type_hints(kind)
         return kind(**{name: restored(hints[name], saved[name], device) for name in kind._fields})
     return tuple(restored(Any, part, device) for part in saved) if isinstance(saved, tuple | list) else saved
+
+
+def _may_be(kind: Any, saved: Any) -> bool:
+    """Tell whether a tensor, or a plain value, is of a type; of what has parts these are asked."""
+    options = _options(kind)
+    told = all(isinstance(each, type) and each is not Any for each in options)
+    if isinstance(saved, dict | list | tuple) or not told:
+        return True
+    return isinstance(saved, options) or (float in options and type(saved) is int)
 
 
 def _options(kind: Any) -> tuple[Any, ...]:

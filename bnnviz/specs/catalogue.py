@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from importlib import resources
+from reprlib import repr as short_repr
 from typing import Any
 
 from bnnviz import settings
@@ -93,6 +94,9 @@ def find(kind: str, name: str) -> dict[str, Any]:
     BnnvizError
         If there is no such entry; the sentence lists the names.
     """
+    noun = {"samplers": "sampler", "targets": "target", "data": "data set"}[kind]
+    if not isinstance(name, str):  # a file may hold anything
+        raise BnnvizError(f"The {noun} is given by its name, a text, not {short_repr(name)}.", noun)
     if kind == "targets" and name in OWN:
         raise BnnvizError(
             f"This run began on a {OWN[name]} of somebody's own, which no file holds; in Python"
@@ -100,9 +104,8 @@ def find(kind: str, name: str) -> dict[str, Any]:
             "target",
         )
     entries = {item["name"]: item for item in load()[kind]}
-    noun = {"samplers": "sampler", "targets": "target", "data": "data set"}[kind]
     if name not in entries:
-        raise BnnvizError(f"There is no {noun} {name!r}; choose one of {', '.join(entries)}.", noun)
+        raise BnnvizError(f"There is no {noun} {name[:60]!r}; choose one of {', '.join(entries)}.", noun)
     return entries[name]
 
 

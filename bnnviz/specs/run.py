@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 from bnnviz.specs import catalogue, url
 
 VERSION = 1
@@ -52,8 +53,8 @@ def read_json(value: Any, owner: str, keys: tuple[str, ...] | None = None, versi
     """
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except json.JSONDecodeError as error:
+            value = plain_json(value)
+        except ValueError as error:
             raise BnnvizError(f"{owner} is a JSON object, and this is not JSON ({error}); check its commas.") from None
     if not isinstance(value, dict):
         some = f" with the keys {', '.join(keys)}" if keys else " of names and values"

@@ -17,7 +17,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -103,20 +103,37 @@ def _loaded(text: str) -> Any:
         """Plain values only; a key twice is a mistake, and 1e-3 a number."""
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            twice = next((key for key in keys if keys.count(key) > 1), None)
-            if twice is not None:
-                raise BnnvizError(f"The sweep has the key {twice!r} twice in one place; give it once.", str(twice))
+            seen = set()
+            for key, _ in node.value:
+                name = self.construct_object(key, deep=True)
+                if isinstance(name, Hashable) and name in seen:
+                    raise BnnvizError(f"The sweep has the key {name!r} twice in one place; give it once.", str(name))
+                seen.add(name if isinstance(name, Hashable) else None)
             return super().construct_mapping(node, deep)
 
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
     try:
-        return yaml.load(text, Loader)  # the subclass makes no objects either
-    except (yaml.YAMLError, RecursionError, TypeError) as error:
+        found = yaml.load(text, Loader)  # the subclass makes no objects either
+        if _written_out(found, {}) > MOST_BYTES:
+            raise BnnvizError("The sweep repeats its aliases without measure; write out what they stand for.", "sweep")
+    except BnnvizError:
+        raise
+    except (yaml.YAMLError, RecursionError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BnnvizError(
             f"The sweep is neither YAML nor JSON ({reason}); check its indents and colons.", "sweep"
         ) from None
+
+
+def _written_out(value: Any, known: dict[int, int]) -> int:
+    """Return how many values there are, each counted as often as aliases repeat it."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = MOST_BYTES + 1  # for one within itself
+        parts = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_written_out(part, known) for part in parts)
+    return known[id(value)]
 
 
 def _object(value: Any, owner: str) -> dict[str, Any]:

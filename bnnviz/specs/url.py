@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, quote_plus
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 from bnnviz.settings import MOST_POINTS
 
 MOST_CHARACTERS = 8192
@@ -70,13 +71,13 @@ def parse_value(setting: dict[str, Any], text: str) -> Any:
         return next((choice for choice in setting["choices"] if str(choice) == text), text)
     try:
         if kind == "points":
-            return json.loads(text) if text.startswith("[") else read_points(text)
+            return plain_json(text) if text.startswith("[") else read_points(text)
         if kind in ("number", "integer"):
             number = float(text)
             return int(number) if kind == "integer" and number.is_integer() else number
     except BnnvizError:
         raise
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     return text
 

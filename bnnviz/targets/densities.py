@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from typing import Any
 
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 from bnnviz.targets.base import REGISTRY, Target
 
 _MANY = {"size": {"least": 2}}
@@ -105,8 +105,8 @@ def _parse(text: str, field: str) -> np.ndarray | None:
     if not text.strip():
         return None
     try:
-        return np.asarray(json.loads(text), dtype=float)
-    except (json.JSONDecodeError, ValueError, TypeError):
+        return np.asarray(plain_json(text), dtype=float)
+    except (ValueError, TypeError, OverflowError):
         raise BnnvizError(f"{field} = {text!r} is not a JSON list of numbers; write it like [0, 1].", field) from None
 
 

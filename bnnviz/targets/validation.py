@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from bnnviz import memory
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import modules
@@ -54,8 +55,10 @@ def rows(what: str, given: Any) -> Tensor:
     Raises
     ------
     BnnvizError
-        If they are not numbers in one shape.
+        If they are not numbers in one shape, or the memory cannot hold a copy.
     """
+    size = given.numel() * given.element_size() if isinstance(given, Tensor) else getattr(given, "nbytes", 0)
+    memory.check(size, f"A copy of the {what}", "give fewer rows, or run it where there is more memory", "data")
     found = _dense(given.detach()).clone() if isinstance(given, Tensor) else torch.tensor(arrays.numbers(what, given))
     if found.is_complex():
         raise BnnvizError(f"The {what} are complex numbers; give their parts as columns.", "data")

@@ -6,7 +6,6 @@ page hears what was done.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,65 @@ from typing import Any
 from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.plotting import figure
 
+from bnnviz.files import plain_json
 from bnnviz.views.canvas import PackedColumns
 
 _CODE = Path(__file__).with_name("pointer.js").read_text(encoding="utf-8")
 
 Message = dict[str, Any]
+
+_FARTHEST = 1e30  # of a place in a figure: what a page works with are numbers of 32 bits
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _FARTHEST
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _FARTHEST
+
+
+def _is_step(value: Any) -> bool:
+    return value is None or _is_place(value)
+
+
+def _is_box(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and len(value) == 4 and all(map(_is_number, value)))
+
+
+_AT = {"x": _is_number, "y": _is_number}
+#: What messages say beside what is done.
+_SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "pick": {"event": _is_step},
+    "box": {"box": _is_box},
+    "add": _AT,
+    "move": {"i": _is_place, **_AT, "done": lambda value: isinstance(value, bool)},
+    "delete": {"i": _is_place},
+    "undo": {},
+    "class": {},
+    "cell": _AT,
+}
+
+
+def read_message(text: Any) -> Message | None:
+    """Return what `pointer.js` said; None of a text that it does not write: it need not come from there."""
+    try:
+        message = plain_json(text)
+    except (ValueError, TypeError):
+        return None
+    parts = _SAID.get(message.get("do")) if isinstance(message, dict) and _is_text(message.get("do")) else None
+    if parts is None or not all(name in message and fits(message[name]) for name, fits in parts.items()):
+        return None
+    return message
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _listed(data: dict[str, Any]) -> list[Any]:
+    said = data.get("said")
+    return said if isinstance(said, list) else []
 
 
 class Pointer:
@@ -88,8 +141,7 @@ class Pointer:
         """
 
         def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
-            for text in new["said"]:
-                message = json.loads(text)
+            for message in filter(None, map(read_message, _listed(new))):
                 if message["do"] == "box":
                     self._boxed = message["box"] is not None
                 on_message(message)

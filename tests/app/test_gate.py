@@ -127,7 +127,7 @@ def test_the_token_of_the_address_becomes_a_cookie_and_the_rest_stays() -> None:
     async def scene(visitor: Visitor) -> None:
         answer = await visitor.get(f"/app?page=race&token={TOKEN}&lanes=bps&lanes=hmc%3Astep_size%3D0.1", BROWSER)
         assert answer.code == 302
-        assert answer.headers["Location"] == "/app?page=race&lanes=bps&lanes=hmc%3Astep_size%3D0.1"
+        assert answer.headers["Location"] == "./app?page=race&lanes=bps&lanes=hmc%3Astep_size%3D0.1"
         kept = answer.headers["Set-Cookie"]
         assert TOKEN not in kept
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= {part.strip() for part in kept.split(";")}
@@ -157,19 +157,19 @@ def test_a_browser_without_it_is_asked_and_comes_to_the_same_page() -> None:
         asked = await visitor.get("/app?page=race&seed=3", BROWSER)
         assert asked.code == 302
         to_login = urlsplit(asked.headers["Location"])
-        assert (to_login.path, parse_qs(to_login.query)) == ("/login", {"next": ["/app?page=race&seed=3"]})
-        form = await visitor.get(asked.headers["Location"], BROWSER)
+        assert (to_login.path, parse_qs(to_login.query)) == ("./login", {"next": ["/app?page=race&seed=3"]})
+        form = await visitor.get(asked.headers["Location"].removeprefix("."), BROWSER)
         assert form.code == 200
         assert 'value="/app?page=race&amp;seed=3"' in form.body.decode()
         assert "Set-Cookie" not in form.headers
         wrong = await visitor.post("/login", word="wrong", next="/app")
         assert wrong.code == 403 and "Set-Cookie" not in wrong.headers
         right = await visitor.post("/login", word=TOKEN, next="/app?page=race&seed=3")
-        assert (right.code, right.headers["Location"]) == (302, "/app?page=race&seed=3")
+        assert (right.code, right.headers["Location"]) == (302, "./app?page=race&seed=3")
         assert (await visitor.get("/app?page=race", cookie(right))).code == 200
         for elsewhere in ("https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "a\nb"):
             led = await visitor.post("/login", word=TOKEN, next=elsewhere)
-            assert led.headers["Location"] == "/"
+            assert led.headers["Location"] == "./"
         assert (await visitor.post("/login", {"Origin": "http://evil.example"}, word=TOKEN)).code == 403
         marked = await visitor.get("/login?" + urlencode({"next": '/"><script>alert(1)</script>'}), BROWSER)
         assert b"<script>" not in marked.body
@@ -188,7 +188,7 @@ def test_a_link_on_another_site_keeps_who_was_let_in() -> None:
         for path in ("/app?page=race", f"/app?page=race&token={TOKEN}"):
             answer = await visitor.get(path, across)
             assert answer.code == 200
-            assert 'content="0; url=/app?page=race"' in answer.body.decode()
+            assert 'content="0; url=./app?page=race"' in answer.body.decode()
 
     visit(scene, with_token)
 
@@ -205,7 +205,7 @@ def test_a_password_is_kept_as_its_hash_and_guessing_is_slow(monkeypatch: pytest
         answers = await asyncio.gather(*(visitor.post("/login", word=f"guess {i}") for i in range(5)))
         assert {answer.code for answer in answers} == {403}
         assert asyncio.get_running_loop().time() - begun > 5 * 0.2, "guesses wait for each other"
-        assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("/login")
+        assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("./login")
         right = await visitor.post("/login", word="correct horse")
         assert (await visitor.get("/app", cookie(right))).code == 200
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import resource
 import shlex
@@ -203,6 +204,12 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
         ("sample --data yacht --set points=[[0,1]]", "6 inputs"),
         ("sample --target gaussian --out no/such/folder/run", "no/such/folder"),
         ("sample --target gaussian --out pyproject.toml", "exists already"),
+        ("sample --target gaussian --out tests", "is a folder"),
+        ("sample --target gaussian --out /proc/run", "Nothing can be written to /proc"),
+        ("sample --target gaussian --record /proc/run", "Nothing can be written to /proc"),
+        ("sample /dev/zero", "more than 10,000,000 letters"),
+        ("sweep /dev/zero --out runs", "more than 10,000,000 letters"),
+        ("sample --target gaussian --draws 1000000 --chains 4096 --set size=2000", "The draws take 32768.0 GB"),
         ("sample no-such-file.json", "no-such-file.json"),
         ("sample pyproject.toml", "not JSON"),
         ("serve --port 70000", "--port"),
@@ -231,12 +238,74 @@ def test_a_setting_of_two_owners_must_be_prefixed(monkeypatch: pytest.MonkeyPatc
     assert options.find_owner(f"run.{setting['name']}", two) == ("run", setting)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"target": "gaussian", "nope": 1}', '{"sampler": "bps"}'])
-def test_a_spec_that_is_none_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["sample {}", "sweep {} --out runs"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "{", '{"target": "gaussian", "nope": 1}', '{"sampler": "bps"}', "\0", "[" * 100_000 + "]" * 100_000),
+        *(f'{{"target": "gaussian", "seed": {"9" * digits}}}' for digits in (400, 5000)),
+        *('{"a":' * 900 + "1" + "}" * 900, '{"target": "\\ud800"}', '{"target": {"a": [[[]]]}}', "null"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_spec_that_is_none_is_refused(
+    text: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "spec.json"
     file.write_text(text)
-    assert run_here(f"sample {file}") == 2
+    assert run_here(command.format(file)) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert len(err) < 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(["a0: &a0 [1, 1]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9))]),
+        "base: &a {x: *a}",
+        'base: {target: !!python/object/apply:os.system ["true"]}',
+        "? [1]\n: 2",
+        "base: {seed: " + "9" * 5000 + "}",
+    ],
+)
+def test_yaml_has_no_tags_and_no_bombs(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "sweep.yaml"
+    file.write_text(text)
+    assert run_here(f"sweep {file} --out {tmp_path / 'runs'}") == 2
     assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+SHORT = "sample --target banana --draws 20 --chains 2 --set warmup=5"
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"LANG": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}],
+    ids=["no home", "ascii", "latin-1"],
+)
+def test_a_run_is_printed_in_every_encoding_and_without_a_home(environment: dict[str, str], tmp_path: Path) -> None:
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    for words in (SHORT, f"{SHORT} --json", "list data --json"):
+        command = [sys.executable, "-m", "bnnviz.cli", *words.split()]
+        result = subprocess.run(command, env=kept | environment, capture_output=True, check=True, cwd=tmp_path)
+        assert b"Traceback" not in result.stderr
+        if "--json" in words:
+            json.loads(result.stdout)
+
+
+def test_draws_that_cannot_be_saved_are_kept_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sample.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    run = ViewedRun(Spec(target="banana", draws=20, chains=2, warmup=5).checked())
+    assert sample.carry_out(run, tmp_path / "gone" / "run.nc", None, True) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["draws"] == 20
+    assert "cannot be written" in err
+    assert f"are kept in {tmp_path / 'run.nc'}" in err
+    assert (tmp_path / "run.nc").stat().st_size > 0
 
 
 def test_a_live_spec_needs_draws(

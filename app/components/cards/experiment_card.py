@@ -89,7 +89,7 @@ class ExperimentCard:
             margin=0,
             stylesheets=[_STYLES["head"]],
         )
-        self._head.on_msg(lambda event: self.turn(bool(event.data["open"]), by_reader=True))
+        self._head.on_msg(self._hear)
         self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
         self.root = pmui.Paper(
             self._head,
@@ -116,6 +116,11 @@ class ExperimentCard:
         first = next((record for record in self._records if not record.part), None)
         rows = [] if first is None else first.rows
         return compare(figures(self.experiment, rows))
+
+    def _hear(self, event: Any) -> None:
+        """Open or close the card as its heading was pressed."""
+        if isinstance(event.data, dict) and isinstance(event.data.get("open"), bool):
+            self.turn(event.data["open"], by_reader=True)
 
     def turn(self, wanted: bool, by_reader: bool = False, sought: bool = False) -> None:
         """Open or close it; ``by_reader``: its reader did; ``sought``: the address names it."""

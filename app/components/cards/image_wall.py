@@ -44,7 +44,8 @@ class ImageWallCard(TitledCard):
         self._wall = ImageWall(
             sizing_mode="stretch_both", margin=(0, 10, 8, 12), css_classes=["wall"], stylesheets=[_STYLES["wall"]]
         )
-        self._wall.param.watch(lambda event: on_pick(int(event.new[0])), "chosen")
+        self._on_pick = on_pick
+        self._wall.param.watch(self._pick, "chosen")
         super().__init__("", self._wall, "wall", tools)
         self.show_attacked(False)
 
@@ -62,6 +63,12 @@ class ImageWallCard(TitledCard):
     def show_attacked(self, attacked: bool) -> None:
         """Say what hangs here."""
         self.retitle(f"<b>{'Changed to mislead' if attacked else 'Hardest images'}</b> true → taken for")
+
+    def _pick(self, event: Any) -> None:
+        """Ask about the tile that was pressed, if it hangs here."""
+        chosen = event.new[0] if event.new else None
+        if any(tile["index"] == chosen for tile in self._wall.tiles):
+            self._on_pick(int(chosen))
 
     def mark(self, index: int) -> None:
         """Mark the tile of the image that is asked about."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from bnnviz.files import plain_json
 from bnnviz_app.components.widgets import Message, ReaderChoice
 
 Setting = dict[str, Any]
@@ -92,8 +92,8 @@ class SettingControl:
             return self.widget.value
         text = self.widget.value.strip()
         try:
-            return None if text == "" else json.loads(text)
-        except json.JSONDecodeError:
+            return None if text == "" else plain_json(text)
+        except ValueError:
             # What is no number goes on as it is: the spec's check says what to type instead.
             return text
 

@@ -21,8 +21,8 @@ class ImageInput(JSComponent):
 
     shape = param.List([1, 28, 28], doc="Channels, height and width.")
     shown = param.Dict({}, doc="data, the bytes of the image as base64, and words, what it is.")
-    drawn = param.List(doc="Bytes of what was drawn or opened, channel by channel, row by row.")
-    angle = param.Number(0.0, doc="In degrees, counter-clockwise.")
+    drawn = param.List(item_type=(int, float), doc="Bytes of what was drawn or opened, channel by channel, row by row.")
+    angle = param.Number(0.0, bounds=(-180, 180), doc="In degrees, counter-clockwise.")
     taken = param.Integer(0, doc="Grows when a test image takes the place of what was drawn.")
     complaint = param.List(doc="[name, when] of a file that is no picture.")
 
@@ -53,10 +53,8 @@ class ImageQuestion(PageComponent):
         )
         self.root.param.watch(self._draw, "drawn")
         self._angle = ReaderChoice((self.root,), lambda event: on_image({"angle": float(event.new)}), "angle")
-        self.root.param.watch(
-            lambda event: on_complaint(f"{event.new[0]} is no picture that this browser reads; choose a PNG or JPEG."),
-            "complaint",
-        )
+        self._on_complaint = on_complaint
+        self.root.param.watch(self._complain, "complaint")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin with images of a shape."""
@@ -80,6 +78,10 @@ class ImageQuestion(PageComponent):
     def _straighten(self) -> None:
         with self._angle.setting():
             self.root.angle = 0.0
+
+    def _complain(self, event: Any) -> None:
+        name = str(event.new[0])[:100] if event.new else "That file"
+        self._on_complaint(f"{name} is no picture that this browser reads; choose a PNG or JPEG.")
 
     def _draw(self, event: Any) -> None:
         pixels = np.array(event.new, dtype=float)

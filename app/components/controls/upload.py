@@ -119,7 +119,7 @@ class Upload:
         # Empty until a file is chosen: the page is painted sooner.
         self._asked = pn.Column(visible=False, sizing_mode="stretch_width", margin=0)
         self._message = Message()
-        self._file.param.watch(self._open, "value")
+        self._file.param.watch(self._open, "value", onlychanged=False)  # the same file again is asked about again
         self.root = pn.Column(self._file, self._asked, self._message.root, sizing_mode="stretch_width", margin=0)
 
     async def _open(self, event: Any) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.splits import divided, split_rows
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 
 _ARRAYS = ("x", "y")
 _WORDS = ("name", "sha256", "task", "target", "levels", "decimal", "missing")
@@ -114,7 +115,7 @@ class UserTable:
         try:
             with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:
                 arrays = {name: np.asarray(archive[name], dtype=float) for name in _ARRAYS}
-                words = json.loads(str(archive["words"]))
+                words = plain_json(str(archive["words"]))
             lists = {name: tuple(words.pop(name)) for name in ("x_names", "class_names", "notes")}
             levels, missing = words.pop("levels", None), words.pop("missing", None)
             lists["levels"] = None if levels is None else {key: tuple(each) for key, each in levels.items()}

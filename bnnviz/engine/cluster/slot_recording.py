@@ -52,8 +52,14 @@ def keep(slot: Slot) -> None:
     """Write what is new of a run that is recorded; what is wrong with that is said, and the run goes on."""
     if slot.writer is None:
         return
+    from bnnviz.engine.recording.lock import RecordingGone
+
     try:
         slot.writer.note()
+    except RecordingGone as error:
+        slot.writer.abandon()
+        slot.writer, slot.record, slot.message = None, None, error.sentence
+        slot.touch()
     except BnnvizError as error:
         if slot.message != error.sentence:
             slot.message = error.sentence

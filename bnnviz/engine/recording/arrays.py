@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from bnnviz.files import plain_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +47,7 @@ def opened(folder: Path, mode: Literal["r", "r+"] = "r") -> zarr.Group:
 def _believe_description(path: Path) -> None:
     if path.lstat().st_size > _MOST_TEXT:
         raise ValueError("a description that is too long")
-    found = json.loads(path.read_bytes())
+    found = plain_json(path.read_text(encoding="utf-8"))
     if found["zarr_format"] != 3 or found.get("consolidated_metadata") is not None:
         raise ValueError("a description of another format")
     if unknown := _codecs(found.get("codecs", [])) - _CODECS:

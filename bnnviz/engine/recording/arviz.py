@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz import optional
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.errors import BnnvizError
+from bnnviz.files import replacing
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
@@ -95,8 +96,11 @@ def save(run: SingleRun, path: str | os.PathLike) -> Path:
     optional.check(NETCDF, "Saving a run needs", "out")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".nc")
+    made = to_arviz(run)
     try:
-        to_arviz(run).to_netcdf(path, engine="h5netcdf")
-    except OSError as error:
-        raise BnnvizError(f"The run cannot be written to {path}: {error.strerror or error}.", "out") from error
+        with replacing(path) as new:
+            made.to_netcdf(new, engine="h5netcdf")
+    except (OSError, RuntimeError) as error:  # HDF5 has the latter for a disk that fills up
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise BnnvizError(f"The run cannot be written to {path}: {reason}.", "out") from error
     return path

@@ -25,7 +25,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
-from bnnviz.engine.recording import arrays
+from bnnviz.engine.recording import arrays, contents
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
 START, LOCK = "start.bin", ".lock"
-_CHECKPOINT = re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}")
-_FRAMES = re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}")
 SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 
@@ -151,21 +149,12 @@ class Recording:
     @cached_property
     def header(self) -> dict[str, Any]:
         """Spec, change log, versions, device."""
-        found = self._read(HEADER)
-        if not isinstance(found.get("spec"), dict) or not isinstance(found.get("changes"), list):
-            raise self.damaged(HEADER)
-        return found
+        return self._checked(HEADER, contents.unfit_header)
 
     @cached_property
     def progress(self) -> dict[str, Any]:
         """How far it is: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
-        found = self._read(PROGRESS)
-        counts, alive, known = (found.get(name) for name in ("counts", "alive", "marks"))
-        sound = all(isinstance(part, list) and part for part in (counts, alive, known)) and len(counts) == len(alive)
-        sound = sound and all(isinstance(n, int) and n >= 0 for n in counts) and all(map(_is_checkpoint, known))
-        if not (sound and isinstance(found.get("steps"), int) and found["steps"] >= 0):
-            raise self.damaged(PROGRESS)
-        return found
+        return self._checked(PROGRESS, contents.unfit_progress)
 
     @cached_property
     def summary(self) -> dict[str, Any] | None:
@@ -180,7 +169,7 @@ class Recording:
     @cached_property
     def size(self) -> int:
         """Bytes on the disk."""
-        return sum(path.lstat().st_size for path in self.files())
+        return sum(map(_size, self.files()))
 
     @property
     def whole(self) -> int:
@@ -211,18 +200,7 @@ class Recording:
     def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Return the entries of the file of the scene and of those of frames, as the progress has them."""
         index = self.progress.get("frames") or {SCENE: None, PIECES: []}
-        try:
-            scene, pieces = index[SCENE], index[PIECES]
-            sound = all(
-                _FRAMES.fullmatch(entry["file"]) and isinstance(entry["sha256"], str) and entry["size"] >= 0
-                for entry in ([*pieces, scene] if pieces else [])
-            )
-            sound = sound and all(0 <= piece["first"] <= piece["last"] and piece["count"] > 0 for piece in pieces)
-        except (TypeError, LookupError):
-            sound = False
-        if not sound:
-            raise self.damaged("frames")
-        return scene, pieces
+        return index[SCENE], index[PIECES]
 
     def frames(self, entry: dict[str, Any]) -> Any:
         """Return what a file of `frame_files` holds: the scene, or some frames."""
@@ -245,9 +223,7 @@ class Recording:
 
     def spec(self, begun: bool = False) -> Spec:
         """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
-        spec = self.header["spec"] if begun else self.progress.get("spec")
-        if not isinstance(spec, dict):
-            raise self.damaged(PROGRESS)
+        spec = (self.header if begun else self.progress)["spec"]
         return Spec.from_json(spec, self.attachment(), self.start_points())
 
     def check_written(self) -> None:
@@ -344,7 +320,10 @@ class Recording:
         found, folders = [], [self.folder]
         while folders:
             for entry in _entries(folders.pop()):
-                kind = entry.lstat().st_mode
+                try:
+                    kind = entry.lstat().st_mode
+                except FileNotFoundError:  # a checkpoint that the run has replaced meanwhile
+                    continue
                 if stat.S_ISDIR(kind):
                     folders.append(entry)
                 elif stat.S_ISREG(kind):
@@ -372,6 +351,13 @@ class Recording:
                 ) from error
             raise self.damaged(name) from error
 
+    def _checked(self, name: str, unfit: Callable[[dict[str, Any]], str | None]) -> dict[str, Any]:
+        """Return what a JSON file holds, once it is known to be of the types that it should have."""
+        found = self._read(name)
+        if (wrong := unfit(found)) is not None:
+            raise self.damaged(f"{wrong} in {name}")
+        return found
+
     def _read(self, name: str) -> dict[str, Any]:
         content = self._bytes(name, _MOST_TEXT)
         try:
@@ -381,7 +367,7 @@ class Recording:
         if found.get("format") != FORMAT:
             raise BnnvizError(
                 f"The recording {self.folder} was made by another version of bnnviz ({name} has the format"
-                f" {found.get('format')!r}, this version reads {FORMAT}).",
+                f" {str(found.get('format'))[:20]!r}, this version reads {FORMAT}).",
                 "run",
             )
         return found
@@ -395,26 +381,35 @@ class Recording:
         )
 
 
-def _is_checkpoint(found: Any) -> bool:
-    """Tell whether an entry of the progress may be one of a checkpoint."""
-    kinds = {"file": str, "step": int, "sha256": str}
-    known = isinstance(found, dict) and all(isinstance(found.get(name), kind) for name, kind in kinds.items())
-    return known and _CHECKPOINT.fullmatch(found["file"]) is not None
+def _size(path: Path) -> int:
+    """Return the bytes of a file; none of one that has gone meanwhile."""
+    try:
+        return path.lstat().st_size
+    except OSError:
+        return 0
+
+
+def _changed(path: Path) -> float:
+    """Return when a file was last changed; never of one that has gone meanwhile."""
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _entries(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError as error:
-        raise BnnvizError(f"The recording {folder} cannot be read ({error.strerror}).", "run") from error
+        raise BnnvizError(f"The folder {folder} cannot be read ({error.strerror}); is it yours?", "run") from error
 
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:
     """Yield all recordings, the newest first, each with a sentence on what is wrong with it, or None."""
     if not recordings_folder().is_dir():
         return
-    for folder in sorted(recordings_folder().iterdir(), key=lambda path: -path.lstat().st_mtime):
-        if folder.name.startswith("."):
+    for folder in sorted(_entries(recordings_folder()), key=_changed, reverse=True):
+        if folder.name.startswith(".") or not os.path.lexists(folder):
             continue
         recording = Recording(folder)
         try:
@@ -455,7 +450,10 @@ def delete(name: str) -> None:
     folder = place(name)
     try:
         if stat.S_ISDIR(folder.lstat().st_mode):
-            shutil.rmtree(folder)
+            # Out of the way first, whole: a process that still writes to it sees that it has gone.
+            going = folder.with_name(f".{folder.name}.{os.getpid()}.going")
+            folder.rename(going)
+            shutil.rmtree(going)
         else:
             folder.unlink()
     except OSError as error:

@@ -6,7 +6,6 @@ the first steps one by one, so that each proposal is seen, then longer and longe
 
 from __future__ import annotations
 
-import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -23,7 +22,7 @@ from bnnviz.engine.frames import codec
 from bnnviz.engine.protocol import LoggedChange, ShownRun
 from bnnviz.engine.recording.reader import Recording, is_recording_name, place
 from bnnviz.errors import BnnvizError
-from bnnviz.files import write_whole
+from bnnviz.files import plain_json, write_whole
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 
@@ -300,7 +299,7 @@ def read_past(path: str | Path) -> PastRun:
 
 def _json(path: Path, name: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = plain_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or error
         raise BnnvizError(f"{name} is no run that can be read ({path.name}: {reason}).", "run") from None
@@ -315,7 +314,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
     h5py = optional.require("h5py", "Saved runs need", "run")
     try:
         with h5py.File(path, "r") as file:
-            found = json.loads(file.attrs["bnnviz"])
+            found = plain_json(file.attrs["bnnviz"])
     except (OSError, KeyError, TypeError, ValueError):
         raise BnnvizError(f"{path} is no run that bnnviz has saved, or it is damaged.", "run") from None
     if not isinstance(found, dict):

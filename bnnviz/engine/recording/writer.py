@@ -10,14 +10,13 @@ setting changes: its checkpoints hold them, and the array is written at the end.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import shutil
 import time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,6 +27,7 @@ from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X, opened
 from bnnviz.engine.recording.arviz import header
+from bnnviz.engine.recording.lock import RecordingGone, RecordingLock
 from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
 from bnnviz.engine.recording.recorded_frames import RecordedFrames
 from bnnviz.engine.recording.step_log import StepLog
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
 _EVERY_S = 2.0
+_LOOK_S = 0.25
 _SHARE = 0.02  # of the run's time that writing may take
 # Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
 _MOST_CHECKPOINTS, _MOST_CHECKPOINT_BYTES = 16, 1 << 28
@@ -77,6 +78,7 @@ class RecordingWriter:
         # Writing may take a share of the run's work; a run that rests is written too.
         self._pace, self._by_work = Throttle(least=every_s), Throttle(_SHARE, clock=lambda: run.seconds)
         self._resting = Throttle(_SHARE, least=every_s)  # since the run last worked
+        self._looked = Throttle(least=_LOOK_S)  # whether the folder is still there
         for pace in (self._pace, self._by_work, self._resting):
             pace.spent()
         self._begun = time.perf_counter()  # the write that is under way
@@ -92,7 +94,7 @@ class RecordingWriter:
             known = (self.folder / PROGRESS).exists()
             if not known and any(path.name != LOCK for path in self.folder.iterdir()):
                 raise BnnvizError(f"The folder {self.folder} is not empty; give a recording a new one.", "out")
-            self._lock = _claimed(self.folder)
+            self._lock = RecordingLock(self.folder)
             self._arrays = self._open() if known else self._make()
             if not known:
                 self._write()
@@ -100,19 +102,18 @@ class RecordingWriter:
             raise _unwritable(self.folder, error) from error
         run.listeners.append(self._log)
 
-    def __del__(self) -> None:
-        lock = getattr(self, "_lock", None)
-        if lock is not None:
-            lock.close()
-
     def note(self, now: bool = False) -> bool:
         """Write what is new, if it is time for that or ``now``; return whether it was written.
 
         Raises
         ------
         BnnvizError
-            If the disk is full or cannot be written to; what was written before stays.
+            If the disk is full or cannot be written to; what was written before stays. A `RecordingGone` if the folder
+        was removed or renamed.
         """
+        if now or self._looked.due:
+            self._looked.spent()
+            self._lock.check()
         if self._keeps_frames:
             self._frames.look()
         if not now and not self._due():
@@ -123,6 +124,7 @@ class RecordingWriter:
         try:
             self._write()
         except OSError as error:
+            self._lock.check()
             raise _unwritable(self.folder, error) from error
         self._written = self._state
         self._resting.cost = time.perf_counter() - self._begun
@@ -163,7 +165,11 @@ class RecordingWriter:
         self._keeps_frames = self._keeps_frames and asks
         if self._keeps_frames:
             self._frames.end()
-        self.note(now=True)
+        try:
+            self.note(now=True)
+        except RecordingGone:
+            self._lock.release()
+            raise
         try:
             if self.run.spec.draws is None:
                 self._write_array_at_once()
@@ -172,11 +178,18 @@ class RecordingWriter:
             if summary and asks and self.run.store.common(self.run.alive):
                 write_json(self.folder / SUMMARY, {"format": FORMAT, **to_json(summarise(self.run))})
             self._write_header()
-            (self.folder / LOCK).unlink(missing_ok=True)
+            self._lock.release(remove=True)
         except OSError as error:
+            self._lock.check()
             raise _unwritable(self.folder, error) from error
         finally:
-            self._lock.close()
+            self._lock.release()
+
+    def abandon(self) -> None:
+        """Listen to the run no more, and write nothing: the folder is gone."""
+        if self._log in self.run.listeners:
+            self.run.listeners.remove(self._log)
+        self._lock.release()
 
     # --- beginning
 
@@ -413,25 +426,6 @@ def _checked() -> list[Any]:
 def _lengthen(array: zarr.Array, end: int) -> None:
     if array.shape[1] != end:
         array.resize((array.shape[0], end, *array.shape[2:]))
-
-
-def _claimed(folder: Path) -> IO[str]:
-    """Return the lock on a folder, which goes with its process, however that ends.
-
-    Raises
-    ------
-    BnnvizError
-        If another one has it.
-    """
-    lock = (folder / LOCK).open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise BnnvizError(
-            f"The recording {folder} is being written by another process; wait for its end, or end it.", "run"
-        ) from None
-    return lock
 
 
 def _settle(folder: Path, since: float) -> None:

@@ -4,15 +4,39 @@ from __future__ import annotations
 
 import io
 import pickle
+import zipfile
 from typing import Any, get_type_hints
 
 import torch
+from torch import Tensor
 
 from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import restored
+from bnnviz.samplers.tree import flat, restored
+from bnnviz.specs.forms import (
+    Check,
+    is_amount,
+    is_change,
+    is_count,
+    is_object,
+    is_phase,
+    is_spec,
+    is_text,
+    list_of,
+    or_none,
+    record,
+)
+
+_ZIP = b"PK\3\4"
+_MOST_SHRINK, _FREE = 4, 1 << 26  # times the bytes of a checkpoint that it may take in memory, and bytes beside
+#: What is raised where parts of a checkpoint do not fit together.
+UNFIT = (AttributeError, LookupError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
+_UNREADABLE = (
+    *UNFIT,
+    *(EOFError, OSError, pickle.UnpicklingError, zipfile.BadZipFile, NotImplementedError),
+)
 
 
 def pack(saved: dict[str, Any]) -> bytes:
@@ -42,13 +66,126 @@ def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) 
     """
     place = None if torch.cuda.is_available() else "cpu"  # it may have been written on a GPU
     try:
+        _believe(data)
         saved = torch.load(io.BytesIO(data), map_location=place, weights_only=True)
-    except (RuntimeError, EOFError, ValueError, OSError, pickle.UnpicklingError) as error:
+    except _UNREADABLE as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise BnnvizError(f"The checkpoint cannot be read ({first}); {remedy}.") from error
+    if not isinstance(saved, dict) or _bytes_of(saved) > _most(data):
+        raise BnnvizError(f"The checkpoint cannot be read (it holds something else); {remedy}.")
     if saved.get("version") not in (version, *older):
         raise BnnvizError(f"The checkpoint was written by another version of bnnviz; {remedy}.")
     return saved
+
+
+def _believe(data: bytes) -> None:
+    """Refuse an archive that would become far larger than it is: what torch writes is not packed."""
+    if data.startswith(_ZIP):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > _most(data):
+                raise ValueError("it would become far larger than it is")
+
+
+def _bytes_of(value: Any) -> int:
+    """Return what all tensors would take that are written out: one may repeat a number without end."""
+    if isinstance(value, Tensor):
+        return value.numel() * value.element_size()
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return sum(map(_bytes_of, parts))
+
+
+def _most(data: bytes) -> int:
+    return _FREE + _MOST_SHRINK * len(data)
+
+
+def check(saved: dict[str, Any]) -> None:
+    """Refuse a checkpoint of a run that was made up: of other types, or other sizes than its spec has.
+
+    Nothing is allocated before: what a spec asks for is what its checkpoint has at least a number of for each chain.
+
+    Raises
+    ------
+    BnnvizError
+    """
+    if wrong := next((name for name, fits in _CONTENTS.items() if name in saved and not fits(saved[name])), None):
+        raise damaged(wrong)
+    if missing := next((name for name in _NEEDED if name not in saved), None):
+        raise damaged(missing)
+    spec = saved["spec"]
+    alive, counts = saved["alive"], saved["store"]["counts"]
+    if not spec["chains"] == saved["begun"]["chains"] == len(alive) == len(counts):
+        raise damaged("chains")
+    if spec["draws"] is not None and int(counts.max()) > spec["draws"]:
+        raise damaged("counts")
+
+
+def damaged(part: str) -> BnnvizError:
+    """Return what is to be raised where a part of a checkpoint is not what a run wrote."""
+    return BnnvizError(f"The checkpoint is not what a run has written ({part}); start the run anew.", "run")
+
+
+def _is_vector(dtype: torch.dtype) -> Check:
+    return lambda value: isinstance(value, Tensor) and value.ndim == 1 and value.dtype == dtype
+
+
+def _is_store(value: Any) -> bool:
+    counts = isinstance(value, dict) and all(map(_is_vector(torch.int64), (value.get("counts"), value.get("made"))))
+    if not (counts and len(value["counts"]) == len(value["made"]) > 0 and "buffer" in value):
+        return False
+    steps = isinstance(value.get("every"), int) and value["every"] > 0 and is_count(value.get("skip", 0))
+    kept = value["buffer"]
+    fits = isinstance(kept, list) or (isinstance(kept, Tensor) and kept.ndim == 3 and len(kept) == len(value["counts"]))
+    return steps and fits and bool((value["counts"] >= 0).all() and (value["made"] >= value["counts"]).all())
+
+
+def _is_tensor(value: Any) -> bool:
+    return value is None or (isinstance(value, Tensor) and value.ndim <= 2)
+
+
+def _is_point(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.ndim == 2 and len(value) == 1
+
+
+def _is_potential(value: Any) -> bool:
+    return isinstance(value, float)
+
+
+#: What the parts of a checkpoint are.
+_CONTENTS: dict[str, Check] = {
+    **dict.fromkeys(("spec", "begun"), is_spec),
+    **dict.fromkeys(("attachment", "start_points"), lambda value: value is None or isinstance(value, bytes)),
+    **dict.fromkeys(("search", "emitter", "kernel"), or_none(is_object)),
+    **dict.fromkeys(("steps", "era"), is_count),
+    **dict.fromkeys(("gradients", "seconds", "cpu_seconds", "device_seconds"), is_amount),
+    **dict.fromkeys(("store", "logs", "path", "draw_stats"), _is_store),
+    **dict.fromkeys(("mode", "origin", "events"), _is_tensor),
+    "given": or_none(record({"dim": is_count, "x": _is_point, "potential": _is_potential}, {"era": is_count})),
+    "phase": is_phase,
+    "notes": list_of(is_text),
+    "changes": list_of(is_change),
+    "alive": _is_vector(torch.bool),
+    "rng": _is_vector(torch.uint8),
+    "tally": is_object,
+    "compiled_since": or_none(is_count),
+    "rejected": lambda value: isinstance(value, dict) and value.keys() <= {"count", "first"},
+}
+_NEEDED = ("spec", "begun", "attachment", "search", "phase", "steps", "gradients", "notes", "era", "seconds", "changes")
+_NEEDED += ("alive", "mode", "origin", "rng", "store", "logs", "path", "tally", "emitter", "kernel", "compiled_since")
+
+
+def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
+    """Refuse a restored state that is of another number of chains or dimensions than its run.
+
+    Raises
+    ------
+    BnnvizError
+    """
+    x = getattr(state, "x", None)
+    if x is not None and (x.shape != (chains, dim) or x.dtype != dtype):
+        raise damaged("x")
+    for name, part in zip(state._fields, state, strict=True):
+        if name != "adaptation" and any(tensor.ndim and len(tensor) != chains for tensor in flat(part)):
+            raise damaged(name)
 
 
 def restored_state(sampler: Sampler, saved: dict[str, Any], rng: RandomNumbers, frozen: bool) -> Any:

@@ -6,10 +6,6 @@ Draws are only added to, until a store thins itself, so checkpoints of one run h
 from __future__ import annotations
 
 import hashlib
-import math
-import mmap
-import os
-import tempfile
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,16 +13,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz import paths
-from bnnviz.errors import BnnvizError
+from bnnviz.engine.run.room import Room
 from bnnviz.samplers.observers import Draws
 
 LIVE_CAPACITY = 2000
 _EARLY = 16
 # Numbers that draws without a limit may take: 400 MB. Of many chains fewer draws are kept, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
-# Bytes of draws on a CPU from which on they lie in a file, and written ones that may wait for it.
-_IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 BLOCK = 16  # draws of each chain
 
 
@@ -203,58 +196,3 @@ class DrawStore:
         self._blocks = []
         self.buffer[:, : kept.shape[1]] = kept.to(self.buffer.device)
         self._room.written(kept)
-
-
-class Room:
-    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    device, dtype
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be made.
-    """
-
-    def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
-        size = math.prod(shape) * dtype.itemsize
-        self._map: mmap.mmap | None = None
-        self._unwritten = 0
-        if device.type != "cpu" or size <= _IN_MEMORY:
-            self.tensor = torch.zeros(shape, device=device, dtype=dtype)
-            return
-        self._map = _mapped(size)
-        self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
-
-    def written(self, x: Tensor) -> None:
-        """Note that so much was written; what has come to the file need not be in memory too."""
-        if self._map is None:
-            return
-        self._unwritten += x.numel() * x.element_size()
-        if self._unwritten >= _UNWRITTEN:
-            self._unwritten = 0
-            self._map.flush()
-            self._map.madvise(mmap.MADV_DONTNEED)
-
-
-def _mapped(size: int) -> mmap.mmap:
-    """Return so many bytes of a file that goes when nobody holds it, its place on the disk reserved."""
-    folder = paths.draws()
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            # Without room on the disk a write to the map would end the process.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.truncate(size)
-            return mmap.mmap(file.fileno(), size)
-    except OSError as error:
-        raise BnnvizError(
-            f"The draws take {size / 1e9:.1f} GB, which the folder {folder} cannot hold ({error.strerror}): keep fewer"
-            " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
-            "draws",
-        ) from error

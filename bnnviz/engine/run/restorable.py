@@ -144,6 +144,7 @@ class Restorable(KeptDraws):
             If the bytes are no checkpoint of this version.
         """
         saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=old_checkpoints.VERSIONS)
+        checkpoint.check(saved)
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
         held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
         run = cls(Spec(**said, **held), target=target, sampler=sampler)
@@ -151,11 +152,16 @@ class Restorable(KeptDraws):
         run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
-            run._load(saved, block_store)
+            run._target_fingerprint.check(saved.get("given"))
+            try:
+                run._load(saved, block_store)
+            except BnnvizError:
+                raise
+            except checkpoint.UNFIT as error:
+                raise checkpoint.damaged(f"{type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
         return run
 
     def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        self._target_fingerprint.check(saved.get("given"))
         for name in _PLAIN:
             setattr(self, name, saved[name])
         self._switch.compiled_since = saved["compiled_since"]
@@ -166,6 +172,7 @@ class Restorable(KeptDraws):
         self.state = checkpoint.restored_state(
             self.sampler, saved["kernel"], self.numbers, saved["emitter"] is not None
         )
+        checkpoint.check_state(self.state, self.spec.chains, self.target.dim, self.dtype)
         self.target.rejected = RejectedPoints(**saved.get("rejected", {}))  # older ones counted none
         self._draw_on(saved["rng"])
         if saved["emitter"] is not None:

@@ -30,6 +30,7 @@ from bnnviz.engine.run.initialization import (
     starts_at_mode,
 )
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
+from bnnviz.engine.run.room import check_state
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
@@ -132,6 +133,7 @@ class Run(Restorable):
         self.sampler_stats = self.sampler.sampler_stats()
         self.events: torch.Tensor | None = None
         self._target_fingerprint = TargetFingerprint(self.target, self.own_target or isinstance(self.target, BNN))
+        check_state(self.sampler, self.target, spec.chains, self.dtype, self.device)
         self.begin_draws()
         self.mode: torch.Tensor | None = None
         self.origin: torch.Tensor | None = None

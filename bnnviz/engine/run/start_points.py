@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 from bnnviz.specs.run import POINTS, Spec
 
 LAST, DRAWS = POINTS
@@ -105,7 +106,7 @@ class StartPoints:
         """
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                x, words = archive["x"], json.loads(str(archive["words"]))
+                x, words = archive["x"], plain_json(str(archive["words"]))
             chosen = None if words["chosen"] is None else tuple(words["chosen"])
             made = cls(x=x, sha256=words["sha256"], about=dict(words["about"]), chosen=chosen)
             whole = x.ndim == 2 and x.size and x.dtype.kind == "f" and bool(np.isfinite(x).all())

@@ -21,6 +21,7 @@ from bnnviz.engine.cluster.jobs.scheduling import Cluster, Event, Job, Jobs
 from bnnviz.engine.recording.warm_start import resolved
 from bnnviz.engine.sweep import worker
 from bnnviz.errors import BnnvizError
+from bnnviz.files import plain_json
 from bnnviz.specs.run import Spec
 from bnnviz.specs.sweep import SweepSpec
 
@@ -226,7 +227,7 @@ def _known(out: Path) -> dict[str, Any]:
             raise BnnvizError(f"{out} holds something that is no sweep; choose another folder.", "out")
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = plain_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("runs"), dict):

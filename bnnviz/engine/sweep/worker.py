@@ -9,7 +9,6 @@ name, at once, so that what has that name is whole.
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import tempfile
 import time
@@ -23,7 +22,7 @@ from bnnviz.engine.recording import archive
 from bnnviz.engine.recording.reader import LOCK, Recording
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.files import to_json, write_json
+from bnnviz.files import plain_json, to_json, write_json
 
 if TYPE_CHECKING:
     from bnnviz.engine.recording.writer import RecordingWriter
@@ -96,9 +95,10 @@ def sees(place: dict[str, Any]) -> bool:
 def finished(folder: Path) -> dict[str, Any] | None:
     """Return the row of a finished recording; None where there is none."""
     try:
-        return json.loads((folder / ROW).read_text(encoding="utf-8"))["row"]
+        row = plain_json((folder / ROW).read_text(encoding="utf-8"))["row"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+    return row if isinstance(row, dict) else None
 
 
 def unfinished(going: Path, name: str) -> list[Path]:

@@ -1,0 +1,305 @@
+"""Take from a browser what its controls can change, and nothing else.
+
+Bokeh lets a browser patch every property of every model of its page, make models, and replace the document. Here a
+patch is taken where the document itself says that a browser may make it:
+
+- A widget's value, or what else its own script keeps in the browser: what is open, active, folded.
+- A property that the script of one of our components sets.
+- Where a figure is and what it shows: its size on the page, its ranges.
+- The data of a source that the server listens to.
+- An event that the server has subscribed to.
+
+A value has to be one that the control takes: within its bounds, one of its options, of its type, and the control not
+disabled. All else is refused with a line in the log, and the rest of the message goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from bokeh.core.serialization import Deserializer
+from bokeh.document import Document
+from bokeh.events import Event
+from bokeh.model import DataModel, Model
+from bokeh.models import ColumnDataSource, DataRange1d, Plot, Range1d, Toolbar
+from bokeh.protocol.exceptions import MessageError
+from bokeh.server.protocol_handler import ProtocolHandler
+from bokeh.server.session import ServerSession
+from bokeh.server.views.ws import WSHandler
+from panel.custom import ReactiveESM
+from panel.models.browser import BrowserInfo
+from panel.models.location import Location
+from panel_material_ui import MaterialComponent
+
+log = logging.getLogger(__name__)
+
+#: What the scripts of Material UI's components change in the browser.
+_OF_MATERIAL = frozenset(
+    {"value", "value_input", "value_throttled", "active", "open", "collapsed", "expanded", "dark_theme"}
+    | {"dropdown_open", "scroll_position", "sidebar_open", "sidebar_width", "contextbar_open", "contextbar_width"}
+)
+_SIZES = frozenset({"inner_width", "inner_height", "outer_width", "outer_height"})
+_OF_RANGES = frozenset({"start", "end"})
+_OF_DOCUMENT = frozenset({"document_ready", "client_reconnected"})
+_SET_BY_SCRIPT = re.compile(r"\bmodel\.(\w+)\s*=(?!=)")
+_DECODED = {name.removeprefix("_decode_") for name in vars(Deserializer) if name.startswith("_decode_")}
+# Of what Bokeh decodes: no models, no parts of arrays, nothing that a page never sends.
+_PLAIN_TYPES = frozenset(_DECODED - {"object", "object_ref", "ref", "set", "slice", "symbol"})
+_EVENT_TYPES = _PLAIN_TYPES | {"event", "ref"}
+_DTYPES = frozenset({"bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"})
+_MOST_PARTS, _MOST_DEPTH = 200_000, 24
+_LONGEST = 120  # letters of a name in the log
+#: What is raised where a message is not what Bokeh writes.
+_MALFORMED = (TypeError, ValueError, LookupError, AttributeError, RecursionError, OverflowError, MemoryError)
+
+
+# What Bokeh's own scripts write to a model for themselves: it is passed over without a word.
+_FOR_ITSELF = ((Toolbar, "stylesheets"),)
+
+
+class RefusedPatch(Exception):
+    """Say why a part of a message is not taken."""
+
+
+def check_patches() -> None:
+    """Have Bokeh's server take from browsers only what this module lets through."""
+    if getattr(ServerSession._handle_patch, "checked", False):
+        return
+    handle, receive, make = ServerSession._handle_patch, WSHandler._receive, ProtocolHandler.__init__
+
+    async def handle_checked(session: ServerSession, message: Any, connection: Any) -> Any:
+        keep_allowed(session.document, message)
+        return await handle(session, message, connection)
+
+    async def receive_checked(handler: WSHandler, fragment: str | bytes) -> Any:
+        try:
+            return await receive(handler, fragment)
+        except (*_MALFORMED, MessageError):
+            handler._protocol_error("a message that is none")
+            return None
+
+    def make_without_push(handler: ProtocolHandler) -> None:
+        make(handler)
+        handler._handlers |= {"PUSH-DOC": _refuse_document, "PATCH-DOC": _patch_what_is_there}
+
+    handle_checked.checked = True
+    ServerSession._handle_patch = handle_checked
+    WSHandler._receive = receive_checked
+    ProtocolHandler.__init__ = make_without_push
+
+
+async def _patch_what_is_there(message: Any, connection: Any) -> Any:
+    """Pass a message on to its page, unless that has gone since it was sent."""
+    return connection.ok(message) if connection._session is None else await ServerSession.patch(message, connection)
+
+
+async def _refuse_document(message: Any, connection: Any) -> Any:
+    log.warning("A browser sent a document of its own, which is refused.")
+    return connection.error(message, "A page is not replaced by its browser.")
+
+
+def keep_allowed(document: Document, message: Any) -> None:
+    """Leave in a message what its browser may patch.
+
+    Parameters
+    ----------
+    document : bokeh.document.Document
+    message : bokeh.protocol.messages.patch_doc
+    """
+    content = message.content
+    events = content.get("events") if isinstance(content, dict) else None
+    if not isinstance(events, list):
+        log.warning("A message without events is refused.")
+        message.content = {"events": []}
+        return
+    models = {model.id: model for model in document.models}
+    kept = []
+    for event in events:
+        try:
+            if _is_for_itself(event, models):
+                continue
+            _check_event(event, models, message.buffers)
+        except RefusedPatch as refusal:
+            log.warning("A browser's message is refused: %s.", refusal)
+        except _MALFORMED as error:
+            log.warning("A browser's message is refused: it is malformed (%s).", type(error).__name__)
+        else:
+            kept.append(event)
+    content["events"] = kept
+
+
+def _is_for_itself(event: Any, models: dict[str, Model]) -> bool:
+    if event["kind"] != "ModelChanged":
+        return False
+    model = models.get(event["model"]["id"])
+    return any(isinstance(model, kind) and event["attr"] == attr for kind, attr in _FOR_ITSELF)
+
+
+def _check_event(event: Any, models: dict[str, Model], buffers: Any) -> None:
+    kind = event["kind"]
+    if kind == "MessageSent":
+        _check_message(event, models, buffers)
+        return
+    names = {"ModelChanged": ("attr", "new"), "ColumnDataChanged": ("attr", "data")}.get(kind)
+    if names is None:
+        raise RefusedPatch(f"a browser makes no {_short(kind)}")
+    attr, new = (event[name] for name in names)
+    model = models.get(event["model"]["id"])
+    if model is None:
+        raise RefusedPatch("the page has no such model")
+    if not isinstance(attr, str) or not event.keys() <= {"kind", "model", *names, "cols"}:
+        raise RefusedPatch("it is malformed")
+    if not any(attr in allowed for allowed in _allowed(model, attr)):
+        raise RefusedPatch(f"a browser does not change {_short(attr)} of {type(model).__name__}")
+    _check_value(model, attr, _plain(new, buffers))
+
+
+def _allowed(model: Model, attr: str) -> Iterator[frozenset[str]]:
+    """Yield the properties that a browser may change, as each kind of model tells them."""
+    if isinstance(model, Plot):
+        yield _SIZES
+    elif isinstance(model, Range1d | DataRange1d):
+        yield _OF_RANGES
+    elif isinstance(model, BrowserInfo | Location):
+        yield frozenset(model.properties())
+    elif isinstance(model, ColumnDataSource):
+        yield frozenset({"data"} if model._callbacks.get("data") else ())
+    elif isinstance(model, DataModel):
+        for owner in _owners(model._callbacks.get(attr, ())):
+            yield _of_component(type(owner))
+
+
+@cache
+def _of_component(kind: type) -> frozenset[str]:
+    """Return the properties that the script of a component sets."""
+    if issubclass(kind, MaterialComponent):
+        return _OF_MATERIAL
+    if not issubclass(kind, ReactiveESM) or kind._esm is None:
+        return frozenset()
+    script = kind._esm
+    if isinstance(script, Path) or script.endswith(".js"):
+        found = kind._esm_path(compiled=False)
+        script = "" if found is None else found.read_text(encoding="utf-8")
+    return frozenset(_SET_BY_SCRIPT.findall(script))
+
+
+def _owners(callbacks: Any) -> list[Any]:
+    """Return the components of Panel that listen to a model: their callbacks are partial calls of their methods."""
+    functions = [each.func if isinstance(each, partial) else each for each in callbacks]
+    return [owner for owner in (getattr(each, "__self__", None) for each in functions) if owner is not None]
+
+
+# --- values
+
+
+def _plain(value: Any, buffers: Any) -> Any:
+    """Return a value that a browser sent, once it is known to hold numbers, texts and arrays, and no models."""
+    _look_through(value, _PLAIN_TYPES)
+    return Deserializer([]).decode(value, list(buffers))
+
+
+def _look_through(value: Any, types: frozenset[str]) -> None:
+    """Refuse a value that would become something else than these types, before anything is made of it."""
+    level, count = [value], 0
+    for _ in range(_MOST_DEPTH):
+        inner: list[Any] = []
+        for part in level:
+            count += 1
+            if isinstance(part, dict):
+                kind = part.get("type")
+                if kind is None and "id" in part and types is _PLAIN_TYPES:
+                    raise RefusedPatch("it names a model as a value")
+                if kind is not None and kind not in types:
+                    raise RefusedPatch(f"a value is no {_short(kind)}")
+                if kind == "ndarray" and part.get("dtype") not in _DTYPES:
+                    raise RefusedPatch("an array of another type")
+                if kind == "number" and not _is_finite(part["value"]):
+                    raise RefusedPatch("a number that is not finite")
+                inner += [each for name, each in part.items() if not (kind == "bytes" and name == "data")]
+            elif isinstance(part, list):
+                inner += part
+            elif isinstance(part, str):
+                part.encode()  # half of a pair of surrogates cannot be sent to a page again
+            elif isinstance(part, float) and not _is_finite(part):
+                raise RefusedPatch("a number that is not finite")
+        if count + len(inner) > _MOST_PARTS:
+            raise RefusedPatch("a value of too many parts")
+        level = inner
+        if not level:
+            return
+    raise RefusedPatch("a value that is nested too deeply")
+
+
+def _check_value(model: Model, attr: str, value: Any) -> None:
+    model.lookup(attr).property.prepare_value(model, attr, value)
+    for owner in _owners(model._callbacks.get(attr, ())):
+        if getattr(owner, "disabled", False) and attr.startswith(("value", "active")):
+            raise RefusedPatch(f"{type(owner).__name__} is disabled")
+        if isinstance(owner, ReactiveESM):
+            _check_param(owner, attr, value)
+
+
+def _check_param(owner: Any, attr: str, value: Any) -> None:
+    """Refuse a value that a component cannot have: Panel would find out when others have heard of it."""
+    name = type(owner).__name__
+    low, high = getattr(owner, "start", None), getattr(owner, "end", None)
+    bounded = attr.startswith("value") and _is_number(low) and _is_number(high)
+    if bounded and not (_is_number(value) and low <= value <= high):
+        raise RefusedPatch(f"a value of {name} out of bounds")
+    longest = getattr(owner, "max_length", None)
+    if longest is not None and isinstance(value, str) and len(value) > longest:
+        raise RefusedPatch(f"a text of {name} that is too long")
+    for parameter, found in owner._process_property_change({attr: value}).items():
+        if parameter in owner.param:
+            owner.param[parameter]._validate(found)
+    options = getattr(owner, "options", None)
+    if attr == "value" and options and "options" in owner.param and getattr(owner, "restrict", True) is not False:
+        _check_option(owner, value)
+
+
+def _check_option(owner: Any, value: Any) -> None:
+    found = owner._process_property_change({"value": value})["value"]
+    known = list(owner.options.values() if isinstance(owner.options, dict) else owner.options)
+    if found is not None and not any(found is each or found == each for each in known):
+        raise RefusedPatch(f"{type(owner).__name__} has no such option")
+
+
+def _is_finite(value: Any) -> bool:
+    return math.isfinite(float(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# --- events
+
+
+def _check_message(event: dict[str, Any], models: dict[str, Model], buffers: Any) -> None:
+    """Refuse what is no event, or one that nobody at the server has asked for."""
+    if event.get("msg_type") != "bokeh_event" or not event.keys() <= {"kind", "msg_type", "msg_data"}:
+        raise RefusedPatch("a browser sends events only")
+    told = event["msg_data"]
+    name = told["name"]
+    if name in _OF_DOCUMENT:
+        return
+    _look_through(told, _EVENT_TYPES)
+    made = Deserializer(list(models.values())).decode(told, list(buffers))
+    model = getattr(made, "model", None)
+    if not isinstance(made, Event) or not isinstance(model, Model):
+        raise RefusedPatch(f"an event {_short(name)} of nothing on the page")
+    if model.id not in models or name not in model.subscribed_events:
+        raise RefusedPatch(f"nobody asked for {_short(name)} of {type(model).__name__}")
+    for owner in _owners(model._event_callbacks.get(name, ())):
+        if getattr(owner, "disabled", False):
+            raise RefusedPatch(f"{type(owner).__name__} is disabled")
+
+
+def _short(value: Any) -> str:
+    return ascii(value)[:_LONGEST]

@@ -1,0 +1,86 @@
+"""Check what the JSON files of a recording hold: somebody may have made them up, with right checksums.
+
+`Recording` hands out no header and no progress that was not checked here, so that whoever reads one may rely on its
+types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bnnviz.specs.forms import (
+    is_amount,
+    is_change,
+    is_count,
+    is_flag,
+    is_name,
+    is_object,
+    is_phase,
+    is_positive,
+    is_spec,
+    is_text,
+    list_of,
+    matches,
+    or_none,
+    record,
+    unfit,
+)
+
+_is_digest = matches(re.compile(r"[0-9a-f]{64}"))
+_is_checkpoint = matches(re.compile(r"checkpoint-\d{1,15}-[0-9a-f]{12}"))
+_is_frames = matches(re.compile(r"frames-(scene|\d{1,15})-[0-9a-f]{12}"))
+
+_HEADER = {
+    "bnnviz": is_name,
+    "spec": is_spec,
+    "changes": list_of(is_change),
+    "device": is_name,
+    "notes": list_of(is_text),
+}
+_HEADER_OPTIONAL = {
+    "torch": is_name,
+    "threads": is_count,
+    "kernel": is_name,
+    "steps": is_count,
+    "search": or_none(is_object),
+    "stats": is_object,
+    "data_sha256": or_none(_is_digest),
+    "start_sha256": or_none(_is_digest),
+}
+_MARK = {"file": _is_checkpoint, "step": is_count, "size": is_count, "sha256": _is_digest}
+_FRAME_FILE = {"file": _is_frames, "sha256": _is_digest, "size": is_count}
+_PIECE = _FRAME_FILE | {"first": is_count, "last": is_count, "count": is_positive}
+_FRAME_INDEX = {"scene": or_none(record(_FRAME_FILE)), "pieces": list_of(record(_PIECE))}
+_PROGRESS = {
+    "counts": list_of(is_count, least=1),
+    "alive": list_of(is_flag, least=1),
+    "marks": list_of(record(_MARK), least=1),
+    "spec": is_spec,
+    "changes": list_of(is_change),
+    "finished": is_flag,
+    "phase": is_phase,
+    "steps": is_count,
+    "seconds": is_amount,
+    "gradients": is_amount,
+    "error": or_none(is_text),
+}
+_PROGRESS_OPTIONAL = {"frames": or_none(record(_FRAME_INDEX))}
+
+
+def unfit_header(found: Mapping[str, Any]) -> str | None:
+    """Return what of a header does not fit; None where all does."""
+    return unfit(found, _HEADER, _HEADER_OPTIONAL)
+
+
+def unfit_progress(found: Mapping[str, Any]) -> str | None:
+    """Return what of a progress does not fit, by itself or with the rest; None where all does."""
+    wrong = unfit(found, _PROGRESS, _PROGRESS_OPTIONAL)
+    if wrong is not None:
+        return wrong
+    if not len(found["counts"]) == len(found["alive"]) == found["spec"]["chains"]:
+        return "counts"
+    index = found.get("frames") or {"pieces": []}
+    ordered = all(piece["first"] <= piece["last"] for piece in index["pieces"])
+    return None if ordered and (index.get("scene") or not index["pieces"]) else "frames"

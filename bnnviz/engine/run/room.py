@@ -1,0 +1,116 @@
+"""Make room for the draws of a run, in memory or in a file, and refuse a run that the memory cannot hold."""
+
+from __future__ import annotations
+
+import errno
+import math
+import mmap
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from bnnviz import memory, paths
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.samplers import Sampler
+    from bnnviz.targets import Target
+
+# Bytes of draws on a CPU from which on they lie in a file, and written ones that may wait for it.
+_IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
+_ROW_BYTES = 4  # of the random number that each row has where some are chosen
+
+
+def check_state(sampler: Sampler, target: Target, chains: int, dtype: torch.dtype, device: torch.device) -> None:
+    """Refuse chains that the memory cannot hold, with what one step needs.
+
+    Raises
+    ------
+    BnnvizError
+    """
+    free = _free_on(device)
+    width = type(sampler).width  # some know it only once they are prepared
+    numbers = (width if isinstance(width, int) else 1) * chains * target.dim
+    memory.check(
+        2 * numbers * dtype.itemsize,
+        f"{chains:,} chains in {target.dim:,} dimensions",
+        "take fewer chains, or a smaller target",
+        "chains",
+        free,
+    )
+    if getattr(sampler, "batch_size", None) is not None:
+        rows = getattr(target, "examples", 0)
+        memory.check(
+            _ROW_BYTES * chains * rows,
+            f"Batches of {rows:,} rows for {chains:,} chains",
+            "take fewer chains or rows",
+            "chains",
+            free,
+        )
+
+
+def _free_on(device: torch.device) -> int | None:
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+
+
+class Room:
+    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    device, dtype
+
+    Raises
+    ------
+    BnnvizError
+        If the device's memory cannot hold it, or the file cannot be made.
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
+        size = math.prod(shape) * dtype.itemsize
+        if device.type != "cpu":
+            memory.check(size, "The draws", "keep fewer draws, or take the CPU", "draws", _free_on(device))
+        self._map: mmap.mmap | None = None
+        self._unwritten = 0
+        if device.type != "cpu" or size <= _IN_MEMORY:
+            self.tensor = torch.zeros(shape, device=device, dtype=dtype)
+            return
+        self._map = _mapped(size)
+        self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
+
+    def written(self, x: Tensor) -> None:
+        """Note that so much was written; what has come to the file need not be in memory too."""
+        if self._map is None:
+            return
+        self._unwritten += x.numel() * x.element_size()
+        if self._unwritten >= _UNWRITTEN:
+            self._unwritten = 0
+            self._map.flush()
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(size: int) -> mmap.mmap:
+    """Return so many bytes of a file that goes when nobody holds it, its place on the disk reserved."""
+    folder = paths.draws()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if size > shutil.disk_usage(folder).free:  # some disks would be filled before they say so
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # Without room on the disk a write to the map would end the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        raise BnnvizError(
+            f"The draws take {size / 1e9:.1f} GB, which the folder {folder} cannot hold ({error.strerror}): keep fewer"
+            " draws, or set BNNVIZ_HOME to a folder on a larger disk.",
+            "draws",
+        ) from error

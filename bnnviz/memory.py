@@ -1,0 +1,70 @@
+"""Say how much memory is free, and refuse what cannot fit before it is begun: the system would end the process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnnviz.errors import BnnvizError
+
+_UNASKED = 1 << 28  # bytes that are asked for without a look at what is free
+_CONTROL_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
+
+def available() -> int | None:
+    """Return the bytes that this process may still take, of the machine and of its container; None if not known."""
+    known = [size for size in (_of_machine(), *(_of_group(*paths) for paths in _CONTROL_GROUPS)) if size is not None]
+    return max(0, min(known)) if known else None
+
+
+def check(size: float, what: str, remedy: str, field: str, free: int | None = None) -> None:
+    """Refuse what takes more memory than there is.
+
+    Parameters
+    ----------
+    size : float
+        Bytes that it takes, at least.
+    what, remedy : str
+        As a sentence begins and as it ends: "The draws", "keep fewer draws".
+    field : str
+        The setting that it belongs to.
+    free : int, optional
+        Bytes that are free; default: those of this machine's memory.
+
+    Raises
+    ------
+    BnnvizError
+    """
+    if size <= _UNASKED:
+        return
+    free = available() if free is None else free
+    if free is not None and size > free:
+        raise BnnvizError(
+            f"{what} would take {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free: {remedy}.", field
+        )
+
+
+def _of_machine() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):  # no Linux
+        return None
+    sizes = {line.partition(":")[0]: line.split()[1] for line in lines if len(line.split()) > 1}
+    try:
+        return 1024 * (int(sizes["MemAvailable"]) + int(sizes.get("SwapFree", 0)))
+    except (KeyError, ValueError):
+        return None
+
+
+def _of_group(limit: str, used: str) -> int | None:
+    """Return what a container may still take; what it keeps of files is given back when it is needed."""
+    try:
+        most, now = Path(limit).read_text(encoding="ascii").strip(), int(Path(used).read_text(encoding="ascii"))
+        if most == "max":
+            return None
+        told = dict(line.split() for line in Path(limit).with_name("memory.stat").read_text("ascii").splitlines())
+        return int(most) - now + int(told.get("inactive_file", 0)) + int(told.get("active_file", 0))
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,129 @@
+"""Every way of ending while a live run is recorded: no process stays, nothing that was on the disk is lost.
+
+`docs/security.md` has the table that this fills in; ``BNNVIZ_REPEATS`` says how often each kill is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import workers_of
+
+from bnnviz.engine.recording import reader
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.engine.recording.resume import resume
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+
+pytest.importorskip("zarr")
+pytest.importorskip("distributed")
+
+REPEATS = int(os.environ.get("BNNVIZ_REPEATS", "1"))
+GONE_S = 30.0  # until the last process of a server has ended
+SERVER = """
+import sys, time
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.specs.run import Spec
+
+if __name__ == "__main__":
+    backend = Backend.connect(workers=1)
+    handle = backend.start(Spec.from_json(sys.argv[1]), play=True, lease_s=None)
+    handle.sync("scene")
+    handle.sync("command", "record", recording="mine")
+    try:
+        while True:
+            time.sleep(0.1)
+            handle.address and handle.state
+    except KeyboardInterrupt:
+        backend.close()
+"""
+#: What is ended, by which signal, and whether the run goes on by itself.
+ENDINGS = {
+    "server, SIGTERM": ("server", signal.SIGTERM, False),
+    "server, SIGINT": ("server", signal.SIGINT, False),
+    "server, SIGKILL": ("server", signal.SIGKILL, False),
+    "scheduler, SIGKILL": ("bnnviz.engine.cluster.local_cluster", signal.SIGKILL, True),
+    "forkserver, SIGKILL": ("forkserver", signal.SIGKILL, True),
+    "worker, SIGKILL": ("worker", signal.SIGKILL, True),
+    "whole group, SIGKILL": ("group", signal.SIGKILL, False),
+}
+
+
+def until(condition: Callable[[], object], seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def steps_of(folder: Path) -> int:
+    """Return how many steps the recording acknowledges; 0 where it cannot be read yet."""
+    try:
+        return Recording(folder).progress["steps"] if (folder / reader.PROGRESS).exists() else 0
+    except BnnvizError:
+        return 0
+
+
+def chosen(server: psutil.Process, which: str) -> list[psutil.Process]:
+    """Return the processes of a server that are to be ended."""
+    family = server.children(recursive=True)
+    if which == "server":
+        return [server]
+    if which == "group":
+        return [server, *family]
+    if which == "worker":
+        return workers_of(server)
+    return [each for each in family if which in " ".join(each.cmdline())][:1]
+
+
+@pytest.mark.demand
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("repeat", range(REPEATS))
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_nothing_is_left_and_nothing_is_lost(
+    ending: str, repeat: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    which, number, goes_on = ENDINGS[ending]
+    folder, rng = tmp_path / "recordings" / "mine", random.Random(f"{ending}{repeat}")
+    (tmp_path / "server.py").write_text(SERVER)
+    spec = Spec(target="banana", sampler="bps", chains=2, draws=None, warmup=4, seed=repeat)
+    command = [sys.executable, str(tmp_path / "server.py"), json.dumps(spec.to_json())]
+    with (tmp_path / "said").open("w") as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+        server = psutil.Process(process.pid)
+        family = []
+        try:
+            until(lambda: steps_of(folder) > 0)
+            time.sleep(rng.uniform(0.0, 2.0))
+            family = [server, *server.children(recursive=True)]
+            ended = chosen(server, which)
+            assert ended
+            acknowledged = steps_of(folder)
+            for one in ended:
+                one.send_signal(number)
+            if goes_on:
+                until(lambda: steps_of(folder) > acknowledged)
+                family = [*family, *server.children(recursive=True)]
+                server.send_signal(signal.SIGTERM)
+            _, left = psutil.wait_procs(family, timeout=GONE_S)
+            assert not left, [" ".join(one.cmdline()) for one in left]
+        finally:
+            for one in [*family, server]:
+                if one.is_running():
+                    one.kill()
+    recording = Recording(folder)
+    recording.check()
+    assert recording.progress["steps"] >= acknowledged
+    assert resume(folder).steps == recording.progress["steps"]
+    live = tmp_path / "live"
+    assert not live.exists() or all(path.stat().st_mode & 0o077 == 0 for path in [live])
