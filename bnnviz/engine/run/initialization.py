@@ -168,11 +168,6 @@ def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
     return descent.best(), steps * descent.examples
 
 
-def starts_at_mode(target: Target, sampler: Sampler) -> bool:
-    """Return whether chains set out from modes, each from the end of its own descent."""
-    return sampler.start == "mode" or (sampler.start == "auto" and target.start_at_mode)
-
-
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
     """Return where chains set out: at random points x0 (chains, dim), or at modes.
 
@@ -213,8 +208,8 @@ class StartSearch:
 
     def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:
         self._target, self._x0, self._points = target, x0, points
-        self._at_mode, self._one_centre = starts_at_mode(target, sampler), sampler.needs_mode
-        needed = not given and ((points is None and self._at_mode) or self._one_centre)
+        self._at_mode, self._one_centre = sampler.starts_at_mode(target), sampler.starts_together(target)
+        needed = not given and ((points is None and self._at_mode) or sampler.needs_mode)
         self.descent = Descent(target, x0, sampler.mode_steps) if needed else None
 
     def begin_anew(self, sampler: Sampler) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
+import torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,9 +70,13 @@ def _hamiltonian_layout(hints: dict[str, Any]) -> tuple[str, ...]:
 
 
 def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
-    """Return the state of a Hamiltonian sampler, nested dicts by the names of version 8, by those of today."""
+    """Return a state, nested dicts by the names of version 8 or of the beginning of version 9, by those of today."""
     adaptation = saved.get("adaptation")
-    if not isinstance(adaptation, dict) or not {"scale", "stage"} <= adaptation.keys():
+    if not isinstance(adaptation, dict):
+        return saved
+    if "mean_event_time" in adaptation and "refreshment" not in adaptation:
+        return saved | {"adaptation": _path_learnt(adaptation, sampler)}
+    if not {"scale", "stage"} <= adaptation.keys():
         return saved
     saved = saved | {"adaptation": _metric_learnt(adaptation, sampler)}
     if "left" in saved:
@@ -89,6 +94,20 @@ def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
         stage = {"number": 0, "moves": 0.0, "pooled": [0.0, 0.0], "averaging": stage["averaging"], "sums": None}
     factor = scale.diag() if sampler.dense else None
     return {"step_size": saved["step_size"], "metric": {"scale": scale, "factor": factor}, "stage": stage}
+
+
+def _path_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
+    """Return what a process had learnt before refresh rates, metrics and arrival were learnt; it knows none of them."""
+    zero, scaling = torch.zeros_like(saved["mean_event_time"]), saved["scaling"]
+    if isinstance(scaling, dict):
+        scaling = {"factor": None, "inverse": None} | scaling
+    none = zero.new_zeros(())
+    return saved | {
+        "scaling": scaling,
+        "points": None,
+        "refreshment": {"rate": none + sampler.refresh_rate, "bounces": none, "time": none},
+        "energies": {"total": zero, "count": None, "steps": 0, "windows": []},
+    }
 
 
 def _by_its_front(saved: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from bnnviz.engine.run.initialization import (
     of_given_points,
     random_points,
     refit,
-    starts_at_mode,
 )
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.start_points import StartPoints, attached, held
@@ -252,7 +251,7 @@ class Run(Restorable):
     @property
     def starts_at_mode(self) -> bool:
         """Whether its chains set out from modes, each from the end of its own descent."""
-        return starts_at_mode(self.target, self.sampler)
+        return self.sampler.starts_at_mode(self.target)
 
     def _set_out(self, start: Start) -> None:
         self.sampler.check(self.target)
