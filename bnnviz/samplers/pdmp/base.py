@@ -190,7 +190,7 @@ class PDMP(PathLearner, Sampler):
         "auto",
         objects=["auto", "mode", "one_mode", "random"],
         doc="Where chains start. mode: each at the end of its own descent by Adam. one_mode: all at the best of these"
-        " ends. auto: mode for networks, random points for densities.",
+        " ends. auto: mode for networks and functions of your own, random points for other densities.",
     )
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
@@ -215,6 +215,10 @@ class PDMP(PathLearner, Sampler):
     def needs_mode(self) -> bool:
         """Whether a mode has to be found before the chains set out."""
         return self.control_variates
+
+    def starts_at_mode(self, target: Target) -> bool:
+        """Return whether chains set out from modes: from far out straight lines are long on their way."""
+        return super().starts_at_mode(target) or (self.start == "auto" and not target.located)
 
     def check(self, target: Target) -> None:
         """Raise where the bound or the batches do not fit the target."""

@@ -88,7 +88,7 @@ class Boomerang(PDMP):
     )
 
     learn_reference = settings.Boolean(
-        False,
+        True,
         label="Learn the reference",
         doc="Learn centre and spread of the reference in four rounds of the warm-up, each with twice the events of the"
         " one before, from positions and gradients along the path: with correlations on a density of up to"

@@ -32,6 +32,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.preconditioned import Preconditioned
+from bnnviz.samplers.pdmp.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 
@@ -117,9 +118,9 @@ class BPS(Preconditioned, BouncyParticle):
 
     def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:
         """Return M g."""
-        return g if scaling == () else scaling.apply(scaling.apply_transpose(g))
+        return g if not isinstance(scaling, Preconditioner) else scaling.apply(scaling.apply_transpose(g))
 
     def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
         """Draw from N(0, velocity_sd^2 M)."""
         velocity = self.velocity_sd * rng.normal(like.shape, like.dtype)
-        return velocity if scaling == () else scaling.apply(velocity)
+        return velocity if not isinstance(scaling, Preconditioner) else scaling.apply(velocity)

@@ -28,6 +28,7 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _ENOUGH_EVENTS = 40  # of a chain, on average, for a mean time between them
+_EVENTS_OF_A_ROUND = 10  # of a chain, on average, at least
 _MOST_EVENTS = 50  # that count in that mean
 _POOLED_EVENTS = 10  # so much the other chains' times between events count beside a chain's own
 _POINTS_EVERY = 4  # steps between positions at which a gradient is taken for a preconditioner
@@ -167,7 +168,7 @@ class PathLearner(EventLoop):
         state = state._replace(adaptation=learnt)
         if learnt.rounds_left and learnt.sums is not None:
             wanted = self.events_wanted(learnt.rounds_left)
-            if last or (_has_event_times(learnt) and learnt.sums.complete(wanted)):
+            if last or (learnt.sums.complete(wanted) and bool(learnt.num_events.mean() >= _EVENTS_OF_A_ROUND)):
                 rounds_left = 0 if last else learnt.rounds_left - 1
                 scaling = self.learnt_scaling(learnt.sums, learnt.points, learnt.scaling)
                 return self.rescaled(rng, state, scaling, rounds_left)

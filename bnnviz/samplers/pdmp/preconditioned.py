@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor
 
@@ -18,8 +20,13 @@ _FIRST_EVENTS = 80  # of the first round, over all chains
 class Preconditioned(PDMP):
     """A process in straight lines with a setting for its metric, learnt in rounds of the warm-up."""
 
+    presets: ClassVar[list[dict[str, Any]]] = [
+        preset if preset["name"] == "exact" else preset | {"settings": {**preset["settings"], "metric": "unit"}}
+        for preset in PDMP.presets
+    ]
+
     metric = settings.Choice(
-        "unit",
+        "auto",
         objects=["auto", "diagonal", "dense", "unit"],
         doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each, and on networks for each chain,"
         f" which begin at modes of their own. dense: correlations too. auto: dense up to {DENSE} dimensions, else"
@@ -73,4 +80,4 @@ class Preconditioned(PDMP):
 
     def scaling_of(self, scaling: Preconditioner | tuple[()], chains: Tensor) -> Preconditioner | tuple[()]:
         """Return the metric of some chains, by their numbers."""
-        return scaling if scaling == () else scaling.of_chains(chains)
+        return scaling if not isinstance(scaling, Preconditioner) else scaling.of_chains(chains)

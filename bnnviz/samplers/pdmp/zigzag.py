@@ -29,6 +29,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.preconditioned import Preconditioned
+from bnnviz.samplers.pdmp.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 
@@ -59,7 +60,7 @@ class ZigZag(Preconditioned):
 
     def _rates(self, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return the signed rates (n, dim) of the directions that turn round: (L^-1 v)_i (L' g)_i."""
-        if scaling == () or scaling.factor is None:
+        if not isinstance(scaling, Preconditioner) or scaling.factor is None:
             return v * g
         return scaling.undo(v) * scaling.apply_transpose(g)
 
@@ -81,7 +82,7 @@ class ZigZag(Preconditioned):
         cumulative = self._rates(v, g, scaling).clamp_min(0).cumsum(-1)
         mark = rng.uniform((len(v), 1), v.dtype) * cumulative[:, -1:]
         turning = (cumulative <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
-        if scaling == () or scaling.factor is None:
+        if not isinstance(scaling, Preconditioner) or scaling.factor is None:
             return v.scatter(1, turning, -v.gather(1, turning))
         # Of the signs themselves, so that no rounding adds up over the turns.
         signs = torch.where(scaling.undo(v) < 0, -self.velocity, self.velocity).to(v.dtype)
@@ -91,11 +92,11 @@ class ZigZag(Preconditioned):
         """Draw every sign anew."""
         signs = rng.uniform(like.shape, like.dtype) < 0.5
         velocity = torch.where(signs, -self.velocity, self.velocity).to(like.dtype)
-        return velocity if scaling == () else scaling.apply(velocity)
+        return velocity if not isinstance(scaling, Preconditioner) else scaling.apply(velocity)
 
     def mean_rate(self, x: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return velocity sum |(L' g)_i| / 2."""
-        g = g if scaling == () else scaling.apply_transpose(g)
+        g = g if not isinstance(scaling, Preconditioner) else scaling.apply_transpose(g)
         return 0.5 * self.velocity * g.abs().sum(-1)
 
     def gaussian_terms(
