@@ -156,6 +156,10 @@ class Sampler(param.Parameterized):
         """Return whether the warm-up has seen enough."""
         return True
 
+    def awaited(self, state: Any) -> str:
+        """Say what a warm-up has waited for that had to end before it was tuned."""
+        return "the sampler had seen enough events"
+
     def ends_warmup(self, state: Any) -> bool:
         """Return whether the warm-up is over with the step that led to a state, and not with its window."""
         return self.warms_up_by_moves and self.is_tuned(state)

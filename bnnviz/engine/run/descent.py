@@ -5,11 +5,11 @@ U falls as Armijo asks; then $\alpha$ is one again, and B learns from the differ
 
 $$B \leftarrow (I - \rho s y^\top) B (I - \rho y s^\top) + \rho s s^\top, \qquad \rho = 1 / y^\top s,$$
 
-where $y^\top s > 0$. Else $\alpha$ falls. A chain has arrived after eight steps with $g^\top B g < $ dim / 200: of a
-Gaussian U is there nearer to its least than draws are. A chain that has not, or where U is so much larger than where
-another has arrived that it has no mass, goes to the best of them. Where none has arrived they go back to where they set
-out: a hierarchical density may have no mode, and no mass where it is infinite. Reference: J. Nocedal and S. J. Wright,
-Numerical Optimization, 2006, chapter 6, doi:10.1007/978-0-387-40065-5.
+where $y^\top s > 0$. Else $\alpha$ falls. A chain has arrived after eight steps with $g^\top B g < $ dim / 200: where B
+is right, U is then nearer to its least than it is at draws. A chain that has not, or where U is so much larger than
+where another has arrived that it has no mass, goes to the best of them. Where none has arrived they go back to where
+they set out: a hierarchical density may have no mode, and no mass where it is infinite. Reference: J. Nocedal and S. J.
+Wright, Numerical Optimization, 2006, chapter 6, doi:10.1007/978-0-387-40065-5.
 """
 
 from __future__ import annotations

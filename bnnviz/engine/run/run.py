@@ -354,7 +354,8 @@ class Run(Restorable):
         if not over:
             return
         if not self.sampler.is_tuned(self.state):
-            self.notes.append(f"The tuning ended after {self.steps} steps, before the sampler had seen enough events.")
+            awaited = self.sampler.awaited(self.state)
+            self.notes.append(f"The tuning ended after {self.steps} steps, before {awaited}.")
         if self._points is not None and self.sampler.converges:
             # Chains that took equally many steps are not spread as the target is, however they began.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())

@@ -211,6 +211,12 @@ class PathLearner(EventLoop):
         learnt = state.adaptation
         return not learnt.rounds_left and _has_event_times(learnt) and learnt.energies.arrived(state.alive)
 
+    def awaited(self, state: State) -> str:
+        """Say what a warm-up has waited for: events, or U."""
+        if state.adaptation.rounds_left or not _has_event_times(state.adaptation):
+            return "the sampler had seen enough events"
+        return "U had settled, so the chains may not have arrived yet"
+
     def freeze(self, rng: RandomNumbers, state: State) -> State:
         """Return the state without what only the warm-up needs."""
         energies = Energies(torch.zeros_like(state.clock))
