@@ -19,8 +19,8 @@ from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp import thinning
 from bnnviz.samplers.pdmp.bounds.grid import Grid
-from bnnviz.samplers.pdmp.preconditioner import Preconditioner
-from bnnviz.samplers.pdmp.reference import GaussianReference
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains

@@ -36,8 +36,8 @@ from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
-from bnnviz.samplers.pdmp.preconditioner import DENSE, Preconditioner
-from bnnviz.samplers.pdmp.reference import GaussianReference
+from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
+from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.pdmp.state import Adaptation, State
 from bnnviz.samplers.pdmp.text import BoomerangText
 from bnnviz.samplers.pdmp.warmup import PathSums

@@ -9,7 +9,7 @@ $$\begin{aligned}
   \text{refreshment} &: \quad v \sim N(0, \sigma^2 I) \quad \text{at rate } \lambda_r
   \end{aligned}$$
 
-With a metric (`bnnviz.samplers.pdmp.preconditioner`) $v \sim N(0, \sigma^2 M)$ with $M = L L^\top$, and the bounce is
+With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v \sim N(0, \sigma^2 M)$ with $M = L L^\top$, and the bounce is
 orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \rangle} M g$.
 
 Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U. The generalised bounce (Wu
@@ -31,8 +31,8 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP
-from bnnviz.samplers.pdmp.preconditioned import Preconditioned
-from bnnviz.samplers.pdmp.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 

@@ -11,8 +11,8 @@ from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
 from bnnviz.samplers.pdmp.bounds.noisy import NoisyState
-from bnnviz.samplers.pdmp.preconditioner import Preconditioner
-from bnnviz.samplers.pdmp.reference import GaussianReference
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.pdmp.thinning import Piece
 from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 

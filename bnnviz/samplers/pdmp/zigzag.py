@@ -10,7 +10,7 @@ $$\begin{aligned}
   \text{refreshment} &: \quad \text{all signs anew, at rate } \lambda_r \text{; it needs none}
   \end{aligned}$$
 
-With a metric (`bnnviz.samplers.pdmp.preconditioner`) $v = L \theta$ with $\theta \in \{-c, c\}^d$: the signs are
+With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v = L \theta$ with $\theta \in \{-c, c\}^d$: the signs are
 those of the directions that are L's columns, and $\lambda_i = \max(0, \theta_i (L^\top g)_i)$.
 
 The derivative of the summed rate along the path is $\sum_{i: v_i g_i > 0} v_i (H v)_i$, H the Hessian of U. With
@@ -28,8 +28,8 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.pdmp.preconditioned import Preconditioned
-from bnnviz.samplers.pdmp.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 

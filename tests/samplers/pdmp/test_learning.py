@@ -9,7 +9,7 @@ import torch
 
 from bnnviz import samplers, targets
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers.pdmp.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.warmup import Energies, RefreshCounts
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec

@@ -10,7 +10,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import PDMP
-from bnnviz.samplers.pdmp.preconditioner import DENSE, Preconditioner
+from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.warmup import PathSums
 
 _ROUNDS = 4

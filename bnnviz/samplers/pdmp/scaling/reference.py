@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.pdmp.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 
 
 class GaussianReference(NamedTuple):
