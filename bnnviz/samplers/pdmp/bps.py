@@ -9,8 +9,8 @@ $$\begin{aligned}
   \text{refreshment} &: \quad v \sim N(0, \sigma^2 I) \quad \text{at rate } \lambda_r
   \end{aligned}$$
 
-With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v \sim N(0, \sigma^2 M)$ with $M = L L^\top$, and the bounce is
-orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \rangle} M g$.
+With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v \sim N(0, \sigma^2 M)$ with $M = L L^\top$, and the
+bounce is orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \rangle} M g$.
 
 Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U. The generalised bounce (Wu
 and Robert 2017, doi:10.48550/arXiv.1706.04781) turns the part of v along g round and draws the rest anew. The forward

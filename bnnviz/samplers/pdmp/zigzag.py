@@ -10,8 +10,8 @@ $$\begin{aligned}
   \text{refreshment} &: \quad \text{all signs anew, at rate } \lambda_r \text{; it needs none}
   \end{aligned}$$
 
-With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v = L \theta$ with $\theta \in \{-c, c\}^d$: the signs are
-those of the directions that are L's columns, and $\lambda_i = \max(0, \theta_i (L^\top g)_i)$.
+With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v = L \theta$ with $\theta \in \{-c, c\}^d$: the signs
+are those of the directions that are L's columns, and $\lambda_i = \max(0, \theta_i (L^\top g)_i)$.
 
 The derivative of the summed rate along the path is $\sum_{i: v_i g_i > 0} v_i (H v)_i$, H the Hessian of U. With
 ``bound="exact"`` each coordinate has a clock of its own.
