@@ -14,7 +14,7 @@ bounce is orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \r
 
 Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U. The generalised bounce (Wu
 and Robert 2017, doi:10.48550/arXiv.1706.04781) turns the part of v along g round and draws the rest anew. The forward
-bounce (Michel, Durmus and Senecal 2020, doi:10.1080/10618600.2020.1750417) draws the part along g anew, from the law
+bounce (Michel, Durmus and Senecal 2020, doi:10.48550/arXiv.1702.08397) draws the part along g anew, from the law
 of density $a\, e^{-a^2 / 2 \sigma^2}$ that climbing velocities have at bounces, and the rest only in part.
 
 Source: Bouchard-Cote, Vollmer and Doucet 2018, doi:10.1080/01621459.2017.1294075; for networks, Goan, Perrin, Mengersen
