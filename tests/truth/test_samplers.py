@@ -27,26 +27,27 @@ from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
 CHAINS = 512
 
+UNIT, AT_THE_MODE = {"metric": "unit"}, {"learn_reference": False}
 # One row for each sampler and setting that is meant to be right.
 RIGHT = [
-    ("bps", {"spacing": 0.5}),
-    ("bps", {"spacing": 0.5, "refresh_rate": 0.1}),
-    ("bps", {"spacing": 2.0, "velocity_sd": 0.3}),
-    ("boomerang", {"spacing": 0.5}),
-    ("boomerang", {"spacing": 0.5, "gamma": 0.5, "refresh_rate": 0.2}),
-    ("boomerang", {"spacing": 0.5, "curvature": "hessian"}),
-    ("bps", {"spacing": 0.5, "turn": "generalised", "refresh_rate": 0.0}),
+    ("bps", {"spacing": 0.5, **UNIT}),
+    ("bps", {"spacing": 0.5, "refresh_rate": 0.1, **UNIT}),
+    ("bps", {"spacing": 2.0, "velocity_sd": 0.3, **UNIT}),
+    ("boomerang", {"spacing": 0.5, **AT_THE_MODE}),
+    ("boomerang", {"spacing": 0.5, "gamma": 0.5, "refresh_rate": 0.2, **AT_THE_MODE}),
+    ("boomerang", {"spacing": 0.5, "curvature": "hessian", **AT_THE_MODE}),
+    ("bps", {"spacing": 0.5, "turn": "generalised", "refresh_rate": 0.0, **UNIT}),
     ("sigma_bps", {"spacing": 0.5}),
     ("sigma_bps", {"spacing": 0.5, "turn": "generalised", "refresh_rate": 0.1, "velocity_sd": 2.0}),
-    ("zigzag", {"spacing": 0.5}),
-    ("zigzag", {"spacing": 1.0, "velocity": 0.5, "refresh_rate": 0.5}),
-    ("bps", {"spacing": 0.5, "turn": "forward", "refresh_rate": 0.0}),
-    ("bps", {"spacing": 0.5, "turn": "forward", "fresh_share": 0.6, "velocity_sd": 0.5, "metric": "dense"}),
-    ("bps", {"spacing": 0.5, "metric": "dense"}),
+    ("zigzag", {"spacing": 0.5, **UNIT}),
+    ("zigzag", {"spacing": 1.0, "velocity": 0.5, "refresh_rate": 0.5, **UNIT}),
+    ("bps", {"spacing": 0.5, "turn": "forward", "refresh_rate": 0.0, **UNIT}),
+    ("bps", {"spacing": 0.5, "turn": "forward", "fresh_share": 0.6, "velocity_sd": 0.5}),
+    ("bps", {"spacing": 0.5}),
     ("bps", {"spacing": 0.5, "metric": "diagonal"}),
-    ("zigzag", {"spacing": 0.5, "metric": "dense", "refresh_rate": 0.1}),
+    ("zigzag", {"spacing": 0.5, "refresh_rate": 0.1}),
     ("zigzag", {"spacing": 0.5, "metric": "diagonal"}),
-    ("boomerang", {"spacing": 0.5, "learn_reference": True}),
+    ("boomerang", {"spacing": 0.5}),
 ]
 EXACT = [(name, {**settings, "bound": "exact"}) for name, settings in RIGHT]
 GAUSSIANS = [{}, {"size": 5, "correlation": 0.8, "spread": 3.0}, {"size": 1}, {"mean_list": "[3, -1]"}]
@@ -79,7 +80,7 @@ def learnt(target: targets.Target, sampler: samplers.Sampler, mode: np.ndarray):
         return sd
     # Turned a little, so that no axis and no symmetry is kept.
     turned = torch.as_tensor(off[:, None] * np.linalg.cholesky(cov)).roll(1, dims=0)
-    factor = turned if getattr(sampler, "metric", "dense") == "dense" else None
+    factor = turned if sampler.dense else None
     spread = Preconditioner(sd, factor, None if factor is None else torch.linalg.inv(factor))
     return spread if sampler.registered != "boomerang" else GaussianReference.of(torch.as_tensor(mode), spread)
 
@@ -134,15 +135,15 @@ def surplus(sampler: samplers.Sampler, target: targets.Target, steps: int = 300)
 
 
 COUNTED = [
+    ("bps", UNIT),
+    ("bps", {"velocity_sd": 0.3, **UNIT}),
+    ("bps", {"turn": "forward", **UNIT}),
     ("bps", {}),
-    ("bps", {"velocity_sd": 0.3}),
-    ("bps", {"turn": "forward"}),
-    ("bps", {"metric": "dense"}),
     ("sigma_bps", {}),
+    ("zigzag", UNIT),
     ("zigzag", {}),
-    ("zigzag", {"metric": "dense"}),
-    ("boomerang", {"gamma": 0.5}),
-    ("boomerang", {"learn_reference": True}),
+    ("boomerang", {"gamma": 0.5, **AT_THE_MODE}),
+    ("boomerang", {}),
 ]
 
 
@@ -288,15 +289,16 @@ def paper_reflection_of_the_wrong_gradient(self, rng, x, v, g, scaling):
 )
 def test_a_broken_sampler_is_caught(monkeypatch, sampler, method, wrong, target):
     monkeypatch.setattr(samplers.REGISTRY.get(sampler), method, wrong)
-    assert verdict_on(target, make(sampler, {"spacing": 0.5})).p < LEVEL
+    plain = {"bps": UNIT, "zigzag": UNIT, "boomerang": AT_THE_MODE}.get(sampler, {})
+    assert verdict_on(target, make(sampler, {"spacing": 0.5, **plain})).p < LEVEL
 
 
 @pytest.mark.parametrize(
     ("sampler", "settings", "owner", "method", "wrong"),
     [
-        ("bps", {"metric": "dense"}, samplers.REGISTRY.get("bps"), "scaled_gradient", unscaled),
-        ("zigzag", {"metric": "dense"}, samplers.REGISTRY.get("zigzag"), "_rates", of_the_axes),
-        ("boomerang", {"learn_reference": True}, GaussianReference, "spread_of", by_the_diagonal),
+        ("bps", {}, samplers.REGISTRY.get("bps"), "scaled_gradient", unscaled),
+        ("zigzag", {}, samplers.REGISTRY.get("zigzag"), "_rates", of_the_axes),
+        ("boomerang", {}, GaussianReference, "spread_of", by_the_diagonal),
     ],
 )
 def test_a_broken_metric_is_caught(monkeypatch, sampler, settings, owner, method, wrong):

@@ -45,7 +45,6 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
 _ROUNDS = 4  # in which a reference is learnt
-_LEAST_SHARE = 1e-8  # of the largest precision of a density's reference at the mode
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hair above it
 
 
@@ -53,9 +52,9 @@ _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hai
 class Boomerang(PDMP):
     """Boomerang sampler: ellipses around a Gaussian reference N(w*, S), bounced at rate max(0, v . grad E).
 
-    x* is a mode. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there (for a density, its Hessian's
-    diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at least the prior's precision,
-    or S explodes on weights that the data say nothing of.
+    x* is a mode, on networks one for each chain. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there
+    (for a density, its Hessian's diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at
+    least the prior's precision, or S explodes on weights that the data say nothing of.
     """
 
     registered = "boomerang"
@@ -90,6 +89,7 @@ class Boomerang(PDMP):
     learn_reference = settings.Boolean(
         True,
         label="Learn the reference",
+        when={"reference": ["exact"]},
         doc="Learn centre and spread of the reference in four rounds of the warm-up, each with twice the events of the"
         " one before, from positions and gradients along the path: with correlations on a density of up to"
         f" {DENSE} dimensions. It begins with the reference of the mode; gamma counts there alone.",
@@ -138,9 +138,10 @@ class Boomerang(PDMP):
         floored = self._at_mode[1]
         if not floored:
             return []
+        learnt = "; the warm-up learns them anew" if self.rounds else ""
         return [
             f"{floored} of {self.target.dim} entries of the reference's precision were too small or negative, and were"
-            " raised to their floor."
+            f" raised to their floor{learnt}."
         ]
 
     def first_scaling(self) -> GaussianReference:
@@ -155,7 +156,7 @@ class Boomerang(PDMP):
         """Put the reference at the mode of a target that has changed; a spread that was learnt is kept."""
         if not moved:
             return adaptation.scaling
-        if self.learn_reference and not adaptation.rounds_left:
+        if self.rounds and not adaptation.rounds_left:
             return adaptation.scaling._replace(centre=self._mode.expand_as(adaptation.scaling.centre))
         return self.first_scaling()
 
@@ -182,13 +183,13 @@ class Boomerang(PDMP):
 
     @property
     def rounds(self) -> int:
-        """Rounds in which the reference is learnt."""
-        return _ROUNDS if self.learn_reference else 0
+        """Rounds in which the reference is learnt; one that stands in for the prior stays what it is."""
+        return _ROUNDS if self.learn_reference and self.reference == "exact" else 0
 
     @property
     def learns_from_points(self) -> bool:
         """Whether there is something to learn."""
-        return self.learn_reference
+        return self.rounds > 0
 
     @property
     def dense(self) -> bool:

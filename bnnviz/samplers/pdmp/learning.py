@@ -8,8 +8,8 @@ $$\lambda_r = \frac{s}{1 - s} \times \text{bounces per unit of path time},$$
 so that they are a share s of all events. Then the chains go on until U has arrived (`bnnviz.samplers.pdmp.warmup`).
 Nothing is learnt after the warm-up.
 
-Source of the share: Bierkens, Kamatani and Roberts 2022, doi:10.48550/arXiv.1807.11358, whose efficient share of the Bouncy
-Particle on a Gaussian in high dimension is .78.
+Source of the share: Bierkens, Kamatani and Roberts 2022, doi:10.48550/arXiv.1807.11358, whose efficient share of the
+Bouncy Particle on a Gaussian in high dimension is .78.
 """
 
 from __future__ import annotations

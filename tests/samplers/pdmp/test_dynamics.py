@@ -229,7 +229,8 @@ def test_the_boomerang_learns_its_reference(bound: str) -> None:
 
 @pytest.mark.demand
 def test_without_learning_the_reference_is_that_of_the_mode() -> None:
-    run = Run(Spec(target="gaussian", sampler="boomerang", chains=2, draws=4, device="cpu"))
+    settings = {"learn_reference": False}
+    run = Run(Spec(target="gaussian", sampler="boomerang", settings=settings, chains=2, draws=4, device="cpu"))
     run.prepare()
     reference = run.state.adaptation.scaling
     while not run.finished:
