@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
-import torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -98,7 +97,7 @@ def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
 
 def _path_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     """Return what a process had learnt before refresh rates, metrics and arrival were learnt; it knows none of them."""
-    zero, scaling = torch.zeros_like(saved["mean_event_time"]), saved["scaling"]
+    zero, scaling = saved["mean_event_time"].new_zeros(saved["mean_event_time"].shape), saved["scaling"]
     if isinstance(scaling, dict):
         scaling = {"factor": None, "inverse": None} | scaling
     none = zero.new_zeros(())
