@@ -85,6 +85,19 @@ class Case:
     at: dict[str, Any] = field(default_factory=dict)
 
 
+#: What samplers of the papers do without, and ours learn by default; and one reference for all chains.
+_AS_PRINTED = {
+    "bps": {"metric": "unit"},
+    "zigzag": {"metric": "unit"},
+    "boomerang": {"learn_reference": False, "start": "one_mode"},
+}
+
+
+def as_printed(sampler: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return settings of a sampler with what makes it that of the papers."""
+    return settings | _AS_PRINTED.get(sampler, {})
+
+
 def repeated(
     target: str,
     values: dict[str, Any],
@@ -111,6 +124,7 @@ def repeated(
     """
     targets = [values] * len(seeds) if splits is None else [values | {"split": split} for split in splits]
     pairs = zip(targets, seeds, strict=True)
+    settings = as_printed(sampler, settings)
     return tuple(Spec(target, chosen, sampler, settings, chains, draws, warmup, seed) for chosen, seed in pairs)
 
 

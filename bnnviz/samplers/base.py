@@ -115,6 +115,14 @@ class Sampler(param.Parameterized):
         """Return the mode (dim,) that it is prepared with, from where a run's descent has come to."""
         return mode
 
+    def starts_at_mode(self, target: Target) -> bool:
+        """Return whether chains set out from modes, each from the end of its own descent."""
+        return self.start in ("mode", "one_mode") or (self.start == "auto" and target.start_at_mode)
+
+    def starts_together(self, target: Target) -> bool:
+        """Return whether chains that set out from modes set out from the best of them, all from one point."""
+        return self.start == "one_mode" or self.needs_mode
+
     def set_mode(self, mode: Tensor | None) -> None:
         """Compute what depends on the mode (dim,)."""
 
@@ -147,6 +155,10 @@ class Sampler(param.Parameterized):
     def is_tuned(self, state: Any) -> bool:
         """Return whether the warm-up has seen enough."""
         return True
+
+    def awaited(self, state: Any) -> str:
+        """Say what a warm-up has waited for that had to end before it was tuned."""
+        return "the sampler had seen enough events"
 
     def ends_warmup(self, state: Any) -> bool:
         """Return whether the warm-up is over with the step that led to a state, and not with its window."""

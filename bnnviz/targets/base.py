@@ -71,6 +71,8 @@ class Target(param.Parameterized):
         Whether a step of a sampler on it pays to be compiled.
     not_compiled : str
         Why it is not, after a colon; nothing where it is.
+    located : bool
+        Whether random points are about where it is: of a function nothing is known.
     descent_rows : int or None
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float
@@ -90,6 +92,7 @@ class Target(param.Parameterized):
     prior_precision: float | None = None
     units: Sequence[Any] = ()
     start_at_mode: bool = False
+    located: bool = True
     compiles: bool = True
     not_compiled: str = ""
     descent_rows: int | None = None
@@ -315,6 +318,7 @@ class Callable(Target):
     """A density given by any function U of (chains, dim) in torch, which may raise an error where it is not defined."""
 
     title = "Your function"
+    located = False
 
     def __init__(self, function: Any, dim: int) -> None:
         super().__init__()

@@ -247,9 +247,9 @@ def test_from_the_command_line() -> None:
 def on_two_data(sampler: str, apart: float, draws: int = 100, **settings) -> np.ndarray:
     target = targets.TwoData(apart=apart)
     chosen = samplers.REGISTRY.get(sampler)(spacing=0.7, batch_size=1, **settings)
-    scale = np.array([0.6]) if sampler == "sigma_bps" else None
+    scale = torch.tensor([0.6]).double() if sampler == "sigma_bps" else None
     x0 = target.exact_draws(CHAINS, 1)
-    return run_chains(target, chosen, x0, draws, mode=np.array([0.2]), scale=scale)
+    return run_chains(target, chosen, x0, draws, mode=np.array([0.2]), scaling=scale)
 
 
 @pytest.mark.slow
@@ -307,6 +307,6 @@ def test_logistic_regression_from_batches(sampler: str, size: int, controlled: b
     target = targets.LogisticRegression()
     x0 = np.random.default_rng(1).multivariate_normal(target.mean(), target.cov(), size=CHAINS)
     chosen = samplers.REGISTRY.get(sampler)(spacing=0.7, batch_size=size, control_variates=controlled)
-    scale = np.sqrt(np.diag(target.cov())) if sampler == "sigma_bps" else None
-    draws = run_chains(target, chosen, x0, 50, mode=target.mean(), scale=scale)
+    scale = torch.as_tensor(np.sqrt(np.diag(target.cov()))) if sampler == "sigma_bps" else None
+    draws = run_chains(target, chosen, x0, 50, mode=target.mean(), scaling=scale)
     assert compare_moments(draws[:, 25:], target.mean(), target.cov()).p > LEVEL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,16 +34,16 @@ def run_chains(
     seed: int = 0,
     mode: np.ndarray | None = None,
     dtype: torch.dtype = torch.float64,
-    scale: np.ndarray | None = None,
+    scaling: Any = None,
 ) -> np.ndarray:
     """Return (chains, draws, dim) of chains that start at x0, stopped at equal path time, with no warm-up.
 
-    A sampler that learns scales in its warm-up is given them.
+    A sampler that learns a scaling in its warm-up is given it.
     """
     rng = seeded(seed)
     state = begin(target, sampler, x0, rng, mode, dtype)
-    if scale is not None:
-        state = sampler.rescaled(rng, state, torch.as_tensor(scale, dtype=dtype))
+    if scaling is not None:
+        state = sampler.rescaled(rng, state, scaling)
     return follow(sampler, rng, state, draws).draws
 
 

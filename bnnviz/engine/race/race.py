@@ -202,10 +202,10 @@ class Race(SamplerComparison):
 
     def _prepare_some(self, steps: int) -> None:
         first = self._guest
-        at_mode, one_centre = self._at_mode, any(lane.sampler.needs_mode for lane in self.lanes)
+        at_mode, one_centre = self._at_mode, self._one_centre
         if self._x0 is None:
             self._x0 = random_points(first.target, first.spec.chains, self._rng)
-            if at_mode or one_centre:
+            if at_mode or any(lane.sampler.needs_mode for lane in self.lanes):
                 self._descent = Descent(first.target, self._x0, first.sampler.mode_steps)
         if self._descent is not None:
             self._descent.advance(steps)
@@ -221,6 +221,10 @@ class Race(SamplerComparison):
     @property
     def _at_mode(self) -> bool:
         return self._guest.starts_at_mode
+
+    @property
+    def _one_centre(self) -> bool:
+        return any(lane.sampler.starts_together(lane.target) for lane in self.lanes)
 
     def _set_out(self, start: Start) -> None:
         for number, lane in enumerate(self.lanes):
@@ -238,7 +242,7 @@ class Race(SamplerComparison):
         if not self._at_mode:
             return "All lanes set out from the same random points."
         sentence = "All lanes set out from the same modes, each chain from the end of its own descent"
-        if any(lane.sampler.needs_mode for lane in self.lanes):
+        if self._one_centre:
             sentence = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
         searches = any(lane.sampler.descends for lane in self.lanes)
         return sentence + (", but those that look for one themselves, from random points." if searches else ".")

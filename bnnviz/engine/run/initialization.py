@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from bnnviz.engine.monitor.words import named_chains
+from bnnviz.engine.run.descent import Descent, QuasiNewton
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.baselines.adam import adam
 from bnnviz.targets import BNN, Target
-from bnnviz.targets.minibatch import Batch
 
 # Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
 _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
+_FEW = 100  # dimensions in which an inverse Hessian is kept
 #: Random points that a chain may try to set out from, as many as in Stan.
 TRIES = 100
 
@@ -73,92 +72,6 @@ def of_given_points(target: Target, x: Tensor) -> list[str]:
     return [f"{named_chains(undefined)} begin where U or its gradient is not finite, so give other points."]
 
 
-class Descent:
-    """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
-
-    A target of many rows has it read a few of them at each step, drawn for each chain by a generator of its own.
-
-    Parameters
-    ----------
-    target : Target
-    x : Tensor, shape (chains, dim)
-        Starting points.
-    steps : int
-
-    Attributes
-    ----------
-    examples : int
-        Data rows that a step of one chain reads.
-    seconds : float
-        That the steps took which were taken.
-    """
-
-    def __init__(self, target: Target, x: Tensor, steps: int) -> None:
-        self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
-        self.x = self._last = x.detach().clone()
-        # Not torch.optim, which imports torch's compiler: a second and more, for which a worker's first run would wait.
-        self._mean, self._square = torch.zeros_like(self.x), torch.zeros_like(self.x)
-        few = target.descent_rows
-        self._batched = few is not None and few < (target.data_rows or 0)
-        self.examples = few if self._batched else target.examples
-        self._rng = torch.Generator(x.device).manual_seed(0)
-        self.potential = torch.full(x.shape[:1], torch.inf)
-
-    @property
-    def done(self) -> bool:
-        """Whether all steps are taken."""
-        return self.taken >= self.steps
-
-    def advance(self, steps: int) -> None:
-        """Take some steps."""
-        begun = time.perf_counter()
-        for _ in range(min(steps, self.steps - self.taken)):
-            self._step()
-        self.seconds += time.perf_counter() - begun
-
-    def _step(self) -> None:
-        self.potential, slope = self._seen().gradient(self.x)
-        lost = ~(torch.isfinite(self.potential) & torch.isfinite(slope).all(-1))
-        if bool(lost.any()):
-            slope = self._turned_back(slope, lost[:, None])
-        else:
-            self._last = self.x
-        rate = self.target.descent_rate * (1 - self.taken / self.steps)
-        self.taken += 1
-        number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
-        move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
-        self.x = self.x - move
-
-    def _turned_back(self, slope: Tensor, lost: Tensor) -> Tensor:
-        """Take chains that are lost (chains, 1) half of the way back to where U was finite; they rest there."""
-        self._last = torch.where(lost, self._last, self.x)
-        self.x = torch.where(lost, 0.5 * (self.x + self._last), self.x)
-        self._mean, self._square = (torch.where(lost, 0.0, part) for part in (self._mean, self._square))
-        return torch.where(lost, 0.0, slope)
-
-    @property
-    def seconds_left(self) -> float:
-        """About the seconds that the other steps will take; nan before the first."""
-        return self.seconds / self.taken * (self.steps - self.taken) if self.taken else float("nan")
-
-    def _seen(self) -> Target | Batch:
-        """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""
-        if not self._batched:
-            return self.target
-        shape, rng = (len(self.x), self.examples), self._rng
-        return self.target.batch(torch.randint(self.target.data_rows, shape, generator=rng, device=rng.device))
-
-    def ends(self) -> Tensor:
-        """Return where each chain came to, (chains, dim)."""
-        return self.x.clone()
-
-    def best(self) -> Tensor:
-        """Return the end with the smallest U, (dim,)."""
-        ends = self.ends()
-        potential = self.target.gradient(ends)[0]
-        return ends[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]
-
-
 def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
     """Return the mode of a target that has changed, by a descent from the old one (dim,), and the gradients it took."""
     work = 6 * max(target.examples, 1) * target.row_work
@@ -166,11 +79,6 @@ def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
     descent = Descent(target, mode[None], steps)
     descent.advance(steps)
     return descent.best(), steps * descent.examples
-
-
-def starts_at_mode(target: Target, sampler: Sampler) -> bool:
-    """Return whether chains set out from modes, each from the end of its own descent."""
-    return sampler.start == "mode" or (sampler.start == "auto" and target.start_at_mode)
 
 
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
@@ -213,14 +121,20 @@ class StartSearch:
 
     def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:
         self._target, self._x0, self._points = target, x0, points
-        self._at_mode, self._one_centre = starts_at_mode(target, sampler), sampler.needs_mode
-        needed = not given and ((points is None and self._at_mode) or self._one_centre)
-        self.descent = Descent(target, x0, sampler.mode_steps) if needed else None
+        self._at_mode, self._one_centre = sampler.starts_at_mode(target), sampler.starts_together(target)
+        needed = not given and ((points is None and self._at_mode) or sampler.needs_mode)
+        self.descent = self._descent(sampler) if needed else None
 
     def begin_anew(self, sampler: Sampler) -> None:
         """Descend from the beginning: on data that have changed a descent ends elsewhere."""
         if self.descent is not None:
-            self.descent = Descent(self._target, self._x0, sampler.mode_steps)
+            self.descent = self._descent(sampler)
+
+    def _descent(self, sampler: Sampler) -> Descent:
+        """Return the way down: of a function in few dimensions by curvature, which its scales may need."""
+        if not self._target.located and self._target.dim <= _FEW:
+            return QuasiNewton(self._target, self._x0)
+        return Descent(self._target, self._x0, sampler.mode_steps)
 
     def advance(self, steps: int) -> int:
         """Take some steps; return the gradients of single rows that they took."""

@@ -69,7 +69,7 @@ def _hamiltonian_layout(hints: dict[str, Any]) -> tuple[str, ...]:
 
 
 def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
-    """Return a state, nested dicts by the names of version 8, by those of today."""
+    """Return a state, nested dicts by the names of version 8 or of the beginning of version 9, by those of today."""
     bound = saved.get("bound")
     if isinstance(bound, dict) and "t0" in bound:
         # A grid had no reach; the speed counts where one is learnt, and is taken anew at the next event.
@@ -77,7 +77,11 @@ def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]
         raised = {"grid": bound, "reach": zero, "speed": zero + 1, "num_proposals": zero}
         saved = saved | {"bound": raised}
     adaptation = saved.get("adaptation")
-    if not isinstance(adaptation, dict) or not {"scale", "stage"} <= adaptation.keys():
+    if not isinstance(adaptation, dict):
+        return saved
+    if "mean_event_time" in adaptation and "refreshment" not in adaptation:
+        return saved | {"adaptation": _path_learnt(adaptation, sampler)}
+    if not {"scale", "stage"} <= adaptation.keys():
         return saved
     saved = saved | {"adaptation": _metric_learnt(adaptation, sampler)}
     if "left" in saved:
@@ -95,6 +99,20 @@ def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
         stage = {"number": 0, "moves": 0.0, "pooled": [0.0, 0.0], "averaging": stage["averaging"], "sums": None}
     factor = scale.diag() if sampler.dense else None
     return {"step_size": saved["step_size"], "metric": {"scale": scale, "factor": factor}, "stage": stage}
+
+
+def _path_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
+    """Return what a process had learnt before refresh rates, metrics and arrival were learnt; it knows none of them."""
+    zero, scaling = saved["mean_event_time"].new_zeros(saved["mean_event_time"].shape), saved["scaling"]
+    if isinstance(scaling, dict):
+        scaling = {"factor": None, "inverse": None} | scaling
+    none = zero.new_zeros(())
+    return saved | {
+        "scaling": scaling,
+        "points": None,
+        "refreshment": {"rate": none + sampler.refresh_rate, "bounces": none, "time": none},
+        "energies": {"total": zero, "count": None, "steps": 0, "windows": []},
+    }
 
 
 def _by_its_front(saved: dict[str, Any]) -> dict[str, Any]:

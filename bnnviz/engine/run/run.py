@@ -27,7 +27,6 @@ from bnnviz.engine.run.initialization import (
     of_given_points,
     random_points,
     refit,
-    starts_at_mode,
 )
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.room import check_state
@@ -254,7 +253,7 @@ class Run(Restorable):
     @property
     def starts_at_mode(self) -> bool:
         """Whether its chains set out from modes, each from the end of its own descent."""
-        return starts_at_mode(self.target, self.sampler)
+        return self.sampler.starts_at_mode(self.target)
 
     def _set_out(self, start: Start) -> None:
         self.sampler.check(self.target)
@@ -358,7 +357,8 @@ class Run(Restorable):
         if not over:
             return
         if not self.sampler.is_tuned(self.state):
-            self.notes.append(f"The tuning ended after {self.steps} steps, before the sampler had seen enough events.")
+            awaited = self.sampler.awaited(self.state)
+            self.notes.append(f"The tuning ended after {self.steps} steps, before {awaited}.")
         if self._points is not None and self.sampler.converges:
             # Chains that took equally many steps are not spread as the target is, however they began.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bnnviz.experiments import cache
-from bnnviz.experiments.experiment import Case
+from bnnviz.experiments.experiment import Case, as_printed
 from bnnviz.experiments.pdmp.table1 import PAPER
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
@@ -45,7 +45,9 @@ class FrameExperiment(PredictiveExperiment):
 
 
 def _case(name: str, target: str, values: dict[str, Any], sampler: str, draws: int, note: str, **settings: Any) -> Case:
-    spec = Spec(target, values, sampler, settings, chains=1, draws=draws, warmup=draws // 5, seed=0)
+    spec = Spec(
+        target, values, sampler, as_printed(sampler, settings), chains=1, draws=draws, warmup=draws // 5, seed=0
+    )
     return Case(name, (spec,), {}, note)
 
 

@@ -1,7 +1,7 @@
-"""Share the base of the piecewise deterministic samplers: their settings, and how a run of one begins.
+"""Share the base of the piecewise deterministic samplers: their settings, and what observes a run of one.
 
 A subclass gives the dynamics (`bnnviz.samplers.pdmp.dynamics`); the kernel is the event loop
-(`bnnviz.samplers.pdmp.event_loop`).
+(`bnnviz.samplers.pdmp.event_loop`), how a run begins and warms up is `bnnviz.samplers.pdmp.learning`.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
 from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
-from bnnviz.samplers.pdmp.event_loop import EventLoop
-from bnnviz.samplers.pdmp.state import Adaptation, Info, State
+from bnnviz.samplers.pdmp.learning import PathLearner, is_event
+from bnnviz.samplers.pdmp.state import State
 from bnnviz.samplers.pdmp.text import ProcessText
-from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH, START, Bound, Piece, RatePoint
+from bnnviz.samplers.pdmp.thinning import Bound
 from bnnviz.samplers.pdmp.trace.chain_trace import PathTrace
-from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -35,9 +34,6 @@ _INTERPOLATED = {"bound": ["interpolated"]}
 _BATCHES = {"batch_size": {"least": 1}}
 _PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated: beyond, it would cost a tenth of a step
 _ROWS = 512  # gradients at once, where as many are wanted as there are draws
-_ENOUGH_EVENTS = 40  # of a chain, on average, for a mean time between them
-_MOST_EVENTS = 50  # that count in that mean
-_POOLED_EVENTS = 10  # so much the other chains' times between events count beside a chain's own
 
 
 def _algorithm_2(clip_points: bool) -> dict[str, Any]:
@@ -52,7 +48,7 @@ def _algorithm_2(clip_points: bool) -> dict[str, Any]:
     }
 
 
-class PDMP(EventLoop, Sampler):
+class PDMP(PathLearner, Sampler):
     """Base of the piecewise deterministic samplers: settings of event times, and the lock-step.
 
     Attributes
@@ -61,8 +57,6 @@ class PDMP(EventLoop, Sampler):
         Longest cell of the grid bound, in path time.
     late_events : str
         What events that come too late do to the posterior, as the end of a sentence.
-    rounds : int
-        Rounds of the warm-up in which a scaling is learnt.
     """
 
     emits = frozenset({"events", "envelope", "path", "ratios"})
@@ -70,7 +64,6 @@ class PDMP(EventLoop, Sampler):
     # A process that meets no rate at all would double its cells for ever.
     widest_cell: ClassVar[float] = 1e3
     late_events: ClassVar[str] = "the posterior comes out too wide"
-    rounds: int = 0
 
     refresh_rate = settings.Number(
         1.0,
@@ -79,6 +72,16 @@ class PDMP(EventLoop, Sampler):
         unit="1/time",
         live=True,
         doc="Refreshments of the velocity per unit of path time; without them a chain can stay on an orbit for ever.",
+    )
+    refresh_share = settings.Number(
+        None,
+        bounds=(0.01, 0.99),
+        step=0.01,
+        allow_None=True,
+        label="Wanted share of refreshments",
+        empty="refresh rate as set",
+        doc="Share of refreshments among all events, to which the warm-up tunes their rate; on a Gaussian of many"
+        " dimensions 0.78 is efficient for the Bouncy Particle. Empty: the rate is as set.",
     )
     bound = settings.Choice(
         "grid",
@@ -185,9 +188,9 @@ class PDMP(EventLoop, Sampler):
     )
     start = settings.Choice(
         "auto",
-        objects=["auto", "mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
-        " points for densities.",
+        objects=["auto", "mode", "one_mode", "random"],
+        doc="Where chains start. mode: each at the end of its own descent by Adam. one_mode: all at the best of these"
+        " ends. auto: mode for networks and functions of your own, random points for other densities.",
     )
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
@@ -212,6 +215,10 @@ class PDMP(EventLoop, Sampler):
     def needs_mode(self) -> bool:
         """Whether a mode has to be found before the chains set out."""
         return self.control_variates
+
+    def starts_at_mode(self, target: Target) -> bool:
+        """Return whether chains set out from modes: from far out straight lines are long on their way."""
+        return super().starts_at_mode(target) or (self.start == "auto" and not target.located)
 
     def check(self, target: Target) -> None:
         """Raise where the bound or the batches do not fit the target."""
@@ -246,143 +253,6 @@ class PDMP(EventLoop, Sampler):
         second = min(self.batch_size or self.target.examples, self.target.examples)
         return self.source.examples + (second if self.envelope.needs_curvature else 0)
 
-    # ---- the beginning, and changes
-
-    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the state at path time zero, velocities drawn from their invariant law."""
-        zero = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
-        scaling = self.first_scaling()
-        v = self.draw_velocity(rng, x0, scaling)
-        refresh = self._refresh_times(rng, zero)
-        event_time = self._guessed_event_time(x0, v, scaling)
-        adaptation = Adaptation(event_time, zero, scaling, self.rounds, None)
-        alive = torch.ones_like(zero, dtype=torch.bool)
-        return self._started(rng, x0, v, zero, refresh, alive, adaptation)
-
-    def _started(
-        self,
-        rng: RandomNumbers,
-        x: Tensor,
-        v: Tensor,
-        clock: Tensor,
-        refresh: Tensor,
-        alive: Tensor,
-        adaptation: Adaptation,
-    ) -> State:
-        """Return a state whose next evaluation is at its own point: the envelope knows nothing yet."""
-        zero = torch.zeros_like(clock)
-        here = RatePoint(x, v, zero, zero, torch.full_like(zero, torch.nan), adaptation.scaling)
-        return State(
-            x=x,
-            v=v,
-            clock=clock,
-            s=zero,
-            refresh=refresh,
-            t=zero,
-            kind=torch.full_like(zero, START, dtype=torch.int8),
-            piece=Piece(zero, zero, zero),
-            skipped=Piece(zero, zero, zero),
-            bound=self.envelope.start(here, None, self._horizon(adaptation.mean_event_time)),
-            alive=alive,
-            batch=self.source.hold(len(x), rng),
-            adaptation=adaptation,
-        )
-
-    def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the state with its envelope forgotten, for settings that changed while it ran.
-
-        With ``moved`` the target is another one. The law of the velocities may be too, so they are drawn anew.
-        """
-        scaling = self.scaling_after(state.adaptation, moved)
-        return self._restarted(rng, state, state.adaptation._replace(scaling=scaling), moved)
-
-    def _restarted(self, rng: RandomNumbers, state: State, adaptation: Adaptation, moved: bool) -> State:
-        """Go on from where the path is certain, with ``moved`` by fresh velocities."""
-        x, v = self.flow(state.x, state.v, state.s, adaptation.scaling)
-        v = self.draw_velocity(rng, v, adaptation.scaling) if moved else v
-        refresh = self._refresh_times(rng, state.clock)
-        return self._started(rng, x, v, state.clock + state.s, refresh, state.alive, adaptation)
-
-    def positions(self, state: State) -> Tensor:
-        """Return where the paths are certain to come to (chains, dim)."""
-        return self.flow(state.x, state.v, state.s, state.adaptation.scaling)[0]
-
-    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
-        state = state._replace(x=x, s=torch.zeros_like(state.s))
-        return self._restarted(rng, state, state.adaptation, moved=True)
-
-    # ---- the warm-up: rounds in which a scaling is learnt, then the mean time between events
-
-    def first_scaling(self) -> Any:
-        """Return what the dynamics are relative to at the beginning."""
-        return ()
-
-    def scaling_after(self, adaptation: Adaptation, moved: bool) -> Any:
-        """Return the scaling to go on with after settings, or with ``moved`` the target, have changed."""
-        return adaptation.scaling
-
-    def events_wanted(self, rounds_left: int) -> int:
-        """Return the events, over all chains, that a round of the warm-up takes."""
-        raise NotImplementedError
-
-    def learnt_scaling(self, sums: PathSums) -> Any:
-        """Return the scaling that the path of a round has taught."""
-        raise NotImplementedError
-
-    def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
-        """Add the step's events to the mean time between them, and its stretch of path to the sums."""
-        learnt, event = before.adaptation, _is_event(info.kind)
-        count = torch.where(event, (learnt.num_events + 1).clamp_max(_MOST_EVENTS), learnt.num_events)
-        mean = learnt.mean_event_time
-        new = torch.where(event, mean + (info.t - mean) / count.clamp_min(1), mean)
-        # After a first event at once a chain would creep: the time since its last one is at least its length.
-        new = torch.where(event, new, torch.maximum(new, info.s0 / 2))
-        learnt = learnt._replace(
-            mean_event_time=torch.where(state.alive, new, mean),
-            num_events=torch.where(state.alive, count, learnt.num_events),
-        )
-        if learnt.rounds_left:
-            integrals = self.integrals(before.x, before.v, info.s0, info.s1, learnt.scaling)
-            sums = learnt.sums or PathSums.begun(before.x)
-            learnt = learnt._replace(sums=sums.added(info.s1 - info.s0, integrals, event.sum()))
-        return state._replace(adaptation=learnt)
-
-    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
-        """End a round once it has seen enough; after the last one, pool the chains' mean times between events."""
-        learnt = state.adaptation
-        if learnt.rounds_left and learnt.sums is not None:
-            wanted = self.events_wanted(learnt.rounds_left)
-            if last or (_has_event_times(learnt) and learnt.sums.complete(wanted)):
-                rounds_left = 0 if last else learnt.rounds_left - 1
-                return self.rescaled(rng, state, self.learnt_scaling(learnt.sums), rounds_left)
-            return state._replace(adaptation=learnt._replace(sums=learnt.sums.without_half(wanted)))
-        if not (last or _has_event_times(learnt)) or not bool(learnt.num_events.any()):
-            return state
-        count, total = learnt.num_events, learnt.num_events * learnt.mean_event_time
-        mean = (total + _POOLED_EVENTS * (total.sum() / count.sum())) / (count + _POOLED_EVENTS)
-        return state._replace(adaptation=learnt._replace(mean_event_time=mean))
-
-    def rescaled(self, rng: RandomNumbers, state: State, scaling: Any, rounds_left: int = 0) -> State:
-        """Return the state to go on from with another scaling, at which events come with another mean time."""
-        x, v = self.flow(state.x, state.v, state.s, state.adaptation.scaling)
-        state = state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s))
-        learnt = state.adaptation._replace(scaling=scaling, rounds_left=rounds_left, sums=None)
-        state = self._restarted(rng, state, learnt, moved=True)
-        event_time = self._guessed_event_time(state.x, state.v, scaling)
-        learnt = learnt._replace(mean_event_time=event_time, num_events=torch.zeros_like(learnt.num_events))
-        return self._restarted(rng, state, learnt, moved=False)
-
-    def _guessed_event_time(self, x: Tensor, v: Tensor, scaling: Any) -> Tensor:
-        """Return a time (chains,) in which about one event is due, at the rate met here or, at a mode, not far away."""
-        _, g, curvature = self.target.gradient_and_curvature(x, v)
-        near, far = self.rate(x, v, g, scaling).double().abs().mean(), curvature.double().abs().mean().sqrt()
-        return (1 / (self.refresh_rate + near + far + 1e-3)).expand(len(x))
-
-    def is_tuned(self, state: State) -> bool:
-        """Return whether the scaling is learnt, and the chains have seen enough events for a mean time between them."""
-        return not state.adaptation.rounds_left and _has_event_times(state.adaptation)
-
     # ---- what observes it
 
     def draw_collector(self, rng: RandomNumbers, state: State) -> PathDrawCollector | EventDrawCollector:
@@ -404,7 +274,7 @@ class PDMP(EventLoop, Sampler):
 
     def events_in(self, step_batch: StepBatch) -> Tensor:
         """Return how many bounces and refreshments each chain had in a block (chains,)."""
-        return _is_event(step_batch.column("kind")).sum(0)
+        return is_event(step_batch.column("kind")).sum(0)
 
     def integrates(self, chains: int, dim: int) -> bool:
         """Return whether the path is integrated: where that does not slow the sampler down."""
@@ -424,13 +294,6 @@ class PDMP(EventLoop, Sampler):
         g = torch.cat([self.target.gradient(part)[1] for part in torch.split(x, _ROWS)])
         # Without refreshments there are no events where the gradient is zero, but rounding may put a draw there.
         mean_rate = self.mean_rate(x, g, draw_collector.scaling)
-        weights = 1 / (self.refresh_rate + mean_rate).double().clamp_min(1e-12)
+        rate = self.refresh_rate if self.refresh_share is None else draw_collector.refreshments
+        weights = 1 / (rate + mean_rate).double().clamp_min(1e-12)
         return weights / weights.sum()
-
-
-def _is_event(kind: Tensor) -> Tensor:
-    return (kind == BOUNCE) | (kind == REFRESH)
-
-
-def _has_event_times(learnt: Adaptation) -> bool:
-    return bool(learnt.num_events.mean() >= _ENOUGH_EVENTS)

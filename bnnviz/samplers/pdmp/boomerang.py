@@ -33,16 +33,18 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
-from bnnviz.samplers.pdmp.state import Adaptation, GaussianReference, State
+from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
+from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
+from bnnviz.samplers.pdmp.state import Adaptation, State
 from bnnviz.samplers.pdmp.text import BoomerangText
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_ROUNDS = 3  # in which a reference is learnt
-_LEAST_SHARE = 1e-8  # of the largest variance of a reference that is learnt
+_ROUNDS = 4  # in which a reference is learnt
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hair above it
 
 
@@ -50,9 +52,9 @@ _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hai
 class Boomerang(PDMP):
     """Boomerang sampler: ellipses around a Gaussian reference N(w*, S), bounced at rate max(0, v . grad E).
 
-    x* is a mode. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there (for a density, its Hessian's
-    diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at least the prior's precision,
-    or S explodes on weights that the data say nothing of.
+    x* is a mode, on networks one for each chain. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there
+    (for a density, its Hessian's diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at
+    least the prior's precision, or S explodes on weights that the data say nothing of.
     """
 
     registered = "boomerang"
@@ -85,14 +87,16 @@ class Boomerang(PDMP):
     )
 
     learn_reference = settings.Boolean(
-        False,
+        True,
         label="Learn the reference",
-        doc="Learn centre and spread of the reference from the path, in a warm-up of three rounds, each with twice the"
-        " events of the one before. It begins with the reference of the mode; gamma counts there alone.",
+        when={"reference": ["exact"]},
+        doc="Learn centre and spread of the reference in four rounds of the warm-up, each with twice the events of the"
+        " one before, from positions and gradients along the path: with correlations on a density of up to"
+        f" {DENSE} dimensions. It begins with the reference of the mode; gamma counts there alone.",
     )
     adapt_events = settings.Integer(
-        1000,
-        bounds=(100, 1_000_000),
+        80,
+        bounds=(40, 1_000_000),
         when={"learn_reference": [True]},
         doc="Events of the first round, over all chains.",
     )
@@ -116,9 +120,13 @@ class Boomerang(PDMP):
     @cached_property
     def _at_mode(self) -> tuple[Tensor, int]:
         """The diagonal of S^-1 by the curvature at the mode, and how many of its entries were too small."""
+        return self._precision_at(self._mode)
+
+    def _precision_at(self, mode: Tensor) -> tuple[Tensor, int]:
+        """Return the diagonal of S^-1 (dim,) by the curvature at a mode, and how many entries were too small."""
         prior = self.target.prior_precision or 0.0
         curvatures = {"hessian": self.target.hessian_diagonal, "paper": self.target.hessian_row_sums}
-        diagonal = curvatures.get(self.curvature, self.target.curvature_diagonal)(self._mode)
+        diagonal = curvatures.get(self.curvature, self.target.curvature_diagonal)(mode)
         if not torch.isfinite(diagonal).all():
             raise BnnvizError("The curvature at the mode is not finite; try another start or precision.", "start")
         precision = diagonal + prior if self.reference == "exact" else diagonal
@@ -130,40 +138,88 @@ class Boomerang(PDMP):
         floored = self._at_mode[1]
         if not floored:
             return []
+        learnt = "; the warm-up learns them anew" if self.rounds else ""
         return [
             f"{floored} of {self.target.dim} entries of the reference's precision were too small or negative, and were"
-            " raised to their floor."
+            f" raised to their floor{learnt}."
         ]
 
     def first_scaling(self) -> GaussianReference:
         """Return the reference of the mode."""
         return GaussianReference(self._mode, self._at_mode[0])
 
+    def scaling_of(self, scaling: GaussianReference, chains: Tensor) -> GaussianReference:
+        """Return the references of some chains, by their numbers."""
+        return scaling.of_chains(chains)
+
     def scaling_after(self, adaptation: Adaptation, moved: bool) -> GaussianReference:
         """Put the reference at the mode of a target that has changed; a spread that was learnt is kept."""
         if not moved:
             return adaptation.scaling
-        if self.learn_reference and not adaptation.rounds_left:
-            return adaptation.scaling._replace(centre=self._mode)
+        if self.rounds and not adaptation.rounds_left:
+            return adaptation.scaling._replace(centre=self._mode.expand_as(adaptation.scaling.centre))
         return self.first_scaling()
+
+    def _has_references(self, target: Target) -> bool:
+        """Return whether each chain has a reference of its own: at the mode of a network that it sets out from."""
+        own = self.start in ("auto", "mode") and target.start_at_mode
+        return own and self.reference == "exact" and not self.control_variates
+
+    def starts_at_mode(self, target: Target) -> bool:
+        """Return whether chains set out from modes: far from its reference a chain only goes round it."""
+        return self.start != "random"
+
+    def starts_together(self, target: Target) -> bool:
+        """Return whether all chains set out from one mode: those of a network with one reference for all."""
+        return self.start == "one_mode" or (target.start_at_mode and not self._has_references(target))
+
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
+        """Return the state at path time zero; on networks with a reference for each chain."""
+        state = super().init(x0, rng)
+        if not self._has_references(self.target):
+            return state
+        references = GaussianReference(x0, torch.stack([self._precision_at(x)[0] for x in x0]))
+        return self.rescaled(rng, state, references, self.rounds)
 
     @property
     def rounds(self) -> int:
-        """Rounds in which the reference is learnt."""
-        return _ROUNDS if self.learn_reference else 0
+        """Rounds in which the reference is learnt; one that stands in for the prior stays what it is."""
+        return _ROUNDS if self.learn_reference and self.reference == "exact" else 0
+
+    @property
+    def learns_from_points(self) -> bool:
+        """Whether there is something to learn."""
+        return self.rounds > 0
+
+    @property
+    def dense(self) -> bool:
+        """Whether a reference that is learnt knows correlations; one of a network is of one mode."""
+        return self.target.dim <= DENSE and not self.target.start_at_mode
 
     def events_wanted(self, rounds_left: int) -> int:
         """Return the events of a round, each of which has twice those of the one before."""
         return self.adapt_events * 2 ** (_ROUNDS - rounds_left)
 
-    def learnt_scaling(self, sums: PathSums) -> GaussianReference:
-        """Return the reference with mean and spread of the path."""
-        mean, variance = sums.moments()
-        floor = (self.target.prior_precision or 0.0) if self.reference == "exact" else 0.0
-        # A coordinate that has hardly moved yet must not be held for ever.
-        least = variance.max().clamp_min(1e-12) * _LEAST_SHARE
-        precision = (1 / variance.clamp_min(float(least))).to(self.target.dtype)
-        return GaussianReference(mean.to(self.target.dtype), precision.clamp_min(floor))
+    def added_points(
+        self, scaling: GaussianReference, sums: WindowSums | None, x: Tensor, alive: Tensor
+    ) -> WindowSums | None:
+        """Return the sums with positions x (chains, dim) and the gradients there."""
+        gradient = self.target.gradient(x)[1]
+        return self._before(scaling).added(sums, x, gradient, alive) if bool(torch.isfinite(gradient).all()) else sums
+
+    def _before(self, scaling: GaussianReference) -> Preconditioner:
+        """Return L as it is before a round, a dense matrix where that is to be learnt."""
+        spread = scaling.spread
+        if spread.factor is None and self.dense:
+            return Preconditioner(spread.scale, spread.scale.diag(), spread.scale.reciprocal().diag())
+        return spread
+
+    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: GaussianReference) -> GaussianReference:
+        """Return the reference with the mean of the path, and the spread that positions and gradients tell."""
+        if points is None:
+            return before
+        mean = sums.moments()[0] if before.centre.ndim == 1 else sums.means()
+        return GaussianReference.of(mean.to(before.centre.dtype), self._before(before).learnt(points))
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: GaussianReference) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around x*."""
@@ -188,7 +244,7 @@ class Boomerang(PDMP):
 
     def planar_flow(self, project: Callable[[Tensor], np.ndarray], scaling: GaussianReference) -> PlanarFlow:
         """Return the flow in a plane: an ellipse around the projected x*."""
-        centre = project(scaling.centre[None])
+        centre = project(scaling.centre.reshape(-1, scaling.centre.shape[-1])[:1])
 
         def flow(x: np.ndarray, v: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             cos, sin, d = np.cos(t), np.sin(t), x - centre
@@ -203,7 +259,7 @@ class Boomerang(PDMP):
     def _energy_gradient(self, x: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
         """Return the gradient of E from that of U."""
         if self.reference == "exact":
-            return g - scaling.precision * (x - scaling.centre)
+            return g - scaling.pull(x - scaling.centre)
         return g - self.target.prior_precision * x
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
@@ -212,25 +268,25 @@ class Boomerang(PDMP):
 
     def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: GaussianReference) -> Tensor:
         """Return v' Hess E v - (x - x*) . grad E, since the acceleration is -(x - x*)."""
-        taken = scaling.precision if self.reference == "exact" else self.target.prior_precision
+        taken = scaling.pull(v) if self.reference == "exact" else self.target.prior_precision * v
         pull = ((x - scaling.centre) * self._energy_gradient(x, g, scaling)).sum(-1)
-        return curvature - (taken * v * v).sum(-1) - pull
+        return curvature - (taken * v).sum(-1) - pull
 
     def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
         """Return v - 2 (g . v) / (g' S g) S g with g = grad E, which keeps v' S^-1 v."""
         g = self._energy_gradient(x, g, scaling)
-        scaled = g / scaling.precision
+        scaled = scaling.spread_of(g)
         along = (g * v).sum(-1, keepdim=True) / (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
         return v - 2 * along * scaled
 
     def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: GaussianReference) -> Tensor:
         """Draw from N(0, S)."""
-        return rng.normal(like.shape, like.dtype) * scaling.precision.rsqrt()
+        return scaling.drawn(rng.normal(like.shape, like.dtype))
 
     def mean_rate(self, x: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
         """Return sqrt(g' S g) / sqrt(2 pi) with g = grad E."""
         g = self._energy_gradient(x, g, scaling)
-        return (g * g / scaling.precision).sum(-1).sqrt() / math.sqrt(2 * math.pi)
+        return (g * scaling.spread_of(g)).sum(-1).sqrt() / math.sqrt(2 * math.pi)
 
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: GaussianReference
@@ -240,8 +296,8 @@ class Boomerang(PDMP):
         M is P - S^-1, and r changes at refreshments alone.
         """
         d = x - scaling.centre
-        r2 = (scaling.precision * (d * d + v * v)).sum(-1, keepdim=True).double()
-        curvature, push = _bound_constants(mean, precision, *scaling)
+        r2 = (d * scaling.pull(d) + v * scaling.pull(v)).sum(-1, keepdim=True).double()
+        curvature, push = _bound_constants(mean, precision, scaling.centre, scaling.precision, scaling.factor)
         height = (1 + _ROUNDING) * (r2 * curvature / 2 + r2.sqrt() * push)
         return height, torch.zeros_like(height)
 
@@ -252,14 +308,16 @@ class Boomerang(PDMP):
             return potential, g
         scaling, prior = state.adaptation.scaling, self.target.prior_precision
         d = x - scaling.centre
-        pull = scaling.precision * d
+        pull = scaling.pull(d)
         return potential + ((d * pull).sum(-1) - prior * x.square().sum(-1)) / 2, g + pull - prior * x
 
 
 @lru_cache(maxsize=8)
-def _bound_constants(mean: Tensor, of_target: Tensor, centre: Tensor, precision: Tensor) -> tuple[Tensor, Tensor]:
-    """Return |S^(1/2) M S^(1/2)| and |S^(1/2) grad E(x*)|, by the tensors' identity."""
-    root = precision.double().rsqrt()
-    m = of_target.double() - torch.diag(precision.double())
-    push = root * (of_target.double() @ (centre - mean).double())
-    return torch.linalg.matrix_norm(root[:, None] * m * root, 2), push.norm()
+def _bound_constants(
+    mean: Tensor, of_target: Tensor, centre: Tensor, precision: Tensor, factor: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return |L' (P - S^-1) L| and |L' grad E(x*)|, by the tensors' identity."""
+    root = GaussianReference(centre, precision, factor).root()
+    m = root.T @ of_target.double() @ root - torch.eye(len(root), dtype=root.dtype, device=root.device)
+    push = root.T @ (of_target.double() @ (centre - mean).double())
+    return torch.linalg.matrix_norm(m, 2), push.norm()

@@ -9,8 +9,13 @@ $$\begin{aligned}
   \text{refreshment} &: \quad v \sim N(0, \sigma^2 I) \quad \text{at rate } \lambda_r
   \end{aligned}$$
 
+With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v \sim N(0, \sigma^2 M)$ with $M = L L^\top$, and the
+bounce is orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \rangle} M g$.
+
 Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U. The generalised bounce (Wu
-and Robert 2017, doi:10.48550/arXiv.1706.04781) turns the part of v along g round and draws the rest anew.
+and Robert 2017, doi:10.48550/arXiv.1706.04781) turns the part of v along g round and draws the rest anew. The forward
+bounce (Michel, Durmus and Senecal 2020, doi:10.48550/arXiv.1702.08397) draws the part along g anew, from the law
+of density $a\, e^{-a^2 / 2 \sigma^2}$ that climbing velocities have at bounces, and the rest only in part.
 
 Source: Bouchard-Cote, Vollmer and Doucet 2018, doi:10.1080/01621459.2017.1294075; for networks, Goan, Perrin, Mengersen
 and Fookes 2023, Table 1 and Algorithm 2, doi:10.48550/arXiv.2302.08724.
@@ -26,15 +31,13 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 
-@REGISTRY.add
-class BPS(PDMP):
-    """Bouncy Particle Sampler: straight lines, reflected on the gradient of U at rate max(0, v . grad U)."""
-
-    registered = "bps"
-    title = "Bouncy Particle"
+class BouncyParticle(PDMP):
+    """Straight lines that bounce on the gradient of U: what the Bouncy Particle and sigma-BPS have in common."""
 
     velocity_sd = settings.Number(
         1.0,
@@ -46,10 +49,20 @@ class BPS(PDMP):
 
     turn = settings.Choice(
         "reflect",
-        objects=["reflect", "generalised"],
+        objects=["reflect", "generalised", "forward"],
         live=True,
         doc="What a bounce does. reflect: the velocity is mirrored on the gradient. generalised: its part along the"
-        " gradient turns round and the rest is drawn anew, so that no refreshment is needed.",
+        " gradient turns round and the rest is drawn anew, so that no refreshment is needed. forward: its part along"
+        " the gradient is drawn anew from the law of those that go down, and the rest to a share.",
+    )
+    fresh_share = settings.Number(
+        0.1,
+        bounds=(0.0, 1.0),
+        step=0.01,
+        live=True,
+        when={"turn": ["forward"]},
+        label="Share drawn anew",
+        doc="Share of the variance of the velocity across the gradient that a forward bounce draws anew.",
     )
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
@@ -60,26 +73,33 @@ class BPS(PDMP):
         """Return v' H v."""
         return curvature
 
-    def metric(self, scaling: Any) -> Tensor | float:
-        """Return the diagonal of the matrix M in whose metric v' M^-1 v a bounce is orthogonal."""
-        return 1.0
+    def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
+        """Return minus the rate before, or the rate of the part along the gradient that was drawn anew."""
+        return self.rate(x, v, g, scaling).double() if self.turn == "forward" else -rate
+
+    def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:
+        """Return M g, of the M in whose metric v' M^-1 v a bounce is orthogonal."""
+        raise NotImplementedError
 
     def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v; or the generalised bounce."""
-        scaled = self.metric(scaling) * g
+        """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v; or another bounce."""
+        scaled = self.scaled_gradient(g, scaling)
         norm = (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
+        along = (g * v).sum(-1, keepdim=True)
         if self.turn == "reflect":
-            return v - 2 * (g * v).sum(-1, keepdim=True) / norm * scaled
+            return v - 2 * along / norm * scaled
         fresh = self.draw_velocity(rng, v, scaling)
-        return fresh - (g * (fresh + v)).sum(-1, keepdim=True) / norm * scaled
-
-    def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
-        """Draw from N(0, velocity_sd^2 I)."""
-        return self.velocity_sd * rng.normal(like.shape, like.dtype)
+        if self.turn == "generalised":
+            return fresh - (along + (g * fresh).sum(-1, keepdim=True)) / norm * scaled
+        across = (1 - self.fresh_share) ** 0.5 * v + self.fresh_share**0.5 * fresh
+        # Climbing velocities meet a bounce in proportion to how fast they climb: Rayleigh's law.
+        down = self.velocity_sd * (2 * norm * rng.exponential(norm.shape, norm.dtype)).sqrt()
+        return across - (down + (g * across).sum(-1, keepdim=True)) / norm * scaled
 
     def mean_rate(self, x: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return velocity_sd sqrt(g' M g) / sqrt(2 pi)."""
-        return self.velocity_sd * (self.metric(scaling) * g * g).sum(-1).sqrt() / math.sqrt(2 * math.pi)
+        square = (self.scaled_gradient(g, scaling) * g).sum(-1)
+        return self.velocity_sd * square.sqrt() / math.sqrt(2 * math.pi)
 
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
@@ -87,3 +107,20 @@ class BPS(PDMP):
         """Return the rate itself, v . P (x - m) + t v' P v."""
         pull = v @ precision
         return (pull * (x - mean)).sum(-1, keepdim=True), (pull * v).sum(-1, keepdim=True)
+
+
+@REGISTRY.add
+class BPS(Preconditioned, BouncyParticle):
+    """Bouncy Particle Sampler: straight lines, reflected on the gradient of U at rate max(0, v . grad U)."""
+
+    registered = "bps"
+    title = "Bouncy Particle"
+
+    def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:
+        """Return M g."""
+        return g if not isinstance(scaling, Preconditioner) else scaling.apply(scaling.apply_transpose(g))
+
+    def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
+        """Draw from N(0, velocity_sd^2 M)."""
+        velocity = self.velocity_sd * rng.normal(like.shape, like.dtype)
+        return velocity if not isinstance(scaling, Preconditioner) else scaling.apply(velocity)

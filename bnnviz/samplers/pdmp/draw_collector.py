@@ -33,20 +33,23 @@ class PathCollectorBase(Checkpointed):
 
     def __init__(self, sampler: Any, state: Any) -> None:
         self.sampler, self.scaling = sampler, state.adaptation.scaling
+        self.refreshments = sampler.refreshments(state.adaptation)
         chains, dim = state.x.shape
         self.made = torch.zeros(chains, dtype=torch.int64, device=state.x.device)
         self.path = None
         if sampler.integrates(chains, dim):
             self.path = torch.zeros(chains, 1 + 2 * dim, dtype=torch.float64, device=state.x.device)
 
-    def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor) -> Tensor:
-        return torch.cat([(s1 - s0)[:, None], *self.sampler.integrals(x, v, s0, s1, self.scaling)], dim=1)
+    def _integrate(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor, chain: Tensor) -> Tensor:
+        scaling = self.sampler.scaling_of(self.scaling, chain)
+        return torch.cat([(s1 - s0)[:, None], *self.sampler.integrals(x, v, s0, s1, scaling)], dim=1)
 
     def _passed(self, step_batch: StepBatch) -> Tensor:
         """Add a block to the path; return what lies before each of its steps (steps, chains, 1 + 2 dim)."""
         x, v = (torch.cat([getattr(state, name) for state in step_batch.before]) for name in ("x", "v"))
         s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
-        pieces = self._integrate(x, v, s0, s1).view(len(step_batch.infos), *self.path.shape)
+        chain = torch.arange(len(self.path), device=x.device).repeat(len(step_batch.before))
+        pieces = self._integrate(x, v, s0, s1, chain).view(len(step_batch.infos), *self.path.shape)
         reached = self.path + pieces.cumsum(0)
         before = torch.cat([self.path[None], reached[:-1]])
         self.path = reached[-1]
@@ -63,8 +66,9 @@ class PathCollectorBase(Checkpointed):
         groups = list(zip(steps.tolist(), torch.split(chain, counts.tolist()), strict=True))
         x, v = (torch.cat([getattr(step_batch.before[k], name)[at] for k, at in groups]) for name in ("x", "v"))
         if path is not None:
-            path = path[step, chain] + self._integrate(x, v, step_batch.column("s0")[step, chain], t)
-        return Draws(chain, index, self.sampler.flow(x, v, t, self.scaling)[0], path)
+            path = path[step, chain] + self._integrate(x, v, step_batch.column("s0")[step, chain], t, chain)
+        scaling = self.sampler.scaling_of(self.scaling, chain)
+        return Draws(chain, index, self.sampler.flow(x, v, t, scaling)[0], path)
 
 
 class PathDrawCollector(PathCollectorBase):

@@ -32,8 +32,8 @@ PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np
 class Dynamics:
     """Flow, rate, reflection and law of the velocity of a process; by default it moves in straight lines.
 
-    ``scaling`` is what these are relative to and a warm-up may learn: the scales of sigma-BPS, the Gaussian of the
-    Boomerang, () where there is none.
+    ``scaling`` is what these are relative to and a warm-up may learn: a preconditioner, the scales of sigma-BPS, the
+    Gaussian of the Boomerang, () where there is none.
 
     Attributes
     ----------
@@ -45,6 +45,10 @@ class Dynamics:
 
     curved: ClassVar[bool] = False
     terms_are_rate: ClassVar[bool] = True
+
+    def scaling_of(self, scaling: Any, chains: Tensor) -> Any:
+        """Return the scaling of some chains, by their numbers, of one that chains need not have in common."""
+        return scaling
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
         """Return position and velocity a time t (chains,) after (x, v)."""

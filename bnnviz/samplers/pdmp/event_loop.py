@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bnnviz.samplers.minibatch import FullData, MiniBatch
 from bnnviz.samplers.pdmp.dynamics import Dynamics
-from bnnviz.samplers.pdmp.state import Info, PreDrawn, State
+from bnnviz.samplers.pdmp.state import Adaptation, Info, PreDrawn, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
 from bnnviz.samplers.random import RandomNumbers
 
@@ -58,7 +58,7 @@ class EventLoop(Dynamics):
         Where derivatives come from.
     host_sync : bool
         Whether a step may read tensor values on the host (CPU only).
-    bound, horizon, refresh_rate
+    bound, horizon, refresh_rate, refresh_share
         Settings of `PDMP`.
     """
 
@@ -68,6 +68,7 @@ class EventLoop(Dynamics):
     bound: str
     horizon: float | None
     refresh_rate: float
+    refresh_share: float | None
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> PreDrawn:
         """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
@@ -81,7 +82,8 @@ class EventLoop(Dynamics):
         chains = (state.kind == REFRESH).nonzero()[:, 0]
         if not len(chains):
             return None
-        fresh = self.draw_velocity(rng, state.v[chains], state.adaptation.scaling)
+        scaling = self.scaling_of(state.adaptation.scaling, chains)
+        fresh = self.draw_velocity(rng, state.v[chains], scaling)
         return torch.zeros_like(state.v).index_copy(0, chains, fresh)
 
     def kernel(self, rng: RandomNumbers, state: State, drawn: PreDrawn) -> tuple[State, Info]:
@@ -165,7 +167,8 @@ class EventLoop(Dynamics):
         v = torch.where(accepted[:, None], self.reflect(rng, at.x, at.v, g, at.scaling), at.v)
         bound, fresh = self._envelope_after(state, at, v, g, outcome, horizon)
         refresh = torch.where(event, state.refresh - state.t, state.refresh)
-        refresh = torch.where(state.kind == REFRESH, self._refresh_times(rng, refresh), refresh)
+        fresh_times = self._refresh_times(rng, refresh, state.adaptation)
+        refresh = torch.where(state.kind == REFRESH, fresh_times, refresh)
         bound, plan = self._planned(rng, bound, self._certain(state, outcome, fresh), refresh, horizon)
         moved = State(
             x=torch.where(event[:, None], at.x, state.x),
@@ -236,11 +239,15 @@ class EventLoop(Dynamics):
             return torch.full_like(mean_event_time, self.horizon)
         return mean_event_time * _HORIZON_SHARE
 
-    def _refresh_times(self, rng: RandomNumbers, like: Tensor) -> Tensor:
+    def refreshments(self, adaptation: Adaptation) -> float | Tensor:
+        """Return the refreshments per unit of path time: as set, or as learnt for a wanted share of events."""
+        return self.refresh_rate if self.refresh_share is None else adaptation.refreshment.rate
+
+    def _refresh_times(self, rng: RandomNumbers, like: Tensor, adaptation: Adaptation) -> Tensor:
         """Draw times until the next refreshment, infinite without any."""
-        if self.refresh_rate == 0:
+        if self.refresh_share is None and self.refresh_rate == 0:
             return torch.full_like(like, torch.inf)
-        return rng.exponential(like.shape, like.dtype) / self.refresh_rate
+        return rng.exponential(like.shape, like.dtype) / self.refreshments(adaptation)
 
 
 def _choose(mask: Tensor, yes: Any, no: Any) -> Any:

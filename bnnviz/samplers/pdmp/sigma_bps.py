@@ -22,7 +22,8 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.pdmp.bps import BPS
+from bnnviz.samplers.mcmc.metric import WindowSums
+from bnnviz.samplers.pdmp.bps import BouncyParticle
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 
@@ -30,7 +31,7 @@ _LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the war
 
 
 @REGISTRY.add
-class SigmaBPS(BPS):
+class SigmaBPS(BouncyParticle):
     """Bouncy Particle Sampler in coordinates divided by A = diag(std), found in a warm-up.
 
     std is that of each chain's path in the second half of the warm-up, averaged in time (the paper: at 1,000 events of
@@ -61,14 +62,14 @@ class SigmaBPS(BPS):
         """Return the events of the plain Bouncy Particle."""
         return self.warmup_events
 
-    def learnt_scaling(self, sums: PathSums) -> Tensor:
+    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: Tensor) -> Tensor:
         """Return the standard deviation (dim,) of the path."""
         sd = sums.sd_within()
         return sd.clamp_min(_LEAST * float(sd.max())).to(self.target.dtype)
 
-    def metric(self, scaling: Tensor) -> Tensor:
-        """Return A^2 (dim,), in whose metric the reflection is orthogonal."""
-        return scaling.square()
+    def scaled_gradient(self, g: Tensor, scaling: Tensor) -> Tensor:
+        """Return A^2 g."""
+        return scaling.square() * g
 
     def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Tensor) -> Tensor:
         """Draw A v with v from N(0, velocity_sd^2 I), or of the paper's variance."""

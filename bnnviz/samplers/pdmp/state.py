@@ -6,19 +6,15 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
 from bnnviz.samplers.pdmp.bounds.raised import RaisedState
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
+from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.pdmp.thinning import Piece
-from bnnviz.samplers.pdmp.warmup import PathSums
-
-
-class GaussianReference(NamedTuple):
-    """The reference N(x*, S) of the Boomerang: x* and the diagonal of S^-1, (dim,) each."""
-
-    centre: Tensor
-    precision: Tensor
+from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 
 
 class Adaptation(NamedTuple):
@@ -30,19 +26,27 @@ class Adaptation(NamedTuple):
         Running mean of the time between events.
     num_events : Tensor, shape (chains,), float64
         Number of events in that mean, 50 at most.
-    scaling : GaussianReference or Tensor or ()
+    scaling : GaussianReference or Preconditioner or Tensor or ()
         What the dynamics are relative to (`Dynamics`).
     rounds_left : int
         Rounds of the warm-up in which the scaling is yet to be learnt.
     sums : PathSums or None
         Of the path in this round; None before its first step, and where no scaling is learnt.
+    points : WindowSums or None
+        Positions and gradients in this round; None before the first, and where nothing is learnt from them.
+    refreshment : RefreshCounts
+    energies : Energies
+        Empty after the warm-up.
     """
 
     mean_event_time: Tensor
     num_events: Tensor
-    scaling: GaussianReference | Tensor | tuple[()]
+    scaling: GaussianReference | Preconditioner | Tensor | tuple[()]
     rounds_left: int
     sums: PathSums | None
+    points: WindowSums | None
+    refreshment: RefreshCounts
+    energies: Energies
 
 
 class State(NamedTuple):

@@ -65,9 +65,10 @@ class BoomerangText(ProcessText):
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return how far from x* the chains are, where 1 is the distance of a draw of the reference."""
-        centre, precision, *_ = state.adaptation.scaling
-        square = (precision * (state.x - centre).square())[state.alive]
-        return [["Distance from w* / reference's", f"{float(square.mean().sqrt()):.2f}", ""]]
+        d = state.x - state.adaptation.scaling.centre
+        square = (d * state.adaptation.scaling.pull(d))[state.alive]
+        far = ["Distance from w* / reference's", f"{float(square.mean().clamp_min(0).sqrt()):.2f}", ""]
+        return [*super().rows(state), far]
 
 
 def missed_share(figures: dict[str, float]) -> float:
@@ -80,11 +81,14 @@ def missed_share(figures: dict[str, float]) -> float:
 
 def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
     """Return the figures of `RatioStats` as rows of the table view."""
+    share = f"{100 * figures['refreshes'] / figures['events']:.2g} %" if figures["events"] else "none yet"
+    refreshed = ["Refreshments among events", share, ""]
     if not figures["proposals"]:
-        return [["Proposals", "none", ""]]
+        return [refreshed, ["Proposals", "none", ""]]
     bad = "bad" if figures["violation_share"] > 0.01 else ""
     shares = f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %"
     return [
+        refreshed,
         ["Acceptance / violations", shares, bad],
         ["E[(ratio - 1)+], q99", f"{figures['excess']:.3f}, {figures['ratio_q99']:.2f}", bad],
     ]

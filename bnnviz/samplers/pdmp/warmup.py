@@ -1,4 +1,4 @@
-r"""Compute moments of a path from its exact integrals, for what a warm-up learns.
+r"""Sum up a path for what a warm-up learns: moments by exact integrals, the share of refreshments, arrival of U.
 
 Along a path x(t) of length T, with time and not events counting,
 
@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+_FEWEST_BOUNCES = 20  # over all chains, for a refresh rate
+_OFF = 0.1  # share by which a refresh rate is off before it is changed
+_FEWEST_WINDOWS = 2  # in each part of the windows that arrival is told from
 
 
 class PathSums(NamedTuple):
@@ -74,8 +78,109 @@ class PathSums(NamedTuple):
         second = (self.second + 2 * shift * self.first + shift.square() * self.time).sum(0) / time
         return centre + first, (second - first.square()).clamp_min(0)
 
+    def means(self) -> Tensor:
+        """Return the mean (chains, dim) of each chain."""
+        return self.origin + self.first / self.time.clamp_min(1e-12)
+
     def sd_within(self) -> Tensor:
         """Return the standard deviation (dim,) within the chains."""
         time = self.time.clamp_min(1e-12)
         variance = self.second / time - (self.first / time).square()
         return variance.clamp_min(0).mean(0).sqrt()
+
+
+class RefreshCounts(NamedTuple):
+    """The refresh rate, and what it is learnt from.
+
+    Attributes
+    ----------
+    rate : Tensor, shape (), float64
+        Refreshments per unit of path time.
+    bounces, time : Tensor, shape (), float64
+        Of all chains, with the scaling in use.
+    """
+
+    rate: Tensor
+    bounces: Tensor
+    time: Tensor
+
+    @classmethod
+    def begun(cls, rate: float, like: Tensor) -> RefreshCounts:
+        """Return empty counts at a rate."""
+        zero = like.new_zeros(())
+        return cls(zero + rate, zero, zero)
+
+    def begun_anew(self) -> RefreshCounts:
+        """Return empty counts at the same rate."""
+        return RefreshCounts(self.rate, torch.zeros_like(self.bounces), torch.zeros_like(self.time))
+
+    def added(self, bounce: Tensor, span: Tensor) -> RefreshCounts:
+        """Return them with a step of chains (chains,), their bounces and the lengths of their paths."""
+        return self._replace(bounces=self.bounces + bounce.sum(), time=self.time + span.sum())
+
+    def _wanted(self, share: float) -> Tensor:
+        return share / (1 - share) * self.bounces / self.time.clamp_min(1e-300)
+
+    def is_off(self, share: float) -> bool:
+        """Return whether the rate is another one than makes refreshments a share of events, as far as is known."""
+        if float(self.bounces) < _FEWEST_BOUNCES:
+            return False
+        return bool((self._wanted(share) - self.rate).abs() > _OFF * self.rate)
+
+    def tuned(self, share: float) -> RefreshCounts:
+        """Return them with the rate at which refreshments are a share of events."""
+        return self._replace(rate=self._wanted(share))
+
+
+class Energies(NamedTuple):
+    r"""Means of U over windows of the warm-up, which say whether the chains have arrived.
+
+    The second half of the windows is parted in two. The chains have arrived where U does not differ between these
+    parts, on average over the chains, by more than it varies between windows. It is asked from eight windows on, so
+    that a steady climb or fall, which moves U by 3.5 of these standard deviations, is not missed.
+
+    Attributes
+    ----------
+    total : Tensor, shape (chains,), float64
+        Sum of U in this window.
+    count : Tensor or None, shape (chains,), float64
+        Evaluations in it; None before the first one.
+    steps : int
+        Steps so far.
+    windows : tuple of Tensor, shape (chains,)
+        Means of U in the windows that have ended.
+    """
+
+    total: Tensor
+    count: Tensor | None = None
+    steps: int = 0
+    windows: tuple[Tensor, ...] = ()
+
+    def added(self, potential: Tensor, counted: Tensor) -> Energies:
+        """Return them with U (chains,) where it was evaluated, of those chains (chains,) that are counted."""
+        counted = counted & torch.isfinite(potential)
+        count = torch.zeros_like(self.total) if self.count is None else self.count
+        total = self.total + torch.where(counted, potential.double(), 0.0)
+        return self._replace(total=total, count=count + counted, steps=self.steps + 1)
+
+    def window_ended(self) -> Energies:
+        """Return them with this window's means; a chain without an evaluation has those of the window before."""
+        if self.count is None:
+            return self
+        mean = self.total / self.count
+        before = self.windows[-1] if self.windows else torch.zeros_like(mean)
+        windows = (*self.windows, torch.where(self.count > 0, mean, before))
+        return Energies(torch.zeros_like(mean), None, self.steps, windows)
+
+    def arrived(self, alive: Tensor) -> bool:
+        """Return whether U neither falls nor climbs any more, on average over the chains that are alive."""
+        if not bool(alive.any()):
+            return True
+        half = len(self.windows) // 4
+        if half < _FEWEST_WINDOWS:
+            return False
+        seen = torch.stack(self.windows[-2 * half :])[:, alive]
+        first, second = seen[:half], seen[half:]
+        change = (second.mean(0) - first.mean(0)).mean().abs()
+        spread = (first.var(0) + second.var(0)).mean().div(2).sqrt()
+        return bool(change <= spread)

@@ -10,6 +10,9 @@ $$\begin{aligned}
   \text{refreshment} &: \quad \text{all signs anew, at rate } \lambda_r \text{; it needs none}
   \end{aligned}$$
 
+With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v = L \theta$ with $\theta \in \{-c, c\}^d$: the signs
+are those of the directions that are L's columns, and $\lambda_i = \max(0, \theta_i (L^\top g)_i)$.
+
 The derivative of the summed rate along the path is $\sum_{i: v_i g_i > 0} v_i (H v)_i$, H the Hessian of U. With
 ``bound="exact"`` each coordinate has a clock of its own.
 
@@ -25,12 +28,13 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 
 @REGISTRY.add
-class ZigZag(PDMP):
+class ZigZag(Preconditioned):
     """Zig-Zag: straight lines along +-velocity in each coordinate, of which one turns round at an event."""
 
     # The sum of positive parts has kinks, which a line through two points does not see.
@@ -52,38 +56,51 @@ class ZigZag(PDMP):
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
         """Return the sum of max(0, v_i g_i), which is never negative."""
-        return (v * g).clamp_min(0).sum(-1)
+        return self._rates(v, g, scaling).clamp_min(0).sum(-1)
+
+    def _rates(self, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
+        """Return the signed rates (n, dim) of the directions that turn round: (L^-1 v)_i (L' g)_i."""
+        if not isinstance(scaling, Preconditioner) or scaling.factor is None:
+            return v * g
+        return scaling.undo(v) * scaling.apply_transpose(g)
 
     def derivatives(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient, and H v (chains, dim)."""
         return source.gradient_and_product(x, v)
 
     def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: Any) -> Tensor:
-        """Return the sum of v_i (H v)_i over the coordinates that climb."""
-        return torch.where(v * g > 0, v * curvature, 0.0).sum(-1)
+        """Return the sum of v_i (H v)_i over the directions that climb."""
+        climbing = self._rates(v, g, scaling) > 0
+        return torch.where(climbing, self._rates(v, curvature, scaling), 0.0).sum(-1)
 
     def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
-        """Return the rate without the coordinate that has turned round."""
+        """Return the rate without the direction that has turned round."""
         return self.rate(x, v, g, scaling).double()
 
     def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Turn one coordinate round, drawn in proportion to its rate."""
-        cumulative = (v * g).clamp_min(0).cumsum(-1)
+        """Turn one direction round, drawn in proportion to its rate."""
+        cumulative = self._rates(v, g, scaling).clamp_min(0).cumsum(-1)
         mark = rng.uniform((len(v), 1), v.dtype) * cumulative[:, -1:]
         turning = (cumulative <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
-        return v.scatter(1, turning, -v.gather(1, turning))
+        if not isinstance(scaling, Preconditioner) or scaling.factor is None:
+            return v.scatter(1, turning, -v.gather(1, turning))
+        # Of the signs themselves, so that no rounding adds up over the turns.
+        signs = torch.where(scaling.undo(v) < 0, -self.velocity, self.velocity).to(v.dtype)
+        return scaling.apply(signs.scatter(1, turning, -signs.gather(1, turning)))
 
     def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
         """Draw every sign anew."""
         signs = rng.uniform(like.shape, like.dtype) < 0.5
-        return torch.where(signs, -self.velocity, self.velocity).to(like.dtype)
+        velocity = torch.where(signs, -self.velocity, self.velocity).to(like.dtype)
+        return velocity if not isinstance(scaling, Preconditioner) else scaling.apply(velocity)
 
     def mean_rate(self, x: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Return velocity sum |g_i| / 2."""
+        """Return velocity sum |(L' g)_i| / 2."""
+        g = g if not isinstance(scaling, Preconditioner) else scaling.apply_transpose(g)
         return 0.5 * self.velocity * g.abs().sum(-1)
 
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
     ) -> tuple[Tensor, Tensor]:
-        """Return each coordinate's rate, v_i (P (x - m))_i + t v_i (P v)_i."""
-        return v * ((x - mean) @ precision), v * (v @ precision)
+        """Return each direction's rate, that of v_i (P (x - m))_i + t v_i (P v)_i."""
+        return self._rates(v, (x - mean) @ precision, scaling), self._rates(v, v @ precision, scaling)

@@ -41,6 +41,7 @@ class PathTrace:
         self.now: Segment | None = None
         self.past: deque[Segment] | None = None
         self.state: Any = None
+        self._scaling: Any = None
         self.last: Evaluation | None = None
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
@@ -58,7 +59,7 @@ class PathTrace:
         before = step_batch.before[0]
         if self.now is None:
             self.begin(before, chain)
-        elif before.adaptation.scaling is not self.now.scaling:
+        elif before.adaptation.scaling is not self._scaling:
             # The warm-up has learnt another one, and the chain has set out with it.
             self.now = self._segment(before, chain, [])
         states = [*step_batch.before[1:], step_batch.after]
@@ -86,7 +87,9 @@ class PathTrace:
 
     def _segment(self, state: Any, chain: int, knots: list[Knot]) -> Segment:
         source = self.sampler.source.seen_by(state.batch, chain)
-        return Segment(self.count, state.x[chain], state.v[chain], source, state.adaptation.scaling, knots=knots)
+        self._scaling = state.adaptation.scaling
+        scaling = self.sampler.scaling_of(self._scaling, torch.tensor([chain], device=state.x.device))
+        return Segment(self.count, state.x[chain], state.v[chain], source, scaling, knots=knots)
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: events, envelope, path or caption."""

@@ -1,0 +1,202 @@
+r"""Descend to modes, for all chains at once: by Adam, or to where a density has its mass by BFGS.
+
+BFGS (`QuasiNewton`) has an estimate B of each chain's inverse Hessian. A step tries $x - \alpha B g$. It is taken where
+U falls as Armijo asks; then $\alpha$ is one again, and B learns from the differences s of positions and y of gradients,
+
+$$B \leftarrow (I - \rho s y^\top) B (I - \rho y s^\top) + \rho s s^\top, \qquad \rho = 1 / y^\top s,$$
+
+where $y^\top s > 0$. Else $\alpha$ falls. A chain has arrived after eight steps with $g^\top B g < $ dim / 200: where B
+is right, U is then nearer to its least than it is at draws. A chain that has not, or where U is so much larger than
+where another has arrived that it has no mass, goes to the best of them. Where none has arrived they go back to where
+they set out: a hierarchical density may have no mode, and no mass where it is infinite. Reference: J. Nocedal and S. J.
+Wright, Numerical Optimization, 2006, chapter 6, doi:10.1007/978-0-387-40065-5.
+"""
+
+from __future__ import annotations
+
+import time
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.baselines.adam import adam
+from bnnviz.targets import Target
+from bnnviz.targets.minibatch import Batch
+
+_STEPS, _STEPS_BY_DIM = 100, 5
+_NO_MASS, _NO_MASS_BY_DIM = 50.0, 5.0  # of U above its least
+_CALM, _CALM_STEPS = 0.005, 8  # of g' B g by the dimension
+_ARMIJO, _SHORTER = 1e-4, 0.3
+_LEAST = 1e-10  # of alpha: shorter ones are lost in rounding
+_ROUNDING = 1e-6  # share of U by which it may seem to climb in single precision
+
+
+class Descent:
+    """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
+
+    A target of many rows has it read a few of them at each step, drawn for each chain by a generator of its own.
+
+    Parameters
+    ----------
+    target : Target
+    x : Tensor, shape (chains, dim)
+        Starting points.
+    steps : int
+
+    Attributes
+    ----------
+    examples : int
+        Data rows that a step of one chain reads.
+    seconds : float
+        That the steps took which were taken.
+    """
+
+    def __init__(self, target: Target, x: Tensor, steps: int) -> None:
+        self.target, self.steps, self.taken, self.seconds = target, steps, 0, 0.0
+        self.x = self._last = x.detach().clone()
+        # Not torch.optim, which imports torch's compiler: a second and more, for which a worker's first run would wait.
+        self._mean, self._square = torch.zeros_like(self.x), torch.zeros_like(self.x)
+        few = target.descent_rows
+        self._batched = few is not None and few < (target.data_rows or 0)
+        self.examples = few if self._batched else target.examples
+        self._rng = torch.Generator(x.device).manual_seed(0)
+        self.potential = torch.full(x.shape[:1], torch.inf)
+
+    @property
+    def done(self) -> bool:
+        """Whether all steps are taken."""
+        return self.taken >= self.steps
+
+    def advance(self, steps: int) -> None:
+        """Take some steps."""
+        begun = time.perf_counter()
+        for _ in range(min(steps, self.steps - self.taken)):
+            self._step()
+        self.seconds += time.perf_counter() - begun
+
+    def _step(self) -> None:
+        self.potential, slope = self._seen().gradient(self.x)
+        lost = ~(torch.isfinite(self.potential) & torch.isfinite(slope).all(-1))
+        if bool(lost.any()):
+            slope = self._turned_back(slope, lost[:, None])
+        else:
+            self._last = self.x
+        rate = self.target.descent_rate * (1 - self.taken / self.steps)
+        self.taken += 1
+        number, rates = torch.tensor([[self.taken], [rate]], dtype=torch.float64, device=self.x.device)
+        move, self._mean, self._square = adam(slope, self._mean, self._square, number, rates)
+        self.x = self.x - move
+
+    def _turned_back(self, slope: Tensor, lost: Tensor) -> Tensor:
+        """Take chains that are lost (chains, 1) half of the way back to where U was finite; they rest there."""
+        self._last = torch.where(lost, self._last, self.x)
+        self.x = torch.where(lost, 0.5 * (self.x + self._last), self.x)
+        self._mean, self._square = (torch.where(lost, 0.0, part) for part in (self._mean, self._square))
+        return torch.where(lost, 0.0, slope)
+
+    @property
+    def seconds_left(self) -> float:
+        """About the seconds that the other steps will take; nan before the first."""
+        return self.seconds / self.taken * (self.steps - self.taken) if self.taken else float("nan")
+
+    def _seen(self) -> Target | Batch:
+        """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""
+        if not self._batched:
+            return self.target
+        shape, rng = (len(self.x), self.examples), self._rng
+        return self.target.batch(torch.randint(self.target.data_rows, shape, generator=rng, device=rng.device))
+
+    def ends(self) -> Tensor:
+        """Return where each chain came to, (chains, dim)."""
+        return self.x.clone()
+
+    def best(self) -> Tensor:
+        """Return the end with the smallest U, (dim,)."""
+        ends = self.ends()
+        potential = self.target.gradient(ends)[0]
+        return ends[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]
+
+
+class QuasiNewton(Descent):
+    """BFGS in the place of Adam; it ends once all chains have arrived or are lost.
+
+    Parameters
+    ----------
+    target : Target
+    x : Tensor, shape (chains, dim)
+        Starting points.
+    """
+
+    def __init__(self, target: Target, x: Tensor) -> None:
+        super().__init__(target, x, _STEPS + _STEPS_BY_DIM * target.dim)
+        self._begun = self.x
+        self._eye = torch.eye(x.shape[1], dtype=torch.float64, device=x.device)
+        self._inverse = self._eye.expand(len(x), -1, -1)
+        self._alpha: Tensor | None = None
+        self._gradient = self._direction = torch.zeros_like(x, dtype=torch.float64)
+        self._resting = torch.zeros(len(x), dtype=torch.bool, device=x.device)
+        self._calm = torch.zeros(len(x), device=x.device)
+
+    @property
+    def done(self) -> bool:
+        """Whether all chains have arrived or are lost, or all steps are taken."""
+        return self.taken >= self.steps or bool(self._resting.all())
+
+    def advance(self, steps: int) -> None:
+        """Take some steps, as long as a chain is on its way."""
+        for _ in range(steps):
+            if self.done:
+                return
+            super().advance(1)
+
+    def _step(self) -> None:
+        self.taken += 1
+        first = self._alpha is None
+        trial = self.x if first else self.x + (self._alpha[:, None] * self._direction).to(self.x.dtype)
+        potential, gradient = self._seen().gradient(trial)
+        potential, gradient = potential.double(), gradient.double()
+        finite = torch.isfinite(potential) & torch.isfinite(gradient).all(-1)
+        if first:
+            taken = finite
+            self._alpha = 1 / torch.linalg.vector_norm(gradient, dim=-1).clamp_min(1.0)
+        else:
+            fall = _ARMIJO * self._alpha * (self._gradient * self._direction).sum(-1)
+            taken = finite & (potential <= self.potential + fall + _ROUNDING * self.potential.abs()) & ~self._resting
+            self._learn(taken, (trial - self.x).double(), gradient - self._gradient)
+            self._alpha = torch.where(taken, 1.0, self._alpha * _SHORTER)
+        self.x = torch.where(taken[:, None], trial, self.x)
+        self.potential = torch.where(taken, potential, self.potential.double())
+        self._gradient = torch.where(taken[:, None], gradient, self._gradient)
+        direction = -torch.einsum("cij,cj->ci", self._inverse, self._gradient)
+        decrement = -(self._gradient * direction).sum(-1)
+        self._direction = direction
+        # Of the first step's B nothing is known.
+        calm = (decrement < _CALM * self.x.shape[1]) & (not first)
+        self._calm = torch.where(taken, torch.where(calm, self._calm + 1, 0.0), self._calm)
+        self._calm = torch.where(calm & (self._alpha < _LEAST), _CALM_STEPS, self._calm)
+        self._resting = (self._alpha < _LEAST) | self._arrived | ~torch.isfinite(self.potential)
+
+    @property
+    def _arrived(self) -> Tensor:
+        return self._calm >= _CALM_STEPS
+
+    def ends(self) -> Tensor:
+        """Return where each chain came to (chains, dim), one that has not arrived at the best of those that have."""
+        if not bool(self._arrived.any()):
+            return self._begun.clone()
+        potential = torch.where(self._arrived, self.potential, torch.inf)
+        beyond = potential > potential.min() + _NO_MASS + _NO_MASS_BY_DIM * self.x.shape[1]
+        return torch.where(beyond[:, None], self.x[potential.argmin()], self.x)
+
+    def _learn(self, taken: Tensor, s: Tensor, y: Tensor) -> None:
+        """Update the inverse Hessians (chains, dim, dim) of the chains that have taken a step."""
+        curved = (s * y).sum(-1)
+        good = taken & (curved > 1e-12 * torch.linalg.vector_norm(s, dim=-1) * torch.linalg.vector_norm(y, dim=-1))
+        rho = torch.where(good, 1 / torch.where(good, curved, 1.0), 0.0)
+        fresh = (self._inverse == self._eye).flatten(1).all(1)
+        # Of the scale of the first step, and not of one.
+        scale = torch.where(good & fresh, curved / (y * y).sum(-1).clamp_min(1e-300), 1.0)
+        inverse = self._inverse * scale[:, None, None]
+        left = self._eye - rho[:, None, None] * s[:, :, None] * y[:, None, :]
+        updated = left @ inverse @ left.mT + rho[:, None, None] * s[:, :, None] * s[:, None, :]
+        self._inverse = torch.where(good[:, None, None], updated, self._inverse)

@@ -1,0 +1,236 @@
+r"""Begin a run of a PDMP, and learn in its warm-up: scaling, refresh rate, mean time between events, and arrival.
+
+In rounds, each of more events than the one before, a scaling is learnt from the path, or from positions and gradients
+along it. All the while bounces are counted: with ``refresh_share`` s refreshments come at the rate
+
+$$\lambda_r = \frac{s}{1 - s} \times \text{bounces per unit of path time},$$
+
+so that they are a share s of all events. Then the chains go on until U has arrived (`bnnviz.samplers.pdmp.warmup`).
+Nothing is learnt after the warm-up.
+
+Source of the share: Bierkens, Kamatani and Roberts 2022, doi:10.48550/arXiv.1807.11358, whose efficient share of the
+Bouncy Particle on a Gaussian in high dimension is .78.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.mcmc.metric import WindowSums
+from bnnviz.samplers.pdmp.event_loop import EventLoop
+from bnnviz.samplers.pdmp.state import Adaptation, Info, State
+from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, REFRESH, START, Piece, RatePoint
+from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
+from bnnviz.samplers.random import RandomNumbers
+from bnnviz.targets import Target
+
+_ENOUGH_EVENTS = 40  # of a chain, on average, for a mean time between them
+_EVENTS_OF_A_ROUND = 10  # of a chain, on average, at least
+_MOST_EVENTS = 50  # that count in that mean
+_POOLED_EVENTS = 10  # so much the other chains' times between events count beside a chain's own
+_POINTS_EVERY = 4  # steps between positions at which a gradient is taken for a preconditioner
+
+
+class PathLearner(EventLoop):
+    """The beginning of a run, its changes, and its warm-up.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds of the warm-up in which a scaling is learnt.
+    learns_from_points : bool
+        Whether it is learnt from positions and the gradients there.
+    """
+
+    target: Target
+    rounds: int = 0
+    learns_from_points: bool = False
+    refresh_share: float | None
+
+    # ---- the beginning, and changes
+
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
+        """Return the state at path time zero, velocities drawn from their invariant law."""
+        zero = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
+        scaling = self.first_scaling()
+        v = self.draw_velocity(rng, x0, scaling)
+        adaptation = Adaptation(
+            zero, zero, scaling, self.rounds, None, None, RefreshCounts.begun(self.refresh_rate, zero), Energies(zero)
+        )
+        refresh = self._refresh_times(rng, zero, adaptation)
+        adaptation = adaptation._replace(mean_event_time=self._guessed_event_time(x0, v, adaptation))
+        alive = torch.ones_like(zero, dtype=torch.bool)
+        return self._started(rng, x0, v, zero, refresh, alive, adaptation)
+
+    def _started(
+        self,
+        rng: RandomNumbers,
+        x: Tensor,
+        v: Tensor,
+        clock: Tensor,
+        refresh: Tensor,
+        alive: Tensor,
+        adaptation: Adaptation,
+    ) -> State:
+        """Return a state whose next evaluation is at its own point: the envelope knows nothing yet."""
+        zero = torch.zeros_like(clock)
+        here = RatePoint(x, v, zero, zero, torch.full_like(zero, torch.nan), adaptation.scaling)
+        return State(
+            x=x,
+            v=v,
+            clock=clock,
+            s=zero,
+            refresh=refresh,
+            t=zero,
+            kind=torch.full_like(zero, START, dtype=torch.int8),
+            piece=Piece(zero, zero, zero),
+            skipped=Piece(zero, zero, zero),
+            bound=self.envelope.start(here, None, self._horizon(adaptation.mean_event_time)),
+            alive=alive,
+            batch=self.source.hold(len(x), rng),
+            adaptation=adaptation,
+        )
+
+    def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
+        """Return the state with its envelope forgotten, for settings that changed while it ran.
+
+        With ``moved`` the target is another one. The law of the velocities may be too, so they are drawn anew.
+        """
+        scaling = self.scaling_after(state.adaptation, moved)
+        return self._restarted(rng, state, state.adaptation._replace(scaling=scaling), moved)
+
+    def _restarted(self, rng: RandomNumbers, state: State, adaptation: Adaptation, moved: bool) -> State:
+        """Go on from where the path is certain, with ``moved`` by fresh velocities."""
+        x, v = self.flow(state.x, state.v, state.s, adaptation.scaling)
+        v = self.draw_velocity(rng, v, adaptation.scaling) if moved else v
+        refresh = self._refresh_times(rng, state.clock, adaptation)
+        return self._started(rng, x, v, state.clock + state.s, refresh, state.alive, adaptation)
+
+    def positions(self, state: State) -> Tensor:
+        """Return where the paths are certain to come to (chains, dim)."""
+        return self.flow(state.x, state.v, state.s, state.adaptation.scaling)[0]
+
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
+        """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
+        state = state._replace(x=x, s=torch.zeros_like(state.s))
+        return self._restarted(rng, state, state.adaptation, moved=True)
+
+    # ---- what a sampler learns
+
+    def first_scaling(self) -> Any:
+        """Return what the dynamics are relative to at the beginning."""
+        return ()
+
+    def scaling_after(self, adaptation: Adaptation, moved: bool) -> Any:
+        """Return the scaling to go on with after settings, or with ``moved`` the target, have changed."""
+        return adaptation.scaling
+
+    def events_wanted(self, rounds_left: int) -> int:
+        """Return the events, over all chains, that a round of the warm-up takes."""
+        raise NotImplementedError
+
+    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Any:
+        """Return the scaling that the path of a round, or points of it, have taught; ``before`` is the one in use."""
+        raise NotImplementedError
+
+    def added_points(self, scaling: Any, sums: WindowSums | None, x: Tensor, alive: Tensor) -> WindowSums | None:
+        """Return the sums with positions x (chains, dim) and the gradients there; where it `learns_from_points`."""
+        raise NotImplementedError
+
+    # ---- the warm-up
+
+    def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
+        """Add the step's events to the mean time between them, and its stretch of path to the sums."""
+        learnt, event = before.adaptation, is_event(info.kind)
+        count = torch.where(event, (learnt.num_events + 1).clamp_max(_MOST_EVENTS), learnt.num_events)
+        mean = learnt.mean_event_time
+        new = torch.where(event, mean + (info.t - mean) / count.clamp_min(1), mean)
+        # After a first event at once a chain would creep: the time since its last one is at least its length.
+        new = torch.where(event, new, torch.maximum(new, info.s0 / 2))
+        learnt = learnt._replace(
+            mean_event_time=torch.where(state.alive, new, mean),
+            num_events=torch.where(state.alive, count, learnt.num_events),
+            refreshment=learnt.refreshment.added(info.kind == BOUNCE, info.s1 - info.s0),
+            energies=learnt.energies.added(info.potential, info.kind != PROBE),
+        )
+        if learnt.rounds_left:
+            integrals = self.integrals(before.x, before.v, info.s0, info.s1, learnt.scaling)
+            sums = learnt.sums or PathSums.begun(before.x)
+            learnt = learnt._replace(sums=sums.added(info.s1 - info.s0, integrals, event.sum()))
+            if self.learns_from_points and learnt.energies.steps % _POINTS_EVERY == 0:
+                x, _ = self.flow(state.x, state.v, state.s, learnt.scaling)
+                learnt = learnt._replace(points=self.added_points(learnt.scaling, learnt.points, x, state.alive))
+        return state._replace(adaptation=learnt)
+
+    def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
+        """End a round once it has seen enough; after the last one, pool the chains' mean times between events."""
+        learnt = state.adaptation
+        learnt = learnt._replace(energies=learnt.energies.window_ended())
+        state = state._replace(adaptation=learnt)
+        if learnt.rounds_left and learnt.sums is not None:
+            wanted = self.events_wanted(learnt.rounds_left)
+            if last or (learnt.sums.complete(wanted) and bool(learnt.num_events.mean() >= _EVENTS_OF_A_ROUND)):
+                rounds_left = 0 if last else learnt.rounds_left - 1
+                scaling = self.learnt_scaling(learnt.sums, learnt.points, learnt.scaling)
+                return self.rescaled(rng, state, scaling, rounds_left)
+            sums = learnt.sums.without_half(wanted)
+            points = learnt.points if sums is learnt.sums else None
+            return self._refreshed_otherwise(rng, state, learnt._replace(sums=sums, points=points))
+        state = self._refreshed_otherwise(rng, state, learnt)
+        if not (last or _has_event_times(learnt)) or not bool(learnt.num_events.any()):
+            return state
+        count, total = learnt.num_events, learnt.num_events * learnt.mean_event_time
+        mean = (total + _POOLED_EVENTS * (total.sum() / count.sum())) / (count + _POOLED_EVENTS)
+        return state._replace(adaptation=state.adaptation._replace(mean_event_time=mean))
+
+    def _refreshed_otherwise(self, rng: RandomNumbers, state: State, learnt: Adaptation) -> State:
+        """Return the state with what was learnt, and the refresh rate that bounces so far make the wanted share."""
+        if self.refresh_share is None or not learnt.refreshment.is_off(self.refresh_share):
+            return state._replace(adaptation=learnt)
+        refreshment = learnt.refreshment.tuned(self.refresh_share)
+        return self._restarted(rng, state, learnt._replace(refreshment=refreshment), moved=False)
+
+    def rescaled(self, rng: RandomNumbers, state: State, scaling: Any, rounds_left: int = 0) -> State:
+        """Return the state to go on from with another scaling, at which events come with another mean time."""
+        x, v = self.flow(state.x, state.v, state.s, state.adaptation.scaling)
+        state = state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s))
+        learnt = state.adaptation._replace(scaling=scaling, rounds_left=rounds_left, sums=None, points=None)
+        learnt = learnt._replace(refreshment=learnt.refreshment.begun_anew())
+        state = self._restarted(rng, state, learnt, moved=True)
+        event_time = self._guessed_event_time(state.x, state.v, learnt)
+        learnt = learnt._replace(mean_event_time=event_time, num_events=torch.zeros_like(learnt.num_events))
+        return self._restarted(rng, state, learnt, moved=False)
+
+    def _guessed_event_time(self, x: Tensor, v: Tensor, learnt: Adaptation) -> Tensor:
+        """Return a time (chains,) in which about one event is due, at the rate met here or, at a mode, not far away."""
+        _, g, curvature = self.target.gradient_and_curvature(x, v)
+        near, far = self.rate(x, v, g, learnt.scaling).double().abs().mean(), curvature.double().abs().mean().sqrt()
+        return (1 / (self.refreshments(learnt) + near + far + 1e-3)).expand(len(x))
+
+    def is_tuned(self, state: State) -> bool:
+        """Return whether the scaling is learnt, events are enough for a mean time between them, and U has arrived."""
+        learnt = state.adaptation
+        return not learnt.rounds_left and _has_event_times(learnt) and learnt.energies.arrived(state.alive)
+
+    def awaited(self, state: State) -> str:
+        """Say what a warm-up has waited for: events, or U."""
+        if state.adaptation.rounds_left or not _has_event_times(state.adaptation):
+            return "the sampler had seen enough events"
+        return "U had settled, so the chains may not have arrived yet"
+
+    def freeze(self, rng: RandomNumbers, state: State) -> State:
+        """Return the state without what only the warm-up needs."""
+        energies = Energies(torch.zeros_like(state.clock))
+        return state._replace(adaptation=state.adaptation._replace(energies=energies))
+
+
+def is_event(kind: Tensor) -> Tensor:
+    """Return where an evaluation was a bounce or a refreshment."""
+    return (kind == BOUNCE) | (kind == REFRESH)
+
+
+def _has_event_times(learnt: Adaptation) -> bool:
+    return bool(learnt.num_events.mean() >= _ENOUGH_EVENTS)

@@ -1,0 +1,1 @@
+"""Hold what the dynamics of a PDMP are relative to: a metric, or the reference of the Boomerang."""

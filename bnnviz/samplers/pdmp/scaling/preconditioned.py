@@ -1,0 +1,83 @@
+"""Give a straight-line process a setting for its metric, which a warm-up learns."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.mcmc.metric import WindowSums
+from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
+from bnnviz.samplers.pdmp.warmup import PathSums
+
+_ROUNDS = 4
+_FIRST_EVENTS = 80  # of the first round, over all chains
+
+
+class Preconditioned(PDMP):
+    """A process in straight lines with a setting for its metric, learnt in rounds of the warm-up."""
+
+    presets: ClassVar[list[dict[str, Any]]] = [
+        preset if preset["name"] == "exact" else preset | {"settings": {**preset["settings"], "metric": "unit"}}
+        for preset in PDMP.presets
+    ]
+
+    metric = settings.Choice(
+        "auto",
+        objects=["auto", "diagonal", "dense", "unit"],
+        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each, and on networks for each chain,"
+        f" which begin at modes of their own. dense: correlations too. auto: dense up to {DENSE} dimensions, else"
+        " diagonal. unit: all one.",
+    )
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in which the metric is learnt."""
+        return 0 if self.metric == "unit" else _ROUNDS
+
+    @property
+    def learns_from_points(self) -> bool:
+        """Whether there is something to learn."""
+        return self.metric != "unit"
+
+    @property
+    def dense(self) -> bool:
+        """Whether the metric knows correlations; one for all chains fits no modes that differ."""
+        few = self.target.dim <= DENSE and not self.target.start_at_mode
+        return self.metric == "dense" or (self.metric == "auto" and few)
+
+    def events_wanted(self, rounds_left: int) -> int:
+        """Return the events of a round, each of which has twice those of the one before."""
+        return _FIRST_EVENTS * 2 ** (_ROUNDS - rounds_left)
+
+    def first_scaling(self) -> Preconditioner | tuple[()]:
+        """Return scales of one."""
+        if self.metric == "unit":
+            return ()
+        like = torch.ones(self.target.dim, dtype=self.target.dtype, device=self.target.device)
+        return Preconditioner.unit(like, self.dense)
+
+    def added_points(
+        self, scaling: Preconditioner, sums: WindowSums | None, x: Tensor, alive: Tensor
+    ) -> WindowSums | None:
+        """Return the sums with positions x (chains, dim) and the gradients there."""
+        gradient = self.target.gradient(x)[1]
+        if not bool(torch.isfinite(gradient).all()):
+            return sums
+        return self._own(scaling, len(x)).added(sums, x, gradient, alive)
+
+    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: Preconditioner) -> Preconditioner:
+        """Return the metric that a round teaches."""
+        return before if points is None else self._own(before, len(sums.time)).learnt(points)
+
+    def _own(self, scaling: Preconditioner, chains: int) -> Preconditioner:
+        """Return the scaling with scales for each chain, where these set out from modes of their own."""
+        each = scaling.factor is None and scaling.scale.ndim == 1 and self.target.start_at_mode
+        return scaling.of_each(chains) if each else scaling
+
+    def scaling_of(self, scaling: Preconditioner | tuple[()], chains: Tensor) -> Preconditioner | tuple[()]:
+        """Return the metric of some chains, by their numbers."""
+        return scaling if not isinstance(scaling, Preconditioner) else scaling.of_chains(chains)

@@ -1,0 +1,63 @@
+r"""Describe the Gaussian reference N(x*, S) that the Boomerang turns around."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
+
+
+class GaussianReference(NamedTuple):
+    """The reference N(x*, S).
+
+    Attributes
+    ----------
+    centre : Tensor, shape (dim,) or (chains, dim)
+        x*, with a row for each chain where they have references of their own.
+    precision : Tensor, shape (dim,) or (chains, dim)
+        One over the variances of the coordinates in S: the diagonal of S^-1 where S is diagonal.
+    factor, inverse : Tensor or None, shape (dim, dim)
+        L with S = L L', and its inverse; None where S is diagonal.
+    """
+
+    centre: Tensor
+    precision: Tensor
+    factor: Tensor | None = None
+    inverse: Tensor | None = None
+
+    @classmethod
+    def of(cls, centre: Tensor, spread: Preconditioner) -> GaussianReference:
+        """Return the reference whose L is a preconditioner."""
+        if spread.inverse is None:
+            return cls(centre, spread.scale.square().reciprocal())
+        return cls(centre, spread.factor.square().sum(1).reciprocal(), spread.factor, spread.inverse)
+
+    @property
+    def spread(self) -> Preconditioner:
+        """L as a preconditioner."""
+        return Preconditioner(self.precision.rsqrt(), self.factor, self.inverse)
+
+    def of_chains(self, chains: Tensor) -> GaussianReference:
+        """Return the references of some chains, by their numbers."""
+        if self.centre.ndim == 1:
+            return self
+        return self._replace(centre=self.centre[chains], precision=self.precision[chains])
+
+    def pull(self, d: Tensor) -> Tensor:
+        """Return S^-1 d of vectors d (n, dim)."""
+        return self.precision * d if self.inverse is None else d @ self.inverse.T @ self.inverse
+
+    def spread_of(self, g: Tensor) -> Tensor:
+        """Return S g of vectors g (n, dim)."""
+        return g / self.precision if self.factor is None else g @ self.factor @ self.factor.T
+
+    def drawn(self, z: Tensor) -> Tensor:
+        """Return L z of vectors z (n, dim), drawn from N(0, S) where these are from N(0, I)."""
+        return z * self.precision.rsqrt() if self.factor is None else z @ self.factor.T
+
+    def root(self) -> Tensor:
+        """Return L (dim, dim) of the one reference of all chains, in float64."""
+        return torch.diag(self.precision.double().rsqrt()) if self.factor is None else self.factor.double()

@@ -1,0 +1,72 @@
+"""Where chains come to by BFGS: to a density's mass, to modes of their own, or back to where they set out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from bnnviz import targets
+from bnnviz.engine.run.descent import QuasiNewton
+from bnnviz.engine.run.run import Run
+from bnnviz.specs.run import Spec
+
+
+def ends_of(function: Callable[[torch.Tensor], torch.Tensor], x: list[list[float]]) -> tuple[torch.Tensor, int]:
+    start = torch.tensor(x, dtype=torch.float64)
+    descent = QuasiNewton(targets.Callable(function, start.shape[1]).to("cpu", torch.float64), start)
+    descent.advance(1000)
+    assert descent.done
+    return descent.ends(), descent.taken
+
+
+def test_scales_from_a_thousandth_to_a_hundred_are_no_hindrance() -> None:
+    sd = torch.tensor([1e-3, 1.0, 100.0], dtype=torch.float64)
+    mean = torch.tensor([0.5, -3.0, 250.0], dtype=torch.float64)
+    # The first two are correlated.
+    factor = torch.tensor([[1.0, 0, 0], [0.95, 0.31, 0], [0, 0, 1.0]], dtype=torch.float64) * sd[:, None]
+    inverse = torch.linalg.inv(factor)
+
+    def potential(x: torch.Tensor) -> torch.Tensor:
+        return ((x - mean) @ inverse.T).square().sum(-1) / 2
+
+    ends, steps = ends_of(potential, [[0.0, 0.0, 0.0], [1.0, 1.0, -1.0]])
+    # One draw in a thousand has a U of 8.1 or more.
+    assert (potential(ends) < 8.1).all()
+    assert steps < 80
+
+
+def test_a_density_without_a_mode_leaves_chains_where_they_were() -> None:
+    ends, steps = ends_of(lambda x: -x.sum(-1) - x[:, 0].exp(), [[0.3, 0.1], [-0.2, 0.4]])
+    assert torch.equal(ends, torch.tensor([[0.3, 0.1], [-0.2, 0.4]], dtype=torch.float64))
+    assert steps <= 110
+
+
+def wells(depth: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return U with two wells, at -3 and 3, of which the right one is so much deeper."""
+    return lambda x: ((x.square() - 9).square() / 4 - depth * (x / 6 + 0.5)).sum(-1)
+
+
+def test_modes_that_have_mass_are_kept_and_others_left() -> None:
+    ends, _ = ends_of(wells(5.0), [[-2.5], [2.5], [-3.1], [3.3]])
+    assert (ends[:, 0] * torch.tensor([-1.0, 1.0, -1.0, 1.0]) > 2.5).all()
+    ends, _ = ends_of(lambda x: torch.where(x < 0, 1000 + (x + 3) ** 2, (x - 3) ** 2).sum(-1), [[-2.0], [4.0]])
+    assert (ends - 3).abs().max() < 0.2
+
+
+def test_a_chain_that_begins_where_u_is_infinite_goes_to_the_others() -> None:
+    def potential(x: torch.Tensor) -> torch.Tensor:
+        return torch.where(x > 0, x - 2 * x.clamp_min(1e-300).log(), torch.inf).sum(-1)
+
+    ends, _ = ends_of(potential, [[-1.0], [0.5]])
+    assert (ends - 2).abs().max() < 0.2
+
+
+def test_a_pdmp_sets_out_from_there_on_a_function_and_from_random_points_of_a_named_density() -> None:
+    spec = Spec(sampler="bps", chains=4, draws=1, device="cpu", dtype="float64")
+    run = Run(spec, target=targets.Callable(lambda x: (x - 50.0).square().sum(-1) / 2, 2))
+    run.prepare()
+    assert (run.state.x - 50.0).abs().max() < 0.5
+    run = Run(spec.replace(target="gaussian", target_settings={"size": 2}))
+    run.prepare()
+    assert run.state.x.std() > 0.3
