@@ -31,6 +31,8 @@ from tornado.websocket import WebSocketClosedError
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz_app import BACKGROUND, THEME_COOKIE
 from bnnviz_app.access.guard import guard_all
+from bnnviz_app.memory import COLLECTOR
+from bnnviz_app import steps
 from bnnviz_app.pages import FIRST, PAGES
 
 _START_S = 60.0
@@ -57,6 +59,7 @@ def on_server_loaded(server_context: Any) -> None:
     does that waits for the server, has both first.
     """
     guard_all()
+    steps.install()
     _send_at_once()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)
@@ -78,8 +81,9 @@ def on_session_created(session_context: Any) -> None:
 
 
 def on_session_destroyed(session_context: Any) -> None:
-    """Forget a page that was never painted."""
+    """Forget a page that was never painted, and free the memory of one that was."""
     pn.state.cache["loading"].discard(session_context.id)
+    COLLECTOR.closed()
 
 
 def _when_painted(future: Future, patience_s: float) -> None:
@@ -92,6 +96,7 @@ def _when_painted(future: Future, patience_s: float) -> None:
 def _connect(future: Future) -> None:
     # What has been imported and built so far stays: it is looked at no more when memory is collected.
     gc.freeze()
+    COLLECTOR.begin()
     gc.enable()
     if not future.set_running_or_notify_cancel():
         return

@@ -21,6 +21,7 @@ from panel.io.state import set_curdoc, state
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.memory import COLLECTOR
 
 PERIOD = 0.062  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
@@ -287,6 +288,7 @@ class Session:
             self.playing = bool(status["playing"])
         self._screen.show_frame(frame)
         self.heartbeat.beat()
+        COLLECTOR.painted()
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()
