@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import panel as pn
 from bokeh.application import Application
 from bokeh.server.server import Server
 from panel.command.serve import Serve
@@ -15,6 +16,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.guard import guard
 from bnnviz_app.access.limits import MOST_BODY, MOST_MESSAGE
+from bnnviz_app.access.roles import GATE
 from bnnviz_app.access.secret import Secret
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
@@ -52,6 +54,7 @@ class _ServeAt(Serve):
     def customize_server(self, server: Server) -> Server:
         """Put the gate before the server, which has not begun to answer."""
         guard(server._tornado, self._gate)
+        pn.state.cache[GATE] = self._gate
         return super().customize_server(server)
 
 
@@ -64,6 +67,7 @@ def launch(
     secret: Secret | None,
     hosts: Sequence[str] = (),
     frames: Sequence[str] = (),
+    students: Secret | None = None,
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM.
 
@@ -83,13 +87,15 @@ def launch(
         Other names under which the dashboard is reached.
     frames : sequence of str
         Origins whose pages may show it in a frame.
+    students : Secret or None
+        What browsers of students have to show; None: there is no class.
 
     Raises
     ------
     BnnvizError
         If the folder's scripts fail, or an environment variable gives Panel or Bokeh an option that it refuses.
     """
-    gate = Gate.at(address, port, secret, hosts, frames)
+    gate = Gate.at(address, port, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
     try:

@@ -29,10 +29,9 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz_app import BACKGROUND, THEME_COOKIE
+from bnnviz_app import BACKGROUND, THEME_COOKIE, steps
 from bnnviz_app.access.guard import guard_all
 from bnnviz_app.memory import COLLECTOR
-from bnnviz_app import steps
 from bnnviz_app.pages import FIRST, PAGES
 
 _START_S = 60.0

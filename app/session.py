@@ -20,6 +20,7 @@ from panel.io.state import set_curdoc, state
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.memory import COLLECTOR
 
@@ -90,6 +91,7 @@ class Session:
         self.speed: float | None = None
         self.heartbeat = heartbeat
         self._backend, self._screen, self._doc = backend, screen, doc
+        self._role = roles.present()
         self._handle: Any = None
         self._before: Any = None  # the run before, until the new one stands
         self._good = spec  # what it runs
@@ -137,7 +139,10 @@ class Session:
 
     def record(self, name: str | None) -> None:
         """Keep the run on disk from now on, under this name; None ends that."""
-        self._send("record", recording=name)
+        if self._role.keeps:
+            self._send("record", recording=name)
+        else:
+            self._spawn(self._complain(BnnvizError(roles.KEPT)))
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
         """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on.
@@ -313,6 +318,11 @@ class Session:
 
     async def _bring_up(self) -> None:
         spec = self.spec
+        try:
+            self._role.check(spec, self.origin)
+        except BnnvizError:
+            self.spec = spec if self._handle is None else self._good
+            raise
         if self._handle is not None:
             self._before, self._handle = self._handle, None
             await self._show(self._screen.show_waiting, True)

@@ -14,6 +14,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.demo import PlainSpec
 from bnnviz_app import address
+from bnnviz_app.access import roles
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.component import PageComponent
@@ -390,7 +391,8 @@ class SettingsPage(RunPage):
 
 def visit(page_class: type[RunPage]) -> address.Visit:
     """Read what the current session's address asks of a page."""
-    return address.read(pn.state.session_args, page_class.opening())
+    opening = page_class.opening()
+    return roles.present().admit(address.read(pn.state.session_args, opening), opening)
 
 
 def open_run_page(page_class: type[RunPage], dark: bool) -> RunPage:

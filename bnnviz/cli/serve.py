@@ -22,6 +22,7 @@ from urllib.parse import quote
 import typer
 
 from bnnviz import optional
+from bnnviz.cli import classroom as classes
 from bnnviz.cli.options import examples
 from bnnviz.cli.output import say
 from bnnviz.errors import BnnvizError
@@ -38,17 +39,25 @@ _UNSAFE_PORTS = frozenset(
 app = typer.Typer()
 
 
-@app.command(epilog=examples("bnnviz serve", "bnnviz serve --port 5007 --no-show"))
+@app.command(epilog=examples("bnnviz serve", "bnnviz serve --port 5007 --no-show", "bnnviz serve --class"))
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 5006,
     no_show: Annotated[
         bool, typer.Option("--no-show", help="Open no browser; without a screen none is opened anyway.")
     ] = False,
     address: Annotated[
-        str, typer.Option(help="The address to listen on; the default lets nobody but this machine in.")
-    ] = "127.0.0.1",
+        str | None,
+        typer.Option(
+            help="The address to listen on; without one, 127.0.0.1, which lets nobody but this machine in, or for a"
+            " class that of the network card."
+        ),
+    ] = None,
     password: Annotated[
         bool, typer.Option("--password", help="Ask for a password now, and each browser for it, in place of a token.")
+    ] = False,
+    classroom: Annotated[
+        bool,
+        typer.Option("--class", help="Serve a class: one link for the teacher, one for students, who may do less."),
     ] = False,
     no_token: Annotated[
         bool, typer.Option("--no-token", help="Let in every account of this machine without a token.")
@@ -64,7 +73,11 @@ def serve(
 
     The printed address has a token that lets a browser in; BNNVIZ_TOKEN sets it.
     """
+    if classroom and (password or no_token):
+        raise BnnvizError("A class has two tokens, one in each link; leave out --password and --no-token.", "class")
+    address = address or (classes.network_address() if classroom else "127.0.0.1")
     secret = _secret(address, password, no_token)
+    students = _student_secret() if classroom else None
     serve_dashboard(
         port=port,
         address=address,
@@ -72,6 +85,7 @@ def serve(
         secret=secret,
         hosts=allow_host or [],
         frames=embed_origin or [],
+        students=students,
     )
 
 
@@ -91,14 +105,23 @@ def _secret(address: str, password: bool, no_token: bool) -> Any:
         say("no token: every account of this machine can use the dashboard.")
         return None
     if not password:
-        token = os.environ.get("BNNVIZ_TOKEN") or None
-        if token is not None and len(token) < _LEAST_TOKEN:
-            raise BnnvizError(
-                f"BNNVIZ_TOKEN has fewer than {_LEAST_TOKEN} characters; take more, or unset it.", "token"
-            )
-        return gate.Secret(token)
+        return gate.Secret(_token_of("BNNVIZ_TOKEN"))
     word = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     return gate.Password(word)
+
+
+def _student_secret() -> Any:
+    """Return what the browsers of students are asked for."""
+    optional.check(("segno",), "A class needs", extra="app")
+    return importlib.import_module("bnnviz_app.access.secret").Secret(_token_of("BNNVIZ_STUDENT_TOKEN"))
+
+
+def _token_of(variable: str) -> str | None:
+    """Return the token that an environment variable has; None where it has none."""
+    token = os.environ.get(variable) or None
+    if token is not None and len(token) < _LEAST_TOKEN:
+        raise BnnvizError(f"{variable} has fewer than {_LEAST_TOKEN} characters; take more, or unset it.", "token")
+    return token
 
 
 def is_loopback(address: str) -> bool:
@@ -110,7 +133,14 @@ def is_loopback(address: str) -> bool:
 
 
 def serve_dashboard(
-    port: int, address: str, show: bool, *, secret: Any, hosts: Sequence[str] = (), frames: Sequence[str] = ()
+    port: int,
+    address: str,
+    show: bool,
+    *,
+    secret: Any,
+    hosts: Sequence[str] = (),
+    frames: Sequence[str] = (),
+    students: Any = None,
 ) -> None:
     """Serve the dashboard until it is stopped.
 
@@ -128,6 +158,8 @@ def serve_dashboard(
         Other names under which the dashboard is reached.
     frames : sequence of str
         Origins whose pages may show it in a frame.
+    students : bnnviz_app.access.secret.Secret or None
+        What browsers of students have to show; None: it serves no class.
 
     Raises
     ------
@@ -139,8 +171,13 @@ def serve_dashboard(
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
     _check_free(address, port)
-    token = None if secret is None else secret.token
-    threading.Thread(target=_announce, args=(address, port, token, show), daemon=True).start()
+    if students is None:
+        announced = [_announce, address, port, secret, show]
+    else:
+        capacity = classes.measured()
+        classes.hold(capacity)
+        announced = [_announce_class, address, port, secret, students, capacity]
+    threading.Thread(target=announced[0], args=announced[1:], daemon=True).start()
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
     # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
@@ -153,7 +190,7 @@ def serve_dashboard(
     # The server looks again when it has started (app/server.py).
     gc.disable()
     launch = importlib.import_module("bnnviz_app.launch").launch
-    launch(folder, _ROUTE, port, address, secret=secret, hosts=hosts, frames=frames)
+    launch(folder, _ROUTE, port, address, secret=secret, hosts=hosts, frames=frames, students=students)
 
 
 def find_app() -> Path:
@@ -164,16 +201,26 @@ def find_app() -> Path:
     return Path(spec.origin).parent
 
 
-def _announce(address: str, port: int, token: str | None, show: bool) -> None:
+def _announce(address: str, port: int, secret: Any, show: bool) -> None:
     """Say where the dashboard is, and open it, as soon as it answers."""
+    url = _url_when_up(address, port, secret)
+    print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
+    if show and _has_screen():
+        _open(url)
+
+
+def _announce_class(address: str, port: int, secret: Any, students: Any, capacity: classes.Capacity) -> None:
+    """Say where the class is, as soon as the dashboard answers."""
+    classes.show(*(_url_when_up(address, port, each) for each in (secret, students)), capacity)
+
+
+def _url_when_up(address: str, port: int, secret: Any) -> str:
+    """Wait until the dashboard answers, and return its address with a token."""
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     while not _answers(host, port):
         time.sleep(0.05)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}{_ROUTE}"
-    url += "" if token is None else f"?token={quote(token)}"
-    print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
-    if show and _has_screen():
-        _open(url)
+    return url if secret is None or secret.token is None else f"{url}?token={quote(secret.token)}"
 
 
 def _open(url: str) -> None:

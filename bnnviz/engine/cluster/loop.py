@@ -18,7 +18,7 @@ from typing import Any
 from bnnviz import paths
 from bnnviz.engine.cluster import frame_socket, slot_recording
 from bnnviz.engine.cluster.checkpoints import Checkpoints
-from bnnviz.engine.cluster.places import CAPACITY, Places
+from bnnviz.engine.cluster.places import Places, usual
 from bnnviz.engine.cluster.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
 from bnnviz.engine.frames import wire
 from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
@@ -40,15 +40,15 @@ class LiveLoop:
     ----------
     folder : Path or None
         Where checkpoints are kept; None: `bnnviz.paths.live`.
-    capacity : int
-        Runs that are advanced at a time; more are queued.
+    capacity : int or None
+        Runs that are advanced at a time; more are queued. None: as `bnnviz.engine.cluster.places.usual` says.
     slice_s : float
         Length of a time slice in seconds.
     """
 
-    def __init__(self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S) -> None:
+    def __init__(self, folder: Path | None = None, capacity: int | None = None, slice_s: float = SLICE_S) -> None:
         self.checkpoints = Checkpoints(folder or paths.live())
-        self._places = Places(capacity)
+        self._places = Places(capacity or usual())
         self._slice_s = slice_s
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()  # guards the dictionary only

@@ -6,15 +6,21 @@ place back. It gets one again when it is asked to move, at once where one is fre
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from bnnviz.engine.cluster.slot import MOVES, Slot
 
-CAPACITY = 8  # live runs that a worker advances at a time; more wait for their turn
+CAPACITY = 8  # live runs that a worker advances at a time, unless BNNVIZ_PLACES says another; more wait for their turn
 REST_S = 30.0  # a run that rests keeps its place for so long
 MOST_HELD = 8  # for each place: runs that are built, whether they rest or not; the memory is bounded
+
+
+def usual() -> int:
+    """Return the number of places of a worker of this process."""
+    return int(os.environ.get("BNNVIZ_PLACES", CAPACITY))
 
 
 class Places:
