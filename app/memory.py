@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 
+import panel.io.document
 from tornado.ioloop import IOLoop
 
 QUIET_S = 2.0  # without a frame for any page
@@ -26,6 +27,8 @@ class Collector:
         """Have Python look through all objects no more by itself, but go on to look through the young ones."""
         young, middle, _ = gc.get_threshold()
         gc.set_threshold(young, middle, _NEVER)
+        # Panel would look after each page that is closed.
+        panel.io.document._garbage_collect = lambda: None
 
     def painted(self) -> None:
         """Note that a page is sent a frame."""

@@ -15,7 +15,7 @@ from panel.util import edit_readonly
 from bnnviz.views import DOCUMENT_THEME
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
-from bnnviz_app.pages import FIRST, PAGES, PageEntry
+from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import is_dark, material, styles
 
 _STYLES = styles(__file__)
@@ -40,7 +40,8 @@ def _asked() -> str:
 def _offered() -> dict[str, PageEntry]:
     """Return the pages that whoever asks may open."""
     keeps = roles.present().keeps
-    return {name: entry for name, entry in PAGES.items() if keeps or not entry.keeps}
+    offered = {name: entry for name, entry in PAGES.items() if keeps or not entry.keeps}
+    return offered | (OF_CLASS if roles.is_class() else {})
 
 
 def _links(here: str) -> pn.pane.HTML:
@@ -81,14 +82,15 @@ def open_page() -> None:
     name = _asked()
     dark = is_dark(pn.state.session_args, pn.state.cookies)
     pn.config.theme = "dark" if dark else "default"
-    page = PAGES[name].build(dark)
+    entry = _offered()[name]
+    page = entry.build(dark)
     question = pmui.IconButton(icon="help_outline", description="Keys and marks", color="default")
     question.on_click(lambda event: page.guide.toggle())
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
         meta_name="bnnviz",
-        meta_title=f"bnnviz: {PAGES[name].title}",
+        meta_title=f"bnnviz: {entry.title}",
         header=[_links(name), page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,

@@ -29,7 +29,7 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz_app import BACKGROUND, THEME_COOKIE, steps
+from bnnviz_app import BACKGROUND, THEME_COOKIE, broadcast, prepared, steps
 from bnnviz_app.access.guard import guard_all
 from bnnviz_app.memory import COLLECTOR
 from bnnviz_app.pages import FIRST, PAGES
@@ -59,6 +59,8 @@ def on_server_loaded(server_context: Any) -> None:
     """
     guard_all()
     steps.install()
+    prepared.install()
+    broadcast.install()
     _send_at_once()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)
@@ -99,6 +101,8 @@ def _connect(future: Future) -> None:
     gc.enable()
     if not future.set_running_or_notify_cancel():
         return
+    if (shelf := pn.state.cache.get(prepared.SHELF)) is not None:
+        shelf.begin()
     starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
     starter.submit(Backend.connect).add_done_callback(lambda done: _settle(future, done))
     starter.shutdown(wait=False)

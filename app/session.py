@@ -133,6 +133,11 @@ class Session:
         self._spec = spec
         self.on_spec(spec)
 
+    @property
+    def runs(self) -> Any:
+        """The handle of what runs; None where nothing does."""
+        return self._handle
+
     def greet(self, sentences: list[str], failed: bool = True) -> None:
         """Say these as soon as the run is there: what is said before that, its beginning takes back."""
         self._greeting, self._refusing = sentences, failed

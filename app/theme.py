@@ -43,7 +43,15 @@ _COMPONENTS = {
     # In the dark, paper that lies higher would be lighter than the surface that the views are drawn for.
     "MuiPaper": {"styleOverrides": {"root": {"backgroundImage": "none"}}},
     "MuiLinearProgress": {"styleOverrides": {"root": {"display": "none"}}},
-    "MuiToolbar": {"defaultProps": {"variant": "dense"}},
+    "MuiToolbar": {
+        "defaultProps": {"variant": "dense"},
+        # Pages and buttons, all but the title: on a narrow screen they scroll sideways.
+        "styleOverrides": {
+            "root": {
+                "& > .MuiBox-root:not(:has(h1))": {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
+            }
+        },
+    },
     "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},
     "MuiButton": {"styleOverrides": {"root": {"borderRadius": 18, "lineHeight": 1.3}}},
     "MuiTooltip": {"styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4}}},

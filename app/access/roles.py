@@ -113,6 +113,12 @@ STUDENT = Role(
 )
 
 
+def is_class() -> bool:
+    """Tell whether the server serves a class."""
+    gate = pn.state.cache.get(GATE)
+    return gate is not None and gate.students is not None
+
+
 def present() -> Role:
     """Return the role of who has opened the present page."""
     return of(pn.state.cookies, pn.state.headers)
@@ -120,9 +126,9 @@ def present() -> Role:
 
 def of(cookies: Mapping[str, str], headers: Mapping[str, str]) -> Role:
     """Return the role of who sends these cookies and headers."""
-    gate = pn.state.cache.get(GATE)
-    if gate is None or gate.students is None:
+    if not is_class():
         return OWNER
+    gate = pn.state.cache[GATE]
     given = {name.lower(): value for name, value in headers.items()}
     shown = cookies.get(gate.cookie, ""), given.get("authorization", "")
     return STUDENT if gate.secret is None or not gate.secret.is_shown(*shown) else OWNER

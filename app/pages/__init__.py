@@ -46,4 +46,6 @@ _ENTRIES = (
     PageEntry("recordings", "Recordings", "bnnviz_app.pages.recordings", keeps=True),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
+#: Pages of a class only.
+OF_CLASS: dict[str, PageEntry] = {"follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow")}
 FIRST = next(iter(PAGES))

@@ -160,7 +160,7 @@ class RunPage(Page):
         self._hidden = self._named(visit.flags.get("hide", ""))
         self._scene: dict[str, Any] = {}
         self.heartbeat = Heartbeat(self._key)
-        self.session = Session(visit.spec, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
+        self.session = self._session(visit.spec, self.heartbeat)
         self.narrator = Narrator(lambda: self.session.playing)
         self.controls: Any = None
         self.left = self._controls(visit.spec)
@@ -242,6 +242,10 @@ class RunPage(Page):
         return {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
 
     # ---- what a class may say otherwise -------------------------------------------------------------------
+
+    def _session(self, spec: Any, heartbeat: Heartbeat) -> Session:
+        """Make what runs what the page shows."""
+        return Session(spec, pn.state.cache["backend"], self, heartbeat, pn.state.curdoc)
 
     def _controls(self, spec: Any) -> Any:
         """Make the controls, and return what stands at the left."""

@@ -33,6 +33,7 @@ from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
 from bnnviz_app.components.widgets import header_button
+from bnnviz_app.following import lead
 from bnnviz_app.pages.base import RunPage, preset, visit
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
@@ -367,6 +368,8 @@ def build(dark: bool) -> LabPage:
     lab = LabPage(dark, asked)
     lab.session.origin = origin
     lab.session.open()
+    if roles.present().keeps:
+        lead(lab.session)
     return lab
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 
+from bnnviz import optional
 from bnnviz.errors import BnnvizError
 
 FRAMES = 8  # a second, of a student who plays
@@ -97,8 +98,7 @@ def show(teacher: str, student: str, capacity: Capacity) -> None:
 
 def picture(link: str) -> None:
     """Print a QR code, where the terminal can show one."""
-    import segno
-
+    segno = optional.require("segno", "A class needs")
     try:
         "▀▄█".encode(sys.stderr.encoding or "ascii")
     except UnicodeEncodeError:

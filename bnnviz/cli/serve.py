@@ -27,7 +27,7 @@ from bnnviz.cli.options import examples
 from bnnviz.cli.output import say
 from bnnviz.errors import BnnvizError
 
-_NEEDED = ("panel", "panel_material_ui", "distributed", "cryptography")
+_NEEDED = ("panel", "panel_material_ui", "greenlet", "distributed", "cryptography")
 _LEAST_TOKEN = 16  # letters of a token: it may be guessed at any pace
 _READ_S = 60.0  # until a browser that was started has read the page that sends it to the dashboard
 _ROUTE = "/app"  # of the page, whatever the folder is called that it is served from

@@ -19,7 +19,7 @@ from bokeh.protocol import Protocol
 from bokeh.server.contexts import ApplicationContext
 from bokeh.util.token import generate_jwt_token, generate_session_id
 from panel.io.application import Application
-from tornado.httputil import HTTPServerRequest, RequestStartLine
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 from tornado.ioloop import IOLoop
 
 import bnnviz_app
@@ -43,7 +43,8 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 async def opened(context: ApplicationContext) -> Any:
     name = generate_session_id()
     token = generate_jwt_token(name, extra_payload={"headers": {}, "cookies": {}, "arguments": {}})
-    request = HTTPServerRequest(start_line=RequestStartLine("GET", "/app", "HTTP/1.1"))
+    line, headers = RequestStartLine("GET", "/app", "HTTP/1.1"), HTTPHeaders({"Host": "localhost"})
+    request = HTTPServerRequest(start_line=line, headers=headers)
     return await context.create_session_if_needed(name, request, token)
 
 
