@@ -37,6 +37,7 @@ LARGE = 1.4  # type of the figures in projector mode
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
 #: The same in the heading of a card.
 TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "minHeight": "0 !important"}}
+_STRIP = {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
 _COMPONENTS = {
     # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
     "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},

@@ -34,6 +34,11 @@ class FollowPage(LabPage):
         self._hidden = _HIDDEN
         self._conceal()
 
+    def _lay_out(self) -> None:
+        """Lay everything around the stage, on which nothing can be pressed."""
+        super()._lay_out()
+        self.main[0].styles = {"pointer-events": "none"}
+
     def _keys(self) -> dict[str, Any]:
         return {}
 
