@@ -22,7 +22,7 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from bnnviz.errors import BnnvizError
 
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 _TOKEN = re.compile(r'"token":"([^"]+)"')
 _NUMBER, _AT = re.compile(r'\["number",\[(\d+)\]\]'), re.compile(r'\["at",\[([0-9.e+]+)\]\]')
 _READY = {"type": "event", "name": "document_ready", "values": {"type": "map"}}

@@ -222,12 +222,24 @@ class Line:
         self.closed = True
 
 
+class Connection:
+    """Stand in for the server's end of a connection."""
+
+    protocol = Protocol()
+
+    def __init__(self, line: Line) -> None:
+        self._socket = line
+
+    def ok(self, message: Any) -> str:
+        return "ok"
+
+
 def test_a_change_is_written_once_and_goes_to_all_who_have_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     broadcast.install()
     session = ServerSession("a", Document())
     sent = broadcast.Broadcast(session)
     lines = [Line() for _ in range(3)]
-    members = [SimpleNamespace(_socket=line, protocol=Protocol(), ok=lambda message: "ok") for line in lines]
+    members = [Connection(line) for line in lines]
     for member in members:
         session.subscribe(member)
     assert session.connection_count == 1 and sent.size == 3
@@ -236,7 +248,7 @@ def test_a_change_is_written_once_and_goes_to_all_who_have_the_page(monkeypatch:
         message = Protocol().create("PULL-DOC-REQ")
         for member in members[:2]:
             await session._handle_pull(message, member)
-        session.document.title = "before"
+        await session.with_document_locked(setattr, session.document, "title", "changed meanwhile")
         # What a browser sends changes nothing; it says that the page is there.
         patch: Any = SimpleNamespace(header={"msgid": "1"}, apply_to_document=None)
         assert await session._handle_patch(patch, members[0]) == "ok"
@@ -245,7 +257,7 @@ def test_a_change_is_written_once_and_goes_to_all_who_have_the_page(monkeypatch:
     asyncio.run(main())
     written = broadcast.written(Protocol().create("OK", "7"))
     assert len(lines[0].data) > 0 and len(lines[1].data) == len(lines[2].data) == 0
-    assert len(lines[0].data) == len(written)
+    assert b"changed meanwhile" in lines[0].data and len(lines[0].data) > len(written)
     sent.shown(members[1])
     assert lines[1].data == lines[0].data, "what has changed meanwhile it gets then"
     for member in members:
