@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bokeh.protocol import Protocol
@@ -16,6 +17,7 @@ from bokeh.server.connection import ServerConnection
 from bokeh.server.session import ServerSession
 from panel.io.document import extra_socket_handlers
 
+SNAPSHOT_S = 10.0  # for which a page that is written serves those who come
 MOST_BEHIND = 4 << 20  # bytes that a browser has not taken: it is let go, and loads the page again
 _TEXT, _BYTES = 0x81, 0x82  # a whole message of a web socket (RFC 6455, section 5.2)
 
@@ -34,6 +36,9 @@ class Broadcast:
         self._socket = _Socket(self)  # where Panel looks for one
         self._session = session
         self._members: dict[ServerConnection, _Member] = {}
+        self._pulling = asyncio.Lock()
+        self._snapshot, self._taken = None, 0.0  # the page as it was, written, and when
+        self._since: list[bytes] = []  # what has changed from then on
         session.block_expiration()
         session.bnnviz_broadcast = self
         session.subscribe, session.unsubscribe = self._join, self._leave
@@ -43,10 +48,17 @@ class Broadcast:
         """Browsers that look."""
         return len(self._members)
 
-    def pulled(self, connection: ServerConnection) -> None:
-        """Note that a browser is sent the page as it is now: it needs what changes from here on."""
+    async def reply(self, pull: Callable[..., Any], message: Any, connection: ServerConnection) -> Any:
+        """Return the page for a browser; those who come within some seconds get the same one, and what has changed."""
+        async with self._pulling:
+            old = time.monotonic() - self._taken > SNAPSHOT_S or sum(map(len, self._since)) > MOST_BEHIND // 2
+            if old or self._snapshot is None:
+                self._since = []
+                self._snapshot = thinned(await pull(self._session, message, connection))
+                self._taken = time.monotonic()
         if connection in self._members:
-            self._members[connection].waiting = []
+            self._members[connection].waiting = list(self._since)
+        return page_reply(message, self._snapshot)
 
     def shown(self, connection: ServerConnection) -> None:
         """Note that a browser has the page."""
@@ -56,6 +68,9 @@ class Broadcast:
     def send(self, message: Any) -> None:
         """Send a change to all."""
         data = written(message)
+        self._since.append(data)
+        if sum(map(len, self._since)) > MOST_BEHIND:
+            self._snapshot, self._since = None, []
         for member in list(self._members.values()):
             member.send(data)
 
@@ -138,6 +153,22 @@ class _Member:
         self._socket.close()
 
 
+def thinned(reply: Any) -> Any:
+    """Return an answer that is written already, without what it was written from, which takes ten times as much."""
+    text = reply.content_json
+    reply.content = {}
+    reply._content_json = text
+    return reply
+
+
+def page_reply(message: Any, kept: Any) -> Any:
+    """Return the answer to a browser that asks for a page: one that is written already, with another number."""
+    reply = type(kept)(kept.create_header(request_id=message.header["msgid"]), {}, {})
+    reply._content_json = kept.content_json
+    reply.add_buffers(*kept._buffers)
+    return reply
+
+
 def written(message: Any) -> bytes:
     """Return all pieces of a message as a web socket sends them."""
     parts = [message.header_json, message.metadata_json, message.content_json]
@@ -159,7 +190,7 @@ def _framed(data: bytes, kind: int) -> bytes:
 
 
 def install() -> None:
-    """Have sessions with a broadcast take nothing from browsers, and note which of them have the page."""
+    """Have sessions with a broadcast take nothing from browsers, and pages that are written ahead be sent so."""
     if getattr(ServerSession._handle_patch, "of_broadcast", False):
         return
     patch, pull, push = ServerSession._handle_patch, ServerSession._handle_pull, ServerSession._handle_push
@@ -172,11 +203,11 @@ def install() -> None:
         return connection.ok(message)
 
     async def handle_pull(session: ServerSession, message: Any, connection: ServerConnection) -> Any:
-        reply = await pull(session, message, connection)
         broadcast: Broadcast | None = getattr(session, "bnnviz_broadcast", None)
         if broadcast is not None:
-            broadcast.pulled(connection)
-        return reply
+            return await broadcast.reply(pull, message, connection)
+        kept, session.bnnviz_page = getattr(session, "bnnviz_page", None), None
+        return await pull(session, message, connection) if kept is None else page_reply(message, kept)
 
     async def handle_push(session: ServerSession, message: Any, connection: ServerConnection) -> Any:
         if getattr(session, "bnnviz_broadcast", None) is None:

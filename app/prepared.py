@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import panel as pn
+from bokeh.protocol import Protocol
 from bokeh.server.contexts import ApplicationContext, _RequestProxy
 from bokeh.server.session import ServerSession, current_time
 from bokeh.server.tornado import BokehTornado
@@ -23,6 +25,9 @@ SHELF = "shelf"  # under this name the server keeps it
 MOST = 24  # pages
 REST_S = 0.3  # between two pages that are built ahead: who comes meanwhile has the server first
 _FOLLOW = next(iter(OF_CLASS))
+
+# Who asks for a page that is written for nobody in particular.
+_ANYBODY = SimpleNamespace(header={"msgid": "0"}, protocol=Protocol())
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +101,7 @@ class Shelf:
             while len(self._ready) < MOST:
                 try:
                     session = await self._built({})
+                    session.bnnviz_page = broadcast.thinned(await session._handle_pull(_ANYBODY, _ANYBODY))
                 except Exception:
                     log.exception("a page could not be built ahead")
                     return

@@ -15,6 +15,7 @@ from bokeh.document import Document
 from bokeh.protocol import Protocol
 from bokeh.server.session import ServerSession
 from panel.io.state import set_curdoc
+from test_gate import BROWSER, Visitor, visit
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec
@@ -30,7 +31,6 @@ from bnnviz_app.page import _offered
 from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.pages.lab import LabPage
 from bnnviz_app.session import Session
-from tests.app.test_gate import BROWSER, Visitor, visit
 
 TEACHER, PUPIL = "the-teachers-token", "the-students-token"
 
@@ -246,8 +246,10 @@ def test_a_change_is_written_once_and_goes_to_all_who_have_the_page(monkeypatch:
 
     async def main() -> None:
         message = Protocol().create("PULL-DOC-REQ")
-        for member in members[:2]:
-            await session._handle_pull(message, member)
+        replies = [await session._handle_pull(message, member) for member in members[:2]]
+        assert replies[0].content_json is replies[1].content_json, "the page is written once too"
+        assert "roots" in json.loads(replies[0].content_json)["doc"]
+        assert replies[0].header["reqid"] == message.header["msgid"]
         await session.with_document_locked(setattr, session.document, "title", "changed meanwhile")
         # What a browser sends changes nothing; it says that the page is there.
         patch: Any = SimpleNamespace(header={"msgid": "1"}, apply_to_document=None)

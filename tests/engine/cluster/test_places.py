@@ -6,10 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from test_backend import look, start, until
 
 from bnnviz.engine.cluster import places
 from bnnviz.engine.cluster.loop import LiveLoop
-from tests.engine.cluster.test_backend import look, start, until
 
 
 @pytest.fixture
