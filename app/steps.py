@@ -11,6 +11,7 @@ import contextvars
 import functools
 import sys
 import time
+import weakref
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
@@ -49,20 +50,50 @@ class InSteps:
         self._coroutine = coroutine
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        work = _Work(self._coroutine)
+        work, turn = _Work(self._coroutine), _turn()
         work.gr_context = contextvars.copy_context()
         answer: Any = None
         raised: BaseException | None = None
         while True:
-            waited = work.go_on(answer, raised)
-            if work.dead:
-                return waited
-            answer = raised = None
+            yield from turn.acquire().__await__()
             try:
-                # What the coroutine waits for; None: a turn for everybody else.
-                answer = yield waited
+                waited = work.go_on(answer, raised)
+                answer = raised = None
+                if waited is None and not work.dead:
+                    yield  # a turn for everybody else, before the next step of this work or of another
+            except _Ended as ended:
+                raise ended.error from None
+            except GeneratorExit:  # nobody waits any more
+                raise
             except BaseException as error:  # noqa: BLE001, it is the coroutine's
                 raised = error
+            finally:
+                turn.release()
+            if work.dead:
+                return waited
+            if waited is not None:
+                try:
+                    answer = yield waited  # what the coroutine waits for
+                except GeneratorExit:
+                    raise
+                except BaseException as error:  # noqa: BLE001, it is the coroutine's
+                    raised = error
+
+
+class _Ended(Exception):
+    """Carry what a coroutine raised."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
+
+
+def _turn() -> asyncio.Lock:
+    """Return what one piece of work in steps has at a time, each for a step."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 class _Work(greenlet):
@@ -105,6 +136,8 @@ class _Work(greenlet):
                 waited = self._coroutine.send(answer) if raised is None else self._coroutine.throw(raised)
             except StopIteration as stop:
                 return stop.value
+            except BaseException as error:
+                raise _Ended(error) from error
             answer, raised = self._let_go(waited)
 
 

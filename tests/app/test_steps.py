@@ -125,3 +125,43 @@ def test_an_error_and_an_end_reach_what_works_in_steps() -> None:
 
     asyncio.run(main())
     assert heard == ["end"]
+
+
+def test_work_in_steps_takes_turns_and_ends_where_it_is_cancelled() -> None:
+    order: list[str] = []
+    turns: list[int] = []
+
+    def busy(steps_of: int) -> None:
+        for _ in range(steps_of):
+            turns.append(0)
+            assert len(turns) == 1, "everybody else has a turn between any two steps"
+            until = time.perf_counter() + steps.STEP_S
+            while time.perf_counter() < until:
+                pass
+            steps.getcurrent().mark()
+
+    async def work(name: str) -> str:
+        order.append(f"{name} begins")
+        busy(4)
+        order.append(f"{name} waits")
+        await asyncio.sleep(0.01)
+        return name
+
+    async def main() -> None:
+        async def others() -> None:
+            while True:
+                turns.clear()
+                await asyncio.sleep(0)
+
+        ticking = asyncio.ensure_future(others())
+        assert await asyncio.gather(*(steps.InSteps(work(name)) for name in "ab")) == ["a", "b"]
+        assert order == ["a begins", "b begins", "a waits", "b waits"]
+        cancelled = asyncio.ensure_future(steps.in_steps(work)("c"))
+        await asyncio.sleep(steps.STEP_S)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        assert order[-1] == "c begins" and not steps._turn().locked()
+        ticking.cancel()
+
+    asyncio.run(main())
