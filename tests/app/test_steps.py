@@ -14,6 +14,7 @@ from typing import Any
 import panel as pn
 import pytest
 from bokeh.application.handlers import DirectoryHandler
+from bokeh.application.handlers.lifecycle import LifecycleHandler
 from bokeh.io.doc import _PATCHED_CURDOCS
 from bokeh.protocol import Protocol
 from bokeh.server.contexts import ApplicationContext
@@ -51,7 +52,7 @@ async def opened(context: ApplicationContext) -> Any:
 def context() -> ApplicationContext:
     application = Application()
     handler = DirectoryHandler(filename=str(Path(bnnviz_app.__file__).parent))
-    handler._lifecycle_handler = SimpleNamespace(failed=False)
+    handler._lifecycle_handler = LifecycleHandler()  # a server's own would connect to workers
     application.add(handler)
     return ApplicationContext(application, io_loop=IOLoop.current(), url="/app")
 
