@@ -13,6 +13,7 @@ from bokeh.server.contexts import ApplicationContext, _RequestProxy
 from bokeh.server.session import ServerSession, current_time
 from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import generate_jwt_token, generate_session_id
+from panel.io.resources import LOCAL_DIST, patch_model_css
 from panel.io.server import DocHandler
 from panel.io.state import state
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
@@ -101,6 +102,7 @@ class Shelf:
             while len(self._ready) < MOST:
                 try:
                     session = await self._built({})
+                    await session.with_document_locked(_with_own_styles, session)
                     session.bnnviz_page = broadcast.thinned(await session._handle_pull(_ANYBODY, _ANYBODY))
                 except Exception:
                     log.exception("a page could not be built ahead")
@@ -132,6 +134,12 @@ class Shelf:
             expiration=application.session_token_expiration,
             extra_payload=payload,
         )
+
+
+def _with_own_styles(session: ServerSession) -> None:
+    """Have a page take its style sheets from this server, as Panel does where a page is asked for."""
+    for root in session.document.roots:
+        patch_model_css(root, dist_url=LOCAL_DIST)
 
 
 def install() -> None:
