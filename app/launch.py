@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import panel as pn
 from bokeh.application import Application
 from bokeh.server.server import Server
 from panel.command.serve import Serve
@@ -15,7 +16,9 @@ from bnnviz.errors import BnnvizError
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.guard import guard
 from bnnviz_app.access.limits import MOST_BODY, MOST_MESSAGE
+from bnnviz_app.access.roles import GATE
 from bnnviz_app.access.secret import Secret
+from bnnviz_app.prepared import SHELF, Shelf
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
 # longer from the page to its connection gets the page built again, with style sheets from elsewhere.
@@ -52,6 +55,9 @@ class _ServeAt(Serve):
     def customize_server(self, server: Server) -> Server:
         """Put the gate before the server, which has not begun to answer."""
         guard(server._tornado, self._gate)
+        pn.state.cache[GATE] = self._gate
+        if self._gate.students is not None:
+            pn.state.cache[SHELF] = Shelf(server._tornado, self._gate, self._route)
         return super().customize_server(server)
 
 
@@ -66,6 +72,7 @@ def launch(
     frames: Sequence[str] = (),
     prefix: str = "",
     unix_socket: Path | None = None,
+    students: Secret | None = None,
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM.
 
@@ -89,13 +96,15 @@ def launch(
         What stands before the path of each address, such as ``/lab``.
     unix_socket : Path, optional
         Listen at this socket, which only its owner can open, in place of the address and port.
+    students : Secret or None
+        What browsers of students have to show; None: there is no class.
 
     Raises
     ------
     BnnvizError
         If the folder's scripts fail, or an environment variable gives Panel or Bokeh an option that it refuses.
     """
-    gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames)
+    gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
     try:

@@ -14,7 +14,8 @@ from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
 from bnnviz_app import THEME_COOKIE
-from bnnviz_app.pages import FIRST, PAGES
+from bnnviz_app.access import roles
+from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import is_dark, material, styles
 
 _STYLES = styles(__file__)
@@ -33,13 +34,20 @@ document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite
 def _asked() -> str:
     """Return the name of the page in the address, the first page if there is none such."""
     asked = pn.state.session_args.get("page", [FIRST.encode()])[0].decode(errors="replace")
-    return asked if asked in PAGES else FIRST
+    return asked if asked in _offered() else FIRST
+
+
+def _offered() -> dict[str, PageEntry]:
+    """Return the pages that whoever asks may open."""
+    keeps = roles.present().keeps
+    offered = {name: entry for name, entry in PAGES.items() if keeps or not entry.keeps}
+    return offered | (OF_CLASS if roles.is_class() else {})
 
 
 def _links(here: str) -> pn.pane.HTML:
     links = "".join(
         f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'>{entry.title}</a>"
-        for entry in PAGES.values()
+        for entry in _offered().values()
     )
     return pn.pane.HTML(links, stylesheets=[_STYLES["nav"]], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
 
@@ -74,14 +82,15 @@ def open_page() -> None:
     name = _asked()
     dark = is_dark(pn.state.session_args, pn.state.cookies)
     pn.config.theme = "dark" if dark else "default"
-    page = PAGES[name].build(dark)
+    entry = _offered()[name]
+    page = entry.build(dark)
     question = pmui.IconButton(icon="help_outline", description="Keys and marks", color="default")
     question.on_click(lambda event: page.guide.toggle())
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
         meta_name="bnnviz",
-        meta_title=f"bnnviz: {PAGES[name].title}",
+        meta_title=f"bnnviz: {entry.title}",
         header=[_links(name), page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,

@@ -29,8 +29,9 @@ from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz_app import BACKGROUND, THEME_COOKIE
+from bnnviz_app import BACKGROUND, THEME_COOKIE, broadcast, prepared, steps
 from bnnviz_app.access.guard import guard_all
+from bnnviz_app.memory import COLLECTOR
 from bnnviz_app.pages import FIRST, PAGES
 
 _START_S = 60.0
@@ -57,6 +58,9 @@ def on_server_loaded(server_context: Any) -> None:
     does that waits for the server, has both first.
     """
     guard_all()
+    steps.install()
+    prepared.install()
+    broadcast.install()
     _send_at_once()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)
@@ -78,8 +82,9 @@ def on_session_created(session_context: Any) -> None:
 
 
 def on_session_destroyed(session_context: Any) -> None:
-    """Forget a page that was never painted."""
+    """Forget a page that was never painted, and free the memory of one that was."""
     pn.state.cache["loading"].discard(session_context.id)
+    COLLECTOR.closed()
 
 
 def _when_painted(future: Future, patience_s: float) -> None:
@@ -92,9 +97,12 @@ def _when_painted(future: Future, patience_s: float) -> None:
 def _connect(future: Future) -> None:
     # What has been imported and built so far stays: it is looked at no more when memory is collected.
     gc.freeze()
+    COLLECTOR.begin()
     gc.enable()
     if not future.set_running_or_notify_cancel():
         return
+    if (shelf := pn.state.cache.get(prepared.SHELF)) is not None:
+        shelf.begin()
     starter = ThreadPoolExecutor(1, thread_name_prefix="bnnviz-connect")
     starter.submit(Backend.connect).add_done_callback(lambda done: _settle(future, done))
     starter.shutdown(wait=False)

@@ -20,7 +20,9 @@ from panel.io.state import set_curdoc, state
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.memory import COLLECTOR
 
 PERIOD = 0.062  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
@@ -89,6 +91,7 @@ class Session:
         self.speed: float | None = None
         self.heartbeat = heartbeat
         self._backend, self._screen, self._doc = backend, screen, doc
+        self._role = roles.present()
         self._handle: Any = None
         self._before: Any = None  # the run before, until the new one stands
         self._good = spec  # what it runs
@@ -130,13 +133,21 @@ class Session:
         self._spec = spec
         self.on_spec(spec)
 
+    @property
+    def runs(self) -> Any:
+        """The handle of what runs; None where nothing does."""
+        return self._handle
+
     def greet(self, sentences: list[str], failed: bool = True) -> None:
         """Say these as soon as the run is there: what is said before that, its beginning takes back."""
         self._greeting, self._refusing = sentences, failed
 
     def record(self, name: str | None) -> None:
         """Keep the run on disk from now on, under this name; None ends that."""
-        self._send("record", recording=name)
+        if self._role.keeps:
+            self._send("record", recording=name)
+        else:
+            self._spawn(self._complain(BnnvizError(roles.KEPT)))
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
         """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on.
@@ -287,6 +298,7 @@ class Session:
             self.playing = bool(status["playing"])
         self._screen.show_frame(frame)
         self.heartbeat.beat()
+        COLLECTOR.painted()
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()
@@ -311,6 +323,11 @@ class Session:
 
     async def _bring_up(self) -> None:
         spec = self.spec
+        try:
+            self._role.check(spec, self.origin)
+        except BnnvizError:
+            self.spec = spec if self._handle is None else self._good
+            raise
         if self._handle is not None:
             self._before, self._handle = self._handle, None
             await self._show(self._screen.show_waiting, True)

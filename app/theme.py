@@ -37,13 +37,22 @@ LARGE = 1.4  # type of the figures in projector mode
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
 #: The same in the heading of a card.
 TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "minHeight": "0 !important"}}
+_STRIP = {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
 _COMPONENTS = {
     # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
     "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
     # In the dark, paper that lies higher would be lighter than the surface that the views are drawn for.
     "MuiPaper": {"styleOverrides": {"root": {"backgroundImage": "none"}}},
     "MuiLinearProgress": {"styleOverrides": {"root": {"display": "none"}}},
-    "MuiToolbar": {"defaultProps": {"variant": "dense"}},
+    "MuiToolbar": {
+        "defaultProps": {"variant": "dense"},
+        # Pages and buttons, all but the title: on a narrow screen they scroll sideways.
+        "styleOverrides": {
+            "root": {
+                "& > .MuiBox-root:not(:has(h1))": {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
+            }
+        },
+    },
     "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},
     "MuiButton": {"styleOverrides": {"root": {"borderRadius": 18, "lineHeight": 1.3}}},
     "MuiTooltip": {"styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4}}},

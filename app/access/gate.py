@@ -42,6 +42,8 @@ class Gate:
         More of these names, as Bokeh writes them: ``*`` stands for any part.
     cookie : str
         The name under which a browser keeps that it was let in: cookies know no ports.
+    students : Secret or None
+        What the browsers of a class's students have to show; None: there is no class.
     """
 
     hosts: frozenset[str]
@@ -50,6 +52,12 @@ class Gate:
     frames: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     cookie: str = "bnnviz-access"
+    students: Secret | None = None
+
+    @property
+    def person(self) -> str:
+        """The name under which a student's browser keeps which of them it is."""
+        return f"{self.cookie}-person"
 
     @classmethod
     def at(
@@ -59,6 +67,7 @@ class Gate:
         secret: Secret | None,
         hosts: Iterable[str] = (),
         frames: Iterable[str] = (),
+        students: Secret | None = None,
     ) -> Gate:
         """Return the gate of a server that listens at an address.
 
@@ -72,6 +81,8 @@ class Gate:
             Other names, such as a proxy's, with a port or without.
         frames : iterable of str
             Origins whose pages may show this one in a frame.
+        students : Secret or None
+            What the browsers of a class's students have to show.
 
         Raises
         ------
@@ -96,7 +107,8 @@ class Gate:
                 )
         lowered = frozenset(name.lower() for name in names)
         anywhere = port is not None and address in _ANYWHERE
-        return cls(lowered, secret, anywhere, tuple(frames), cookie=f"bnnviz-access-{port or 'socket'}")
+        cookie = f"bnnviz-access-{port or 'socket'}"
+        return cls(lowered, secret, anywhere, tuple(frames), cookie=cookie, students=students)
 
     @classmethod
     def under(cls, patterns: Iterable[str], request: HTTPServerRequest) -> Gate:
@@ -139,12 +151,20 @@ class Gate:
         """Tell whether a request shows that it may come in."""
         if self.secret is None:
             return True
+        return any(secret.is_shown(*self.shown(request)) for secret in (self.secret, self.students) if secret)
+
+    def shown(self, request: HTTPServerRequest) -> tuple[str, str]:
+        """Return the cookie and the header by which a request shows who it comes from."""
         kept = request.cookies.get(self.cookie)
-        if kept is not None and self.secret.is_cookie(kept.value):
-            return True
-        kind, _, word = request.headers.get("Authorization", "").partition(" ")
-        # A password is not tried here: this is asked for each script and each picture.
-        return kind.lower() in ("bearer", "token") and self.secret.token is not None and self.secret.opens(word.strip())
+        return "" if kept is None else kept.value, request.headers.get("Authorization", "")
+
+    def opened_by(self, word: str) -> Secret | None:
+        """Return the secret that a token or a password is; None where it is none."""
+        return next((secret for secret in (self.secret, self.students) if secret and secret.opens(word)), None)
+
+    def is_student(self, request: HTTPServerRequest) -> bool:
+        """Tell whether a request comes from a student of a class."""
+        return self.students is not None and not self.secret.is_shown(*self.shown(request))
 
     def _takes(self, host: str, request: HTTPServerRequest) -> bool:
         host = host.lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import posixpath
+import secrets
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -18,10 +19,13 @@ from tornado.web import Application, RequestHandler
 from bnnviz_app.access import limits
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.headers import guarding
+from bnnviz_app.access.lobby import why_full
 from bnnviz_app.access.patches import check_patches
+from bnnviz_app.access.secret import Secret
 
 _TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
 _PAUSE_S = 1.0  # after a wrong word
+_AGAIN_S = 5  # between two looks whether a class has room
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>bnnviz</title>{head}
 <link rel="icon" href="data:,">
@@ -65,6 +69,10 @@ def guard(application: BokehTornado, gate: Gate) -> None:
         if _TOKEN in request.query_arguments and request.method == "GET":
             return instead(_TakeToken, gate=gate, login=login)
         if gate.lets_in(request):
+            if _asks_for_page(request) and gate.is_student(request):
+                sentence = why_full(application, gate, request)
+                if sentence is not None:
+                    return instead(_Lobby, sentence=sentence)
             return Application.find_handler(application, request, **kwargs)
         if _asks_for_page(request):
             return instead(_ToLogin, gate=gate, login=login)
@@ -141,6 +149,22 @@ class _Refused(RequestHandler):
         self.finish(sentence + "\n")
 
 
+class _Lobby(RequestHandler):
+    """Have a student wait before a class that is full; the page tries again by itself."""
+
+    def initialize(self, sentence: str) -> None:
+        self._sentence = sentence
+
+    def get(self) -> None:
+        """Say why, and when it goes on."""
+        self.set_status(503)
+        self.set_header("Retry-After", str(_AGAIN_S))
+        self.set_header("Cache-Control", "no-store")
+        head = f'<meta http-equiv="refresh" content="{_AGAIN_S}">'
+        body = f"<h1>bnnviz</h1><p>{html.escape(self._sentence)}</p><p>This page looks again every {_AGAIN_S} s.</p>"
+        self.finish(_PAGE.format(head=head, body=body))
+
+
 class _Door(RequestHandler):
     """Hold what the pages before the dashboard share."""
 
@@ -151,9 +175,11 @@ class _Door(RequestHandler):
         """Return an address as this page's browser finds it, whatever stands before its path."""
         return _relative(address, self.request.path)
 
-    def _let_in(self, gate: Gate) -> None:
-        secure = self.request.protocol == "https"
-        self.set_cookie(gate.cookie, gate.secret.cookie, path="/", httponly=True, samesite="Strict", secure=secure)
+    def _let_in(self, gate: Gate, secret: Secret) -> None:
+        how = {"path": "/", "httponly": True, "samesite": "Strict", "secure": self.request.protocol == "https"}
+        self.set_cookie(gate.cookie, secret.cookie, **how)
+        if secret is gate.students and gate.person not in self.request.cookies:
+            self.set_cookie(gate.person, secrets.token_urlsafe(16), **how)
 
     def _go(self, address: str) -> None:
         """Go to an address on this server, as a step that this page takes.
@@ -176,14 +202,18 @@ class _TakeToken(_Door):
 
     def get(self) -> None:
         """Keep a right token as a cookie."""
-        secret = self._gate.secret
-        given = self.get_query_argument(_TOKEN)
+        gate = self._gate
+        secret = (
+            None
+            if gate.secret is None or gate.secret.token is None
+            else gate.opened_by(self.get_query_argument(_TOKEN))
+        )
         left = [pair for pair in parse_qsl(self.request.query, keep_blank_values=True) if pair[0] != _TOKEN]
         address = _local(self.request.path + ("?" + urlencode(left) if left else ""), "/")
-        if secret is None:
+        if gate.secret is None:
             self._go(address)
-        elif secret.token is not None and secret.opens(given):
-            self._let_in(self._gate)
+        elif secret is not None:
+            self._let_in(gate, secret)
             self._go(address)
         else:
             self.redirect(self._seen(f"{self._to_login}?{urlencode({_NEXT: address})}"))
@@ -220,11 +250,11 @@ class _Login(_Door):
         """Let in who has the word; a wrong one is answered late, so that guessing takes for ever."""
         async with self._one_at_a_time:
             word = self.get_body_argument("word", "")
-            right = await asyncio.to_thread(self._gate.secret.opens, word)
-            if not right:
+            secret = await asyncio.to_thread(self._gate.opened_by, word)
+            if secret is None:
                 await asyncio.sleep(_PAUSE_S)
-        if right:
-            self._let_in(self._gate)
+        if secret is not None:
+            self._let_in(self._gate, secret)
             self.redirect(self._seen(_local(self.get_body_argument(_NEXT, self._home), self._home)))
         else:
             self.set_status(403)

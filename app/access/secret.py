@@ -36,6 +36,16 @@ class Secret:
         """Tell whether a word is the token."""
         return self.token is not None and _same(word, self.token)
 
+    def is_shown(self, cookie: str, authorization: str) -> bool:
+        """Tell whether a cookie or a header ``Authorization`` shows the secret.
+
+        A password is not tried: this is asked for each script and each picture.
+        """
+        if self.is_cookie(cookie):
+            return True
+        kind, _, word = authorization.partition(" ")
+        return kind.lower() in ("bearer", "token") and self.token is not None and self.opens(word.strip())
+
     def is_cookie(self, word: str) -> bool:
         """Tell whether a word is what a browser keeps that has been let in."""
         return _same(word, self.cookie)

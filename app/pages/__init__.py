@@ -20,11 +20,14 @@ class PageEntry:
         Its name in the header.
     module : str
         The module with its ``build`` function, imported when the page is opened.
+    keeps : bool
+        Whether it shows or makes what is kept, which students of a class do not.
     """
 
     name: str
     title: str
     module: str
+    keeps: bool = False
 
     @property
     def build(self) -> Callable[[], Any]:
@@ -39,8 +42,10 @@ _ENTRIES = (
     PageEntry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
     PageEntry("wells", "Wells", "bnnviz_app.pages.double_well"),
     PageEntry("microscope", "Step size", "bnnviz_app.pages.step_size"),
-    PageEntry("papers", "Papers", "bnnviz_app.pages.papers"),
-    PageEntry("recordings", "Recordings", "bnnviz_app.pages.recordings"),
+    PageEntry("papers", "Papers", "bnnviz_app.pages.papers", keeps=True),
+    PageEntry("recordings", "Recordings", "bnnviz_app.pages.recordings", keeps=True),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
+#: Pages of a class only.
+OF_CLASS: dict[str, PageEntry] = {"follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow")}
 FIRST = next(iter(PAGES))

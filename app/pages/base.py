@@ -14,6 +14,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.demo import PlainSpec
 from bnnviz_app import address
+from bnnviz_app.access import roles
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.component import PageComponent
@@ -159,7 +160,7 @@ class RunPage(Page):
         self._hidden = self._named(visit.flags.get("hide", ""))
         self._scene: dict[str, Any] = {}
         self.heartbeat = Heartbeat(self._key)
-        self.session = Session(visit.spec, pn.state.cache["backend"], self, self.heartbeat, pn.state.curdoc)
+        self.session = self._session(visit.spec, self.heartbeat)
         self.narrator = Narrator(lambda: self.session.playing)
         self.controls: Any = None
         self.left = self._controls(visit.spec)
@@ -241,6 +242,10 @@ class RunPage(Page):
         return {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
 
     # ---- what a class may say otherwise -------------------------------------------------------------------
+
+    def _session(self, spec: Any, heartbeat: Heartbeat) -> Session:
+        """Make what runs what the page shows."""
+        return Session(spec, pn.state.cache["backend"], self, heartbeat, pn.state.curdoc)
 
     def _controls(self, spec: Any) -> Any:
         """Make the controls, and return what stands at the left."""
@@ -390,7 +395,8 @@ class SettingsPage(RunPage):
 
 def visit(page_class: type[RunPage]) -> address.Visit:
     """Read what the current session's address asks of a page."""
-    return address.read(pn.state.session_args, page_class.opening())
+    opening = page_class.opening()
+    return roles.present().admit(address.read(pn.state.session_args, opening), opening)
 
 
 def open_run_page(page_class: type[RunPage], dark: bool) -> RunPage:

@@ -14,6 +14,7 @@ from bnnviz.specs.run import Spec
 from bnnviz.views.chain.journey import JourneyView
 from bnnviz.views.layout import BACKS, grid
 from bnnviz_app import address
+from bnnviz_app.access import roles
 from bnnviz_app.components.cards.branches import BranchBar
 from bnnviz_app.components.cards.card_pairs import CardPairs
 from bnnviz_app.components.cards.cards import Card, FiguresCard
@@ -32,6 +33,7 @@ from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
 from bnnviz_app.components.widgets import header_button
+from bnnviz_app.following import lead
 from bnnviz_app.pages.base import RunPage, preset, visit
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
@@ -144,7 +146,8 @@ class LabPage(RunPage):
         return [self.menu.root, self.tour]
 
     def _buttons(self) -> list[Any]:
-        return [self.record_button.root, header_button("Scenes", self._list_scenes), *super()._buttons()]
+        record = [self.record_button.root] if roles.present().keeps else []
+        return [*record, header_button("Scenes", self._list_scenes), *super()._buttons()]
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}
@@ -365,6 +368,8 @@ def build(dark: bool) -> LabPage:
     lab = LabPage(dark, asked)
     lab.session.origin = origin
     lab.session.open()
+    if roles.present().keeps:
+        lead(lab.session)
     return lab
 
 

@@ -41,19 +41,25 @@ class Dashboard:
         That lets a browser in.
     key : ClusterKey
         That lets into its cluster.
+    student : str
+        The token of a class's students.
 
     Attributes
     ----------
+    page : str
+        The page's address, without a token.
     url : str
         The page's address, with the token.
     begun : float
         When the process was started, in seconds since the epoch.
     """
 
-    def __init__(self, process: psutil.Process, port: int, token: str, key: ClusterKey) -> None:
+    def __init__(self, process: psutil.Process, port: int, token: str, key: ClusterKey, student: str = "") -> None:
         self.process = process
         self.port = port
-        self.url = f"http://{HOST}:{port}/app?token={token}"
+        self.token, self.student = token, student
+        self.page = f"http://{HOST}:{port}/app"
+        self.url = f"{self.page}?token={token}"
         self._key = key
         self.begun = time.time()
         self._family = {process}
@@ -102,18 +108,25 @@ class Dashboard:
 
 
 @contextmanager
-def dashboard() -> Iterator[Dashboard]:
-    """Serve the dashboard as ``bnnviz serve`` does, on a free port and with workers of its own."""
+def dashboard(classroom: bool = False) -> Iterator[Dashboard]:
+    """Serve the dashboard as ``bnnviz serve`` does, on a free port and with workers of its own.
+
+    Parameters
+    ----------
+    classroom : bool
+        Whether it serves a class.
+    """
     port = _free_port()
     command = [sys.executable, "-m", "bnnviz.cli", "serve", "--address", HOST, "--port", str(port), "--no-show"]
+    command += ["--class"] if classroom else []
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
-    key, token = ClusterKey.make(), secrets.token_urlsafe(32)
+    key, (token, student) = ClusterKey.make(), (secrets.token_urlsafe(32) for _ in range(2))
     with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as folder:
         file = Path(folder) / "key.pem"
         key.write(file)
-        environment |= {FILE_VARIABLE: str(file), "BNNVIZ_TOKEN": token}
+        environment |= {FILE_VARIABLE: str(file), "BNNVIZ_TOKEN": token, "BNNVIZ_STUDENT_TOKEN": student}
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        served = Dashboard(psutil.Process(child.pid), port, token, key)
+        served = Dashboard(psutil.Process(child.pid), port, token, key, student)
         try:
             _wait(child, served, log)
             yield served

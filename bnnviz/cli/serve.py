@@ -23,11 +23,12 @@ from urllib.parse import quote
 import typer
 
 from bnnviz import optional
+from bnnviz.cli import classroom as classes
 from bnnviz.cli.options import examples
 from bnnviz.cli.output import say
 from bnnviz.errors import BnnvizError
 
-_NEEDED = ("panel", "panel_material_ui", "distributed", "cryptography")
+_NEEDED = ("panel", "panel_material_ui", "greenlet", "distributed", "cryptography")
 _LEAST_TOKEN = 16  # letters of a token: it may be guessed at any pace
 _READ_S = 60.0  # until a browser that was started has read the page that sends it to the dashboard
 _ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
@@ -40,17 +41,25 @@ _UNSAFE_PORTS = frozenset(
 app = typer.Typer()
 
 
-@app.command(epilog=examples("bnnviz serve", "bnnviz serve --port 5007 --no-show"))
+@app.command(epilog=examples("bnnviz serve", "bnnviz serve --port 5007 --no-show", "bnnviz serve --class"))
 def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 5006,
     no_show: Annotated[
         bool, typer.Option("--no-show", help="Open no browser; without a screen none is opened anyway.")
     ] = False,
     address: Annotated[
-        str, typer.Option(help="The address to listen on; the default lets nobody but this machine in.")
-    ] = "127.0.0.1",
+        str | None,
+        typer.Option(
+            help="The address to listen on; without one, 127.0.0.1, which lets nobody but this machine in, or for a"
+            " class that of the network card."
+        ),
+    ] = None,
     password: Annotated[
         bool, typer.Option("--password", help="Ask for a password now, and each browser for it, in place of a token.")
+    ] = False,
+    classroom: Annotated[
+        bool,
+        typer.Option("--class", help="Serve a class: one link for the teacher, one for students, who may do less."),
     ] = False,
     no_token: Annotated[
         bool, typer.Option("--no-token", help="Let in every account of this machine without a token.")
@@ -72,7 +81,13 @@ def serve(
 
     The printed address has a token that lets a browser in; BNNVIZ_TOKEN sets it.
     """
+    if classroom and (password or no_token):
+        raise BnnvizError("A class has two tokens, one in each link; leave out --password and --no-token.", "class")
+    if classroom and unix_socket is not None:
+        raise BnnvizError("The links of a class need an address; leave out --unix-socket.", "unix_socket")
+    address = address or (classes.network_address() if classroom else "127.0.0.1")
     secret = _secret(address, password, no_token)
+    students = _student_secret() if classroom else None
     serve_dashboard(
         port=port,
         address=address,
@@ -82,6 +97,7 @@ def serve(
         frames=embed_origin or [],
         prefix=_checked_prefix(prefix),
         unix_socket=_checked_socket(unix_socket, allow_host),
+        students=students,
     )
 
 
@@ -123,14 +139,23 @@ def _secret(address: str, password: bool, no_token: bool) -> Any:
         say("no token: every account of this machine can use the dashboard.")
         return None
     if not password:
-        token = os.environ.get("BNNVIZ_TOKEN") or None
-        if token is not None and len(token) < _LEAST_TOKEN:
-            raise BnnvizError(
-                f"BNNVIZ_TOKEN has fewer than {_LEAST_TOKEN} characters; take more, or unset it.", "token"
-            )
-        return gate.Secret(token)
+        return gate.Secret(_token_of("BNNVIZ_TOKEN"))
     word = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     return gate.Password(word)
+
+
+def _student_secret() -> Any:
+    """Return what the browsers of students are asked for."""
+    optional.check(("segno",), "A class needs", extra="app")
+    return importlib.import_module("bnnviz_app.access.secret").Secret(_token_of("BNNVIZ_STUDENT_TOKEN"))
+
+
+def _token_of(variable: str) -> str | None:
+    """Return the token that an environment variable has; None where it has none."""
+    token = os.environ.get(variable) or None
+    if token is not None and len(token) < _LEAST_TOKEN:
+        raise BnnvizError(f"{variable} has fewer than {_LEAST_TOKEN} characters; take more, or unset it.", "token")
+    return token
 
 
 def is_loopback(address: str) -> bool:
@@ -151,6 +176,7 @@ def serve_dashboard(
     frames: Sequence[str] = (),
     prefix: str = "",
     unix_socket: Path | None = None,
+    students: Any = None,
 ) -> None:
     """Serve the dashboard until it is stopped.
 
@@ -172,6 +198,8 @@ def serve_dashboard(
         What stands before the path of each address.
     unix_socket : Path, optional
         Where it listens in place of the address and port.
+    students : bnnviz_app.access.secret.Secret or None
+        What browsers of students have to show; None: it serves no class.
 
     Raises
     ------
@@ -182,11 +210,11 @@ def serve_dashboard(
     folder = find_app()
     if port in _UNSAFE_PORTS:
         raise BnnvizError(f"Browsers open no page at port {port}, which is another service's; try 5006.", "port")
-    token = None if secret is None else secret.token
     if unix_socket is None:
         _check_free(address, port)
-        threading.Thread(target=_announce, args=(address, port, prefix + _ROUTE, token, show), daemon=True).start()
+        _announce_later(address, port, prefix + _ROUTE, secret, students, show)
     else:
+        token = None if secret is None else secret.token
         said = prefix + _ROUTE + ("" if token is None else f"?token={quote(token)}")
         say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C ends it).")
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
@@ -202,7 +230,16 @@ def serve_dashboard(
     gc.disable()
     launch = importlib.import_module("bnnviz_app.launch").launch
     launch(
-        folder, _ROUTE, port, address, secret=secret, hosts=hosts, frames=frames, prefix=prefix, unix_socket=unix_socket
+        folder,
+        _ROUTE,
+        port,
+        address,
+        secret=secret,
+        hosts=hosts,
+        frames=frames,
+        students=students,
+        prefix=prefix,
+        unix_socket=unix_socket,
     )
 
 
@@ -214,16 +251,36 @@ def find_app() -> Path:
     return Path(spec.origin).parent
 
 
-def _announce(address: str, port: int, page: str, token: str | None, show: bool) -> None:
+def _announce_later(address: str, port: int, page: str, secret: Any, students: Any, show: bool) -> None:
+    """Have the address told when it answers; of a class first find out how many this machine can hold."""
+    announced = [_announce, address, port, page, secret, show]
+    if students is not None:
+        capacity = classes.measured()
+        classes.hold(capacity)
+        announced = [_announce_class, address, port, page, secret, students, capacity]
+    threading.Thread(target=announced[0], args=announced[1:], daemon=True).start()
+
+
+def _announce(address: str, port: int, page: str, secret: Any, show: bool) -> None:
     """Say where the dashboard is, and open it, as soon as it answers."""
+    url = _url_when_up(address, port, page, secret)
+    print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
+    if show and _has_screen():
+        _open(url)
+
+
+def _announce_class(address: str, port: int, page: str, secret: Any, students: Any, capacity: classes.Capacity) -> None:
+    """Say where the class is, as soon as the dashboard answers."""
+    classes.show(*(_url_when_up(address, port, page, each) for each in (secret, students)), capacity)
+
+
+def _url_when_up(address: str, port: int, page: str, secret: Any) -> str:
+    """Wait until the dashboard answers, and return its address with a token."""
     host = "127.0.0.1" if address in ("0.0.0.0", "::") else address
     while not _answers(host, port):
         time.sleep(0.05)
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}{page}"
-    url += "" if token is None else f"?token={quote(token)}"
-    print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
-    if show and _has_screen():
-        _open(url)
+    return url if secret is None or secret.token is None else f"{url}?token={quote(secret.token)}"
 
 
 def _open(url: str) -> None:

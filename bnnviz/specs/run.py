@@ -292,7 +292,7 @@ class Spec:
         limits = {"chains": url.MOST_CHAINS, "draws": url.MOST_DRAWS}
         changes |= link.take_values(run, spec._run_settings, limits=limits) | _read_start(link)
         link.refuse_rest({_OWNERS[place][0]: item for place, item in items.items()})
-        return _within_limits(spec.replace(**changes).checked(), link), link.sentences
+        return _within_limits(_with_rows(spec.replace(**changes), link).checked(), link), link.sentences
 
     def as_python(self) -> str:
         """Return a complete script that repeats the run from its beginning; a live one for `url.BATCH_DRAWS` draws."""
@@ -410,6 +410,17 @@ def _read_start(link: url.Link) -> dict[str, Any]:
     except BnnvizError as error:
         link.note(f"{error.sentence.rstrip('.')}; the start was left out.")
         return {}
+
+
+def _with_rows(spec: Spec, link: url.Link) -> Spec:
+    """Return the spec on the target's usual data where the link names a file, which it cannot carry."""
+    if not spec._needs_attachment or spec.attachment is not None:
+        return spec
+    kept = {name: value for name, value in spec.target_settings.items() if name != "data"}
+    described = catalogue.find("targets", spec.target)["settings"]
+    usual = next(setting["default"] for setting in described if setting["name"] == "data")
+    link.note(f"The link's data is a file, which no link can carry: open that file on this page; {usual} was taken.")
+    return spec.replace(target_settings=kept, file=None)
 
 
 def _within_limits(spec: Spec, link: url.Link) -> Spec:

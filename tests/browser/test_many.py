@@ -17,7 +17,7 @@ from test_lab import Lab, cluster, until
 from bnnviz.benchmarks.browser import LabTab as Measured
 from bnnviz.engine.cluster.backend import Backend, LiveHandle
 from bnnviz.engine.cluster.local_cluster import CONFIG, PRELOAD
-from bnnviz.engine.cluster.loop import CAPACITY
+from bnnviz.engine.cluster.places import CAPACITY
 from bnnviz.specs.run import Spec
 from bnnviz_app.launch import SESSION_LIFETIME_MS
 
@@ -147,7 +147,7 @@ def test_a_run_too_many_queues_with_a_sentence_and_starts_in_its_turn(
 ) -> None:
     with Backend.connect(one_worker) as backend:
         spec = Spec.from_json({"target": "banana", "sampler": "bps", "draws": None}).checked()
-        others = [backend.start(spec, lease_s=None) for _ in range(CAPACITY)]
+        others = [backend.start(spec, play=True, lease_s=None) for _ in range(CAPACITY)]
         until(lambda: sum(row["state"] == "running" for row in backend.census()) == CAPACITY, 60, "they do not run")
         lab = Lab(open_page(serve(env={"BNNVIZ_SCHEDULER": one_worker}).url))
         sentence = f"This worker already advances {CAPACITY} live runs; this one is number 1 in the queue"

@@ -12,6 +12,7 @@ import panel_material_ui as pmui
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
+from bnnviz_app.access import roles
 from bnnviz_app.components.widgets import Message, button
 
 _MOST_MB = upload.MOST_BYTES // 1_000_000
@@ -37,6 +38,7 @@ class File(pmui.FileInput):
     """
 
     def __init__(self, on_refused: Callable[[str], None], too_large: str, empty: str, **params: Any) -> None:
+        params["max_file_size"] = roles.present().upload(params["max_file_size"])
         super().__init__(**params)
         self._on_refused, self._too_large, self._empty = on_refused, too_large, empty
         self._taken = 0  # bytes of the file that is being sent

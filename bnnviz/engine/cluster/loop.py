@@ -18,6 +18,7 @@ from typing import Any
 from bnnviz import paths
 from bnnviz.engine.cluster import frame_socket, slot_recording
 from bnnviz.engine.cluster.checkpoints import Checkpoints
+from bnnviz.engine.cluster.places import Places, usual
 from bnnviz.engine.cluster.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
 from bnnviz.engine.frames import wire
 from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
@@ -26,7 +27,6 @@ from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # time one run has before the next one's turn
-CAPACITY = 8  # live runs on one worker; more wait for their turn
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
 STEPS = ("proposal", "event")
 
@@ -40,15 +40,15 @@ class LiveLoop:
     ----------
     folder : Path or None
         Where checkpoints are kept; None: `bnnviz.paths.live`.
-    capacity : int
-        Runs that are advanced at a time; more are queued.
+    capacity : int or None
+        Runs that are advanced at a time; more are queued. None: as `bnnviz.engine.cluster.places.usual` says.
     slice_s : float
         Length of a time slice in seconds.
     """
 
-    def __init__(self, folder: Path | None = None, capacity: int = CAPACITY, slice_s: float = SLICE_S) -> None:
+    def __init__(self, folder: Path | None = None, capacity: int | None = None, slice_s: float = SLICE_S) -> None:
         self.checkpoints = Checkpoints(folder or paths.live())
-        self._capacity = capacity
+        self._places = Places(capacity or usual())
         self._slice_s = slice_s
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()  # guards the dictionary only
@@ -204,14 +204,7 @@ class LiveLoop:
     # coming and going
 
     def _admit(self, slot: Slot) -> None:
-        others = [other for other in self._all() if other is not slot]
-        busy = sum(o.state in ("starting", "running") and not (o.run and o.run.finished) for o in others)
-        if busy >= self._capacity:
-            waiting = [o for o in self._all() if o.state == "queued"]
-            slot.message = (
-                f"This worker already advances {busy} live runs; this one is number "
-                f"{waiting.index(slot) + 1} in the queue and starts when one of them ends."
-            )
+        if not self._places.lets_on(slot, self._all(), time.monotonic()):
             return
         slot.message = ""
         slot.state = "starting"
@@ -221,7 +214,7 @@ class LiveLoop:
             slot.history = _history(slot)
             slot.show_again()
             slot.catch_up()
-            slot.state = "running"
+            slot.state, slot.touched = "running", time.monotonic()
         slot_recording.begin(slot)
         slot.saving.spent()
         self._changed_together()
@@ -285,8 +278,13 @@ class LiveLoop:
     # commands
 
     def _obey(self, slot: Slot) -> None:
+        self._places.let_on(slot, self._all())
         while slot.commands and slot.state == "running":
             name, args, waiter = slot.commands.popleft()
+            if self._places.hold_back(slot, name, args, self._all()):
+                if waiter is not None:
+                    waiter.resolve(slot.report())
+                continue
             if name in STEPS and (slot.run.phase == "start" or slot.under_way):
                 # to find the starting point, or a step that was, takes a while: the step waits, the caller does not
                 slot.commands.appendleft((name, args, None))
@@ -427,7 +425,7 @@ class LiveLoop:
     def _status(self, slot: Slot, status: dict[str, Any]) -> dict[str, Any]:
         """Return what the loop knows and the run does not."""
         return {
-            "playing": slot.playing,
+            "playing": slot.playing or bool(slot.held_back),
             "speed": slot.pace.speed,
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,

@@ -26,6 +26,7 @@ ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
 TIMELINE = "timeline"  # a part of frames that the loop knows
 ALIVE = ("queued", "starting", "running")
+MOVES = ("play", "proposal", "event", "back", "return", "fork", "follow", "keep")  # commands that need a place
 
 
 @dataclass
@@ -109,12 +110,15 @@ class Slot:
 
     used: float = 0.0  # seconds of the loop thread in which it has advanced
     last_pull: float = field(default_factory=time.monotonic)
+    asked: float = field(default_factory=time.monotonic)  # when it last asked for a place
+    touched: float = field(default_factory=time.monotonic)  # when somebody last had it move
     version: int = 0  # grows with everything that a frame could show
     changed_at: float = 0.0
 
     commands: deque[tuple[str, dict[str, Any], Waiter | None]] = field(default_factory=deque)
     pulls: deque[tuple[list[str], Waiter | Remote]] = field(default_factory=deque)
     builders: deque[Waiter] = field(default_factory=deque)
+    held_back: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)  # commands that wait for a place
 
     dirty: bool = False  # has moved since the last checkpoint
     hurry: bool = False  # a checkpoint is due sooner than after the usual time
@@ -127,6 +131,18 @@ class Slot:
     def alive(self) -> bool:
         """Whether the run is in the loop, or waits to get in."""
         return self.state in ALIVE and not self.stopping
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a place."""
+        return self.state == "queued" or (self.state == "running" and bool(self.held_back))
+
+    def hold_back(self, name: str, args: dict[str, Any]) -> None:
+        """Keep a command until there is a place; pressed twice, it is still one."""
+        if not self.held_back:
+            self.asked = time.monotonic()
+        if (name, args) not in self.held_back:
+            self.held_back.append((name, args))
 
     @property
     def step(self) -> int:
@@ -194,7 +210,7 @@ class Slot:
             "state": "ended" if finished else self.state,
             "message": self.message,
             "field": self.about,
-            "playing": self.playing,
+            "playing": self.playing or bool(self.held_back),
             "speed": self.pace.speed,
             "step": self.step,
             "resumed": self.resumed,

@@ -1,0 +1,83 @@
+"""A place belongs to who plays: runs that rest give theirs back, keep what they have, and get one at a touch."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from test_backend import look, start, until
+
+from bnnviz.engine.cluster import places
+from bnnviz.engine.cluster.loop import LiveLoop
+
+
+@pytest.fixture
+def loop(tmp_path: Path):
+    made = LiveLoop(tmp_path / "live", capacity=2)
+    made._places.rest_s = 0.3
+    yield made
+    made.close()
+
+
+def test_a_page_gives_its_place_back_within_a_minute() -> None:
+    assert places.REST_S <= 60
+
+
+def test_idle_runs_give_their_places_to_who_waits_and_get_them_again_at_a_touch(loop: LiveLoop) -> None:
+    async def main() -> None:
+        idle = [start(loop, run_id=name) for name in "ab"]
+        for run in idle:
+            await run.ready()
+        await idle[0].command("event", {})
+        step = idle[0]._slot.step
+        assert step > 0
+        ninth = start(loop, run_id="c", play=True)
+        await until(lambda: "number 1 in the queue" in ninth._slot.message)
+        await until(lambda: ninth._slot.state == "running" and ninth._slot.step > 0, 5)
+        # What it had is still there, and it goes on with it.
+        assert idle[0]._slot.step == step and idle[0]._slot.state == "running"
+        await idle[0].command("play", {})
+        await until(lambda: idle[0]._slot.step > step)
+
+    asyncio.run(main())
+
+
+def test_who_touches_a_full_worker_waits_in_the_queue_and_goes_on_in_its_turn(loop: LiveLoop) -> None:
+    async def main() -> None:
+        rests, second = start(loop, run_id="rests"), start(loop, run_id="second")
+        await rests.ready()
+        await second.ready()
+        await asyncio.sleep(0.4)
+        plays = [start(loop, run_id=name, play=True) for name in "ab"]
+        await until(lambda: all(run._slot.step > 0 for run in plays))
+        reply = await rests.command("play", {})
+        assert reply["playing"] and "number 1 in the queue" in reply["message"]
+        assert "number 2 in the queue" in (await second.command("event", {}))["message"]
+        assert (rests._slot.step, second._slot.step) == (0, 0)
+        assert (await look(rests, "status"))["frame"]["status"]["playing"]
+        await plays[0].stop()
+        await until(lambda: rests._slot.step > 0)
+        assert rests._slot.message == "" and second._slot.step == 0
+        assert "number 1 in the queue" in second._slot.message
+        await rests.command("pause", {})
+        await until(lambda: second._slot.step > 0, 5)
+
+    asyncio.run(main())
+
+
+def test_a_pause_takes_back_what_waits(loop: LiveLoop) -> None:
+    async def main() -> None:
+        rests = start(loop, run_id="rests")
+        await rests.ready()
+        await asyncio.sleep(0.4)
+        plays = [start(loop, run_id=name, play=True) for name in "ab"]
+        await until(lambda: all(run._slot.step > 0 for run in plays))
+        await rests.command("play", {})
+        reply = await rests.command("pause", {})
+        assert not reply["playing"] and reply["message"] == ""
+        await plays[0].stop()
+        await asyncio.sleep(0.2)
+        assert rests._slot.step == 0
+
+    asyncio.run(main())
