@@ -71,6 +71,22 @@ class StepSizeAndMetric(NamedTuple):
     stage: Stage | None
 
 
+class AdaptationInputs(NamedTuple):
+    """What a kernel reads of the adaptation, as tensors: a program takes them as inputs.
+
+    Attributes
+    ----------
+    step_size : Tensor, 0-d
+    metric : Metric
+    deepest : Tensor or None
+        How often a tree may double, 0-d; None of samplers without trees.
+    """
+
+    step_size: Tensor
+    metric: Metric
+    deepest: Tensor | None = None
+
+
 class Hamiltonian(Discrete):
     """Base of the samplers that follow a momentum by leapfrog steps; all rows are read."""
 
@@ -221,6 +237,11 @@ class Hamiltonian(Discrete):
         size = self.searched_size(rng, state.x, metric, stage.averaging.size)
         next_stage = Stage(number, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
         return self.resume(rng, state._replace(adaptation=StepSizeAndMetric(size, metric, next_stage)))
+
+    def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
+        """Return step size and metric as tensors."""
+        metric = adaptation.metric
+        return AdaptationInputs(metric.scale.new_tensor(self.size(adaptation)), metric)
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
         """Return the state, frozen where the warm-up has to end; its own windows end with a move."""
