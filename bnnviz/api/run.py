@@ -13,6 +13,7 @@ import torch
 
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
+from bnnviz.api.precision import precision
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import export, reader, warm_start
@@ -186,7 +187,7 @@ def start(
     chains: int = 4,
     seed: int = 0,
     device: str = "auto",
-    dtype: str = "float32",
+    dtype: str = "auto",
     kernel: str = "eager",
     settings: dict[str, Any] | None = None,
     target_settings: dict[str, Any] | None = None,
@@ -218,7 +219,9 @@ def start(
         Seed of the run's one generator.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-    dtype : {"float32", "float64"}
+    dtype : {"auto", "float32", "float64"}
+        ``auto`` is float64 for a density of at most 50 dimensions on a CPU, where it costs nothing and scales may lie
+        far apart; float32 for anything else, and for a function that computes in nothing else.
     kernel : {"eager", "compiled"}
         ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
         time. A run with a number of draws waits for it, so that it always gives the same draws.
@@ -341,6 +344,7 @@ def spec_of(
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
     own = _own_target(target, dim)
+    run = run | {"dtype": precision(target, own, target_settings, run["device"])} if run["dtype"] == "auto" else run
     name, values = _sampler(sampler, _plain("settings", given))
     spec = Spec(
         target=target if own is None else own.title,

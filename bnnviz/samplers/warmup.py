@@ -23,7 +23,7 @@ class Stepper(Protocol):
 
 
 def step(sampler: Sampler, rng: RandomNumbers, state: Any, stepper: Stepper | None = None) -> tuple[Any, Any]:
-    """Take a step of the warm-up, by the sampler itself or by what stands for it; return the state and what happened."""
+    """Take a step of the warm-up, by the sampler or by its compiled kernel; return the state and what happened."""
     after, info = (stepper or sampler).step(rng, state)
     return sampler.adapt(rng, state, after, info), info
 

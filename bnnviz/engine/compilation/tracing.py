@@ -48,7 +48,7 @@ class TracedStep(NamedTuple):
 
 
 def trace(sampler: Sampler, state: Any) -> TracedStep:
-    """Write down the step of a sampler: settings are constants, and what it has learnt unless it takes that as input."""
+    """Write down the step of a sampler: settings are constants, and what it has learnt unless that is an input."""
     device = flat(state)[0].device
     sampler = copy.copy(sampler)
     sampler.host_sync = False
@@ -77,9 +77,7 @@ def trace(sampler: Sampler, state: Any) -> TracedStep:
     program = make_fx(step)(*examples)
     constants = [*lift_tensors(program), *lift_floats(program, device)]
     program.recompile()
-    return TracedStep(
-        program, [*examples, *constants], draws, adapts, pre_drawn, constants, moving_part(after), info
-    )
+    return TracedStep(program, [*examples, *constants], draws, adapts, pre_drawn, constants, moving_part(after), info)
 
 
 def moving_part(state: Any) -> Any:

@@ -106,7 +106,7 @@ class Hamiltonian(Discrete):
     )
     metric = settings.Choice(
         "auto",
-        objects=["auto", "diagonal", "dense", "unit"],
+        objects=["auto", "diagonal", "low_rank", "dense", "unit"],
         doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. dense: correlations too. auto:"
         f" dense up to {_DENSE} dimensions, else diagonal. unit: all one.",
     )
@@ -126,6 +126,11 @@ class Hamiltonian(Discrete):
     def dense(self) -> bool:
         """Whether the metric knows correlations."""
         return self.metric == "dense" or (self.metric == "auto" and self.learnt_dim <= _DENSE)
+
+    @property
+    def of_low_rank(self) -> bool:
+        """Whether the metric knows a few directions."""
+        return self.metric == "low_rank"
 
     @property
     def learnt_dim(self) -> int:
@@ -151,7 +156,8 @@ class Hamiltonian(Discrete):
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric:
         """Return scales of one and the step size for them, at the beginning of the warm-up."""
-        metric = Metric.unit(self.learnt_dim, self.dense, x)
+        unit = Metric.unit_of_low_rank(self.learnt_dim, x) if self.of_low_rank else None
+        metric = unit or Metric.unit(self.learnt_dim, self.dense, x)
         size = self.searched_size(rng, x, metric, 1.0)
         stage = Stage(0, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
         return StepSizeAndMetric(size, metric, stage if self.warmup_moves else None)
@@ -212,7 +218,7 @@ class Hamiltonian(Discrete):
         if self.metric == "unit":
             return stage
         x, gradient = self.learnt_point(state)
-        sums = stage.sums or WindowSums.begun(x, gradient, self.dense)
+        sums = stage.sums or WindowSums.begun(x, gradient, self.dense, self.of_low_rank)
         return stage._replace(sums=sums.added(x, gradient, ended, ended & (info.jump_distance > 0)))
 
     @property
@@ -236,7 +242,11 @@ class Hamiltonian(Discrete):
         metric = learnt.metric.learnt(stage.sums)
         size = self.searched_size(rng, state.x, metric, stage.averaging.size)
         next_stage = Stage(number, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
-        return self.resume(rng, state._replace(adaptation=StepSizeAndMetric(size, metric, next_stage)))
+        return self.resume(rng, state._replace(adaptation=self.with_metric(learnt, size, metric, next_stage)))
+
+    def with_metric(self, learnt: Any, size: float, metric: Metric, stage: Stage) -> Any:
+        """Return what was learnt with a new metric, and a step size for it."""
+        return learnt._replace(step_size=size, metric=metric, stage=stage)
 
     def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
         """Return step size and metric as tensors."""
@@ -263,7 +273,7 @@ class Hamiltonian(Discrete):
         learnt = state.adaptation
         if learnt.stage is None:
             return state
-        return state._replace(adaptation=StepSizeAndMetric(learnt.stage.averaging.size, learnt.metric, None))
+        return state._replace(adaptation=learnt._replace(step_size=learnt.stage.averaging.size, stage=None))
 
 
 def kinetic_energy(momentum: Tensor) -> Tensor:
