@@ -314,8 +314,9 @@ class Run(Restorable):
     @property
     def _steps_compile(self) -> bool:
         """Whether the steps that are due can be compiled: those of a warm-up where what it learns is an input."""
-        adapts = self.phase == "tuning" and self.sampler.adaptation_inputs(self.state.adaptation) is not None
-        return adapts or self.phase in ("warm-up", "sampling")
+        if self.phase == "tuning":
+            return self.sampler.adaptation_inputs(getattr(self.state, "adaptation", None)) is not None
+        return self.phase in ("warm-up", "sampling")
 
     def _awaits_kernel(self) -> bool:
         """Begin to compile where that is due; return whether nothing can be done until it is done."""
