@@ -220,8 +220,8 @@ def start(
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"auto", "float32", "float64"}
-        ``auto`` is float64 for a density of at most 50 dimensions on a CPU, where it costs nothing and scales may lie
-        far apart; float32 for anything else, and for a function that computes in nothing else.
+        ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, where it costs
+        nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64.
     kernel : {"eager", "compiled"}
         ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
         time. A run with a number of draws waits for it, so that it always gives the same draws.
@@ -344,7 +344,8 @@ def spec_of(
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
     own = _own_target(target, dim)
-    run = run | {"dtype": precision(target, own, target_settings, run["device"])} if run["dtype"] == "auto" else run
+    if run.get("dtype") == "auto":
+        run = run | {"dtype": precision(own, run["device"])}
     name, values = _sampler(sampler, _plain("settings", given))
     spec = Spec(
         target=target if own is None else own.title,
