@@ -70,6 +70,19 @@ def test_few_draws_teach_scales_only() -> None:
     assert bool((metric.factor.stretch == 1).all())
 
 
+@pytest.mark.parametrize("kind", ["dense", "low_rank"])
+@pytest.mark.parametrize("size", [1e200, np.inf, np.nan])
+def test_numbers_beyond_the_type_leave_a_metric_of_scales(kind: str, size: float) -> None:
+    rng, yes = np.random.default_rng(0), torch.ones(CHAINS, dtype=torch.bool)
+    like = torch.ones(1).double()
+    metric = Metric.unit(3, True, like) if kind == "dense" else Metric.unit_of_low_rank(3, like)
+    x = torch.as_tensor(rng.normal(size=(30, CHAINS, 3)))
+    sums = WindowSums.begun(x[0], x[0], kind == "dense", kind == "low_rank")
+    for place in x:
+        sums = sums.added(place, size * place, yes, yes)
+    assert bool(torch.isfinite(metric.learnt(sums).apply(x[0])).all())
+
+
 def test_a_window_keeps_the_last_draws_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(low_rank, "_MOST", 6)
     kept = low_rank.WindowDraws.begun(torch.zeros(2, 3))

@@ -30,7 +30,7 @@ from bnnviz.samplers.random import RandomNumbers
 
 #: Error of the energy from which on a trajectory diverges, in units of the temperature.
 DIVERGED = 1000.0
-_DENSE = 100  # dimensions up to which the metric is dense where nothing else is chosen
+_DENSE, _LOW_RANK = 100, 10_000  # dimensions up to which the metric is such a one where nothing else is chosen
 
 
 class Stage(NamedTuple):
@@ -107,8 +107,9 @@ class Hamiltonian(Discrete):
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "low_rank", "dense", "unit"],
-        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. dense: correlations too. auto:"
-        f" dense up to {_DENSE} dimensions, else diagonal. unit: all one.",
+        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. low_rank: a few directions too."
+        f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal."
+        " unit: all one.",
     )
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
@@ -130,7 +131,7 @@ class Hamiltonian(Discrete):
     @property
     def of_low_rank(self) -> bool:
         """Whether the metric knows a few directions."""
-        return self.metric == "low_rank"
+        return self.metric == "low_rank" or (self.metric == "auto" and _DENSE < self.learnt_dim <= _LOW_RANK)
 
     @property
     def learnt_dim(self) -> int:

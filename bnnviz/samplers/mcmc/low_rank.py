@@ -100,10 +100,14 @@ def learnt(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> Low
     looked = min(int(freedom) // (2 * _SHARE), RANK, len(scale) // 2)
     if looked < 1 or not bool(torch.isfinite(x).all() & torch.isfinite(g).all()):
         return None
-    both = torch.cat([_leading(x, looked), _leading(g, looked)], 1)
-    basis = torch.linalg.qr(both).Q
+    try:
+        basis = torch.linalg.qr(torch.cat([_leading(x, looked), _leading(g, looked)], 1)).Q
+    except torch.linalg.LinAlgError:  # numbers beyond the type's
+        return None
     x, g = x @ basis, g @ basis
     root = root_of_mean(x.T @ x / freedom, g.T @ g / freedom)
+    if root is None:
+        return None
     spread, turned = torch.linalg.eigh(root @ root.T)
     strength = spread.clamp_min(1e-30).log().abs()
     chosen = strength.argsort(descending=True)[:RANK]
@@ -115,8 +119,19 @@ def learnt(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> Low
     return LowRank(directions, stretch)
 
 
-def root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor:
-    """Return L (k, k) of the M = L L' with M G M = C, for covariances C of positions and G of gradients of size one."""
+def root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor | None:
+    """Return L (k, k) of the M = L L' with M G M = C, for covariances C of positions and G of gradients of size one.
+
+    None where that is beyond the numbers, as far out in tails whose gradients are huge.
+    """
+    try:
+        root = _root_of_mean(positions, gradients)
+    except torch.linalg.LinAlgError:
+        return None
+    return root if bool(torch.isfinite(root).all()) else None
+
+
+def _root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor:
     ridge = _RIDGE * torch.eye(len(positions), dtype=positions.dtype, device=positions.device)
     values, vectors = torch.linalg.eigh(gradients + ridge)
     root = values.sqrt()

@@ -75,7 +75,8 @@ class Metric(NamedTuple):
         if isinstance(self.factor, LowRank):
             return self._of_low_rank(sums, scale)
         dense = sums.gradients is not None and draws >= _FEWEST * len(scale)
-        factor = scale[:, None] * _root(sums, scale) if dense else torch.diag(scale)
+        root = _root(sums, scale) if dense else None
+        factor = torch.diag(scale) if root is None else scale[:, None] * root
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
 
     def _of_low_rank(self, sums: WindowSums, scale: Tensor) -> Metric:
@@ -180,8 +181,8 @@ def _variances(moments: DrawMoments, count: Tensor) -> Tensor:
     return covariance if covariance.ndim == 1 else covariance.diagonal()
 
 
-def _root(sums: WindowSums, scale: Tensor) -> Tensor:
-    """Return L (dim, dim) in coordinates divided by scales (dim,)."""
+def _root(sums: WindowSums, scale: Tensor) -> Tensor | None:
+    """Return L (dim, dim) in coordinates divided by scales (dim,); None where numbers overflow."""
     both = scale[:, None] * scale
     positions, gradients = sums.positions.covariance(sums.count), sums.gradients.covariance(sums.count)
     return root_of_mean(positions / both, gradients * both)
