@@ -187,7 +187,7 @@ def start(
     chains: int = 4,
     seed: int = 0,
     device: str = "auto",
-    dtype: str = "auto",
+    dtype: str = "float32",
     kernel: str = "eager",
     settings: dict[str, Any] | None = None,
     target_settings: dict[str, Any] | None = None,
@@ -219,9 +219,10 @@ def start(
         Seed of the run's one generator.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-    dtype : {"auto", "float32", "float64"}
+    dtype : {"float32", "float64", "auto"}
         ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, where it costs
-        nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64.
+        nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64. It
+        evaluates a function once before the run begins.
     kernel : {"eager", "compiled"}
         ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
         time. A run with a number of draws waits for it, so that it always gives the same draws.
