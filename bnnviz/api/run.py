@@ -13,6 +13,7 @@ import torch
 
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
+from bnnviz.api.precision import precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
@@ -230,7 +231,10 @@ def start(
         Seed of the run's one generator.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64", "auto"}
+        ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, where it costs
+        nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64. It
+        evaluates a function once before the run begins.
     kernel : {"eager", "compiled"}
         ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
         time. A run with a number of draws waits for it, so that it always gives the same draws.
@@ -359,6 +363,8 @@ def spec_of(
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
     own = _own_target(target, dim)
+    if run.get("dtype") == "auto":
+        run = run | {"dtype": precision(own, run["device"])}
     name, values = _sampler(sampler, _plain("settings", given))
     spec = Spec(
         target=target if own is None else own.title,

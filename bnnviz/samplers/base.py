@@ -148,6 +148,13 @@ class Sampler(param.Parameterized):
         """Return the state with what a step of the warm-up has taught, from ``before`` to ``state``."""
         return state
 
+    def adaptation_inputs(self, adaptation: Any) -> Any:
+        """Return the adaptation as nested tuples of tensors that its kernel takes too, so that one program serves all.
+
+        None where the kernel needs the adaptation itself: then its steps are compiled after the warm-up.
+        """
+        return None
+
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
         """Return the state to go on from after a window of the warm-up; with ``last`` what was seen has to do."""
         return state

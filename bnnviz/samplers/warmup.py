@@ -7,7 +7,7 @@ with a step, where a sampler says so (`Sampler.ends_warmup`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.random import RandomNumbers
@@ -15,9 +15,16 @@ from bnnviz.samplers.random import RandomNumbers
 WINDOW = 50  # steps
 
 
-def step(sampler: Sampler, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
-    """Take a step of the warm-up; return the state and what happened."""
-    after, info = sampler.step(rng, state)
+class Stepper(Protocol):
+    """What takes a step: a sampler, or its compiled kernel."""
+
+    def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
+        """Return the next state and what happened."""
+
+
+def step(sampler: Sampler, rng: RandomNumbers, state: Any, stepper: Stepper | None = None) -> tuple[Any, Any]:
+    """Take a step of the warm-up, by the sampler or by its compiled kernel; return the state and what happened."""
+    after, info = (stepper or sampler).step(rng, state)
     return sampler.adapt(rng, state, after, info), info
 
 

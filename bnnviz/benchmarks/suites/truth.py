@@ -49,6 +49,8 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     # Nothing can be told of Neal's own in a minute: its neck is too narrow.
     "funnel": {"funnel": {"size": 3, "spread": 1.0}},
 }
+#: Settings that are tested beside the defaults, of the samplers that have them.
+_OPTIONS = (("samples", "events"), ("trajectory_length", "chees"), ("metric", "low_rank"))
 #: What shows its bias and has no limit.
 _BIASED = {"bound": "interpolated"}
 _MOST_TESTS = 6  # of a coordinate: mean, variance, two quantiles, mean and variance of the path
@@ -89,11 +91,11 @@ class SamplerCase:
 
 
 def sampler_cases(target: targets.Target) -> Iterator[SamplerCase]:
-    """Walk the samplers, each with every bound that it has and with draws at events, where it fits the target."""
+    """Walk the samplers, each with every bound and option that it has, where it fits the target."""
     for cls in _exact():
         choices = {s["name"]: s["choices"] or [] for s in settings.describe(cls)}
         variants = [{"bound": bound} for bound in choices.get("bound", [])] or [{}]
-        variants += [{"samples": "events"}] if "events" in choices.get("samples", []) else []
+        variants += [{name: value} for name, value in _OPTIONS if value in choices.get(name, [])]
         for variant in variants:
             if _fits(cls(**variant), target):
                 yield SamplerCase(cls.registered, variant)

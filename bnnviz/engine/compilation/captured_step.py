@@ -1,9 +1,9 @@
 """Capture the step of a sampler as a CUDA graph, in the place of `Sampler.step`.
 
 A graph is launched as a whole: a step of many small operations then costs what its arithmetic costs, and not a launch
-for each of them. It reads the state and what is drawn beforehand from fixed tensors. It leaves the new state there, and
-a copy of all that a step returns in one tensor for each data type. Random numbers come from the run's generator, which
-the graph advances at each replay, so the draws are those of the step that is not captured.
+for each of them. It reads the state, what is drawn beforehand and what the warm-up learns from fixed tensors. It leaves
+the new state there, and a copy of all that a step returns in one tensor for each data type. Random numbers come from
+the run's generator, which the graph advances at each replay, so the draws are those of the step that is not captured.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ class CapturedKernel:
 
     def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers) -> None:
         self._sampler, self._numbers, self._frame = copy.copy(sampler), numbers, state
+        self._learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
+        self._adapted = [] if self._learnt is None else [_own(part) for part in flat(self._learnt)]
+        self._adaptation = None if self._learnt is None else state.adaptation
         self._sampler.host_sync = False
         self._held = [_own(part) for part in flat(moving_part(state))]
         begun = numbers.generator.get_state()
@@ -57,6 +60,9 @@ class CapturedKernel:
         """Return the next state and what happened."""
         if state is not self._last:
             restore(self._held, flat(moving_part(state)))
+        if self._learnt is not None and state.adaptation is not self._adaptation:
+            self._adaptation = state.adaptation
+            restore(self._adapted, flat(self._sampler.adaptation_inputs(state.adaptation)))
         for held, part in zip(self._inputs, filled(self._sampler.pre_draw(rng, state), self._given), strict=True):
             held.copy_(part)
         self._replay()
@@ -70,7 +76,11 @@ class CapturedKernel:
 
     def _take(self) -> tuple[list[Tensor], Any]:
         """Take a step from the state that is held to the next; return all that it returns, packed and as it is."""
-        state = with_adaptation(rebuilt(moving_part(self._frame), iter(self._held)), self._frame)
+        moving = rebuilt(moving_part(self._frame), iter(self._held))
+        if self._learnt is None:
+            state = with_adaptation(moving, self._frame)
+        else:
+            state = moving._replace(adaptation=rebuilt(self._learnt, iter(self._adapted)))
         given = rebuilt(self._given, iter(self._inputs))
         after, info = self._sampler.kernel(self._numbers, state, given)
         returned = moving_part(after), info

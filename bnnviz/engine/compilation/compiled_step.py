@@ -56,6 +56,7 @@ class CompiledKernel:
     def __init__(self, sampler: Sampler, trace: TracedStep, code: Any) -> None:
         self._sampler, self._trace, self._code = sampler, trace, code
         self._state, self._numbers = None, []
+        self._adaptation, self._adapted = None, []
         self._states = len(flat(trace.after))
         self._built = builder((trace.after, trace.info))
 
@@ -64,9 +65,13 @@ class CompiledKernel:
         trace = self._trace
         if state is not self._state:
             self._numbers = [number.contiguous() for number in flat(moving_part(state))]
+        if trace.adapts and state.adaptation is not self._adaptation:
+            self._adaptation = state.adaptation
+            inputs = self._sampler.adaptation_inputs(state.adaptation)
+            self._adapted = [number.contiguous() for number in flat(inputs)]
         given = filled(self._sampler.pre_draw(rng, state), trace.pre_drawn)
         pre_drawn = [part.contiguous() for part in given]
-        done = self._code([*self._numbers, *pre_drawn, *map(rng.make, trace.draws), *trace.constants])
+        done = self._code([*self._numbers, *pre_drawn, *self._adapted, *map(rng.make, trace.draws), *trace.constants])
         after, info = self._built(done)
         self._state, self._numbers = with_adaptation(after, state), done[: self._states]
         return self._state, info

@@ -20,12 +20,14 @@ class TracedStep(NamedTuple):
     Attributes
     ----------
     program : fx.GraphModule
-        Takes the numbers of the state, of what is drawn beforehand, the random numbers and the constants, each a
-        tensor; returns those of the new state and of what happened.
+        Takes the numbers of the state, of what is drawn beforehand, of the adaptation where that is an input, the
+        random numbers and the constants, each a tensor; returns those of the new state and of what happened.
     examples : list of Tensor
         Such numbers.
     draws : list of Draw
         The random numbers that it needs.
+    adapts : bool
+        Whether the adaptation is an input (`Sampler.adaptation_inputs`), so that the program serves the warm-up too.
     pre_drawn : Any
         What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
     constants : list of Tensor
@@ -38,6 +40,7 @@ class TracedStep(NamedTuple):
     program: fx.GraphModule
     examples: list[Tensor]
     draws: list[Draw]
+    adapts: bool
     pre_drawn: Any
     constants: list[Tensor]
     after: Any
@@ -45,7 +48,7 @@ class TracedStep(NamedTuple):
 
 
 def trace(sampler: Sampler, state: Any) -> TracedStep:
-    """Write down the step of a sampler after its warm-up: settings and what it has learnt are constants."""
+    """Write down the step of a sampler: settings are constants, and what it has learnt unless that is an input."""
     device = flat(state)[0].device
     sampler = copy.copy(sampler)
     sampler.host_sync = False
@@ -54,15 +57,19 @@ def trace(sampler: Sampler, state: Any) -> TracedStep:
     rng.draws.clear()
     after, info = sampler.kernel(rng, state, pre_drawn)
     draws = list(rng.draws)
-    states, gifts, numbers = len(flat(moving)), len(flat(pre_drawn)), [rng.make(draw) for draw in draws]
+    learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
+    given = () if learnt is None else learnt
+    adapts = learnt is not None
+    numbers = [rng.make(draw) for draw in draws]
     # Copies: what is twice the same tensor in this state would be taken for one number in every state.
-    numbers = (*flat(moving), *flat(pre_drawn), *numbers)
+    numbers = (*flat(moving), *flat(pre_drawn), *flat(given), *numbers)
     examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
 
     def step(*numbers: Tensor) -> list[Tensor]:
-        before = with_adaptation(rebuilt(moving, iter(numbers)), state)
-        given = rebuilt(pre_drawn, iter(numbers[states:]))
-        after, info = sampler.kernel(PreDrawnNumbers(numbers[states + gifts :]), before, given)
+        parts = iter(numbers)
+        before, drawn, learnt = rebuilt(moving, parts), rebuilt(pre_drawn, parts), rebuilt(given, parts)
+        before = before._replace(adaptation=learnt) if adapts else with_adaptation(before, state)
+        after, info = sampler.kernel(PreDrawnNumbers(parts), before, drawn)
         return [number.contiguous() for number in flat((moving_part(after), info))]
 
     from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
@@ -70,7 +77,7 @@ def trace(sampler: Sampler, state: Any) -> TracedStep:
     program = make_fx(step)(*examples)
     constants = [*lift_tensors(program), *lift_floats(program, device)]
     program.recompile()
-    return TracedStep(program, [*examples, *constants], draws, pre_drawn, constants, moving_part(after), info)
+    return TracedStep(program, [*examples, *constants], draws, adapts, pre_drawn, constants, moving_part(after), info)
 
 
 def moving_part(state: Any) -> Any:

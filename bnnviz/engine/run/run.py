@@ -305,16 +305,23 @@ class Run(Restorable):
 
     def _step(self, state: Any) -> tuple[Any, Any]:
         if self.phase == "tuning":
-            return warmup.step(self.sampler, self.numbers, state)
+            return warmup.step(self.sampler, self.numbers, state, self._switch.compiled)
         return (self._switch.compiled or self.sampler).step(self.numbers, state)
 
     @property
     def _wants_kernel(self) -> bool:
         return self.spec.kernel == "compiled" and self.sampler.compiles and self.target.compiles
 
+    @property
+    def _steps_compile(self) -> bool:
+        """Whether the steps that are due can be compiled: those of a warm-up where what it learns is an input."""
+        if self.phase == "tuning":
+            return self.sampler.adaptation_inputs(getattr(self.state, "adaptation", None)) is not None
+        return self.phase in ("warm-up", "sampling")
+
     def _awaits_kernel(self) -> bool:
         """Begin to compile where that is due; return whether nothing can be done until it is done."""
-        if not (self._wants_kernel and self.phase in ("warm-up", "sampling")):
+        if not (self._wants_kernel and self._steps_compile):
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
         # One that goes on from a checkpoint had its kernel before.
@@ -449,7 +456,7 @@ class Run(Restorable):
         if name == "eager":
             self._switch.drop()
             self.changes.append((self.steps, {"kernel": name}))
-        elif self._wants_kernel and self.phase in ("warm-up", "sampling"):
+        elif self._wants_kernel and self._steps_compile:
             self._awaits_kernel()
             self._switch.wait()
             self._swap_kernel()

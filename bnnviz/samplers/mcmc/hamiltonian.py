@@ -30,7 +30,7 @@ from bnnviz.samplers.random import RandomNumbers
 
 #: Error of the energy from which on a trajectory diverges, in units of the temperature.
 DIVERGED = 1000.0
-_DENSE = 100  # dimensions up to which the metric is dense where nothing else is chosen
+_DENSE, _LOW_RANK = 100, 10_000  # dimensions up to which the metric is such a one where nothing else is chosen
 
 
 class Stage(NamedTuple):
@@ -71,6 +71,22 @@ class StepSizeAndMetric(NamedTuple):
     stage: Stage | None
 
 
+class AdaptationInputs(NamedTuple):
+    """What a kernel reads of the adaptation, as tensors: a program takes them as inputs.
+
+    Attributes
+    ----------
+    step_size : Tensor, 0-d
+    metric : Metric
+    deepest : Tensor or None
+        How often a tree may double, 0-d; None of samplers without trees.
+    """
+
+    step_size: Tensor
+    metric: Metric
+    deepest: Tensor | None = None
+
+
 class Hamiltonian(Discrete):
     """Base of the samplers that follow a momentum by leapfrog steps; all rows are read."""
 
@@ -90,9 +106,10 @@ class Hamiltonian(Discrete):
     )
     metric = settings.Choice(
         "auto",
-        objects=["auto", "diagonal", "dense", "unit"],
-        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. dense: correlations too. auto:"
-        f" dense up to {_DENSE} dimensions, else diagonal. unit: all one.",
+        objects=["auto", "diagonal", "low_rank", "dense", "unit"],
+        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. low_rank: a few directions too."
+        f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal."
+        " unit: all one.",
     )
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
@@ -110,6 +127,11 @@ class Hamiltonian(Discrete):
     def dense(self) -> bool:
         """Whether the metric knows correlations."""
         return self.metric == "dense" or (self.metric == "auto" and self.learnt_dim <= _DENSE)
+
+    @property
+    def of_low_rank(self) -> bool:
+        """Whether the metric knows a few directions."""
+        return self.metric == "low_rank" or (self.metric == "auto" and _DENSE < self.learnt_dim <= _LOW_RANK)
 
     @property
     def learnt_dim(self) -> int:
@@ -135,7 +157,8 @@ class Hamiltonian(Discrete):
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric:
         """Return scales of one and the step size for them, at the beginning of the warm-up."""
-        metric = Metric.unit(self.learnt_dim, self.dense, x)
+        unit = Metric.unit_of_low_rank(self.learnt_dim, x) if self.of_low_rank else None
+        metric = unit or Metric.unit(self.learnt_dim, self.dense, x)
         size = self.searched_size(rng, x, metric, 1.0)
         stage = Stage(0, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
         return StepSizeAndMetric(size, metric, stage if self.warmup_moves else None)
@@ -196,7 +219,7 @@ class Hamiltonian(Discrete):
         if self.metric == "unit":
             return stage
         x, gradient = self.learnt_point(state)
-        sums = stage.sums or WindowSums.begun(x, gradient, self.dense)
+        sums = stage.sums or WindowSums.begun(x, gradient, self.dense, self.of_low_rank)
         return stage._replace(sums=sums.added(x, gradient, ended, ended & (info.jump_distance > 0)))
 
     @property
@@ -220,7 +243,16 @@ class Hamiltonian(Discrete):
         metric = learnt.metric.learnt(stage.sums)
         size = self.searched_size(rng, state.x, metric, stage.averaging.size)
         next_stage = Stage(number, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
-        return self.resume(rng, state._replace(adaptation=StepSizeAndMetric(size, metric, next_stage)))
+        return self.resume(rng, state._replace(adaptation=self.with_metric(learnt, size, metric, next_stage)))
+
+    def with_metric(self, learnt: Any, size: float, metric: Metric, stage: Stage) -> Any:
+        """Return what was learnt with a new metric, and a step size for it."""
+        return learnt._replace(step_size=size, metric=metric, stage=stage)
+
+    def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
+        """Return step size and metric as tensors."""
+        metric = adaptation.metric
+        return AdaptationInputs(metric.scale.new_tensor(self.size(adaptation)), metric)
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
         """Return the state, frozen where the warm-up has to end; its own windows end with a move."""
@@ -242,7 +274,7 @@ class Hamiltonian(Discrete):
         learnt = state.adaptation
         if learnt.stage is None:
             return state
-        return state._replace(adaptation=StepSizeAndMetric(learnt.stage.averaging.size, learnt.metric, None))
+        return state._replace(adaptation=learnt._replace(step_size=learnt.stage.averaging.size, stage=None))
 
 
 def kinetic_energy(momentum: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ Carlo algorithm, Physics Letters B 268 (1991), 247-252, doi:10.1016/0370-2693(91
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,9 +21,28 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, StepBatch, counters, length
-from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric, kinetic_energy
+from bnnviz.samplers.mcmc import chees
+from bnnviz.samplers.mcmc.chees import TrajectoryLength
+from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, Stage, StepSizeAndMetric, kinetic_energy
+from bnnviz.samplers.mcmc.metric import Metric
 from bnnviz.samplers.mcmc.text import HMCText
 from bnnviz.samplers.random import RandomNumbers
+
+
+class LearntLength(NamedTuple):
+    """What HMC has learnt where it learns the length of trajectories too.
+
+    Attributes
+    ----------
+    step_size, metric, stage
+        As of `StepSizeAndMetric`.
+    length : TrajectoryLength
+    """
+
+    step_size: float
+    metric: Metric
+    stage: Stage | None
+    length: TrajectoryLength
 
 
 class State(NamedTuple):
@@ -36,7 +55,7 @@ class State(NamedTuple):
         As of `bnnviz.samplers.discrete.State`.
     potential, gradient : Tensor, shape (chains,) and (chains, dim)
         U and its gradient at x.
-    adaptation : StepSizeAndMetric
+    adaptation : StepSizeAndMetric or LearntLength
     """
 
     x: Tensor
@@ -45,7 +64,7 @@ class State(NamedTuple):
     alive: Tensor
     potential: Tensor
     gradient: Tensor
-    adaptation: StepSizeAndMetric
+    adaptation: StepSizeAndMetric | LearntLength
 
 
 class Info(NamedTuple):
@@ -88,7 +107,8 @@ class HMC(Hamiltonian):
 
     Step size and metric are learnt in the warm-up, which takes as many moves as are thrown away. The number of steps of
     a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
-    so that no trajectory closes on itself. With ``momentum_persistence`` a the velocity is kept in part,
+    so that no trajectory closes on itself. With many chains the warm-up may learn the length of trajectories instead
+    (ChEES, Hoffman, Radul and Sountsov 2021). With ``momentum_persistence`` a the velocity is kept in part,
     v <- a v + sqrt(1 - a^2) xi, and turned where the end is rejected (Horowitz 1991). All rows are read.
     Source: Neal 2011.
     """
@@ -104,13 +124,20 @@ class HMC(Hamiltonian):
     }
     text = HMCText
 
+    trajectory_length = settings.Choice(
+        "steps",
+        objects=["steps", "chees"],
+        label="Trajectory length",
+        doc="steps: that of the leapfrog steps. chees: learnt in the warm-up from all chains, of which there should be"
+        " 64 or more (Hoffman, Radul and Sountsov 2021); it is not compiled.",
+    )
     num_leapfrog_steps = settings.Integer(
         10,
         bounds=(1, 1000),
         scale="log",
         live=True,
         label="Leapfrog steps",
-        doc="Most leapfrog steps of a trajectory.",
+        doc="Most leapfrog steps of a trajectory whose length is not learnt.",
     )
     vary = settings.Boolean(
         True,
@@ -125,6 +152,16 @@ class HMC(Hamiltonian):
         label="Momentum",
         doc="Share of the velocity that a move keeps.",
     )
+
+    @property
+    def learns_length(self) -> bool:
+        """Whether the length of trajectories is learnt."""
+        return self.trajectory_length == "chees"
+
+    @property
+    def compiles(self) -> bool:
+        """Whether every trajectory has equally many operations; one of a learnt length has not."""
+        return not self.learns_length
 
     @property
     def gradients_per_step(self) -> int:
@@ -155,11 +192,46 @@ class HMC(Hamiltonian):
         return state.x, state.gradient
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> Tensor:
-        """Draw which leapfrog steps are taken: (num_leapfrog_steps,) ones, then zeros."""
+        """Draw which leapfrog steps are taken: (num_leapfrog_steps,) ones, then zeros; or as many ones as are due."""
+        if self.learns_length:
+            return state.x.new_ones(self._learnt_steps(rng, state.adaptation))
         most = self.num_leapfrog_steps
         least = max(1, most // 2) if self.vary else most
         count = least + (rng.uniform((1,), torch.float64) * (most - least + 1)).floor()
         return (torch.arange(most, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype)
+
+    def _learnt_steps(self, rng: RandomNumbers, learnt: LearntLength) -> int:
+        """Draw how many steps a trajectory of the learnt length has: any share of it, or all."""
+        share = float(rng.uniform((1,), torch.float64)) if self.vary else 1.0
+        return learnt.length.steps(self.size(learnt), share)
+
+    def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric | LearntLength:
+        """Return what the warm-up begins with."""
+        learnt = super().first_adaptation(rng, x)
+        return LearntLength(*learnt, TrajectoryLength.first(learnt.step_size, False)) if self.learns_length else learnt
+
+    def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
+        """Note what a move teaches, of the length of trajectories too where that is learnt."""
+        learnt = state.adaptation
+        if self.learns_length and learnt.stage is not None:
+            size, scale = self.size(learnt), learnt.metric.scale
+            velocity = learnt.metric.apply(state.momentum) / scale
+            slope = chees.derivative(before.x / scale, state.x / scale, velocity, (info.accepted > 0) & state.alive)
+            length = learnt.length.updated(slope * size * float(info.n_steps[0]), size)
+            state = state._replace(adaptation=learnt._replace(length=length))
+        return super().adapt(rng, before, state, info)
+
+    def with_metric(self, learnt: Any, size: float, metric: Metric, stage: Stage) -> Any:
+        """Return what was learnt with a new metric; the length that was learnt is none of it."""
+        learnt = super().with_metric(learnt, size, metric, stage)
+        return learnt._replace(length=TrajectoryLength.first(size, True)) if self.learns_length else learnt
+
+    def freeze(self, rng: RandomNumbers, state: State) -> State:
+        """Return the state with the means of the step sizes and lengths that were tried."""
+        learnt = state.adaptation
+        if self.learns_length and learnt.stage is not None:
+            state = state._replace(adaptation=learnt._replace(length=learnt.length.frozen()))
+        return super().freeze(rng, state)
 
     def kernel(self, rng: RandomNumbers, state: State, drawn: Tensor) -> tuple[State, Info]:
         """Follow a trajectory of every chain and accept or reject its end."""

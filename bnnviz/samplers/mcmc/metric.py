@@ -20,11 +20,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bnnviz.samplers.mcmc import low_rank
+from bnnviz.samplers.mcmc.low_rank import LowRank, WindowDraws, root_of_mean
+
 _PRIOR_DRAWS = 5.0  # that the metric before counts for
 _FEWEST = 3.0  # draws for each coordinate that a dense metric is learnt from
-# Added to covariances in units of the scales, for directions in which nothing varies. Directions that chains have not
-# gone along yet vary little, and positions and gradients tell their scales together: they must not drown in it.
-_RIDGE = 1e-6
 
 
 class Metric(NamedTuple):
@@ -34,24 +34,33 @@ class Metric(NamedTuple):
     ----------
     scale : Tensor, shape (dim,)
         Scales of the coordinates.
-    factor : Tensor or None, shape (dim, dim)
-        L; None where it is the diagonal matrix of the scales.
+    factor : Tensor (dim, dim), LowRank or None
+        L; what is between momenta and the scales where it is of low rank; None where L is diagonal.
     """
 
     scale: Tensor
-    factor: Tensor | None
+    factor: Tensor | LowRank | None
 
     @classmethod
     def unit(cls, dim: int, dense: bool, like: Tensor) -> Metric:
         """Return the metric of scales of one, in the type of a tensor."""
         return cls(like.new_ones(dim), torch.eye(dim, dtype=like.dtype, device=like.device) if dense else None)
 
+    @classmethod
+    def unit_of_low_rank(cls, dim: int, like: Tensor) -> Metric:
+        """Return the metric of scales of one that may learn a few directions."""
+        return cls(like.new_ones(dim), LowRank.unit(dim, like))
+
     def apply(self, momentum: Tensor) -> Tensor:
         """Return L p (..., dim), the velocities of momenta."""
+        if isinstance(self.factor, LowRank):
+            return self.scale * self.factor.apply(momentum)
         return self.scale * momentum if self.factor is None else momentum @ self.factor.T
 
     def apply_transpose(self, gradient: Tensor) -> Tensor:
         """Return the gradients (..., dim) with respect to y: L' g."""
+        if isinstance(self.factor, LowRank):
+            return self.factor.apply(self.scale * gradient)
         return self.scale * gradient if self.factor is None else gradient @ self.factor
 
     def learnt(self, sums: WindowSums) -> Metric:
@@ -63,9 +72,20 @@ class Metric(NamedTuple):
         scale = variance.sqrt()
         if self.factor is None:
             return Metric(scale.to(self.scale.dtype), None)
+        if isinstance(self.factor, LowRank):
+            return self._of_low_rank(sums, scale)
         dense = sums.gradients is not None and draws >= _FEWEST * len(scale)
-        factor = scale[:, None] * _root(sums, scale) if dense else torch.diag(scale)
+        root = _root(sums, scale) if dense else None
+        factor = torch.diag(scale) if root is None else scale[:, None] * root
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
+
+    def _of_low_rank(self, sums: WindowSums, scale: Tensor) -> Metric:
+        """Return the metric of scales (dim,), with the directions that a window teaches."""
+        dtype, found = self.scale.dtype, None
+        if isinstance(sums.gradients, WindowDraws):
+            found = low_rank.learnt(sums.positions, sums.gradients, scale)
+        found = LowRank.unit(len(scale), scale) if found is None else found
+        return Metric(scale.to(dtype), LowRank(found.directions.to(dtype), found.stretch.to(dtype)))
 
 
 class DrawMoments(NamedTuple):
@@ -112,20 +132,21 @@ class WindowSums(NamedTuple):
         Moves that have ended.
     moved : Tensor, float64, 0-d
         Those of them that led elsewhere, over all chains.
-    positions : DrawMoments
-    gradients : DrawMoments or None
-        None where they are not known.
+    positions, gradients : DrawMoments or WindowDraws
+        The draws themselves for a metric of low rank. Gradients are None where they are not known.
     """
 
     count: Tensor
     moved: Tensor
-    positions: DrawMoments
-    gradients: DrawMoments | None
+    positions: DrawMoments | WindowDraws
+    gradients: DrawMoments | WindowDraws | None
 
     @classmethod
-    def begun(cls, x: Tensor, gradient: Tensor | None, dense: bool) -> WindowSums:
+    def begun(cls, x: Tensor, gradient: Tensor | None, dense: bool, of_low_rank: bool = False) -> WindowSums:
         """Return empty sums of chains at x (chains, dim), where the gradient is so large."""
         count = torch.zeros(len(x), dtype=torch.float64, device=x.device)
+        if of_low_rank and gradient is not None:
+            return cls(count, count.sum(), WindowDraws.begun(x), WindowDraws.begun(gradient))
         gradients = None if gradient is None else DrawMoments.begun(gradient, dense)
         return cls(count, count.sum(), DrawMoments.begun(x, dense and gradient is not None), gradients)
 
@@ -160,14 +181,8 @@ def _variances(moments: DrawMoments, count: Tensor) -> Tensor:
     return covariance if covariance.ndim == 1 else covariance.diagonal()
 
 
-def _root(sums: WindowSums, scale: Tensor) -> Tensor:
-    """Return L (dim, dim) in coordinates divided by scales (dim,)."""
+def _root(sums: WindowSums, scale: Tensor) -> Tensor | None:
+    """Return L (dim, dim) in coordinates divided by scales (dim,); None where numbers overflow."""
     both = scale[:, None] * scale
-    ridge = _RIDGE * torch.eye(len(scale), dtype=scale.dtype, device=scale.device)
-    positions = sums.positions.covariance(sums.count) / both + ridge
-    gradients = sums.gradients.covariance(sums.count) * both + ridge
-    values, vectors = torch.linalg.eigh(gradients)
-    root = values.sqrt()
-    between = (vectors * root).T @ positions @ (vectors * root)
-    inner, turned = torch.linalg.eigh(between)
-    return (vectors / root) @ (turned * inner.clamp_min(0.0).pow(0.25))
+    positions, gradients = sums.positions.covariance(sums.count), sums.gradients.covariance(sums.count)
+    return root_of_mean(positions / both, gradients * both)

@@ -27,7 +27,13 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, counters, length
-from bnnviz.samplers.mcmc.hamiltonian import DIVERGED, Hamiltonian, StepSizeAndMetric, kinetic_energy
+from bnnviz.samplers.mcmc.hamiltonian import (
+    DIVERGED,
+    AdaptationInputs,
+    Hamiltonian,
+    StepSizeAndMetric,
+    kinetic_energy,
+)
 from bnnviz.samplers.mcmc.text import NUTSText
 from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
 from bnnviz.samplers.random import RandomNumbers
@@ -171,9 +177,17 @@ class NUTS(Hamiltonian):
         10, bounds=(1, 12), live=True, doc="A tree ends when it has doubled so often: 2^depth - 1 gradients."
     )
 
-    def deepest(self, adaptation: StepSizeAndMetric) -> int:
+    def deepest(self, adaptation: StepSizeAndMetric | AdaptationInputs) -> int | Tensor:
         """Return how often a tree may double: early in the warm-up fewer times, since the metric fits badly there."""
+        if isinstance(adaptation, AdaptationInputs):
+            return adaptation.deepest
         return min(self.max_depth, _EARLY_DEPTH) if self.is_early(adaptation) else self.max_depth
+
+    def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
+        """Return step size, metric and how often a tree may double, as tensors."""
+        inputs = super().adaptation_inputs(adaptation)
+        deepest = torch.tensor(self.deepest(adaptation), device=inputs.step_size.device)
+        return inputs._replace(deepest=deepest)
 
     @property
     def steps_per_move(self) -> int:

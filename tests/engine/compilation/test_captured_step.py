@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from test_step_graph import SAMPLERS, close, sampling, stepped
+from test_step_graph import SAMPLERS, SPEC, close, sampling, stepped
 
 import bnnviz
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers import warmup
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -81,3 +83,22 @@ def test_what_reads_on_the_host_is_refused_and_leaves_the_generator_fit() -> Non
     assert capture.kernel is None and "captured as a CUDA graph" in capture.error
     assert torch.equal(run.rng.get_state(), begun)
     assert torch.isfinite(stepped(run, 2).x).all()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_captured_step_takes_what_the_warm_up_learns(device: str) -> None:
+    spec = SPEC.replace(sampler="hmc", warmup=40, device=device).checked()
+    run = Run(spec)
+    run.prepare()
+    assert run.phase == "tuning"
+    begun, state = run.rng.get_state(), run.state
+    kernel = CapturedKernel(run.sampler, state, run.numbers)
+    run.rng.set_state(begun)
+    run.sampler.host_sync = False
+    for _ in range(5):
+        before, rng = state, run.rng.get_state()
+        expected, _ = warmup.step(run.sampler, run.numbers, before)
+        run.rng.set_state(rng)
+        state, _ = warmup.step(run.sampler, run.numbers, before, kernel)
+        assert close(state, expected)
+    assert state.adaptation is not run.state.adaptation

@@ -19,6 +19,7 @@ from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, targe
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.run.run import Run
+from bnnviz.samplers import warmup
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 from bnnviz.specs.run import Spec
 
@@ -78,6 +79,26 @@ def test_a_move_is_written_down_too(sampler: str) -> None:
     if sampler not in STOCHASTIC:
         settings = fitting(sampler, batch_size=5) | QUICK[sampler]
     assert_same_steps(Spec(*target_of(sampler), sampler, settings, chains=3, draws=None), events=False)
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "nuts"])
+@pytest.mark.parametrize("metric", ["diagonal", "low_rank", "dense"])
+def test_one_program_takes_the_warm_up_too(sampler: str, metric: str) -> None:
+    settings = {"metric": metric, **({"num_leapfrog_steps": 4} if sampler == "hmc" else {"max_depth": 3})}
+    spec = Spec("gaussian", {"size": 3, "correlation": 0.8}, sampler, settings, chains=3, draws=50, warmup=60)
+    run = Run(spec.replace(device="cpu").checked())
+    run.prepare()
+    traced = compiled_step.trace(run.sampler, run.state)
+    kernel = compiled_step.CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    start, numbers, states = run.state, run.rng.get_state(), []
+    for stepper in (run.sampler, kernel):
+        run.rng.set_state(numbers)
+        state = start
+        while not run.sampler.is_tuned(state):
+            state, _ = warmup.step(run.sampler, run.numbers, state, stepper)
+        states.append(state)
+    assert states[0].adaptation.step_size == states[1].adaptation.step_size != start.adaptation.step_size
+    assert equal(states[0], states[1])
 
 
 @pytest.mark.parametrize("sampler", TRAINED)

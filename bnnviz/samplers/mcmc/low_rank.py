@@ -1,0 +1,149 @@
+r"""Learn a metric that is diagonal but for a few directions, for dimensions in which a dense one has too few draws.
+
+In coordinates divided by their scales the map from momenta to velocities is
+
+$$L = I + V (\Lambda^{1/2} - I) V^\top$$
+
+with orthonormal directions V (dim, rank) and how far the density spreads along them, $\Lambda^{1/2}$, in those
+coordinates. The directions are looked for where draws spread most and where gradients do, which is where draws spread
+least. In the span of both, $M = V \Lambda V^\top$ is the metric for which positions and gradients have the same
+covariance (`bnnviz.samplers.mcmc.metric`); directions in which it is about one are left out. Reference: A. Seyboldt,
+nutpie, low-rank modified mass matrix, https://pymc-devs.github.io/nutpie/; the criterion is the Fisher divergence
+between the transformed density and N(0, I).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+#: Most directions of a metric.
+RANK = 48
+_SHARE = 3  # draws for each direction that is looked at
+_MOST, _MOST_NUMBERS = 1000, 20_000_000  # draws, and numbers in them, that a window keeps
+_CUTOFF = math.log(1.5)  # logarithm of a variance, from which on a direction is one
+# Added to covariances in units of the scales, for directions in which nothing varies. Directions that chains have not
+# gone along yet vary little, and positions and gradients tell their scales together: they must not drown in it.
+_RIDGE = 1e-6
+
+
+class LowRank(NamedTuple):
+    """A map that stretches along a few directions.
+
+    Attributes
+    ----------
+    directions : Tensor, shape (dim, rank)
+        Orthonormal columns; zeros where there are fewer of them.
+    stretch : Tensor, shape (rank,)
+        One where nothing is stretched.
+    """
+
+    directions: Tensor
+    stretch: Tensor
+
+    @classmethod
+    def unit(cls, dim: int, like: Tensor) -> LowRank:
+        """Return the map that changes nothing."""
+        rank = min(RANK, dim)
+        return cls(like.new_zeros(dim, rank), like.new_ones(rank))
+
+    def apply(self, vectors: Tensor) -> Tensor:
+        """Return the images of vectors (..., dim); the map is symmetric."""
+        return vectors + ((vectors @ self.directions) * (self.stretch - 1)) @ self.directions.T
+
+
+class WindowDraws(NamedTuple):
+    """Vectors of every chain in a window of the warm-up, the last ones of very many.
+
+    Attributes
+    ----------
+    rows : Tensor, shape (n, dim)
+    chain : Tensor, shape (n,), int64
+    """
+
+    rows: Tensor
+    chain: Tensor
+
+    @classmethod
+    def begun(cls, like: Tensor) -> WindowDraws:
+        """Return none yet, of chains (chains, dim)."""
+        return cls(like[:0], torch.zeros(0, dtype=torch.int64, device=like.device))
+
+    def added(self, x: Tensor, counted: Tensor) -> WindowDraws:
+        """Return them with the vectors (chains, dim) of those chains (chains,) that are counted."""
+        chain = counted.nonzero()[:, 0]
+        most = max(1, min(_MOST, _MOST_NUMBERS // x.shape[1]))
+        rows, chains = torch.cat([self.rows, x[chain]]), torch.cat([self.chain, chain])
+        return WindowDraws(rows[-most:], chains[-most:])
+
+    def centred(self) -> tuple[Tensor, float]:
+        """Return the differences (n, dim) from the means of their chains, in float64, and their degrees of freedom."""
+        rows, chains = self.rows.double(), int(self.chain.max()) + 1
+        count = torch.bincount(self.chain, minlength=chains)
+        sums = rows.new_zeros(chains, rows.shape[1]).index_add(0, self.chain, rows)
+        mean = sums / count.clamp_min(1)[:, None]
+        return rows - mean[self.chain], max(len(rows) - int((count > 0).sum()), 1)
+
+    def covariance(self, count: Tensor) -> Tensor:
+        """Return variances (dim,) within chains."""
+        rows, freedom = self.centred()
+        return rows.square().sum(0) / freedom
+
+
+def learnt(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> LowRank | None:
+    """Return the map that draws and gradients teach, in coordinates divided by scales (dim,); None of too few."""
+    (x, freedom), (g, _) = positions.centred(), gradients.centred()
+    x, g = x / scale, g * scale
+    looked = min(int(freedom) // (2 * _SHARE), RANK, len(scale) // 2)
+    if looked < 1 or not bool(torch.isfinite(x).all() & torch.isfinite(g).all()):
+        return None
+    try:
+        basis = torch.linalg.qr(torch.cat([_leading(x, looked), _leading(g, looked)], 1)).Q
+    except torch.linalg.LinAlgError:  # numbers beyond the type's
+        return None
+    x, g = x @ basis, g @ basis
+    root = root_of_mean(x.T @ x / freedom, g.T @ g / freedom)
+    if root is None:
+        return None
+    spread, turned = torch.linalg.eigh(root @ root.T)
+    strength = spread.clamp_min(1e-30).log().abs()
+    chosen = strength.argsort(descending=True)[:RANK]
+    chosen = chosen[strength[chosen] > _CUTOFF]
+    found = LowRank.unit(len(scale), scale)
+    directions, stretch = found.directions.clone(), found.stretch.clone()
+    directions[:, : len(chosen)] = basis @ turned[:, chosen]
+    stretch[: len(chosen)] = (freedom / (freedom + 5.0) * spread[chosen].log() / 2).exp()
+    return LowRank(directions, stretch)
+
+
+def root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor | None:
+    """Return L (k, k) of the M = L L' with M G M = C, for covariances C of positions and G of gradients of size one.
+
+    None where that is beyond the numbers, as far out in tails whose gradients are huge.
+    """
+    try:
+        root = _root_of_mean(positions, gradients)
+    except torch.linalg.LinAlgError:
+        return None
+    return root if bool(torch.isfinite(root).all()) else None
+
+
+def _root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor:
+    ridge = _RIDGE * torch.eye(len(positions), dtype=positions.dtype, device=positions.device)
+    values, vectors = torch.linalg.eigh(gradients + ridge)
+    root = values.sqrt()
+    between = (vectors * root).T @ (positions + ridge) @ (vectors * root)
+    inner, turned = torch.linalg.eigh(between)
+    return (vectors / root) @ (turned * inner.clamp_min(0.0).pow(0.25))
+
+
+def _leading(rows: Tensor, count: int) -> Tensor:
+    """Return the directions (dim, count) along which rows (n, dim) spread most."""
+    if len(rows) >= rows.shape[1]:
+        return torch.linalg.eigh(rows.T @ rows).eigenvectors[:, -count:]
+    values, vectors = torch.linalg.eigh(rows @ rows.T)
+    found = rows.T @ vectors[:, -count:]
+    return found / torch.linalg.vector_norm(found, dim=0).clamp_min(1e-300)
