@@ -87,12 +87,13 @@ class Boomerang(PDMP):
     )
 
     learn_reference = settings.Boolean(
-        True,
+        False,
         label="Learn the reference",
         when={"reference": ["exact"]},
         doc="Learn centre and spread of the reference in four rounds of the warm-up, each with twice the events of the"
         " one before, from positions and gradients along the path: with correlations on a density of up to"
-        f" {DENSE} dimensions. It begins with the reference of the mode; gamma counts there alone.",
+        f" {DENSE} dimensions. It begins with the reference of the mode; gamma counts there alone. On functions of your"
+        " own it is always learnt.",
     )
     adapt_events = settings.Integer(
         80,
@@ -184,7 +185,8 @@ class Boomerang(PDMP):
     @property
     def rounds(self) -> int:
         """Rounds in which the reference is learnt; one that stands in for the prior stays what it is."""
-        return _ROUNDS if self.learn_reference and self.reference == "exact" else 0
+        learns = self.learn_reference or not self.target.located
+        return _ROUNDS if learns and self.reference == "exact" else 0
 
     @property
     def learns_from_points(self) -> bool:

@@ -213,7 +213,10 @@ class PathLearner(EventLoop):
     def is_tuned(self, state: State) -> bool:
         """Return whether the scaling is learnt, events are enough for a mean time between them, and U has arrived."""
         learnt = state.adaptation
-        return not learnt.rounds_left and _has_event_times(learnt) and learnt.energies.arrived(state.alive)
+        if learnt.rounds_left or not _has_event_times(learnt):
+            return False
+        # What is learnt of a path that is still on its way does not fit; where nothing is, a warm-up need not wait.
+        return not self.learns_from_points or learnt.energies.arrived(state.alive)
 
     def awaited(self, state: State) -> str:
         """Say what a warm-up has waited for: events, or U."""

@@ -158,7 +158,9 @@ def test_the_table_shows_the_three_ways_side_by_side() -> None:
 
 def drawn(each: int) -> torch.Tensor:
     """Return the draws of a path whose steps end within rounding of the draws' times, in blocks of so many steps."""
-    line = SimpleNamespace(integrates=lambda *_: False, flow=lambda x, v, t, _: (x + v * t[:, None], v))
+    straight = {"flow": lambda x, v, t, _: (x + v * t[:, None], v), "refreshments": lambda _: 0.0}
+    straight["scaling_of"] = lambda scaling, _: scaling
+    line = SimpleNamespace(integrates=lambda *_: False, **straight)
     spacing, steps, one = 0.1, 600, torch.ones(1, dtype=torch.float64)
     rng = np.random.default_rng(0)
     ends = (np.arange(steps) + 1) * spacing

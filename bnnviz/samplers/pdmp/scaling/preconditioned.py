@@ -28,20 +28,20 @@ class Preconditioned(PDMP):
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "dense", "unit"],
-        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each, and on networks for each chain,"
-        f" which begin at modes of their own. dense: correlations too. auto: dense up to {DENSE} dimensions, else"
-        " diagonal. unit: all one.",
+        doc="Scales of the coordinates, learnt in the warm-up, which takes some 2,000 steps then. diagonal: one for"
+        " each, and on networks for each chain, which begin at modes of their own. dense: correlations too. unit: all"
+        f" one. auto: on a function of your own dense up to {DENSE} dimensions and diagonal above; unit elsewhere.",
     )
 
     @property
     def rounds(self) -> int:
         """Rounds in which the metric is learnt."""
-        return 0 if self.metric == "unit" else _ROUNDS
+        return _ROUNDS if self.learns_from_points else 0
 
     @property
     def learns_from_points(self) -> bool:
         """Whether there is something to learn."""
-        return self.metric != "unit"
+        return (not self.target.located) if self.metric == "auto" else self.metric != "unit"
 
     @property
     def dense(self) -> bool:
@@ -55,7 +55,7 @@ class Preconditioned(PDMP):
 
     def first_scaling(self) -> Preconditioner | tuple[()]:
         """Return scales of one."""
-        if self.metric == "unit":
+        if not self.learns_from_points:
             return ()
         like = torch.ones(self.target.dim, dtype=self.target.dtype, device=self.target.device)
         return Preconditioner.unit(like, self.dense)

@@ -41,12 +41,13 @@ class PathTrace:
         self.now: Segment | None = None
         self.past: deque[Segment] | None = None
         self.state: Any = None
-        self._scaling: Any = None
+        self._scaling: tuple[Any, Any] = None, None  # of all chains, and of the one that is watched
         self.last: Evaluation | None = None
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
         """Stand where the watched chain is, before its first step."""
+        self._scaling = None, None
         self.now = self._segment(state, chain, [])
         self.past = deque(maxlen=max(2, min(SEGMENTS, _KEPT_NUMBERS // (2 * len(state.x[chain])))))
         self.state = (state, chain)
@@ -59,7 +60,7 @@ class PathTrace:
         before = step_batch.before[0]
         if self.now is None:
             self.begin(before, chain)
-        elif before.adaptation.scaling is not self._scaling:
+        elif before.adaptation.scaling is not self._scaling[0]:
             # The warm-up has learnt another one, and the chain has set out with it.
             self.now = self._segment(before, chain, [])
         states = [*step_batch.before[1:], step_batch.after]
@@ -87,9 +88,11 @@ class PathTrace:
 
     def _segment(self, state: Any, chain: int, knots: list[Knot]) -> Segment:
         source = self.sampler.source.seen_by(state.batch, chain)
-        self._scaling = state.adaptation.scaling
-        scaling = self.sampler.scaling_of(self._scaling, torch.tensor([chain], device=state.x.device))
-        return Segment(self.count, state.x[chain], state.v[chain], source, scaling, knots=knots)
+        scaling = state.adaptation.scaling
+        if scaling is not self._scaling[0]:
+            own = self.sampler.scaling_of(scaling, torch.tensor([chain], device=state.x.device))
+            self._scaling = scaling, own
+        return Segment(self.count, state.x[chain], state.v[chain], source, self._scaling[1], knots=knots)
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: events, envelope, path or caption."""

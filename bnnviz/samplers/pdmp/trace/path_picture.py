@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,15 @@ class PathPicture:
 
         Where canonicalising cuts a segment, nan lies between its points.
         """
+        # The warm-up may have learnt another scaling between two of them.
+        alike = [list(group) for _, group in groupby(segments, key=lambda segment: id(segment.scaling))]
+        projected = [self._project_alike(group, plane) for group in alike]
+        return [piece for pieces, _ in projected for piece in pieces], projected[-1][1]
+
+    def _project_alike(
+        self, segments: list[Segment], plane: Projection
+    ) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
+        """Return the same of segments that have one scaling."""
         each = _CURVE_POINTS if self.sampler.curved or plane.canonicalise else 1
         t = np.array([s.duration for s in segments])[:, None] * (np.arange(each + 1) / each)
         both, scaling = torch.stack([s.x for s in segments] + [s.v for s in segments]), segments[-1].scaling
