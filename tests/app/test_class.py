@@ -77,7 +77,7 @@ def test_each_link_lets_in_and_only_the_teachers_makes_a_teacher(monkeypatch: py
             found[token] = roles.of(cookies, {})
             assert (made.person in cookies) == (token == PUPIL)
         assert found == {TEACHER: OWNER, PUPIL: STUDENT}
-        assert (await visitor.get("/app?token=neither-of-the-two", BROWSER)).headers["Location"].startswith("/login")
+        assert (await visitor.get("/app?token=neither-of-the-two", BROWSER)).headers["Location"].startswith("./login")
 
     visit(scene, class_at)
 

@@ -116,6 +116,13 @@ class Browser:
             if header.get("reqid") == wanted:
                 return header["msgtype"]
 
+    async def is_greeted(self) -> None:
+        """Wait until the server has the page ready, as a browser does before it asks for it."""
+        while True:
+            text = await asyncio.wait_for(self._line.read_message(), 20)
+            if isinstance(text, str) and json.loads(text or "{}").get("msgtype") == "ACK":
+                return
+
     async def say_raw(self, frames: list[str | bytes]) -> None:
         for frame in frames:
             await self._line.write_message(frame, binary=isinstance(frame, bytes))
@@ -145,6 +152,7 @@ class Served:
         token = generate_jwt_token(generate_session_id())
         line = await websocket_connect(request, subprotocols=["bokeh", token])
         browser = Browser(line)
+        await browser.is_greeted()
         assert await browser.send({}, "PULL-DOC-REQ") == "PULL-DOC-REPLY"
         return browser, self.pages[-1]
 
