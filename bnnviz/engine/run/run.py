@@ -403,7 +403,8 @@ class Run(Restorable):
             return
         x = self.sampler.positions(step_batch.before[-1])
         if x is not None:
-            self._runaways = self._runaways or failures.RunawayWatch(x)
+            # From where the block began: its first step may lead as far as any.
+            self._runaways = self._runaways or failures.RunawayWatch(self.sampler.positions(step_batch.before[0]))
             said = self._runaways.sentence(self.target, x)
             if said:
                 self._fail(said)
