@@ -260,7 +260,7 @@ class Run(Restorable):
         self.mode = mode if mode is None else self.sampler.refined_mode(self.target, mode)
         self.origin = start.x[0].clone()
         self.sampler.prepare(self.target, self.mode)
-        self.notes += [*self.target.remarks(), *self.sampler.remarks()]
+        self.notes += [*self.target.remarks(), *self.sampler.remarks(), *self._search.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.numbers)
         if self._points is not None:
             self.notes += of_given_points(self.target, self._points)

@@ -79,35 +79,39 @@ def beta(x: torch.Tensor) -> torch.Tensor:
     return -(x.log() + 2 * torch.log1p(-x)).sum(-1)
 
 
-def steep(x: torch.Tensor) -> torch.Tensor:
-    """Gamma(1.3, 1), which comes close to its edge."""
-    return (x - 0.3 * x.log()).sum(-1)
+def linear(x: torch.Tensor) -> torch.Tensor:
+    """Gamma(2, 1), whose density rises in proportion to the distance from its edge."""
+    return (x - x.log()).sum(-1)
 
 
 @pytest.mark.parametrize(
     ("density", "mean", "variance"),
-    [(gamma, 3, 3), (beta, 0.4, 0.04), (steep, 1.3, 1.3)],
-    ids=["gamma", "beta", "steep"],
+    [
+        (gamma, 3, 3),
+        pytest.param(beta, 0.4, 0.04, marks=pytest.mark.slow),
+        pytest.param(linear, 2, 2, marks=pytest.mark.slow),
+    ],
+    ids=["gamma", "beta", "linear"],
 )
 @pytest.mark.parametrize("sampler", ["zigzag", "bps"])
 def test_an_edge_at_which_the_density_vanishes_is_turned_at(density, sampler: str, mean, variance) -> None:
-    """In 1200 steps of 100 chains; means are within four standard errors, of the chains' own means."""
+    """Means and variances are within four standard errors, which are those of the chains' own means."""
     target = targets.Callable(density, dim=2)
-    spec = Spec(target=target.title, sampler=sampler, draws=60, warmup=20, chains=100, seed=1)
+    spec = Spec(target=target.title, sampler=sampler, draws=40, warmup=10, chains=64, seed=1)
     run = Run(spec, target=target)
     run.prepare()
-    while not run.finished and run.steps < 1500:
+    while not run.finished and run.steps < 2000:
         run.take(32)
-    assert run.alive.all() and run.store.made.min() > 40
+    assert run.alive.all() and run.finished
     draws = run.draws.astype(float)
     for values, truth in ((draws, mean), ((draws - mean) ** 2, variance)):
         of_chains = values.mean(1)
-        assert (np.abs(of_chains.mean(0) - truth) < 4 * of_chains.std(0) / 10).all()
+        assert (np.abs(of_chains.mean(0) - truth) < 4 * of_chains.std(0) / 8).all()
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "nuts"])
 def test_what_ends_beyond_an_edge_is_no_divergence(sampler: str) -> None:
-    run = bnnviz.sample(half_normal, sampler, dim=1, chains=4, draws=500, seed=1)
+    run = bnnviz.sample(half_normal, sampler, dim=1, chains=4, draws=200, warmup=100, seed=1)
     found, told = run.summary(), " ".join(run.summary()["warnings"])
     assert "beyond an edge" in told and "diverged" not in told
     error = np.sqrt((1 - 2 / np.pi) / found["ess_min"])

@@ -5,7 +5,9 @@ the ends. With the chord's slope $c = (f_1 - f_0) / w$, the cubic lies above its
 
 $$\tfrac{4}{27}\, w\, \bigl((d_0 - c)^+ + (c - d_1)^+\bigr),$$
 
-since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. The line is the chord raised by that, plus a margin.
+since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. A concave rate, however sharply it bends, lies below its tangents at the
+ends, which meet $w\, p q / (p + q)$ above the chord, $p = (d_0 - c)^+$ and $q = (c - d_1)^+$. The line is the chord
+raised by the larger of both, plus a margin.
 
 Where the gradient of U jumps, so does the rate, by
 
@@ -141,8 +143,10 @@ class Grid(Bound):
         chord = (f1 - first) / width
         before = torch.where(unknown, (first - f0) / width, d0 - chord)
         after = chord - d1
-        above = torch.where(unknown, 0.0, before.clamp_min(0)) + after.clamp_min(0)
-        lift = width * (_CUBIC * above + self.margin * (before.abs() + after.abs()))
+        falling, rising = torch.where(unknown, 0.0, before.clamp_min(0)), after.clamp_min(0)
+        both = falling + rising
+        above = torch.maximum(_CUBIC * both, falling * rising / both.clamp_min(1e-300))
+        lift = width * (above + self.margin * (before.abs() + after.abs()))
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
         jump = (1 - _CUBIC) * torch.where(unknown, 0.0, _jump(width, before, after))
         left, right = lift + jump.clamp_min(0), lift - jump.clamp_max(0)
