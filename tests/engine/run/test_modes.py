@@ -8,7 +8,6 @@ from torch import Tensor
 
 import bnnviz
 
-
 FEW = {"mode_steps": 1000}
 
 
