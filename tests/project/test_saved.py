@@ -61,7 +61,9 @@ BEGINS_ANEW = ("nuts64.early", "hmcm.early", "func.early")
 
 
 #: Under the grid bound, which is another one today.
-OTHER_BOUND = ("bps.early", "bps.late", "boomadapt.early", "boomadapt.late")
+OTHER_BOUND = tuple(
+    f"{name}.{when}" for name in ("bps", "boomadapt", "sigmanet", "held", "batches") for when in ("early", "late")
+)
 
 
 @pytest.mark.parametrize("name", CHECKPOINTS)
