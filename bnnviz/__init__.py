@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for editors; what is imported, and when, the table below sa
     from bnnviz.errors import BnnvizError
     from bnnviz.specs.race import RaceSpec
     from bnnviz.specs.run import Spec
-    from bnnviz.targets import BNN
+    from bnnviz.targets import BNN, Parameter, ParameterDensity, above, below, interval, positive, simplex
 
 # Threads of a gradient that wait for each other would spin, and take the cores from whatever else runs: with the
 # machine busy a gradient then takes six times as long. Read when torch is loaded.
@@ -33,7 +33,10 @@ _NAMES = {
     "bnnviz.errors": ("BnnvizError",),
     "bnnviz.specs.race": ("RaceSpec",),
     "bnnviz.specs.run": ("Spec",),
-    "bnnviz.targets": ("BNN",),
+    "bnnviz.targets": (
+        *("BNN", "Parameter", "ParameterDensity"),
+        *("above", "below", "interval", "positive", "simplex"),
+    ),
 }
 _HOMES = {name.removeprefix("Background"): (module, name) for module, names in _NAMES.items() for name in names}
 

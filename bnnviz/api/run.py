@@ -17,6 +17,7 @@ from bnnviz.api.precision import precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
+from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import export, reader, warm_start
 from bnnviz.engine.recording import resume as resuming
@@ -135,6 +136,22 @@ class BackgroundRun(WithFigures, WithPredictions):
         with self._lock:
             return self._run.draws
 
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the kept draws of named parameters, (chains, draws, *shape) each, as their constraints have them.
+
+        Raises
+        ------
+        BnnvizError
+            If the target has no named parameters.
+        """
+        with self._lock:
+            named = named_draws(self._run.target, self._run.draws)
+        if not named:
+            raise BnnvizError(
+                "This run's target has no named parameters: give parameters= to sample, or read draws.", "parameters"
+            )
+        return named
+
     def _network_draws(self, target: BNN | None) -> NetworkDraws:
         if target is not None:
             raise BnnvizError("The run has its target; give none.", "target")
@@ -194,6 +211,7 @@ def start(
     sampler: Any = "bps",
     *,
     dim: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
     draws: int | None = 1000,
     warmup: int = 200,
     chains: int = 4,
@@ -220,7 +238,12 @@ def start(
     sampler : str or Sampler
         A registered name, or an instance with its settings.
     dim : int, optional
-        Dimension of a state; needed for a function only.
+        Dimension of a state; needed for a function of states only.
+    parameters : mapping of str to shape or Parameter, optional
+        What a function is of in the place of states: it gets a dict of tensors (chains, *shape) by these names. A shape
+        is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
+        constraints, whose log-Jacobians are added to U. ``draws`` are of coordinates without bounds;
+        ``parameters()`` gives the parameters.
     draws : int or None
         Draws to keep of each chain; None goes on until ``stop``.
     warmup : int
@@ -272,7 +295,7 @@ def start(
     else:
         run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
         run |= {"device": device, "dtype": dtype, "kernel": kernel}
-        spec, own = spec_of(target, sampler, dim, settings, target_settings, run)
+        spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
     if start is not None:
         spec = _from_there(spec, start, start_from)
     spec = warm_start.resolved(spec.checked(own_target=own is not None))
@@ -360,9 +383,10 @@ def spec_of(
     given: dict[str, Any] | None,
     target_settings: dict[str, Any] | None,
     run: dict[str, Any],
+    parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
-    own = _own_target(target, dim)
+    own = _own_target(target, dim, parameters)
     if run.get("dtype") == "auto":
         run = run | {"dtype": precision(own, run["device"])}
     name, values = _sampler(sampler, _plain("settings", given))
@@ -397,7 +421,10 @@ def _from_there(spec: Spec, start: Any, points: str) -> Spec:
     return spec.replace(start_points=taken.pack())
 
 
-def _own_target(target: Any, dim: int | None) -> targets.Target | None:
+def _own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:
+    function = callable(target) and not isinstance(target, targets.Target | torch.nn.Module)
+    if parameters is not None and not function:
+        raise BnnvizError("parameters are of a function; this target has its own.", "parameters")
     if isinstance(target, str):
         return None
     if isinstance(target, targets.Target):
@@ -406,8 +433,14 @@ def _own_target(target: Any, dim: int | None) -> targets.Target | None:
         raise BnnvizError("A module alone is no target: give bnnviz.BNN(module, (inputs, observations)).", "target")
     if not callable(target):
         raise BnnvizError(f"target is a name, a Target, a BNN or a function, not {type(target).__name__}.", "target")
+    if parameters is not None:
+        if dim is not None:
+            raise BnnvizError("Give parameters or dim, not both: dim follows from the shapes.", "dim")
+        return targets.ParameterDensity(target, parameters)
     if dim is None:
-        raise BnnvizError("A function as a target needs dim=, the dimension of a state.", "dim")
+        raise BnnvizError(
+            "A function as a target needs dim=, the dimension of a state, or parameters=, names with shapes.", "dim"
+        )
     return targets.Callable(target, dim)
 
 

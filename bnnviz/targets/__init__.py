@@ -7,6 +7,7 @@ from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, Gauss
 from bnnviz.targets.few_data import LogisticRegression, TwoData
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.minibatch import Rows, RowTarget
+from bnnviz.targets.parameters import Parameter, ParameterDensity, above, below, interval, positive, simplex
 
 __all__ = [
     "BNN",
@@ -21,8 +22,15 @@ __all__ = [
     "ImageNetwork",
     "LogisticRegression",
     "Network",
+    "Parameter",
+    "ParameterDensity",
     "RowTarget",
     "Rows",
     "Target",
     "TwoData",
+    "above",
+    "below",
+    "interval",
+    "positive",
+    "simplex",
 ]

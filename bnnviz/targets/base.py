@@ -240,6 +240,10 @@ class Target(param.Parameterized):
         """Return a label for each coordinate."""
         return [f"x{i + 1}" for i in range(self.dim)]
 
+    def named_values(self, x: Tensor) -> dict[str, Tensor]:
+        """Return what coordinates x (n, dim) stand for by name, (n, *shape) each; empty where they have no names."""
+        return {}
+
     def describe_value(self) -> str:
         """Return a title for this target with its settings, for headers."""
         return self.title or type(self).__name__
@@ -331,7 +335,16 @@ class Callable(Target):
         return evaluated(self._value, x, self.rejected)
 
     def _value(self, x: Tensor) -> Tensor:
-        value = self.function(x)
+        return self.checked(self.function(x), x)
+
+    def checked(self, value: Any, x: Tensor) -> Tensor:
+        """Return what the function has returned at x (chains, dim), if it is of the shape (chains,).
+
+        Raises
+        ------
+        BnnvizError
+            If it is of another.
+        """
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise BnnvizError(

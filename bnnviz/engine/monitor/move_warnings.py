@@ -15,9 +15,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bnnviz.engine.monitor.identity import has_edge
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.samplers.base import ENERGY
+from bnnviz.targets import BNN
 
 _FEWEST = 20  # draws of a chain
 _STILL = 0.99  # share of draws that are the one before
@@ -34,7 +36,7 @@ def of_moves(run: DrawSource) -> Iterator[str]:
     stats = run.sample_stats
     yield from _of_still_chains(run)
     if "diverging" in stats:
-        yield from _of_divergences(stats["diverging"])
+        yield from _of_divergences(run, stats["diverging"])
     if "reached_max_treedepth" in stats:
         yield from _of_deepest(stats["reached_max_treedepth"])
     if ENERGY in stats and not getattr(run.sampler, "momentum_persistence", 0):
@@ -56,12 +58,20 @@ def _of_still_chains(run: DrawSource) -> Iterator[str]:
         )
 
 
-def _of_divergences(diverging: np.ndarray) -> Iterator[str]:
+def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[str]:
     told = np.nan_to_num(diverging) > 0
     count = int(told.sum())
     gaps = [np.diff(np.flatnonzero(chain)) for chain in told]
     cluster = any(len(gap) and gap.min() < _CLUSTER for gap in gaps)
-    if count and (count >= _DIVERGED * told.size or cluster):
+    if not count or (count < _DIVERGED * told.size and not cluster):
+        return
+    if not isinstance(run.target, BNN) and has_edge(run.target, run.store.view(run.alive).flatten(0, 1)):
+        yield (
+            f"{count:,} of {told.size:,} draws come from a trajectory that ended beyond an edge of the density, where U"
+            " is not finite; that biases nothing, but costs moves: name what is positive or bounded, as in"
+            ' parameters={"sigma": bnnviz.positive()}, and there is no edge.'
+        )
+    else:
         yield (
             f"{count:,} of {told.size:,} draws come from a trajectory that diverged, so draws miss where the density"
             " bends too sharply: raise the wanted acceptance (to 0.95, say), or write U in other parameters."

@@ -11,6 +11,7 @@ from bnnviz.engine.monitor.importance import BAD_K, POOR
 from bnnviz.engine.monitor.variances import BAD_RHAT, is_clear, most_off
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.run.initialization import OTHER_MODES
 from bnnviz.targets import BNN
 
 #: ESS of a coordinate from which on its standard error can be relied on (Vehtari et al. 2021, section 4).
@@ -86,6 +87,7 @@ def of_run(run: DrawSource) -> Iterator[str]:
     if not run.draws.size:
         yield f"There are no draws yet: the run is in its phase {run.phase}, so nothing is estimated."
         return
+    yield from (note for note in run.notes if note.startswith(OTHER_MODES))
     sentence, _ = run.sampler.text(run.sampler).warning(run.sampler_stats.summary())
     if sentence:
         yield sentence

@@ -61,8 +61,20 @@ def data_checksum(target: Target) -> str | None:
 
 
 def to_arviz(run: SingleRun) -> xarray.DataTree:
-    """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON)."""
-    return tree(run.draws, run.log_weights, list(run.target.names()), header(run), run.sample_stats)
+    """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON).
+
+    Named parameters are the posterior, and the coordinates that the sampler moved in the unconstrained posterior.
+    """
+    from bnnviz.engine.evaluation.named_draws import named_draws
+
+    draws = run.draws
+    made = tree(draws, run.log_weights, list(run.target.names()), header(run), run.sample_stats)
+    named = named_draws(run.target, draws)
+    if named:
+        arviz_base = optional.require("arviz_base", "Data trees need")
+        made["unconstrained_posterior"] = made["posterior"].copy()
+        made["posterior"] = arviz_base.from_dict({"posterior": named})["posterior"]
+    return made
 
 
 def tree(

@@ -11,6 +11,7 @@ from bnnviz.targets import BNN, Target
 
 #: Settings that may be too large where every chain meets values that are not finite.
 _STEP_SIZES = ("step_size", "learning_rate")
+_OVERFLOWS = 1e6  # coordinates from which on U may be infinite since its terms overflow
 _FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
 _DECADES = 6  # that U is followed outwards
 _FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
@@ -35,22 +36,26 @@ def all_stopped(sampler: Sampler, chains: int, steps: int) -> str:
 
 
 def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
-    """Say that a chain came where U is infinite, and that its sampler cannot go on there; "" where none did.
+    """Say that a chain came where U is not finite, and that its sampler cannot go on there; "" where none did.
 
     The chains that have not come there yet are no draws of the density: they have kept away from its edge.
     """
-    info = step_batch.infos[0]
-    if isinstance(target, BNN) or not hasattr(info, "potential"):
+    if isinstance(target, BNN) or not hasattr(step_batch.infos[0], "potential"):
         return ""
-    at = step_batch.column("failed") & (step_batch.column("potential") == torch.inf)
-    if not bool(at.any()):
-        return ""
-    step, chain = at.nonzero()[0].tolist()
-    return (
-        f"Chain {chain} came to an edge of the density, where U is infinite, at step {step_batch.first_step + step},"
-        f" and {sampler.registered} cannot turn round there: write U in parameters without bounds, such as the"
-        " logarithm of what is positive (with the log-Jacobian), or use HMC or NUTS, which reject what lies outside."
-    )
+    potential = step_batch.column("potential")
+    at = step_batch.column("failed") & ~torch.isfinite(potential)
+    for step, chain in at.nonzero().tolist():
+        x = sampler.positions(step_batch.before[step])
+        if x is not None and not bool((x[chain].abs() < _OVERFLOWS).all()):
+            continue
+        what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
+        return (
+            f"Chain {chain} came to an edge of the density, where U is {what}, at step {step_batch.first_step + step},"
+            f" and {sampler.registered} cannot turn round there: name what is positive or bounded, as in"
+            ' parameters={"sigma": bnnviz.positive()}, write U in parameters without bounds (with the log-Jacobian), or'
+            " use HMC or NUTS, which reject what lies outside."
+        )
+    return ""
 
 
 class RunawayWatch:

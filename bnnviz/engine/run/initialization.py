@@ -17,6 +17,9 @@ from bnnviz.targets import BNN, Target
 _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
 _FEW = 100  # dimensions in which an inverse Hessian is kept
+#: How the sentence on modes begins that no chain sets out from.
+OTHER_MODES = "Descents ended at other modes too"
+_RIDGE, _NEAR = 3.0, 10.0  # by which U is higher between two modes, and the most by which a mode that counts is
 #: Random points that a chain may try to set out from, as many as in Stan.
 TRIES = 100
 
@@ -81,6 +84,25 @@ def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
     return descent.best(), steps * descent.examples
 
 
+def other_modes(target: Target, descent: Descent) -> str:
+    """Say of how many chains the descent ended at another mode than the best one; "" where none did.
+
+    An end counts where U is not much above the best one, a ridge lies between, and its slope does not lead there.
+    """
+    ends, best = descent.ends(), descent.best()
+    middle = (ends + best) / 2
+    (potential, slope), least = target.gradient(ends), target.gradient(best[None])[0]
+    away = (slope * (middle - ends)).sum(-1) > -1
+    ridge = target.gradient(middle)[0] - torch.maximum(potential, least)
+    count = int((away & (ridge > _RIDGE) & (potential - least < _NEAR)).sum())
+    if not count:
+        return ""
+    return (
+        f"{OTHER_MODES} ({count} of {len(ends)}), and every chain sets out from the best one, so the density near the"
+        " others may be missed: compare with a sampler that starts at random points."
+    )
+
+
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
     """Return where chains set out: at random points x0 (chains, dim), or at modes.
 
@@ -142,6 +164,13 @@ class StartSearch:
             return 0
         self.descent.advance(steps)
         return steps * self.descent.examples * len(self._x0)
+
+    def remarks(self) -> list[str]:
+        """Say that there are modes from which no chain sets out; of a network there always are."""
+        if self.descent is None or self._points is not None or not self._one_centre or isinstance(self._target, BNN):
+            return []
+        said = other_modes(self._target, self.descent)
+        return [said] if said else []
 
     @property
     def done(self) -> bool:

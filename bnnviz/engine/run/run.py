@@ -261,7 +261,7 @@ class Run(Restorable):
         self.mode = mode if mode is None else self.sampler.refined_mode(self.target, mode)
         self.origin = start.x[0].clone()
         self.sampler.prepare(self.target, self.mode)
-        self.notes += [*self.target.remarks(), *self.sampler.remarks()]
+        self.notes += [*self.target.remarks(), *self.sampler.remarks(), *self._search.remarks()]
         self.state = self.sampler.init(start.x.clone(), self.numbers)
         if self._points is not None:
             self.notes += of_given_points(self.target, self._points)
@@ -412,7 +412,8 @@ class Run(Restorable):
             return
         x = self.sampler.positions(step_batch.before[-1])
         if x is not None:
-            self._runaways = self._runaways or failures.RunawayWatch(x)
+            # From where the block began: its first step may lead as far as any.
+            self._runaways = self._runaways or failures.RunawayWatch(self.sampler.positions(step_batch.before[0]))
             said = self._runaways.sentence(self.target, x)
             if said:
                 self._fail(said)

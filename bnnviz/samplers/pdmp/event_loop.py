@@ -19,6 +19,7 @@ from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFR
 from bnnviz.samplers.random import RandomNumbers
 
 _NEAREST = 1e-3  # mean times between events: so near ahead the rate has to be finite
+_VANISHES = 0.05  # power of the distance with which a density vanishes at an edge, at least
 # Evaluations further apart than this share of the mean time between events widen the posterior.
 _HORIZON_SHARE = 0.3
 # How far the other bounds look ahead at most, in mean times between events.
@@ -141,10 +142,17 @@ class EventLoop(Dynamics):
         return RatePoint(x, v, state.t, rate, slope, scaling), potential, g
 
     def _survives(self, state: State, finite: Tensor) -> Tensor:
-        """Return which chains can go on: a look ahead may meet what the path itself need not."""
+        """Return which chains can go on: a look ahead may meet what the path itself need not.
+
+        Before an edge at which the density vanishes as the power a of the distance, distance times rate is a at least.
+        Where the density does not vanish, it goes to 0 as the path comes near.
+        """
         if not self.envelope.retreats:
             return finite
-        return finite | ((state.kind == PROBE) & (state.t - state.s > _NEAREST * state.adaptation.mean_event_time))
+        ahead = state.t - state.s
+        soft = ahead * self.envelope.last_rate(state.bound) > _VANISHES
+        far = ahead > _NEAREST * state.adaptation.mean_event_time
+        return finite | ((state.kind == PROBE) & (far | soft))
 
     def _thin(self, rng: RandomNumbers, state: State, rate: Tensor) -> ThinningOutcome:
         """Accept or reject the proposals: u <= max(0, rate) / envelope."""

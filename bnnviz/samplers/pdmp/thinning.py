@@ -121,6 +121,10 @@ class Bound:
         """Return the bound's state after an evaluation of a kind."""
         raise NotImplementedError
 
+    def last_rate(self, state: Any) -> Tensor:
+        """Return the last rate before a look ahead, of a bound that retreats."""
+        raise NotImplementedError
+
     def plan(self, state: Any, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[Any, Plan]:
         """Return the bound's state and the next evaluation of chains that are certain up to s."""
         raise NotImplementedError

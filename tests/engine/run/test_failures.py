@@ -12,11 +12,21 @@ import bnnviz
 from bnnviz import targets
 from bnnviz.engine.monitor.identity import has_edge, has_long_tail
 from bnnviz.engine.run.failures import RunawayWatch
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
 
 
 def half_normal(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x > 0, x.square() / 2, torch.inf).sum(-1)
+
+
+def half_normal_without_values(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x > 0, x.square() / 2, torch.nan).sum(-1)
+
+
+def box(x: torch.Tensor) -> torch.Tensor:
+    return torch.where((x - 0.5).abs() < 0.5, 0 * x, torch.inf).sum(-1)
 
 
 def shifted_exponential(x: torch.Tensor) -> torch.Tensor:
@@ -49,10 +59,71 @@ def test_an_edge_is_named_with_what_helps(density, sampler: str) -> None:
     assert "came to an edge of the density, where U is infinite" in told and "HMC or NUTS" in told
 
 
+@pytest.mark.parametrize(
+    ("density", "said"), [(half_normal_without_values, "not a number"), (box, "infinite")], ids=["nan", "box"]
+)
+def test_other_edges_are_named_as_soon(density, said: str) -> None:
+    run = failed(density, "zigzag")
+    told = " ".join(run.summary()["warnings"])
+    assert f"came to an edge of the density, where U is {said}" in told and "bnnviz.positive()" in told
+    assert run.stats["steps"] < 400
+
+
+def gamma(x: torch.Tensor) -> torch.Tensor:
+    """Gamma(3, 1), whose density is 0 at the edge."""
+    return torch.where(x > 0, x - 2 * x.clamp_min(1e-30).log(), torch.inf).sum(-1)
+
+
+def beta(x: torch.Tensor) -> torch.Tensor:
+    """Beta(2, 3), not a number outside."""
+    return -(x.log() + 2 * torch.log1p(-x)).sum(-1)
+
+
+def linear(x: torch.Tensor) -> torch.Tensor:
+    """Gamma(2, 1), whose density rises in proportion to the distance from its edge."""
+    return (x - x.log()).sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("density", "mean", "variance"),
+    [
+        (gamma, 3, 3),
+        pytest.param(beta, 0.4, 0.04, marks=pytest.mark.slow),
+        pytest.param(linear, 2, 2, marks=pytest.mark.slow),
+    ],
+    ids=["gamma", "beta", "linear"],
+)
+@pytest.mark.parametrize("sampler", ["zigzag", "bps"])
+def test_an_edge_at_which_the_density_vanishes_is_turned_at(density, sampler: str, mean, variance) -> None:
+    """Means and variances are within four standard errors, which are those of the chains' own means."""
+    target = targets.Callable(density, dim=2)
+    spec = Spec(target=target.title, sampler=sampler, draws=40, warmup=10, chains=64, seed=1)
+    run = Run(spec, target=target)
+    run.prepare()
+    while not run.finished and run.steps < 2000:
+        run.take(32)
+    assert run.alive.all() and run.finished
+    draws = run.draws.astype(float)
+    for values, truth in ((draws, mean), ((draws - mean) ** 2, variance)):
+        of_chains = values.mean(1)
+        assert (np.abs(of_chains.mean(0) - truth) < 4 * of_chains.std(0) / 8).all()
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "nuts"])
+def test_what_ends_beyond_an_edge_is_no_divergence(sampler: str) -> None:
+    run = bnnviz.sample(half_normal, sampler, dim=1, chains=4, draws=200, warmup=100, seed=1)
+    found, told = run.summary(), " ".join(run.summary()["warnings"])
+    assert "beyond an edge" in told and "diverged" not in told
+    error = np.sqrt((1 - 2 / np.pi) / found["ess_min"])
+    assert abs(run.draws.mean() - np.sqrt(2 / np.pi)) < 4 * error
+
+
 @pytest.mark.parametrize("density", [log_density, log_laplace, log_student], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("sampler", ["hmc", "bps", "zigzag"])
+@pytest.mark.parametrize("sampler", ["hmc", "nuts", "bps", "zigzag"])
 def test_a_log_density_is_named(density, sampler: str) -> None:
-    assert "is this a log density? U must be minus it" in " ".join(failed(density, sampler).summary()["warnings"])
+    run = failed(density, sampler)
+    assert "is this a log density? U must be minus it" in " ".join(run.summary()["warnings"])
+    assert run.stats["steps"] < 3000
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ the ends. With the chord's slope $c = (f_1 - f_0) / w$, the cubic lies above its
 
 $$\tfrac{4}{27}\, w\, \bigl((d_0 - c)^+ + (c - d_1)^+\bigr),$$
 
-since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. The line is the chord raised by that, plus a margin.
+since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. A concave rate, however sharply it bends, lies below its tangents at the
+ends, which meet $w\, p q / (p + q)$ above the chord, $p = (d_0 - c)^+$ and $q = (c - d_1)^+$. The line is the chord
+raised by the larger of both, plus a margin.
 
 Where the gradient of U jumps, so does the rate, by
 
@@ -13,6 +15,10 @@ $$J = w \bigl(c - \tfrac{1}{2} (d_0 + d_1)\bigr)$$
 
 if it is straight before and after. It may be anywhere in the cell: the rate lies below both tangents' maximum. So the
 line's end before a jump up (after a jump down) is raised by $|J|$ altogether, which meets that maximum.
+
+Where U grows without bound, as at the edge of a Gamma density, the rate is so convex that the line lies far above it.
+A look ahead whose line would have more than four proposals rejected is repeated nearer, as one that found no finite
+rate: what is known of the path before it decides nothing of the events.
 
 The grid of rates along the path is that of Corbella, Spencer and Roberts 2022, doi:10.1007/s11222-022-10142-x, and of
 Andral and Kamatani 2024, doi:10.48550/arXiv.2408.03682.
@@ -33,8 +39,9 @@ _ROUNDING = 1e-3
 # Horizons that a cell may span. Two ends know nothing of a hump between them: with cells four times as long nothing is
 # violated either, and a mixture comes out 4 % too wide.
 _FARTHEST = 1.0
-_SHORTEST = 1 / 16  # of that, at the beginning of a path
+_SHORTEST = 1 / 4  # of that, at the beginning of a path
 _RETREAT = 0.25  # of the way, after a look ahead that went too far
+_MOST_WASTED = 4.0  # proposals, expected over a cell, that are rejected: to look again, nearer, costs less
 _WIDER, _AFTER_REJECTION = 1.08, 0.9
 
 
@@ -90,11 +97,11 @@ class Grid(Bound):
     def learn(self, state: GridState, at: RatePoint, kind: Tensor) -> GridState:
         """Close the cell after a look ahead, split it after a rejection.
 
-        A look ahead that finds no finite rate is repeated nearer. After an event only the width is of use.
+        A look ahead that finds no finite rate, or one that the line lies far above, is repeated nearer. After an event
+        only the width is of use.
         """
         t, f, d = at.t, at.rate, at.slope
         probe = kind == PROBE
-        too_far = probe & ~torch.isfinite(f)
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, d, state.d1)
         # The whole cell and its right part at once: small tensors cost by the call.
         slopes, heights = self._line(
@@ -105,6 +112,8 @@ class Grid(Bound):
             torch.stack([f1, f1]),
             torch.stack([d1, d1]),
         )
+        wasted = _wasted(state.t0, state.f0, t, f, slopes[0], heights[0])
+        too_far = probe & ~(torch.isfinite(f) & (wasted <= _MOST_WASTED))
         split = kind == REJECTED
         factor = torch.where(split, _AFTER_REJECTION, 1.0)
         return GridState(
@@ -120,6 +129,10 @@ class Grid(Bound):
             too_far,
         )
 
+    def last_rate(self, state: GridState) -> Tensor:
+        """Return the rate where the cell begins."""
+        return state.f0
+
     def _line(self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor) -> tuple[Tensor, Tensor]:
         """Return slope and height of the line over a cell."""
         width = (t1 - t0).clamp_min(1e-12)
@@ -130,8 +143,10 @@ class Grid(Bound):
         chord = (f1 - first) / width
         before = torch.where(unknown, (first - f0) / width, d0 - chord)
         after = chord - d1
-        above = torch.where(unknown, 0.0, before.clamp_min(0)) + after.clamp_min(0)
-        lift = width * (_CUBIC * above + self.margin * (before.abs() + after.abs()))
+        falling, rising = torch.where(unknown, 0.0, before.clamp_min(0)), after.clamp_min(0)
+        both = falling + rising
+        above = torch.maximum(_CUBIC * both, falling * rising / both.clamp_min(1e-300))
+        lift = width * (above + self.margin * (before.abs() + after.abs()))
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
         jump = (1 - _CUBIC) * torch.where(unknown, 0.0, _jump(width, before, after))
         left, right = lift + jump.clamp_min(0), lift - jump.clamp_max(0)
@@ -158,6 +173,12 @@ class Grid(Bound):
         piece = Piece(state.slope, state.height, state.t1)
         kind = torch.where(probing, PROBE, PROPOSAL)
         return new, Plan(torch.where(probing, end, t), kind, after, piece.hidden(probing), piece)
+
+
+def _wasted(t0: Tensor, f0: Tensor, t1: Tensor, f1: Tensor, slope: Tensor, height: Tensor) -> Tensor:
+    """Return how many proposals under the line over a cell would be rejected, about."""
+    ends = (slope * t0 + height).clamp_min(0) - f0.clamp_min(0) + (slope * t1 + height).clamp_min(0) - f1.clamp_min(0)
+    return (t1 - t0) * ends / 2
 
 
 def _jump(width: Tensor, before: Tensor, after: Tensor) -> Tensor:

@@ -85,6 +85,10 @@ class RaisedGrid(Bound):
         grid = self.grid.learn(state.grid, at, kind)
         return RaisedState(grid, reach.expand_as(at.rate), state.speed, seen.expand_as(at.rate))
 
+    def last_rate(self, state: RaisedState) -> Tensor:
+        """Return the rate where the cell begins."""
+        return self.grid.last_rate(state.grid)
+
     def plan(self, state: RaisedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[RaisedState, Plan]:
         """Propose within the cell under its raised bound, or pass on to the next one and look at its end."""
         height = state.grid.height

@@ -1,0 +1,206 @@
+r"""Define a target by a function of named parameters, each with a shape and a constraint.
+
+Samplers move through all of space, so each parameter is a transform :math:`x = T(y)` of coordinates y without bounds,
+and with U the potential of the parameters
+
+.. math:: U(T(y)) - \log |\det T'(y)|
+
+is that of y (Stan Reference Manual, chapter on constraint transforms). The transforms are those of
+``torch.distributions.biject_to``: the exponential for what is positive, the logistic function between two bounds, and
+stick breaking for the simplex.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable as Function
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.distributions import Transform, biject_to, constraints
+from torch.distributions.constraints import Constraint
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.base import Callable
+
+#: What a parameter's shape may be: of a vector its length alone.
+Shape = int | tuple[int, ...]
+
+
+class Parameter:
+    """A parameter with a shape and a constraint.
+
+    Parameters
+    ----------
+    constraint : torch.distributions.constraints.Constraint
+        Any for which torch has a bijection with a Jacobian, such as ``corr_cholesky``.
+    shape : int or tuple of int
+        Of a value, () for a number.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    free_shape : tuple of int
+        Of the coordinates without bounds: of a simplex they are one less.
+
+    Raises
+    ------
+    BnnvizError
+        If the shape is none, or does not fit the constraint, or torch has no such bijection.
+    """
+
+    def __init__(self, constraint: Constraint = constraints.real, shape: Shape = ()) -> None:
+        self.constraint, self.shape = constraint, _shape(shape)
+        try:
+            transform = self.transform
+            self.free_shape = tuple(transform.inverse_shape(self.shape))
+            free = torch.zeros(1, *self.free_shape, dtype=torch.float64)
+            value = transform(free)
+            transform.log_abs_det_jacobian(free, value)
+            fits = tuple(value.shape[1:]) == self.shape
+        except NotImplementedError as error:
+            raise BnnvizError(
+                f"torch has no bijection with a Jacobian for the constraint {constraint}; write U in other parameters.",
+                "parameters",
+            ) from error
+        except (ValueError, IndexError, RuntimeError) as error:
+            raise BnnvizError(_UNFIT.format(self.shape, constraint), "parameters") from error
+        if not fits or 0 in self.free_shape:
+            raise BnnvizError(_UNFIT.format(self.shape, constraint), "parameters")
+
+    @property
+    def transform(self) -> Transform:
+        """The transform from coordinates without bounds."""
+        return biject_to(self.constraint)
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates without bounds."""
+        return math.prod(self.free_shape)
+
+    def labels(self, name: str) -> list[str]:
+        """Return a label for each coordinate without bounds."""
+        free = "" if self.constraint is constraints.real else " (unbounded)"
+        places = np.ndindex(*self.free_shape)
+        return [name + (f"[{', '.join(map(str, place))}]" if place else "") + free for place in places]
+
+    def value(self, free: Tensor) -> tuple[Tensor, Tensor]:
+        """Return values (n, *shape) of coordinates without bounds (n, size), and log |det T'| (n,)."""
+        transform, free = self.transform, free.reshape(len(free), *self.free_shape)
+        value = transform(free)
+        jacobian = transform.log_abs_det_jacobian(free, value)
+        return value, jacobian.flatten(1).sum(1) if jacobian.ndim > 1 else jacobian
+
+
+_UNFIT = "A parameter of shape {} cannot fulfil the constraint {}; give it another shape."
+
+
+def _shape(given: Any) -> tuple[int, ...]:
+    sides = given if isinstance(given, tuple | list | torch.Size) else (given,)
+    whole = all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in sides)
+    if not whole:
+        raise BnnvizError(
+            f"A parameter's shape is a whole number from 1 on, or a tuple of such, not {given!r:.60}.", "parameters"
+        )
+    return tuple(int(side) for side in sides)
+
+
+def positive(shape: Shape = ()) -> Parameter:
+    """Return a parameter above 0."""
+    return Parameter(constraints.positive, shape)
+
+
+def above(low: float, shape: Shape = ()) -> Parameter:
+    """Return a parameter above a bound."""
+    return Parameter(constraints.greater_than(_bound(low)), shape)
+
+
+def below(high: float, shape: Shape = ()) -> Parameter:
+    """Return a parameter below a bound."""
+    return Parameter(constraints.less_than(_bound(high)), shape)
+
+
+def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
+    """Return a parameter between two bounds.
+
+    Raises
+    ------
+    BnnvizError
+        If the lower one is not below the upper one.
+    """
+    low, high = _bound(low), _bound(high)
+    if not low < high:
+        raise BnnvizError(f"An interval's lower bound lies below its upper one, not {low} and {high}.", "parameters")
+    return Parameter(constraints.interval(low, high), shape)
+
+
+def simplex(count: int, shape: Shape = ()) -> Parameter:
+    """Return shares (*shape, count), each positive, which add up to 1; their density is that of all but the last."""
+    return Parameter(constraints.simplex, (*_shape(shape), *_shape(count)))
+
+
+def _bound(given: Any) -> float:
+    known = isinstance(given, int | float | np.number) and not isinstance(given, bool) and math.isfinite(given)
+    if not known:
+        raise BnnvizError(f"A parameter's bound is a finite number, not {given!r:.60}.", "parameters")
+    return float(given)
+
+
+class _Part(NamedTuple):
+    """A parameter, and where its coordinates lie."""
+
+    parameter: Parameter
+    place: slice
+
+
+class ParameterDensity(Callable):
+    """A density given by a function U of named parameters.
+
+    Parameters
+    ----------
+    function : callable
+        From a dict of tensors (chains, *shape) by name to minus the log density (chains,), in torch; the density is one
+        of the parameters, so log-Jacobians are no part of it.
+    parameters : mapping of str to Parameter, int or tuple of int
+        Each parameter's shape, or `positive()`, `interval(low, high)`, `simplex(count)` and the like.
+
+    Raises
+    ------
+    BnnvizError
+        If a parameter is none.
+    """
+
+    def __init__(self, function: Function[[dict[str, Tensor]], Tensor], parameters: Mapping[str, Any]) -> None:
+        if not isinstance(parameters, Mapping) or not parameters:
+            raise BnnvizError(
+                f"parameters is a dict of shapes or constraints by name, not {parameters!r:.60}.", "parameters"
+            )
+        self._parts: dict[str, _Part] = {}
+        dim = 0
+        for name, given in parameters.items():
+            if not isinstance(name, str) or not name:
+                raise BnnvizError(f"A parameter's name is a text, not {name!r:.60}.", "parameters")
+            parameter = given if isinstance(given, Parameter) else Parameter(shape=given)
+            self._parts[name] = _Part(parameter, slice(dim, dim + parameter.size))
+            dim += parameter.size
+        super().__init__(function, dim)
+
+    def _value(self, x: Tensor) -> Tensor:
+        found = {name: parameter.value(x[:, place]) for name, (parameter, place) in self._parts.items()}
+        value = self.checked(self.function({name: values for name, (values, _) in found.items()}), x)
+        return value - sum(jacobian for _, jacobian in found.values())
+
+    def named_values(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the parameters (n, *shape) by name at x (n, dim)."""
+        return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}
+
+    def groups(self) -> list[tuple[str, int]]:
+        """Return name and number of coordinates of each parameter."""
+        return [(name, parameter.size) for name, (parameter, _) in self._parts.items()]
+
+    def names(self) -> list[str]:
+        """Return a label for each coordinate."""
+        return [label for name, (parameter, _) in self._parts.items() for label in parameter.labels(name)]

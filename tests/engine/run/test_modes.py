@@ -1,0 +1,37 @@
+"""Two modes far apart: whoever sees one of them alone is warned."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+import bnnviz
+
+FEW = {"mode_steps": 1000}
+
+
+def two_modes(x: Tensor) -> Tensor:
+    off = torch.stack([(x - place).square().sum(-1) / 2 for place in (-6.0, 6.0)])
+    return -torch.logsumexp(-off, 0)
+
+
+def one_mode(x: Tensor) -> Tensor:
+    return (x - 6).square().sum(-1) / 2
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_a_sampler_with_one_centre_names_other_modes(dim: int) -> None:
+    run = bnnviz.sample(two_modes, "boomerang", dim=dim, chains=8, draws=30, warmup=5, seed=1, settings=FEW)
+    assert "Descents ended at other modes too" in " ".join(run.summary()["warnings"])
+
+
+def test_one_mode_has_no_others() -> None:
+    run = bnnviz.sample(one_mode, "boomerang", dim=2, chains=8, draws=30, warmup=5, seed=1, settings=FEW)
+    assert "other modes" not in " ".join(run.summary()["warnings"])
+
+
+@pytest.mark.parametrize("sampler", ["zigzag", "bps", "hmc", "nuts"])
+def test_chains_at_two_modes_disagree(sampler: str) -> None:
+    run = bnnviz.sample(two_modes, sampler, dim=1, chains=8, draws=50, warmup=20, seed=1)
+    assert "The chains disagree" in " ".join(run.summary()["warnings"])

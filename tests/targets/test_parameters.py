@@ -1,0 +1,191 @@
+"""Named parameters with constraints: what their transforms and log-Jacobians make of densities with closed forms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.distributions import constraints
+
+import bnnviz
+from bnnviz import targets
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import Parameter, ParameterDensity
+
+EFFECTS = torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+ERRORS = torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+LEVEL = 4.0  # standard errors
+
+
+def gamma(given: dict[str, Tensor]) -> Tensor:
+    return given["x"] - 2 * given["x"].log()
+
+
+def beta(given: dict[str, Tensor]) -> Tensor:
+    return -given["p"].log() - 2 * torch.log1p(-given["p"])
+
+
+def half_normal(given: dict[str, Tensor]) -> Tensor:
+    return given["s"].square() / 2
+
+
+def dirichlet(given: dict[str, Tensor]) -> Tensor:
+    return -(torch.tensor([1.0, 2.0, 3.0]) * given["w"].log()).sum(-1)
+
+
+def eight_schools(given: dict[str, Tensor]) -> Tensor:
+    mu, tau, z = given["mu"], given["tau"], given["z"]
+    theta = mu[:, None] + tau[:, None] * z
+    off = ((EFFECTS - theta) / ERRORS).square().sum(-1) / 2
+    return off + (mu / 5).square() / 2 + torch.log1p((tau / 5).square()) + z.square().sum(-1) / 2
+
+
+@pytest.mark.parametrize(
+    ("parameter", "function", "name", "mass"),
+    [
+        (bnnviz.positive(), gamma, "x", 2.0),  # of x^2 exp(-x): Gamma(3)
+        (bnnviz.interval(0, 1), beta, "p", 1 / 12),  # B(2, 3)
+        (bnnviz.above(0), half_normal, "s", math.sqrt(math.pi / 2)),
+    ],
+)
+def test_the_density_of_the_coordinate_has_the_mass_of_the_parameters(parameter, function, name, mass) -> None:
+    """A wrong Jacobian, of any kind, changes the integral."""
+    y = torch.linspace(-40, 40, 80001, dtype=torch.float64)
+    target = ParameterDensity(function, {name: parameter}).to("cpu", torch.float64)
+    density = torch.exp(-target.potential(y[:, None])).nan_to_num()
+    assert float(torch.trapezoid(density, y)) == pytest.approx(mass, rel=1e-6)
+
+
+def test_a_simplex_has_the_mass_of_dirichlet() -> None:
+    target = ParameterDensity(dirichlet, {"w": bnnviz.simplex(3)}).to("cpu", torch.float64)
+    ticks = torch.linspace(-25, 25, 801, dtype=torch.float64)
+    density = torch.exp(-target.potential(torch.cartesian_prod(ticks, ticks))).nan_to_num()
+    mass = density.sum() * (ticks[1] - ticks[0]) ** 2
+    assert float(mass) == pytest.approx(math.gamma(2) * math.gamma(3) * math.gamma(4) / math.gamma(9), rel=1e-4)
+
+
+def _off(values: np.ndarray, truth: float, target_ess: float) -> float:
+    """Return by how many standard errors a mean is off."""
+    return abs(values.mean() - truth) / (values.std() / target_ess**0.5)
+
+
+def test_draws_come_back_as_their_constraints_have_them() -> None:
+    given = {"x": bnnviz.positive(), "w": bnnviz.simplex(3), "z": (2, 2)}
+
+    def potential(parts: dict[str, Tensor]) -> Tensor:
+        return gamma(parts) + dirichlet(parts) + parts["z"].square().sum((-1, -2)) / 2
+
+    run = bnnviz.sample(potential, "hmc", parameters=given, draws=200, warmup=100, chains=8, seed=1)
+    found, ess = run.parameters(), run.summary()["ess_min"]
+    shapes = {name: part.shape for name, part in found.items()}
+    assert shapes == {"x": (8, 200), "w": (8, 200, 3), "z": (8, 200, 2, 2)}
+    assert run.draws.shape == (8, 200, 7)
+    assert (found["x"] > 0).all() and np.allclose(found["w"].sum(-1), 1)
+    truths = [(found["x"], 3), ((found["x"] - 3) ** 2, 3), (found["z"], 0)]
+    truths += [(found["w"][..., i], (i + 2) / 9) for i in range(3)]
+    assert max(_off(values, truth, ess) for values, truth in truths) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["zigzag", "bps", "nuts"])
+def test_two_parameters_have_their_means_under_every_kind(sampler: str) -> None:
+    given = {"x": bnnviz.positive(), "p": bnnviz.interval(0, 1)}
+    run = bnnviz.sample(lambda parts: gamma(parts) + beta(parts), sampler, parameters=given, draws=300, seed=1)
+    found, ess = run.parameters(), run.summary()["ess_min"]
+    assert _off(found["x"], 3, ess) < LEVEL and _off(found["p"], 0.4, ess) < LEVEL
+
+
+def _eight_schools_means() -> tuple[float, float]:
+    """Integrate over mu and tau; the effects of schools are integrated in closed form."""
+    mu = torch.linspace(-30, 30, 601, dtype=torch.float64)[:, None, None]
+    log_tau = torch.linspace(-8, 6, 1401, dtype=torch.float64)[None, :, None]
+    tau = log_tau.exp()
+    variance = ERRORS.double().square() + tau.square()
+    log_density = -((EFFECTS - mu).square() / variance + variance.log()).sum(-1, keepdim=True) / 2
+    log_density = log_density - (mu / 5).square() / 2 - torch.log1p((tau / 5).square()) + log_tau
+    weights = torch.softmax(log_density.flatten(), 0).view(log_density.shape)
+    return float((weights * mu).sum()), float((weights * tau).sum())
+
+
+@pytest.mark.slow
+def test_eight_schools_have_their_means() -> None:
+    given = {"mu": (), "tau": bnnviz.positive(), "z": (8,)}
+    run = bnnviz.sample(eight_schools, "nuts", parameters=given, draws=1000, chains=4, seed=1)
+    found, ess = run.parameters(), run.summary()["ess_min"]
+    mu, tau = _eight_schools_means()
+    assert _off(found["mu"], mu, ess) < LEVEL and _off(found["tau"], tau, ess) < LEVEL
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        Parameter(constraints.corr_cholesky, (3, 3)),
+        bnnviz.below(-1, 2),
+        bnnviz.interval(-1, 5, (2, 3)),
+        bnnviz.simplex(4, 2),
+    ],
+)
+def test_other_constraints_have_the_jacobian_of_their_map(parameter: Parameter) -> None:
+    y = torch.randn(1, parameter.size, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    value, log_det = parameter.value(y)
+    assert bool(parameter.constraint.check(value).all()) and value.shape[1:] == parameter.shape
+    whole = torch.autograd.functional.jacobian(lambda z: parameter.value(z)[0].flatten(), y)[:, 0]
+    rows = _independent(parameter)
+    assert float(torch.linalg.slogdet(whole[rows])[1]) == pytest.approx(float(log_det), abs=1e-9)
+
+
+def _independent(parameter: Parameter) -> list[int]:
+    """Return the numbers of the entries of a flattened value that determine it."""
+    places = list(np.ndindex(*parameter.shape))
+    if parameter.constraint is constraints.corr_cholesky:
+        return [i for i, (row, column) in enumerate(places) if column < row]
+    if parameter.constraint is constraints.simplex:
+        return [i for i, place in enumerate(places) if place[-1] < parameter.shape[-1] - 1]
+    return list(range(len(places)))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"parameters": {}}, "a dict of shapes or constraints"),
+        ({"parameters": {"x": 0}}, "a whole number from 1 on"),
+        ({"parameters": {"x": "positive"}}, "a whole number from 1 on"),
+        ({"parameters": {1: ()}}, "name is a text"),
+        ({"parameters": {"x": ()}, "dim": 1}, "not both"),
+        ({}, "parameters="),
+    ],
+)
+def test_what_are_no_parameters_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(BnnvizError, match=said):
+        bnnviz.start(gamma, "nuts", **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: bnnviz.interval(1, 1), "below its upper one"),
+        (lambda: bnnviz.above(math.inf), "finite number"),
+        (lambda: bnnviz.simplex(1), "cannot fulfil"),
+        (lambda: Parameter(constraints.positive_integer), "no bijection"),
+        (lambda: Parameter(constraints.corr_cholesky, 4), "cannot fulfil"),
+    ],
+)
+def test_a_constraint_that_cannot_be_is_refused(make, said: str) -> None:
+    with pytest.raises(BnnvizError, match=said):
+        make()
+
+
+def test_a_run_without_names_says_so() -> None:
+    run = bnnviz.start("gaussian", "nuts", paused=True)
+    with pytest.raises(BnnvizError, match="no named parameters"):
+        run.parameters()
+
+
+def test_coordinates_are_named_as_what_they_are() -> None:
+    target = targets.ParameterDensity(gamma, {"x": bnnviz.positive(), "z": (2,)})
+    assert target.names() == ["x (unbounded)", "z[0]", "z[1]"]
+    assert target.groups() == [("x", 1), ("z", 2)]
