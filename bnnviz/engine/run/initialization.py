@@ -7,10 +7,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from bnnviz import targets
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.run.descent import Descent, QuasiNewton
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
+from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN, Target
 
 # Steps of Adam from the old mode to that of changed data: a person waits meanwhile.
@@ -182,3 +184,10 @@ class StartSearch:
         if self._points is not None:
             return Start(self._points, None if self.descent is None else self.descent.best())
         return first_points(self._x0, self.descent, self._at_mode, self._one_centre)
+
+
+def make_target(spec: Spec) -> Target:
+    """Return the target that a spec names, with the settings and the file that it has."""
+    attachment = spec.target_attachment
+    extra = {} if attachment is None else {"attachment": attachment}
+    return targets.REGISTRY.get(spec.target)(**spec.target_settings, **extra)

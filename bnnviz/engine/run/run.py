@@ -24,6 +24,7 @@ from bnnviz.engine.run.initialization import (
     Descent,
     Start,
     StartSearch,
+    make_target,
     of_given_points,
     random_points,
     refit,
@@ -114,7 +115,7 @@ class Run(Restorable):
         self.device = choose_device(spec.device)
         self.dtype = getattr(torch, spec.dtype)
         # Others may have theirs on the same network, or by the same instance, at the same time.
-        self.target = _make_target(spec) if target is None else target.clone()
+        self.target = make_target(spec) if target is None else target.clone()
         self.target.to(self.device, self.dtype)
         chosen = samplers.REGISTRY.get(spec.sampler)
         self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.clone()
@@ -496,9 +497,3 @@ class Run(Restorable):
 def _call(listeners: Iterable[Callable[[], None]]) -> None:
     for listener in listeners:
         listener()
-
-
-def _make_target(spec: Spec) -> targets.Target:
-    attachment = spec.target_attachment
-    extra = {} if attachment is None else {"attachment": attachment}
-    return targets.REGISTRY.get(spec.target)(**spec.target_settings, **extra)
