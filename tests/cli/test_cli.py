@@ -280,6 +280,7 @@ def test_yaml_has_no_tags_and_no_bombs(text: str, tmp_path: Path, capsys: pytest
 SHORT = "sample --target banana --draws 20 --chains 2 --set warmup=5"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [{"LANG": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}],
