@@ -123,6 +123,7 @@ def _loaded(text: str) -> Any:
         raise BnnvizError(
             f"The sweep is neither YAML nor JSON ({reason}); check its indents and colons.", "sweep"
         ) from None
+    return found
 
 
 def _written_out(value: Any, known: dict[int, int]) -> int:

@@ -40,7 +40,8 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
 
     The chains that have not come there yet are no draws of the density: they have kept away from its edge.
     """
-    if isinstance(target, BNN) or not hasattr(step_batch.infos[0], "potential"):
+    rejects = "acceptance_rate" in sampler.sample_stats()
+    if isinstance(target, BNN) or rejects or not hasattr(step_batch.infos[0], "potential"):
         return ""
     potential = step_batch.column("potential")
     at = step_batch.column("failed") & ~torch.isfinite(potential)

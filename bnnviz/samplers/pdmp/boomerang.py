@@ -180,7 +180,8 @@ class Boomerang(PDMP):
         if not self._has_references(self.target):
             return state
         references = GaussianReference(x0, torch.stack([self._precision_at(x)[0] for x in x0]))
-        return self.rescaled(rng, state, references, self.rounds)
+        # Going no way around another centre would move it by rounding.
+        return self.rescaled(rng, state, references, self.rounds)._replace(x=x0)
 
     @property
     def rounds(self) -> int:

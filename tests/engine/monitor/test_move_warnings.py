@@ -13,6 +13,7 @@ import bnnviz
 from bnnviz.engine.monitor.move_warnings import bfmi, of_moves
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.samplers.observers import Draws
+from bnnviz.targets.base import Callable
 
 CHAINS, DRAWS = 4, 1000
 
@@ -27,7 +28,8 @@ def run(x: np.ndarray | None = None, *, weighted: bool = False, converges: bool 
         index = torch.arange(DRAWS)
         store.add(Draws(torch.full_like(index, int(chain)), index, torch.as_tensor(draws)))
     sampler = SimpleNamespace(weighted=weighted, converges=converges)
-    return SimpleNamespace(sampler=sampler, store=store, alive=alive, sample_stats=stats)
+    target = Callable(lambda x: 0.5 * x.square().sum(-1), 2)
+    return SimpleNamespace(sampler=sampler, target=target, store=store, alive=alive, sample_stats=stats)
 
 
 def told(**given: Any) -> str:
