@@ -43,12 +43,12 @@ RIGHT = [
     ("zigzag", {"spacing": 0.5, **UNIT}),
     ("zigzag", {"spacing": 1.0, "velocity": 0.5, "refresh_rate": 0.5, **UNIT}),
     ("bps", {"spacing": 0.5, "turn": "forward", "refresh_rate": 0.0, **UNIT}),
-    ("bps", {"spacing": 0.5, "turn": "forward", "fresh_share": 0.6, "velocity_sd": 0.5}),
-    ("bps", {"spacing": 0.5}),
+    ("bps", {"spacing": 0.5, "turn": "forward", "fresh_share": 0.6, "velocity_sd": 0.5, "metric": "dense"}),
+    ("bps", {"spacing": 0.5, "metric": "dense"}),
     ("bps", {"spacing": 0.5, "metric": "diagonal"}),
-    ("zigzag", {"spacing": 0.5, "refresh_rate": 0.1}),
+    ("zigzag", {"spacing": 0.5, "refresh_rate": 0.1, "metric": "dense"}),
     ("zigzag", {"spacing": 0.5, "metric": "diagonal"}),
-    ("boomerang", {"spacing": 0.5}),
+    ("boomerang", {"spacing": 0.5, "learn_reference": True}),
 ]
 EXACT = [(name, {**settings, "bound": "exact"}) for name, settings in RIGHT]
 GAUSSIANS = [{}, {"size": 5, "correlation": 0.8, "spread": 3.0}, {"size": 1}, {"mean_list": "[3, -1]"}]
@@ -72,6 +72,7 @@ def make(sampler: str, settings: dict) -> samplers.Sampler:
 
 def learnt(target: targets.Target, sampler: samplers.Sampler, mode: np.ndarray):
     """Return a scaling as a warm-up finds it, about right; None of a sampler that learns none."""
+    sampler.target = target
     if not sampler.rounds:
         return None
     cov = np.atleast_2d(target.cov())
@@ -297,9 +298,9 @@ def test_a_broken_sampler_is_caught(monkeypatch, sampler, method, wrong, target)
 @pytest.mark.parametrize(
     ("sampler", "settings", "owner", "method", "wrong"),
     [
-        ("bps", {}, samplers.REGISTRY.get("bps"), "scaled_gradient", unscaled),
-        ("zigzag", {}, samplers.REGISTRY.get("zigzag"), "_rates", of_the_axes),
-        ("boomerang", {}, GaussianReference, "spread_of", by_the_diagonal),
+        ("bps", {"metric": "dense"}, samplers.REGISTRY.get("bps"), "scaled_gradient", unscaled),
+        ("zigzag", {"metric": "dense"}, samplers.REGISTRY.get("zigzag"), "_rates", of_the_axes),
+        ("boomerang", {"learn_reference": True}, GaussianReference, "spread_of", by_the_diagonal),
     ],
 )
 def test_a_broken_metric_is_caught(monkeypatch, sampler, settings, owner, method, wrong):

@@ -120,6 +120,11 @@ class PathLearner(EventLoop):
 
     # ---- what a sampler learns
 
+    @property
+    def is_on_unknown_ground(self) -> bool:
+        """Whether it is bound to a target of which nothing is known, neither place nor scales."""
+        return "target" in vars(self) and not self.target.located
+
     def first_scaling(self) -> Any:
         """Return what the dynamics are relative to at the beginning."""
         return ()

@@ -205,8 +205,10 @@ def test_what_was_written_after_a_run_was_taken_over_is_nobodys(tmp_path: Path) 
     going = tmp_path / sweepwork.GOING
     late = going / "one~aaaa"  # chunks and progress, but not what is written when a recording is made
     (late / "draws.zarr" / "posterior").mkdir(parents=True)
-    mark = {"file": "checkpoint-9-0123456789ab", "step": 9, "sha256": "0" * 64}
-    write_json(late / "progress.json", {"format": 1, "counts": [5], "alive": [True], "marks": [mark], "steps": 9})
+    mark = {"file": "checkpoint-9-0123456789ab", "step": 9, "size": 3, "sha256": "0" * 64}
+    known = {"format": 1, "counts": [5], "alive": [True], "marks": [mark], "steps": 9, "finished": False}
+    known |= {"spec": Spec("banana", chains=1).checked().to_json(), "changes": [], "phase": "sampling", "error": None}
+    write_json(late / "progress.json", known | {"seconds": 1.0, "gradients": 9})
     assert Recording(late).progress["counts"] == [5]
     assert sweepwork.unfinished(going, "one") == []
     mine = sweepwork.take_over(going, "one")

@@ -41,13 +41,14 @@ class Preconditioned(PDMP):
     @property
     def learns_from_points(self) -> bool:
         """Whether there is something to learn."""
-        return (not self.target.located) if self.metric == "auto" else self.metric != "unit"
+        return self.is_on_unknown_ground if self.metric == "auto" else self.metric != "unit"
 
     @property
     def dense(self) -> bool:
         """Whether the metric knows correlations; one for all chains fits no modes that differ."""
-        few = self.target.dim <= DENSE and not self.target.start_at_mode
-        return self.metric == "dense" or (self.metric == "auto" and few)
+        if self.metric != "auto":
+            return self.metric == "dense"
+        return self.is_on_unknown_ground and self.target.dim <= DENSE
 
     def events_wanted(self, rounds_left: int) -> int:
         """Return the events of a round, each of which has twice those of the one before."""
