@@ -281,6 +281,7 @@ SHORT = "sample --target banana --draws 20 --chains 2 --set warmup=5"
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "environment",
     [{"LANG": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}],

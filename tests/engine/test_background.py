@@ -48,6 +48,7 @@ def interrupted(code: str, times: int = 1) -> subprocess.CompletedProcess:
     return subprocess.CompletedProcess(code, process.returncode, out, err)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("sampler", ["bps", "hmc", "sgld"])
 def test_an_interrupt_in_a_script_gives_the_draws_back(sampler):
     done = interrupted(_NETWORK + _CAUGHT.format(_SAMPLE.format(sampler)))
