@@ -240,7 +240,7 @@ class PDMP(PathLearner, Sampler):
 
     def _make_bound(self) -> Bound:
         if self.bound == "grid":
-            return RaisedGrid(Grid(self.margin, self.widest_cell), self.speed)
+            return RaisedGrid(Grid(self.margin, self.widest_cell, self.source.noisy), self.speed)
         if self.bound == "exact":
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)

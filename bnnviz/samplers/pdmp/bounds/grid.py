@@ -77,13 +77,16 @@ class Grid(Bound):
         Share of the rate's departure from a straight line that is added to the line.
     widest : float
         Longest cell, in path time.
+    noisy : bool
+        Whether each evaluation sees other rows of the data. What differs between two ends is no jump then: a line that
+        followed it would be high in some cells and low in others, and the events would be those of the high ones.
     """
 
     needs_curvature = True
     retreats = True
 
-    def __init__(self, margin: float, widest: float) -> None:
-        self.margin, self.widest = margin, widest
+    def __init__(self, margin: float, widest: float, noisy: bool = False) -> None:
+        self.margin, self.widest, self.noisy = margin, widest, noisy
 
     def start(self, at: RatePoint, previous: GridState | None, horizon: Tensor) -> GridState:
         """Begin at t = 0; the slope is known after a refreshment, not after a bounce."""
@@ -113,7 +116,7 @@ class Grid(Bound):
             torch.stack([d1, d1]),
         )
         wasted = _wasted(state.t0, state.f0, t, f, slopes[0], heights[0])
-        too_far = probe & ~(torch.isfinite(f) & (wasted <= _MOST_WASTED))
+        too_far = probe & ~(torch.isfinite(f) & (self.noisy | (wasted <= _MOST_WASTED)))
         split = kind == REJECTED
         factor = torch.where(split, _AFTER_REJECTION, 1.0)
         return GridState(
@@ -145,9 +148,13 @@ class Grid(Bound):
         after = chord - d1
         falling, rising = torch.where(unknown, 0.0, before.clamp_min(0)), after.clamp_min(0)
         both = falling + rising
-        above = torch.maximum(_CUBIC * both, falling * rising / both.clamp_min(1e-300))
+        above = _CUBIC * both
+        if not self.noisy:
+            above = torch.maximum(above, falling * rising / both.clamp_min(1e-300))
         lift = width * (above + self.margin * (before.abs() + after.abs()))
         lift = lift + _ROUNDING * (f0.abs() + f1.abs())
+        if self.noisy:
+            return chord, first + lift - chord * t0
         jump = (1 - _CUBIC) * torch.where(unknown, 0.0, _jump(width, before, after))
         left, right = lift + jump.clamp_min(0), lift - jump.clamp_max(0)
         slope = chord + (right - left) / width
