@@ -50,8 +50,14 @@ def begin(
     mode: np.ndarray | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> Any:
-    """Bind a sampler to a target; return the state of chains at x0 (chains, dim), with no warm-up."""
+    """Bind a sampler to a target; return the state of chains at x0 (chains, dim), with no warm-up.
+
+    A sampler with a centre has that of the mode: one at each chain's own beginning would know where that is, and chains
+    that begin as the target is spread would not stay so.
+    """
     target.to("cpu", dtype)
+    if mode is not None and "one_mode" in getattr(sampler.param["start"], "objects", ()):
+        sampler.start = "one_mode"
     sampler.prepare(target, None if mode is None else torch.as_tensor(mode, dtype=dtype))
     return sampler.init(torch.as_tensor(x0, dtype=dtype), rng)
 
