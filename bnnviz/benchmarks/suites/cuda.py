@@ -111,16 +111,16 @@ def chains(seconds: float, tell: Tell) -> Iterator[Row]:
 def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure steps of one number of chains, each way, in turns."""
     run = _tuned(sampler, count)
-    ways: dict[str, tuple[Callable[[], object], int]] = {"eager": (_Turn(run, run.sampler), 1)}
+    ways: dict[str, tuple[Callable[[], object], int]] = {"eager": (_StepCall(run, run.sampler), 1)}
     if compiles:
         compilation = Compilation(run.sampler, run.state, 1)
         compilation.wait()
         if compilation.kernel is None:
             tell(str(compilation.error))
         else:
-            ways["compiled"] = _Turn(run, compilation.kernel), 1
+            ways["compiled"] = _StepCall(run, compilation.kernel), 1
     try:
-        ways["captured"] = _Turn(run, CapturedKernel(run.sampler, run.state, run.numbers)), 1
+        ways["captured"] = _StepCall(run, CapturedKernel(run.sampler, run.state, run.numbers)), 1
     except RuntimeError as error:
         tell(f"A step of {sampler} could not be captured ({str(error).splitlines()[0]}).")
     for steps in UNROLLED:
@@ -138,7 +138,7 @@ def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float
         yield _row(f"{sampler}_{count}_{way}", 1e6 * took / steps / each, "us/gradient", **more)
 
 
-class _Turn:
+class _StepCall:
     """Take a step at each call, on from where the last one has led."""
 
     def __init__(self, run: Run, kernel: Any) -> None:

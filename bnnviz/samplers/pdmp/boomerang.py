@@ -186,7 +186,7 @@ class Boomerang(PDMP):
     @property
     def rounds(self) -> int:
         """Rounds in which the reference is learnt; one that stands in for the prior stays what it is."""
-        learns = self.learn_reference or self.is_on_unknown_ground
+        learns = self.learn_reference or self.scales_are_unknown
         return _ROUNDS if learns and self.reference == "exact" else 0
 
     @property

@@ -121,8 +121,8 @@ class PathLearner(EventLoop):
     # ---- what a sampler learns
 
     @property
-    def is_on_unknown_ground(self) -> bool:
-        """Whether it is bound to a target of which nothing is known, neither place nor scales."""
+    def scales_are_unknown(self) -> bool:
+        """Whether nothing is known of where its target lies, nor of its scales (`Target.located`)."""
         return "target" in vars(self) and not self.target.located
 
     def first_scaling(self) -> Any:

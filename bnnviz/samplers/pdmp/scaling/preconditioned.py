@@ -41,14 +41,14 @@ class Preconditioned(PDMP):
     @property
     def learns_from_points(self) -> bool:
         """Whether there is something to learn."""
-        return self.is_on_unknown_ground if self.metric == "auto" else self.metric != "unit"
+        return self.scales_are_unknown if self.metric == "auto" else self.metric != "unit"
 
     @property
     def dense(self) -> bool:
         """Whether the metric knows correlations; one for all chains fits no modes that differ."""
         if self.metric != "auto":
             return self.metric == "dense"
-        return self.is_on_unknown_ground and self.target.dim <= DENSE
+        return self.scales_are_unknown and self.target.dim <= DENSE
 
     def events_wanted(self, rounds_left: int) -> int:
         """Return the events of a round, each of which has twice those of the one before."""
