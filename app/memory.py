@@ -1,26 +1,38 @@
-"""Look for garbage when nobody waits: to look through all pages holds up those that play for half a second."""
+"""Look for garbage when nobody waits: to look through all pages holds up those that play for a second and more."""
 
 from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 
 import panel.io.document
 from tornado.ioloop import IOLoop
 
-QUIET_S = 2.0  # without a frame for any page
+from bnnviz import memory
+
+QUIET_S = 2.0  # without a frame for any page, and without a page that opens
 LOOK_S = 1.0
-MOST_CLOSED = 12  # pages, some 4 MB each, whose memory waits for a quiet moment
+PAGE_BYTES = 5_000_000  # of a page that is closed, until it is found
+SHARE = 1 / 8  # of the memory that is free, for closed pages that wait for a quiet moment
+LEAST_CLOSED = 12  # pages that may wait for it, however little memory is free
 _NEVER = 1 << 30
 
 
 class Collector:
-    """Collect the memory of pages that are closed."""
+    """Collect the memory of pages that are closed.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    free : callable
+        Returns the bytes of memory that are free; None where that is not known.
+    """
+
+    def __init__(self, free: Callable[[], int | None] = memory.available) -> None:
+        self._free = free
         self._closed = 0
         self._waits = False
-        self._painted = 0.0
+        self._worked = 0.0
 
     @staticmethod
     def begin() -> None:
@@ -30,9 +42,9 @@ class Collector:
         # Panel would look after each page that is closed.
         panel.io.document._garbage_collect = lambda: None
 
-    def painted(self) -> None:
-        """Note that a page is sent a frame."""
-        self._painted = time.monotonic()
+    def worked(self) -> None:
+        """Note that a page is sent a frame, or is about to open."""
+        self._worked = time.monotonic()
 
     def closed(self) -> None:
         """Note that a page is closed."""
@@ -42,11 +54,18 @@ class Collector:
             IOLoop.current().call_later(LOOK_S, self._look)
 
     def _look(self) -> None:
-        if time.monotonic() - self._painted < QUIET_S and self._closed < MOST_CLOSED:
+        if time.monotonic() - self._worked < QUIET_S and not self._full():
             IOLoop.current().call_later(LOOK_S, self._look)
             return
         self._closed, self._waits = 0, False
         gc.collect()
+
+    def _full(self) -> bool:
+        """Tell whether closed pages take so much memory that somebody has to wait."""
+        if self._closed < LEAST_CLOSED:
+            return False
+        free = self._free()
+        return free is None or self._closed * PAGE_BYTES > SHARE * free
 
 
 COLLECTOR = Collector()

@@ -20,6 +20,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from bnnviz_app import THEME_COOKIE, broadcast
 from bnnviz_app.access.gate import Gate
+from bnnviz_app.memory import COLLECTOR
 from bnnviz_app.pages import FIRST, OF_CLASS
 
 SHELF = "shelf"  # under this name the server keeps it
@@ -71,6 +72,7 @@ class Shelf:
             return None
         if "page" in handler.request.arguments and handler.get_argument("page") != FIRST:
             return None
+        COLLECTOR.worked()
         self._wanted.set()
         return self._handed_over(self._ready.pop(0), handler)
 

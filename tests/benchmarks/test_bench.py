@@ -242,22 +242,23 @@ def test_startup_is_measured_and_the_page_has_no_torch() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_got_lost_still_ends_it() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_got_lost_still_ends_it(number: signal.Signals) -> None:
     """Python drops what is raised where an object ends."""
 
     class Ends:
         def __del__(self) -> None:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     def rows():
         yield {"case": "first"}
         Ends()
         yield {"case": "second"}
 
-    seen, before = [], signal.getsignal(signal.SIGINT)
+    seen, before = [], signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt):
         seen.extend(row["case"] for row in until_interrupt(rows()))
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.slow

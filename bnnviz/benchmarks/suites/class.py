@@ -25,7 +25,7 @@ from bnnviz.errors import BnnvizError
 OWN, FOLLOWERS, AT_ONCE, CHURN, TOGETHER = (1, 8, 20, 40), 60, 20, 1000, 10
 FREEZE, OPENED, LEFT, GROWTH = Goal("<=", 0.3), Goal("<=", 10), Goal("<=", 0), Goal("<=", 50)
 PREPARED_S = 300.0  # for pages that are built ahead
-BUILT_S, IDLE_S = 10.0, 0.1  # CPU seconds that these take at least, and of a server that has built them
+BUILT_S, IDLE_S = 10.0, 1.0  # CPU seconds that these take at least, and most in two looks at a server that waits
 PLAYS_S = 120.0  # until all play
 SETTLE_S = 3.0
 FAREWELL_S = 25.0  # a page that nobody has is kept for some time
@@ -68,7 +68,7 @@ def _served(tell: Tell) -> Iterator[Dashboard]:
     with dashboard(classroom=True) as served:
         tell("Waiting for the pages that the server builds ahead.")
         until, looks = time.monotonic() + PREPARED_S, [0.0]
-        # They are there when the server has had nothing more to do at two looks.
+        # They are there when the server has had little to do at two looks: the pages that wait keep it awake a little.
         while time.monotonic() < until and (looks[-1] < BUILT_S or looks[-1] - looks[-3] > IDLE_S):
             time.sleep(SETTLE_S)
             looks.append(cpu_seconds(served.process))
