@@ -30,6 +30,17 @@ the figures beside it by itself when their own sizes change. */
     due.add(root)
   }
 
+  // Where the settings lie over the page, it opens without them.
+  const {Document} = Bokeh.require("document/document")
+  const from_json = Document.from_json
+  Document.from_json = function (...args) {
+    const page = from_json.apply(this, args)
+    for (const root of innerWidth < DRAWER_BELOW ? page.roots() : []) {
+      if (root.data?.sidebar_open) { root.data.sidebar_open = false }
+    }
+    return page
+  }
+
   // No figure takes a colour from a style sheet, for which each would have the browser work out all styles first.
   VisualProperties.prototype._get_css_value = () => ""
 }

@@ -16,14 +16,15 @@ from bnnviz.views import DOCUMENT_THEME
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
-from bnnviz_app.theme import is_dark, material, styles
+from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _PATCHES, _PAGE = (
-    (_FOLDER / name).read_text(encoding="utf-8") for name in ("lost.js", "bokeh_patches.js", "page.html")
+_LOST, _PATCHES, _SELECTS, _PAGE = (
+    (_FOLDER / name).read_text(encoding="utf-8") for name in ("lost.js", "bokeh_patches.js", "selects.js", "page.html")
 )
-_TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES)
+_TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
+_TEMPLATE = _TEMPLATE.replace("SELECTS", _SELECTS)
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""
 const theme = cb_obj.dark_theme ? "dark" : "default"
@@ -94,11 +95,12 @@ def open_page() -> None:
         header=[_links(name), page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,
-        sidebar_variant="persistent",
+        sidebar_variant="auto",
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
         theme_config=material(page.large),
         busy_indicator=None,
+        sx={"& .main": {"minWidth": 0}},  # else what is widest in it would make it wider than a phone
         dark_theme=dark,
     )
     _unbind(frame)

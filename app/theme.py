@@ -31,6 +31,7 @@ def styles(beside: str) -> dict[str, str]:
 SHEETS = styles(__file__)
 HEADER = {False: "#24435d", True: "#0f1c28"}
 
+DRAWER_BELOW = 1100  # pixels
 LARGE = 1.4  # type of the figures in projector mode
 
 #: For a select that stands in a line with other things.
@@ -87,6 +88,8 @@ def _scheme(dark: bool, size: int) -> dict:
         "palette": {"mode": "dark" if dark else "light"} | _chosen(_COLOURS, dark),
         "typography": {"fontFamily": FONT, "fontSize": size},
         "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
+        # Below this width the settings lie over the page, as a drawer.
+        "breakpoints": {"values": {"xs": 0, "sm": DRAWER_BELOW, "md": 1200, "lg": 1280, "xl": 1536}},
     }
 
 

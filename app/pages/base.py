@@ -396,7 +396,11 @@ class SettingsPage(RunPage):
 def visit(page_class: type[RunPage]) -> address.Visit:
     """Read what the current session's address asks of a page."""
     opening = page_class.opening()
-    return roles.present().admit(address.read(pn.state.session_args, opening), opening)
+    found = roles.present().admit(address.read(pn.state.session_args, opening), opening)
+    asked = found.flags.get("page", page_class.name)
+    if asked != page_class.name:
+        found.sentences.append(f"There is no page {asked!r} here: this is the first one.")
+    return found
 
 
 def open_run_page(page_class: type[RunPage], dark: bool) -> RunPage:

@@ -206,6 +206,23 @@ def test_keys_alone_choose_slide_and_type(lab: Lab) -> None:
     assert lab.button("Play").is_visible()
 
 
+@pytest.mark.slow
+def test_space_after_a_choice_plays_and_on_a_select_only_opens_it(lab: Lab) -> None:
+    page = lab.page
+    lab.pick("Sampler", "NUTS")
+    until(lambda: lab.select("Sampler").inner_text() == "NUTS", 20, "the sampler was not chosen")
+    until(lambda: focus_of(page)["role"] != "combobox", 20, "the select keeps the keys")
+    page.keyboard.press("Space")
+    until(lambda: lab.button("Pause").is_visible(), 20, "space did not play")
+    lab.select("Sampler").focus()
+    page.keyboard.press("Space")
+    until(lambda: page.get_by_role("option").count() > 1, 20, "space did not open the select")
+    page.keyboard.press("Escape")
+    until(lambda: page.get_by_role("option").count() == 0, 20, "escape did not close the list")
+    assert lab.select("Sampler").inner_text() == "NUTS"
+    assert lab.button("Pause").is_visible()
+
+
 @pytest.mark.demand
 def test_space_presses_the_button_that_the_keyboard_has_come_to_and_plays_elsewhere(lab: Lab) -> None:
     page = lab.page

@@ -18,6 +18,7 @@ from bnnviz_app.theme import FLAT, SHEETS, styles
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
+_SECOND = _BUTTON | {"css_classes": ["second"]}  # on a phone in the second line
 _STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
@@ -69,6 +70,7 @@ class Transport(PageComponent):
             height=30,
             sx=FLAT,
             stylesheets=[SHEETS["unlabelled"]],
+            css_classes=["second"],
         )
         self._status = pn.pane.HTML(
             "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]]
@@ -79,14 +81,23 @@ class Transport(PageComponent):
         self._timeline: list[Any] = []
         if timeline is not None:
             self._timeline = self._strip(timeline)
-            row.insert(1, icon_button("skip_previous", _BACK_DOC, self.back, margin=(2, 0, 0, 2)))
+            look = {"margin": (2, 0, 0, 2), "css_classes": ["second"]}
+            row.insert(1, icon_button("skip_previous", _BACK_DOC, self.back, **look))
         # Where there is no strip an empty stretch.
         self._gap = middle or pn.Spacer(sizing_mode="stretch_width", height=1, visible=False)
         self._eventful = True
         row += [*self._timeline, self._gap]
-        reset = button("Reset", self.again, icon="replay", width=92, **_BUTTON)
+        reset = button("Reset", self.again, icon="replay", width=92, **_SECOND)
         self.root = pn.Column(
-            pn.Row(*row, reset, sizing_mode="stretch_width", height=42, margin=(3, 0, 0, 0), align="center"),
+            pn.Row(
+                *row,
+                reset,
+                sizing_mode="stretch_width",
+                height=42,
+                margin=(3, 0, 0, 0),
+                align="center",
+                stylesheets=[_STYLES["buttons"]],
+            ),
             self._status,
             sizing_mode="stretch_width",
             height=78,
@@ -120,9 +131,9 @@ class Transport(PageComponent):
             span.label = _WHOLE if timeline.whole else _NEAR
             self._session.look()
 
-        span = button(_NEAR, turn, width=70, **_BUTTON | {"variant": "text"})
-        line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4))
-        fork = button("Fork", lambda: self._session.travel("fork"), icon="call_split", width=86, **_BUTTON)
+        span = button(_NEAR, turn, width=70, css_classes=["wide"], **_BUTTON | {"variant": "text"})
+        line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4), css_classes=["wide"])
+        fork = button("Fork", lambda: self._session.travel("fork"), icon="call_split", width=86, **_SECOND)
         return [span, line, fork]
 
     def again(self) -> None:
