@@ -18,6 +18,7 @@ from bnnviz_app.access import roles
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 
+_OVER = "temporary"  # a drawer over the page; what is closed is not in the page, where the keyboard could reach it
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
 _LOST, _PATCHES, _SELECTS, _PAGE = (
@@ -67,12 +68,13 @@ def _unbind(frame: pmui.Page) -> None:
 
 
 def _resize(frame: pmui.Page, page: Any) -> None:
-    """Take the page's size of type, and what it has at the left."""
-    changed: dict[str, Any] = {"theme_config": material(page.large)}
-    # To close what a page never had would move all of it to the left.
-    if frame.sidebar or page.sidebar:
-        changed |= {"sidebar": page.sidebar, "sidebar_open": bool(page.sidebar)}
-    frame.param.update(**changed)
+    """Take the page's size of type, and the place of its settings."""
+    frame.param.update(theme_config=material(page.large), **_drawer(page))
+
+
+def _drawer(page: Any) -> dict[str, Any]:
+    """Say where the settings are: beside the page, or over it when they are asked for."""
+    return {"sidebar_variant": _OVER if page.large else "auto", "sidebar_open": bool(page.sidebar) and not page.large}
 
 
 def open_page() -> None:
@@ -95,7 +97,7 @@ def open_page() -> None:
         header=[_links(name), page.tools, question],
         sidebar=page.sidebar,
         sidebar_width=280,
-        sidebar_variant="auto",
+        **_drawer(page),
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
         theme_config=material(page.large),

@@ -122,9 +122,10 @@ class TextPage(Page):
     def _lay_out(self, *objects: Any) -> None:
         """Lay these under each other."""
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
-        text = pn.Column(*objects, sizing_mode="stretch_width", margin=(0, 24, 30, 24), styles=whole)
+        text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)
-        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["text_page"]])
+        sheets = [SHEETS["text_page"]]
+        self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", min_width=0, margin=0, stylesheets=sheets)
         self.main, self.tools = [self._outer], self._header()
 
     def _turn(self) -> None:
@@ -186,8 +187,13 @@ class RunPage(Page):
 
     @property
     def sidebar(self) -> list[Any]:
-        """What stands at the left; what is not shown could still be reached by the keyboard, and is left out."""
-        return [] if self.large or "sidebar" in self._hidden else [self.left]
+        """What stands at the left, or in projector mode in a drawer."""
+        return [] if "sidebar" in self._hidden else [self.left]
+
+    @property
+    def _shows_controls(self) -> bool:
+        """Whether a sentence beside a control is seen."""
+        return bool(self.sidebar) and not self.large
 
     def close(self) -> None:
         """End what the page runs."""
@@ -297,7 +303,7 @@ class RunPage(Page):
     def _beside(self, error: BnnvizError) -> bool:
         """Say what is wrong beside its control; False where there is none."""
         self.controls.take_back(self.session.spec)
-        return bool(self.sidebar) and self.controls.error(error)
+        return self._shows_controls and self.controls.error(error)
 
     def _obey(self, visit: address.Visit) -> None:
         """Do what the address asks for besides the spec."""
@@ -372,7 +378,7 @@ class SettingsPage(RunPage):
         return column(section(self.heading), self.controls.root)
 
     def _beside(self, error: BnnvizError) -> bool:
-        known = bool(self.sidebar) and error.field in self.controls
+        known = self._shows_controls and error.field in self.controls
         if known:
             self.controls.error(error.field, error.sentence)
         return known
