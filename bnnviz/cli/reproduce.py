@@ -57,6 +57,7 @@ def reproduce(
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
     from bnnviz import experiments
     from bnnviz.experiments import results
+    from bnnviz.experiments.notes import fill_rows
 
     found = experiments.find(experiment).at(data, scale)
     found.check()
@@ -72,7 +73,7 @@ def reproduce(
         say(f"stopped{others}.")
         raise typer.Exit(INTERRUPTED) from None
     results.keep(found, done, time.perf_counter() - begun, where)
-    rows = [found.row(case, done[case.name]) for case in found.cases]
+    rows = fill_rows(found.row(case, done[case.name]) for case in found.cases)
     if out is not None:
         _draw(found, rows, done, out)
     _print(found, rows, as_json)

@@ -109,4 +109,4 @@ def compare(found: Sequence[Figure]) -> Comparison:
         return Comparison(f"{near} of {len(tested)} within two standard errors{rest}", near, len(tested))
     if pairs:
         return Comparison(f"{len(pairs)} published figures beside a single run each")
-    return Comparison("measured; the paper prints no figures")
+    return Comparison("measured; nothing is published of just this")

@@ -15,6 +15,7 @@ from panel.custom import JSComponent
 
 from bnnviz.experiments import LABELS, Experiment
 from bnnviz.experiments.comparison import Comparison, Figure, compare, figures
+from bnnviz.experiments.notes import of_record, with_notes
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.results import Record
 from bnnviz.views.comparison import published as beside
@@ -164,7 +165,7 @@ class ExperimentCard:
         part = "" if record is None or not record.part else f"<h4>{html.escape(heading(experiment)[0])}</h4>"
         table = _table(experiment, rows, found, self._flags)
         return [
-            self._text(f"{part}<p class='where'>{_where(record)}</p>{picture[0]}"),
+            self._text(f"{part}<p class='where'>{_where(experiment, record)}</p>{picture[0]}"),
             *picture[1:],
             self._text(f"<div class='scroll'>{table}</div>{_key(found)}"),
             self._text(_notes(experiment, rows, "Why they differ" if any(f.paired for f in found) else "Notes")),
@@ -236,14 +237,15 @@ def _time(minutes: float) -> str:
     return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
 
 
-def _where(record: Record | None) -> str:
+def _where(experiment: Experiment, record: Record | None) -> str:
     if record is None:
         return "Nobody has measured this yet: the command above does, and its figures will stand here."
     who = "Measured on this machine" if record.here else "Measured by the authors of bnnviz"
     runs = sorted({row["runs"] for row in record.rows if row["runs"]})
     each = "" if not runs else f"{runs[0]} {'run' if runs[-1] == 1 else 'runs'} of each case"
     each = each if len(runs) < 2 else f"{runs[0]} to {runs[-1]} runs of each case"
-    return html.escape(f"{who}, {record.date}, version {record.version}: {each}, on {record.device}.")
+    text = f"{who}, {record.date}, version {record.version}: {each}, on {record.device}."
+    return html.escape(" ".join([text, *of_record(experiment, record)]))
 
 
 def _dot(figure: Figure) -> beside.Dot:
@@ -342,7 +344,7 @@ def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> st
     """Write each comment once, after the cases that it is on."""
     failed = {row["case"]: row.get("note", "") for row in rows if not _measured(experiment, row)}
     cases: dict[str, list[str]] = {}
-    for case in experiment.cases:
+    for case in with_notes(experiment, rows).cases:
         cases.setdefault(failed.get(case.name) or case.note, []).append(case.name)
     items = "".join(
         f"<li>{_whose(names, len(experiment.cases))}{_prose(note)}</li>" for note, names in cases.items() if note

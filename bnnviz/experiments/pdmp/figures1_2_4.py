@@ -86,8 +86,9 @@ _NEAR = "It begins at the MAP, and stays near it for as long as this."
 FIG4 = FrameExperiment(
     name="pdmp-fig4",
     title="Mean and spread of the probability on two moons (PDMP paper, Fig. 4)",
-    doc="The 2-100-100-1 ReLU network of the paper with batches of 150, one run of 100 draws of each sampler, from a"
-    " MAP of 1,000 steps.",
+    doc="The 2-100-100-1 ReLU network of the paper, one run of 100 draws of each sampler, from a MAP of 1,000 steps."
+    " The authors' code has 5,000 points with a noise of .1, scaled, and batches of 150; here are 120 training rows, of"
+    " which every batch holds all.",
     measures=("accuracy", "nll", "ess_pc1"),
     cases=tuple(
         _case(name, "network", _MOONS, sampler, 100, note, batch_size=150, mode_steps=1000, **settings)

@@ -119,7 +119,9 @@ _NOTES = {
     "BPS": "Draws two events apart leave the MAP slowly: its figures are the MAP's.",
     "Boomerang": "The posterior itself with N(0, 1), where the paper's has a flat prior and its reference. It leaves"
     " the MAP, and with few rows the posterior predicts less well than the MAP does (a cold posterior is better).",
-    "SGLD": "The paper's noise is added to the gradient, which makes it SGD in effect: its draws converge to a point.",
+    "SGLD": "The authors' code adds the noise to the gradient, which makes it SGD in effect, whose draws converge to a"
+    " point: an effective number of such draws says nothing. Ours has the noise of SGLD, leaves the MAP slowly, and has"
+    " an ESS of {ess_pc1|.2f}.",
     "BPS, Algorithm 2": _HELD + " Velocities of the authors' code, a thousandth: it stays at the MAP. With 1 the draws"
     " are many times too wide, and the accuracy falls to 0.28.",
     "sigma-BPS, Algorithm 2": _HELD + " Velocities as of BPS.",
