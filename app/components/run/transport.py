@@ -261,9 +261,11 @@ def _milliseconds(latency: float | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Write seconds as minutes and hours."""
+    """Write seconds as minutes and hours; a few of them, as small runs take, with two digits."""
     if not math.isfinite(seconds):
         return "–"
+    if 0 < seconds < 10:
+        return f"{seconds:.2g} s"
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
