@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
+from bnnviz.views.comparison.published import Dot, beside
 from bokeh.models import Plot, Scatter
 
 from bnnviz import experiments
@@ -29,7 +30,6 @@ from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK
-from bnnviz.views.comparison.published import Dot, beside
 from bnnviz_app import address, deep_links
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bnnviz.views.comparison.small_multiples import small_multiples
+from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 from bokeh.models import Plot
 
 from bnnviz import experiments
@@ -18,8 +20,6 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.experiments import Case, Experiment, published
 from bnnviz.experiments.experiment import _band
 from bnnviz.specs.run import Spec
-from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 
 SWEEPS = experiments.find("pdmp-sweeps")
 

@@ -13,10 +13,11 @@ from example_parts import example_parts
 
 pytest.importorskip("sklearn")
 
-from bnnviz.views import BY_NAME as VIEWS
-from bnnviz.views import DARK, LIGHT, views_for
 from bnnviz.views.comparison.panels import Panel, panels
 from bnnviz.views.comparison.small_multiples import page
+
+from bnnviz.views import BY_NAME as VIEWS
+from bnnviz.views import DARK, LIGHT, views_for
 
 PARTS = example_parts()
 EACH = [(name, number) for name, found in PARTS.items() for number in range(len(found))]

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from bnnviz.views.comparison.small_multiples import page
 
 import bnnviz
 from bnnviz import data as datasets
@@ -18,7 +19,6 @@ from bnnviz.experiments.pdmp.figures1_2_4 import FrameExperiment
 from bnnviz.experiments.uncertainty import UncertaintyExperiment
 from bnnviz.specs.run import Spec
 from bnnviz.views.comparison import panels
-from bnnviz.views.comparison.small_multiples import page
 
 FIGURES_OF_FRAMES = [
     experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, FrameExperiment)

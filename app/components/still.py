@@ -1,0 +1,23 @@
+"""Put figures of finished runs on a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+_LARGE = 1.25  # type, for a projector
+
+
+def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
+    """Return a pane with a figure of `bnnviz.plots`.
+
+    Parameters
+    ----------
+    figure : HoloViews object
+    large : bool, default False
+        Type for a projector.
+    """
+    from bnnviz.plots.output import rendered
+
+    return pn.pane.Bokeh(rendered(figure, _LARGE if large else 1.0), sizing_mode="stretch_width", margin=(2, 0, 6, 0))
