@@ -9,7 +9,7 @@ import numpy as np
 
 from bnnviz.engine.recording import reader
 from bnnviz.errors import BnnvizError
-from bnnviz.plots.sources import recording_of
+from bnnviz.plots.sources import is_array, recording_of
 
 
 class Part(NamedTuple):
@@ -146,7 +146,7 @@ def class_predictions(
     """
     if isinstance(source, ClassPredictions):
         return source
-    if hasattr(source, "__array__") or isinstance(source, list):
+    if is_array(source) or isinstance(source, list):
         return _given(np.asarray(source, dtype=float), observed, classes, name)
     from bnnviz.engine.evaluation import metrics
     from bnnviz.engine.evaluation.predictions import observed_rows

@@ -172,7 +172,7 @@ def read(source: Any) -> list[Draws]:
     >>> draws.shape
     (4, 100)
     """
-    if isinstance(source, Mapping) and source and not _is_table(source):
+    if isinstance(source, Mapping) and source and not (_is_tree(source) or _is_table(source)):
         found = [_renamed(one(each), str(name)) for name, each in source.items()]
     elif isinstance(source, list | tuple) and not _is_numbers(source):
         found = [one(each) for each in source]
@@ -206,7 +206,7 @@ def one(source: Any, name: str | None = None) -> Draws:
         return _of_groups(source, None, name)
     if isinstance(source, Mapping):
         return _of_arrays(source, name or "draws")
-    if hasattr(source, "__array__") or _is_numbers(source):
+    if is_array(source) or _is_numbers(source):
         return _of_array(np.asarray(source), name or "draws")
     raise BnnvizError(f"Draws cannot be read from {type(source).__name__}: give {_KINDS}.", "source")
 
@@ -354,9 +354,17 @@ def _checked(draws: Draws) -> Draws:
 
 def _is_table(source: Mapping[Any, Any]) -> bool:
     """Return whether a dict is one of arrays, each a variable."""
-    return all(
-        _is_numbers(each) or (hasattr(each, "__array__") and not hasattr(each, "draws")) for each in source.values()
-    )
+    return all(_is_numbers(each) or is_array(each) for each in source.values())
+
+
+def _is_tree(source: Any) -> bool:
+    """Return whether something is a tree or a data set of xarray, which are mappings too."""
+    return hasattr(source, "children") or hasattr(source, "data_vars")
+
+
+def is_array(source: Any) -> bool:
+    """Return whether something is an array; a tree and a data set say that they could be one."""
+    return hasattr(source, "__array__") and hasattr(source, "dtype")
 
 
 def _is_numbers(source: Any) -> bool:

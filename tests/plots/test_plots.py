@@ -17,6 +17,7 @@ from bnnviz import diagnostics, plots
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.comparison import Figure
 from bnnviz.plots import style
+from bnnviz.plots.recorded import FIGURES as FIGURES_OF_PARTS
 from bnnviz.views.palette import DARK, LIGHT
 from tests import example_parts
 from tests.plots.examples import draws, made_tree, part, probabilities
@@ -293,6 +294,23 @@ def test_bands_stand_in_their_row_and_column() -> None:
     assert titles == ["one, a", "two, a", "two, b"]
     assert isinstance(list(figure)[2], hv.Empty)
     assert hv.render(figure, backend="bokeh")
+
+
+@pytest.mark.parametrize("name", [name for name in example_parts.example_parts() if name in FIGURES_OF_PARTS])
+def test_every_recorded_part_is_drawn(name: str) -> None:
+    for each in example_parts.example_parts()[name]:
+        assert hv.render(plots.panels([(name, name, each)]), backend="bokeh")
+
+
+def test_published_and_measured_figures_stand_on_one_line() -> None:
+    first, second = plots.published(DOTS)
+    segments = [each for each in first if isinstance(each, hv.Segments)]
+    assert [each.dimension_values(2)[0] for each in segments] == pytest.approx([0.97, 0.904])
+    low, high = first.opts.get("plot", backend="bokeh").kwargs["xlim"]
+    assert low < 0.896
+    assert high > 0.97
+    assert [each.dimension_values(1).tolist() for each in second] == [[1]]
+    assert not any(each.opts.get("style", backend="bokeh").kwargs["line_color"] == LIGHT.magenta for each in second)
 
 
 # --- what cannot be drawn

@@ -73,7 +73,7 @@ def test_variables_with_axes_are_named_as_arviz_names_them() -> None:
 
 def test_several_sources_have_names_of_their_own() -> None:
     assert [each.name for each in sources.read([made_tree(), made_tree()])] == ["bps", "bps 2"]
-    assert [each.name for each in sources.read({"one": made_tree(), "two": draws()})] == ["one", "two"]
+    assert [each.name for each in sources.read({"one": made_tree(), "two": {"x": draws()}})] == ["one", "two"]
 
 
 def test_a_principal_component_is_the_widest_direction() -> None:

@@ -63,7 +63,7 @@ def _shares(source: Any) -> tuple[str, np.ndarray, np.ndarray]:
     if hasattr(source, "frame"):
         part = parts.part(source, "gauge", "weights of draws").part
         return "iteration", np.asarray(part["iteration"]), np.asarray(part["share"], dtype=float)
-    if hasattr(source, "__array__"):
+    if sources.is_array(source):
         logs = np.asarray(source, dtype=float)
         if logs.ndim != 2 or not logs.size:
             raise BnnvizError(f"Give log weights as (iterations, draws), not of the shape {logs.shape}.", "source")

@@ -12,6 +12,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, style
+from bnnviz.plots.sources import is_array
 from bnnviz.views.palette import Palette
 
 _DASH = (7, 4)
@@ -90,7 +91,7 @@ def _named(source: Any) -> list[tuple[str, Any]]:
 
 def _entropies(source: Any, outside: Any, base: float) -> tuple[np.ndarray, np.ndarray | None, float, float]:
     """Return entropies of test rows and of others, the largest there can be, and the base of their logarithm."""
-    if hasattr(source, "__array__") or isinstance(source, list | tuple):
+    if is_array(source) or isinstance(source, list | tuple):
         inner = np.asarray(source, dtype=float)
         outer = None if outside is None else np.asarray(outside, dtype=float)
         if inner.ndim != 1 or (outer is not None and outer.ndim != 1):
