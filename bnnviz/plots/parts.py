@@ -202,6 +202,15 @@ def each(source: Any, observed: Any = None, classes: Sequence[str] | None = None
     return [class_predictions(source, observed, classes)]
 
 
+def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
+    """Return names and results of `bnnviz.uncertainty`, of one or of a dict of them; None for something else."""
+    if not isinstance(source, Mapping):
+        return None
+    named = [("predictions", source)] if "arrays" in source else [(str(name), each) for name, each in source.items()]
+    fit = all(isinstance(each, Mapping) and {"arrays", "summary"} <= set(each) for _, each in named)
+    return named if fit and named else None
+
+
 def lanes(source: Any, key: str = "lanes") -> list[dict[str, Any]] | None:
     """Return the series that a part of a frame holds under a key; None where the source is no such part."""
     if isinstance(source, Mapping) and isinstance(source.get(key), list):

@@ -30,8 +30,8 @@ def calibration(
     Parameters
     ----------
     source : Run, Recording, path, array, list or dict
-        Networks with classes; or probabilities (rows, classes) or (draws, rows, classes); or a dict of such by their
-        names; or the part ``reliability`` of a frame.
+        Networks with classes; or probabilities (rows, classes) or (draws, rows, classes); or what `bnnviz.uncertainty`
+        returned; or a dict of such by their names; or the part ``reliability`` of a frame.
     observed : array_like, shape (rows,), optional
         Class numbers, where probabilities are given.
     bins : int, default 10
@@ -57,10 +57,7 @@ def calibration(
     palette = style.palette_of(dark)
     lanes = parts.lanes(source)
     if lanes is None:
-        found = parts.each(source, observed)
-        lanes = [
-            diagnostics.reliability(each.mean, each.observed, bins)._asdict() | {"name": each.name} for each in found
-        ]
+        lanes = _lanes(source, observed, bins)
     x, y = hv.Dimension(("confidence", "confidence")), hv.Dimension(("accuracy", "accuracy"))
     drawn = [piece for place, lane in enumerate(lanes) for piece in _bars(lane, place, len(lanes), x, y, palette)]
     diagonal = hv.Curve(([0, 1], [0, 1]), x, y, label="as sure as right")
@@ -70,6 +67,14 @@ def calibration(
     return style.finish(
         hv.Overlay(drawn), palette, size=style.SQUARE, room=150, legend="right", xlim=(0, 1), ylim=(-0.02, 1.02)
     )
+
+
+def _lanes(source: Any, observed: Any, bins: int) -> list[dict[str, Any]]:
+    results = parts.uncertainty_results(source)
+    if results is not None:
+        return [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
+    found = parts.each(source, observed)
+    return [diagnostics.reliability(each.mean, each.observed, bins)._asdict() | {"name": each.name} for each in found]
 
 
 def _bars(lane: dict[str, Any], place: int, of: int, x: Any, y: Any, palette: Palette) -> list[Any]:

@@ -70,8 +70,8 @@ def entropy(
         return _drawn(lanes, part, palette)
     lanes, most = [], 0.0
     for name, each in _named(source):
-        inner, outer, highest, base = _entropies(each, outside, base)
-        lanes.append({"name": name, "inside": inner, "outside": outer})
+        lane, highest, base = _lane(each, outside, base)
+        lanes.append({"name": name, **lane})
         most = max(most, highest)
     top = most if top is None else float(top)
     for lane in lanes:
@@ -89,14 +89,15 @@ def _named(source: Any) -> list[tuple[str, Any]]:
     return [("", source)]
 
 
-def _entropies(source: Any, outside: Any, base: float) -> tuple[np.ndarray, np.ndarray | None, float, float]:
+def _lane(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float, float]:
     """Return entropies of test rows and of others, the largest there can be, and the base of their logarithm."""
     if is_array(source) or isinstance(source, list | tuple):
         inner = np.asarray(source, dtype=float)
         outer = None if outside is None else np.asarray(outside, dtype=float)
         if inner.ndim != 1 or (outer is not None and outer.ndim != 1):
             raise BnnvizError(f"Give an entropy for each row, not an array of the shape {inner.shape}.", "source")
-        return inner, outer, float(max(each.max(initial=0.0) for each in (inner, outer) if each is not None)), base
+        highest = max(each.max(initial=0.0) for each in (inner, outer) if each is not None)
+        return {"inside": inner, "outside": outer}, float(highest), base
     if not isinstance(source, Mapping):
         from bnnviz.engine.evaluation.uncertainty import uncertainty
 
@@ -108,7 +109,8 @@ def _entropies(source: Any, outside: Any, base: float) -> tuple[np.ndarray, np.n
     arrays, summary = source["arrays"], source["summary"]
     outer = None if arrays["ood"] is None else arrays["ood"]["entropy"]
     base = float(summary["base"])
-    return arrays["test"]["entropy"], outer, math.log(len(summary["class_names"])) / math.log(base), base
+    lane = {"inside": arrays["test"]["entropy"], "outside": outer, "auroc": (summary["detection"] or {}).get("auroc")}
+    return lane, math.log(len(summary["class_names"])) / math.log(base), base
 
 
 def _steps(values: np.ndarray, kind: str, top: float) -> dict[str, np.ndarray]:
@@ -125,7 +127,7 @@ def _drawn(lanes: list[dict[str, Any]], part: dict[str, Any], palette: Palette) 
     for place, lane in enumerate(lanes):
         colour = style.series(palette, place)[0]
         auroc = lane.get("auroc")
-        name = lane["name"] if auroc is None else f"{lane['name']}, AUROC {auroc:.3f}"
+        name = lane["name"] if auroc is None else f"{lane['name']}, AUROC {auroc:.3f}".removeprefix(", ")
         for side, dash in zip(_SIDES, ((), _DASH), strict=True):
             if lane[side] is None:
                 continue

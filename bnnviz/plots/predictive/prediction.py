@@ -124,13 +124,11 @@ def _network(source: Any) -> tuple[Any, Any]:
 
 def _even(given: Any, most: int) -> Any:
     """Return the numbers of draws that stand for all."""
-    from torch import as_tensor
-
     from bnnviz.engine.evaluation.predictions import evenly
 
     if given.log_weights is None:
-        return as_tensor(evenly(len(given.theta), most))
-    return as_tensor(diagnostics.systematic(given.log_weights, most))
+        return evenly(len(given.theta), most)
+    return diagnostics.systematic(given.log_weights, most)
 
 
 # --- kinds
