@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors; what is imported, and when, the table below says
+    from bnnviz.plots.brushing import linked
     from bnnviz.plots.chain.acf import acf
     from bnnviz.plots.chain.correlations import weights
     from bnnviz.plots.chain.density import density
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # for editors; what is imported, and when, the table below sa
 
 #: The public names by the modules that have them.
 _NAMES = {
+    "brushing": ("linked",),
     "chain.acf": ("acf",),
     "chain.correlations": ("weights",),
     "chain.density": ("density",),

@@ -377,6 +377,11 @@ def layout(figures: Sequence[Any], across: int, size: tuple[int, int] = WIDE) ->
     )
 
 
+def options_of(figure: Any) -> Options:
+    """Return the options of a figure for Bokeh, that a figure which is made of it may have too."""
+    return dict(figure.opts.get("plot", backend="bokeh", defaults=False).kwargs)
+
+
 def title_of(figure: Any) -> str:
     """Return the title of a figure."""
     return figure.opts.get("plot", backend=loaded()[0]).kwargs.get("title", "")

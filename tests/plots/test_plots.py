@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
@@ -124,7 +125,7 @@ SWEEP = [
     AT | {"setting": "t", "sampler": "b", "ess": 10.0, "nll": 1.0},
 ]
 DOTS = [
-    Figure("BPS", "accuracy", 0.968, 0.001, published=0.97),
+    Figure("BPS", "accuracy", 0.968, 0.001, published=0.969),
     Figure("HMC", "accuracy", 0.90, 0.002, published=0.95),
     Figure("HMC", "ess_pc1", 900.0, None, published=None),
 ]
@@ -159,7 +160,7 @@ def test_a_figure_composes_and_both_backends_draw_it(name: str, caplog: pytest.L
 def test_every_public_function_is_drawn_here() -> None:
     drawn = {name.partition(" ")[0].rstrip(",") for name in FIGURES}
     words = {"weight": "weight_ess", "class": "class_probabilities", "squared": "squared_errors", "pairs": "pair"}
-    others = {"bands", "page", "save", "use"}  # of which there are tests below and elsewhere
+    others = {"bands", "linked", "page", "save", "use"}  # of which there are tests below and elsewhere
     assert {words.get(name, name) for name in drawn} | others == set(plots.__all__)
 
 
@@ -251,7 +252,7 @@ def test_predictive_figures_show_what_the_diagnostics_say() -> None:
     shown = curve(plots.calibration(chances, observed), f"predictions, ECE {known.ece:.3f}")
     assert np.allclose(shown.dimension_values(1), known.accuracy[known.count > 0])
     cells = plots.confusion(chances, observed).get(0)
-    counts = diagnostics.confusion(chances.mean(0).argmax(1), observed, 10)
+    counts = diagnostics.confusion(chances.mean(0).argmax(1), observed, 3)
     shares = counts / counts.sum(1, keepdims=True)
     assert all(cells[k, k] == pytest.approx(shares[k, k]) for k in range(3))
     two, labels = probabilities(2)
@@ -265,7 +266,7 @@ def test_predictive_figures_show_what_the_diagnostics_say() -> None:
 
 def test_weights_have_the_effective_size_of_their_diagnostics() -> None:
     logs = np.random.default_rng(0).normal(size=(8, 50))
-    line = next(each for each in plots.weight_ess(logs) if isinstance(each, hv.Curve))
+    line = next(each for each in plots.weight_ess(logs) if isinstance(each, hv.Curve) and len(each) == 8)
     assert np.allclose(line.dimension_values(1), [100 * diagnostics.weight_ess(row) / 50 for row in logs])
 
 
@@ -384,7 +385,7 @@ def test_a_pdf_has_its_fonts_in_it(tmp_path: Path) -> None:
 def test_a_page_needs_no_network(tmp_path: Path) -> None:
     text = plots.save(plots.trace(draws(), "x[0]"), tmp_path / "trace.html", title="Traces").read_text()
     assert "<title>Traces</title>" in text
-    assert 'src="http' not in text
+    assert not re.search(r"<(script|link|img) [^>]*(src|href)=", text)
     assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
 
 

@@ -17,7 +17,6 @@ from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz_app.components.still import still
 
 _FUNCTIONS = "bnnviz.engine.recording.drawn_functions"
-_INDEX = ["chain", "draw"]  # by which draws are found again in another figure
 _MOST_BRUSHED = 4000  # draws: each brush sends them to the browser again
 _WIDTH, _HEIGHT, _LARGE = 560, 300, 1.25
 
@@ -64,6 +63,7 @@ class RecordingFigures:
         """
         from bnnviz import plots
         from bnnviz.plots import sources
+        from bnnviz.plots.brushing import brush
 
         plots.use("bokeh")
         found = [sources.exported(name, each) for name, each in kept.items()]
@@ -76,7 +76,7 @@ class RecordingFigures:
             self.root[:] = [shown[0], still(plots.trace(found, label, dark=dark), large), *shown[1:]]
             return
         (one,) = found
-        self._drawing = {"dark": dark, "large": large, "linked": _linked(dark)}
+        self._drawing = {"dark": dark, "large": large, "link": brush(dark)}
         few = one.thinned(_MOST_BRUSHED)
         figures = [] if against is None else [plots.pair(few, [label, against], dark=dark)]
         figures.append(plots.trace(few, label, points=True, dark=dark))
@@ -86,12 +86,11 @@ class RecordingFigures:
 
     def _brushed(self, figure: Any) -> pn.pane.HoloViews:
         """Return a pane with a figure that is linked with the others."""
-        import holoviews as hv
+        from bnnviz.plots.brushing import link
 
         scale = _LARGE if self._drawing["large"] else 1.0
-        size = hv.opts.Overlay(width=_WIDTH, height=_HEIGHT, fontscale=scale, active_tools=["box_select"])
-        linked = self._drawing["linked"](figure.opts(size, backend="bokeh", clone=True))
-        return pn.pane.HoloViews(linked, backend="bokeh", margin=(2, 0, 6, 0), linked_axes=False)
+        made = link(figure, self._drawing["link"], width=_WIDTH, height=_HEIGHT, fontscale=scale)
+        return pn.pane.HoloViews(made, backend="bokeh", margin=(2, 0, 6, 0), linked_axes=False)
 
     # ---- predictions --------------------------------------------------------------------------------------
 
@@ -128,18 +127,3 @@ class RecordingFigures:
         from bnnviz import plots
 
         self._place[:] = [self._brushed(plots.functions(given, dark=self._drawing["dark"]))]
-
-
-def _linked(dark: bool) -> Any:
-    """Return what links figures: draws that are brushed in one stand out in all."""
-    from holoviews.selection import link_selections
-
-    from bnnviz.plots.style import palette_of
-
-    palette = palette_of(dark)
-    return link_selections.instance(
-        index_cols=_INDEX,
-        selected_color=palette.orange,
-        unselected_color=palette.pale,
-        unselected_alpha=0.25,
-    )

@@ -19,8 +19,7 @@ _NAMES = ("kind", "chain", "draw", "x", "values", "labels")
 def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
     """Draw what single draws predict; each point or piece of a line knows the chain and the number of its draw.
 
-    With ``link_selections.instance(index_cols=["chain", "draw"])`` draws that are brushed in `pair` or `trace` stand
-    out here, and the other way round.
+    With `linked`, draws that are brushed in `pair` or `trace` stand out here, and the other way round.
 
     Parameters
     ----------
