@@ -20,4 +20,6 @@ def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     """
     from bnnviz.plots.output import rendered
 
-    return pn.pane.Bokeh(rendered(figure, _LARGE if large else 1.0), sizing_mode="stretch_width", margin=(2, 0, 6, 0))
+    made = rendered(figure, _LARGE if large else 1.0)
+    # A grid that is wider than its place is scrolled.
+    return pn.pane.Bokeh(made, sizing_mode="stretch_width", margin=(2, 0, 6, 0), styles={"overflow": "auto hidden"})

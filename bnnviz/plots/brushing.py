@@ -9,9 +9,9 @@ from holoviews.selection import link_selections
 
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import style
+from bnnviz.plots.sources import ID
 
 _TOOLS = {"tools": ["lasso_select"], "active_tools": ["box_select"]}
-INDEX = ["chain", "draw"]  # by which a draw is found again in another figure
 
 
 def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
@@ -50,7 +50,7 @@ def brush(dark: bool = False) -> link_selections:
     """Return what links figures: the draws that are brushed."""
     palette = style.palette_of(dark)
     return link_selections.instance(
-        index_cols=INDEX, selected_color=palette.orange, unselected_color=palette.pale, unselected_alpha=0.3
+        index_cols=[ID], selected_color=palette.orange, unselected_color=palette.pale, unselected_alpha=0.3
     )
 
 
@@ -71,7 +71,7 @@ def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
         If its points do not know their draws.
     """
     elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
-    ours = [each for each in elements if set(INDEX) <= {dimension.name for dimension in each.dimensions()}]
+    ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
     if not ours:
         raise BnnvizError(
             "Only points that know their draws are brushed: give pair, functions, or trace with points=True.", "figures"

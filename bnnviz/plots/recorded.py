@@ -31,7 +31,7 @@ from bnnviz.plots.predictive.probability import class_probabilities, probability
 from bnnviz.plots.predictive.roc import roc
 from bnnviz.plots.predictive.squared_errors import squared_errors
 
-ACROSS = 3
+ACROSS = 2
 
 #: What draws a part, by the name of the view that shows it live.
 FIGURES: dict[str, Callable[..., Any]] = {
@@ -62,7 +62,7 @@ _BAND = "band"  # figures of this kind share their axes
 
 
 def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = False) -> hv.Overlay | hv.Layout:
-    """Draw recorded parts of frames in rows of three, each under its heading.
+    """Draw recorded parts of frames in rows of two, each under its heading.
 
     Parameters
     ----------

@@ -142,13 +142,26 @@ class Draws:
         return Draws(self.name, values, logs, diverging, self.every * every)
 
     def table(self, variables: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return columns ``chain``, ``draw`` and each variable, a row for each draw, chain after chain."""
+        """Return columns ``chain``, ``draw``, ``id`` and each variable, a row for each draw, chain after chain."""
         chains, draws = self.shape
         chain, draw = (part.ravel() for part in np.indices((chains, draws)))
-        return {"chain": chain, "draw": self.every * draw, **{name: self.of(name).ravel() for name in variables}}
+        draw = self.every * draw
+        return {
+            "chain": chain,
+            "draw": draw,
+            ID: draw_id(chain, draw),
+            **{name: self.of(name).ravel() for name in variables},
+        }
 
 
 _MOST_COMPONENTS = 10
+#: The column by which a draw is found again in another figure: one number for chain and draw.
+ID = "id"
+
+
+def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
+    """Return a number of its own for each draw of each chain."""
+    return np.asarray(chain) * 1_000_000_000 + np.asarray(draw)
 
 
 def read(source: Any) -> list[Draws]:

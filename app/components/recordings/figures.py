@@ -6,6 +6,7 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ class RecordingFigures:
 
     def __init__(self) -> None:
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._computing: asyncio.Task | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._known: tuple[str, int, dict[str, np.ndarray] | None] | None = None  # of the last recording
         self._place: pn.Column | None = None  # of its predictions
@@ -46,8 +46,6 @@ class RecordingFigures:
         """End what is being computed."""
         if self._process is not None and self._process.returncode is None:
             self._process.terminate()
-        if self._computing is not None:
-            self._computing.cancel()
 
     def show(self, kept: Mapping[str, ExportedDraws], label: str, against: str | None, dark: bool, large: bool) -> None:
         """Draw recordings.
@@ -99,13 +97,10 @@ class RecordingFigures:
         if self._known is not None and self._known[:2] == (name, draws):
             self._show_functions()
             return
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # a page that nobody serves
-            return
         self.close()
         self._known = None
-        self._computing = loop.create_task(self._compute(name, draws, every))
+        if pn.state.curdoc is not None:  # a page that somebody sees
+            pn.state.execute(partial(self._compute, name, draws, every), schedule=True)
 
     async def _compute(self, name: str, draws: int, every: int) -> None:
         """Have predictions computed in a process of its own: this one has no torch, and others wait."""
@@ -113,10 +108,12 @@ class RecordingFigures:
             out = Path(scratch) / "functions.npz"
             command = [sys.executable, "-m", _FUNCTIONS, str(reader.place(name)), str(out), str(every)]
             quiet = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
-            self._process = await asyncio.create_subprocess_exec(*command, **quiet)
+            process = self._process = await asyncio.create_subprocess_exec(*command, **quiet)
             # A density has no predictions, and says so by its exit status.
-            done = not await self._process.wait()
+            done = not await process.wait()
             given = dict(np.load(out)) if done else None
+        if process is not self._process:  # another recording was chosen meanwhile
+            return
         self._known = (name, draws, given)
         self._show_functions()
 

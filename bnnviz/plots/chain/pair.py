@@ -12,7 +12,7 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import sources, style
 from bnnviz.plots.points import cloud
-from bnnviz.plots.sources import Draws
+from bnnviz.plots.sources import ID, Draws
 from bnnviz.views.palette import EVENTS, KINDS, VIOLATION, Palette
 
 _MOST = 3  # variables that nobody asked for
@@ -79,9 +79,9 @@ def _one(
     dims = [hv.Dimension((name, name)) for name in shown]
     drawn = []
     for place, draws in enumerate(found):
-        rows = hv.Dataset(draws.table(names), ["chain", "draw"], list(names))
+        rows = hv.Dataset(draws.table(names), ["chain", "draw", ID], list(names))
         colour, _, marker = style.series(palette, place)
-        element = hv.Points(rows, dims, ["chain", "draw"], label=draws.name)
+        element = hv.Points(rows, dims, ["chain", "draw", ID], label=draws.name)
         count = len(rows)
         how = {"marker": marker, "size": 5.0 if count > 500 else 6.5, "alpha": 0.35 if count > 2000 else 0.55}
         drawn.append(cloud(element, palette, colour, width=0.4, **how))

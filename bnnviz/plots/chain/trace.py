@@ -11,7 +11,7 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, sources, style
 from bnnviz.plots.points import cloud
-from bnnviz.plots.sources import Draws
+from bnnviz.plots.sources import ID, Draws
 from bnnviz.views.palette import KINDS, VIOLATION, Palette
 
 _DIVERGENT = KINDS[VIOLATION]
@@ -76,11 +76,11 @@ def _one(
         columns = draws.table(names)
         for chain in range(1 if several else min(chains, draws.shape[0])):
             own = columns["chain"] == chain
-            rows = hv.Dataset({key: values[own] for key, values in columns.items()}, ["chain", "draw"], list(names))
+            rows = hv.Dataset({key: values[own] for key, values in columns.items()}, ["chain", "draw", ID], list(names))
             colour = style.series(palette, place if several else chain)[0]
             label = draws.name if several else f"chain {chain + 1}"
             kind = hv.Scatter if points else hv.Curve
-            element = kind(rows, draw, [across, "chain"], label=label)
+            element = kind(rows, draw, [across, "chain", ID], label=label)
             how = {"size": 4.0, "alpha": 0.7, "width": 0.5} if points else {"width": 1.3, "alpha": 0.85}
             lines.append(cloud(element, palette, colour, **how))
     if not several and found[0].diverging is not None and found[0].diverging[:chains].any():

@@ -11,6 +11,7 @@ import numpy as np
 from bnnviz.engine.recording.drawn_functions import drawn_functions
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, style
+from bnnviz.plots.sources import ID, draw_id
 from bnnviz.views.predictive.prediction import DATA
 
 _NAMES = ("kind", "chain", "draw", "x", "values", "labels")
@@ -61,18 +62,19 @@ def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
     return style.finish(hv.Overlay(drawn), palette)
 
 
-def _numbers(given: Mapping[str, Any], count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return chain and draw of each of so many places of each draw."""
-    return np.repeat(np.asarray(given["chain"]), count), np.repeat(np.asarray(given["draw"]), count)
+def _numbers(given: Mapping[str, Any], count: int) -> tuple[np.ndarray, ...]:
+    """Return chain, draw and their one number of each of so many places of each draw."""
+    chain, draw = (np.repeat(np.asarray(given[name]), count) for name in ("chain", "draw"))
+    return chain, draw, draw_id(chain, draw)
 
 
 def _pieces(given: Mapping[str, Any], at: np.ndarray, values: np.ndarray, x: Any, y: Any) -> hv.Segments:
     """Return the straight pieces of each draw's function."""
     begin, end = (np.tile(part, len(values)) for part in (at[:-1], at[1:]))
     columns = (begin, values[:, :-1].ravel(), end, values[:, 1:].ravel(), *_numbers(given, len(at) - 1))
-    return hv.Segments(columns, [x, y, "x1", "y1"], ["chain", "draw"])
+    return hv.Segments(columns, [x, y, "x1", "y1"], ["chain", "draw", ID])
 
 
 def _points(given: Mapping[str, Any], at: np.ndarray, values: np.ndarray, x: Any, y: Any) -> hv.Points:
     columns = (np.tile(at, len(values)), values.ravel(), *_numbers(given, len(at)))
-    return hv.Points(columns, [x, y], ["chain", "draw"])
+    return hv.Points(columns, [x, y], ["chain", "draw", ID])
