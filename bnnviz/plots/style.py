@@ -162,6 +162,9 @@ def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None
 
 def _styled(element: Any, palette: Palette, bokeh: Options, matplotlib: Options, **both: Any) -> Any:
     """Set the style of one element, and what it needs to be shown by itself."""
+    if element.label in {dimension.name for dimension in element.dimensions()}:
+        # HoloViews would take the label in a legend for the values of that dimension.
+        element = element.relabel(f"{element.label} ")
     hooks = _PAINTS[id(palette)]
     width, height = WIDE
     return apply(

@@ -395,3 +395,10 @@ def test_figures_are_named_without_loading_what_draws_them() -> None:
         "bnnviz.plots.trace; found = {'torch', 'matplotlib'} & set(sys.modules); assert not found, found"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_source_may_have_the_name_of_a_variable() -> None:
+    named = {"x": {"x": draws()[..., 0]}, "y": {"x": draws()[..., 1]}}
+    for figure in (plots.trace(named), plots.density(named)):
+        assert hv.render(figure, backend="matplotlib")
+        plt.close("all")
