@@ -116,8 +116,10 @@ class Paint:
         plot.handles["fig"].patch.set_facecolor(palette.surface)
         axes.set_facecolor(palette.surface)
         axes.set_axisbelow(True)
-        if plot.show_grid:
+        if plot.show_grid and not axes.images:  # it would lie over a picture
             axes.grid(True, color=palette.grid, linewidth=0.8)
+        elif axes.images:
+            axes.grid(False)
         for spine in axes.spines.values():
             spine.set_color(palette.grid)
         axes.tick_params(color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)

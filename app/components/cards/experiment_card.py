@@ -169,6 +169,7 @@ class ExperimentCard:
         """Return the legend and the figure, the recorded one if there is any; an empty legend alone where none is."""
         from bnnviz import plots  # HoloViews, once a card is opened
 
+        plots.use("bokeh")
         if record is not None and record.panels:
             return ["", self._figure(plots.panels(record.panels, dark=self._dark))]
         if record is not None and experiment.swept:

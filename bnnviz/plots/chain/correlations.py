@@ -14,6 +14,7 @@ from bnnviz.plots import parts, sources, style
 from bnnviz.views.palette import Palette
 
 MOST = 60  # coordinates
+_FEW = 12  # coordinates that each have a tick
 
 
 def weights(
@@ -80,4 +81,6 @@ def _map(found: np.ndarray, first: int, label: str, palette: Palette) -> hv.Imag
     element = hv.Image(found[::-1], dims, hv.Dimension(("correlation", "correlation")), bounds=bounds)
     ramp = [palette.blue, palette.surface, palette.orange]
     element = style.image(element, palette, ramp, (-1.0, 1.0), "r")
-    return style.finish(element, palette, size=(style.SQUARE[0] + 60, style.SQUARE[1]))
+    numbers = list(range(first, first + size))
+    ticks = {"xticks": numbers, "yticks": numbers} if size <= _FEW else {}
+    return style.finish(element, palette, size=(style.SQUARE[0] + 60, style.SQUARE[1]), **ticks)
