@@ -21,17 +21,18 @@ def contours(known: dict[str, Any] | None, x: hv.Dimension, y: hv.Dimension, pal
     fills = contour_generator(known["x"], known["y"], known["density"], fill_type=FillType.OuterOffset)
     drawn: list[Any] = []
     for low, high, colour in zip(LEVELS[:-1], LEVELS[1:], palette.contour, strict=True):
-        polygons = hv.Polygons([_polygon(*each) for each in zip(*fills.filled(low, high), strict=True)], [x, y])
+        pieces = zip(*fills.filled(low, high), strict=True)
+        polygons = hv.Polygons([_polygon(*piece, (x.name, y.name)) for piece in pieces], [x, y])
         drawn.append(style.region(polygons, palette, colour))
     edges = [piece for level in LEVELS[:-1] for piece in lines.lines(level)]
     return [*drawn, style.line(hv.Path(edges, [x, y]), palette, palette.contour_line, 1.0)]
 
 
-def _polygon(points: np.ndarray, offsets: np.ndarray) -> dict[str, Any]:
+def _polygon(points: np.ndarray, offsets: np.ndarray, names: tuple[str, str]) -> dict[Any, Any]:
     """Return one region with its holes, as HoloViews has them."""
     rings = [points[first:last] for first, last in zip(offsets[:-1], offsets[1:], strict=True)]
     outer, holes = rings[0], rings[1:]
-    return {("x", "y"): outer, "holes": [holes]} if holes else {("x", "y"): outer}
+    return {names: outer, "holes": [holes]} if holes else {names: outer}
 
 
 def level_lines(x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float) -> list[np.ndarray]:

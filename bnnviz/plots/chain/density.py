@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import holoviews as hv
@@ -50,7 +50,7 @@ def density(
     :Overlay...
     """
     palette = style.palette_of(dark)
-    if parts.lanes({"lanes": []} if not isinstance(source, dict) else source, "x") is not None and "label" in source:
+    if isinstance(source, Mapping) and {"x", "y", "label"} <= set(source):
         return _of_part(source, palette)
     array_stats()  # without ArviZ there is no density, and that is said
     found = sources.read(source)
@@ -78,7 +78,7 @@ def _one(found: Sequence[Draws], name: str, each_chain: bool, palette: Palette) 
     return style.finish(hv.Overlay(drawn), palette, legend="top_right" if several else None)
 
 
-def _of_part(source: dict[str, Any], palette: Palette) -> hv.Overlay:
+def _of_part(source: Mapping[str, Any], palette: Palette) -> hv.Overlay:
     """Draw the part of a frame: the density ``y`` at ``x`` of what ``label`` says."""
     part = parts.as_arrays(dict(source))
     along, up = hv.Dimension((part["label"], part["label"])), hv.Dimension((f"density of {part['label']}", "density"))
