@@ -231,6 +231,7 @@ def line(
         {"linewidth": width * POINT, "linestyle": (0, tuple(d * POINT for d in dashes)) if dashes else "-"},
         color=colour,
         alpha=alpha,
+        **({"show_legend": True} if isinstance(element, hv.Path) and element.label else {}),
     )
 
 

@@ -90,7 +90,7 @@ def _nested(curve: dict[str, Any], x: Any, y: Any, palette: Palette) -> list[Any
     drawn = []
     for level, opacity in zip(order, _OPACITIES, strict=False):
         ends = (curve["fpr"], curve["low"][level], curve["high"][level])
-        area = hv.Area(ends, x, [y, "high"], label=f"{curve['levels'][level]:.0%} of the draws")
+        area = hv.Area(ends, x, [y, "high"], label=f"{100 * curve['levels'][level]:g} % of the draws")
         drawn.append(style.band(area, palette, palette.blue, opacity))
     return drawn
 
