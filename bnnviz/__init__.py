@@ -44,6 +44,10 @@ __all__ = ["__version__"] + list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plots":
+        import importlib
+
+        return importlib.import_module("bnnviz.plots")
     if name not in _HOMES:
         raise AttributeError(f"module 'bnnviz' has no attribute {name!r}")
     import importlib

@@ -16,10 +16,11 @@ from bnnviz.engine.recording import compare, reader
 from bnnviz.engine.recording.archive import unpack
 from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
-from bnnviz.views.comparison.overlay import MOST, RecordingCurves, legend_html, overlays
+from bnnviz.views.series import MOST
 from bnnviz_app.address import named
 from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions
+from bnnviz_app.components.recordings.figures import RecordingFigures
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
 from bnnviz_app.components.widgets import Message, ReaderChoice, button
@@ -62,11 +63,14 @@ class RecordingsPage(TextPage):
         self._coordinate = pmui.Select(
             label="Coordinate", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
-        self._choice = ReaderChoice((self._coordinate,), lambda event: self._draw())
-        self._quantity = pn.Row(self._coordinate, margin=0, visible=False)
-        self._text, self._legend = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
+        self._against = pmui.Select(
+            label="Against", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
+        )
+        self._choice = ReaderChoice((self._coordinate, self._against), lambda event: self._draw())
+        self._quantity = pn.Row(self._coordinate, self._against, margin=0, visible=False)
+        self._text, self._words = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
         self._table = self._pane(margin=(8, 34, 6, 2), sizing_mode=None, styles=_BESIDE)
-        self._picture = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.figures = RecordingFigures()
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<h1>Recordings</h1><p>Runs that were kept on disk while they went on. Choose one to look at it, two or"
@@ -79,8 +83,9 @@ class RecordingsPage(TextPage):
         self._reload(chosen)
 
     def close(self) -> None:
-        """End what the page runs: a replay that is being made."""
+        """End what the page runs: a replay that is being made, predictions that are computed."""
         self.actions.close()
+        self.figures.close()
 
     def _left(self) -> pmui.Paper:
         """Return the list of recordings and what is done with it."""
@@ -106,7 +111,7 @@ class RecordingsPage(TextPage):
 
     def _right(self) -> pn.Column:
         """Return the texts and figures of the chosen recordings."""
-        figures = pn.Column(self._quantity, self._legend, self._picture, margin=0, styles=_REST)
+        figures = pn.Column(self._quantity, self._words, self.figures.root, margin=0, styles=_REST)
         beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width", margin=0)
         whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": {"min-width": "0"}}
         return pn.Column(self._text, self.actions.root, beside, **whole)
@@ -148,8 +153,11 @@ class RecordingsPage(TextPage):
         shared = _shared([kept.names for kept in self._kept.values()])
         self._quantity.visible = bool(shared)
         value = self._coordinate.value if self._coordinate.value in shared else (shared[0] if shared else None)
+        others = [name for name in shared if name != value]
+        against = self._against.value if self._against.value in others else (others[0] if others else None)
         with self._choice.setting():
             self._coordinate.param.update(options=shared, value=value)
+            self._against.param.update(options=others, value=against, visible=len(found) == 1 and bool(others))
         self._draw()
         self.narrator.say(f"{len(names)} recordings chosen")
         self._readdress()
@@ -157,16 +165,15 @@ class RecordingsPage(TextPage):
     def _draw(self) -> None:
         label = self._coordinate.value
         if not self._kept or label is None or any(label not in kept.names for kept in self._kept.values()):
-            self._picture[:], self._legend.object = [], ""
+            self.figures.clear()
+            self._words.object = ""
             return
-        seen = {name: compare.seen(kept, kept.names.index(label)) for name, kept in self._kept.items()}
-        courses = [RecordingCurves(name, one.density, one.trace, one.acf) for name, one in seen.items()]
-        ess = [f"{name}: ESS {one.ess:,.0f}" for name, one in seen.items() if one.ess == one.ess]
-        self._legend.object = legend_html([html.escape(name) for name in seen], self.dark) + (
-            f"<p>{html.escape(label)}, all chains. {html.escape('; '.join(ess))}.</p>" if ess else ""
-        )
-        figure = overlays(courses, label, self.dark, self.large)
-        self._picture[:] = [pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=(2, 0, 6, 0))]
+        ess = {name: compare.ess(kept, label) for name, kept in self._kept.items()}
+        known = [f"{html.escape(name)}: ESS {one:,.0f}" for name, one in ess.items() if one == one]
+        brushed = " Draw a box: what lies in it stands out in all of them." if len(self._kept) == 1 else ""
+        self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}{brushed}</p>"
+        against = self._against.value if self._against.value != label else None
+        self.figures.show(self._kept, label, against, self.dark, self.large)
 
     def _in_address(self) -> dict[str, str]:
         return {_CHOSEN: ",".join(self.list.chosen)} if self.list.chosen else {}

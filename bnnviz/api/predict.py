@@ -21,9 +21,21 @@ if TYPE_CHECKING:
 
 
 class WithPredictions:
-    """What predicts rows: needs the draws of a network (`_network_draws`) and the spec that they are of."""
+    """What predicts rows: needs the draws of a network (`network_draws`) and the spec that they are of."""
 
-    def _network_draws(self, target: BNN | None) -> NetworkDraws:
+    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
+        """Return the network and its draws.
+
+        Parameters
+        ----------
+        target : BNN, optional
+            Your own network and data, for a recording of a run on such.
+
+        Raises
+        ------
+        BnnvizError
+            If it is no network on data, or there are no draws.
+        """
         raise NotImplementedError
 
     def _spec_of_draws(self) -> Spec:
@@ -57,7 +69,7 @@ class WithPredictions:
         BnnvizError
             If there are no draws of a network, or the rows do not fit it.
         """
-        given = self._network_draws(target)
+        given = self.network_draws(target)
         return predicting.predict(given, self._inputs(given.target, x), quantiles)
 
     @torch.inference_mode(False)
@@ -80,7 +92,7 @@ class WithPredictions:
         BnnvizError
             As `predict`.
         """
-        given = self._network_draws(target)
+        given = self.network_draws(target)
         return predicting.predictive_draws(given, self._inputs(given.target, x), draws, seed)
 
     def table(self) -> UserTable | None:

@@ -50,17 +50,18 @@ class BackgroundRace(WithFigures):
             return self._run.lanes[lane].draws
 
     def figure(self, path: str | Path) -> Path:
-        """Write curves, table and the sentence on them to an HTML page of its own; return its path.
+        """Write curves, table and the sentence on them to an HTML page; return its path.
+
+        With another ending, such as ``.pdf``, the curves alone are written (`bnnviz.plots.save`).
 
         Raises
         ------
         BnnvizError
-            If bokeh is missing.
+            If there is no such ending, a package is missing, or the file cannot be written.
         """
-        text = _leaderboard().race_page(self.scene(), self.frame(["caption", "curves", "table"]))
-        path = Path(path)
-        path.write_text(text, encoding="utf-8")
-        return path
+        with optional.needed("A figure needs", extra="plots"):
+            from bnnviz.plots.comparison.race_page import save_race
+        return save_race(self.scene(), self.frame(["caption", "curves", "table"]), path)
 
     def _repr_html_(self) -> str | None:
         if not optional.has("bokeh"):

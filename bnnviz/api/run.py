@@ -152,7 +152,14 @@ class BackgroundRun(WithFigures, WithPredictions):
             )
         return named
 
-    def _network_draws(self, target: BNN | None) -> NetworkDraws:
+    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
+        """Return the network and its draws so far.
+
+        Raises
+        ------
+        BnnvizError
+            If it is no network on data, there are no draws, or a target is given.
+        """
         if target is not None:
             raise BnnvizError("The run has its target; give none.", "target")
         with self._lock:
@@ -321,7 +328,14 @@ def sample(target: Any, sampler: Any = "bps", **options: Any) -> BackgroundRun:
 class PublicRecording(Recording, WithPredictions):
     """A recording, with what else a program asks of it."""
 
-    def _network_draws(self, target: BNN | None) -> NetworkDraws:
+    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
+        """Return the network and its draws; a ``target`` of your own, where the run began with such.
+
+        Raises
+        ------
+        BnnvizError
+            If it is no network on data, there are no draws, or the recording is damaged.
+        """
         return network_draws(resuming.resume(self.folder, target=target))
 
     def _spec_of_draws(self) -> Spec:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain_json
+from bnnviz.plots import forms
 from bnnviz.settings import current_name
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
@@ -136,8 +136,9 @@ def figure_place(out: Path | None, option: str) -> Path | None:
     """Return where a figure is written; refuse one that cannot be drawn or written."""
     if out is None:
         return None
-    optional.check("bokeh", "A figure needs", option)
-    return free_place(out, ".html", option)
+    out = free_place(out, forms.PAGE, option)
+    forms.check(out, option)
+    return out
 
 
 # --- --target, --data, --target-column, --task

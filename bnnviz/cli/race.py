@@ -80,7 +80,10 @@ def race(
     seed: Annotated[int | None, typer.Option(help="Seed of every sampler's random numbers.")] = None,
     device: options.Device = None,
     figure: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Draw curves and table here; a browser opens it.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw here: curves and table as .html for a browser, curves as .pdf or .png."
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -154,9 +157,9 @@ def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
         return INTERRUPTED
     _print(race, as_json)
     if figure is not None:
-        from bnnviz.views.comparison.leaderboard import race_page
+        from bnnviz.plots.comparison.race_page import save_race
 
-        figure.write_text(race_page(race.scene(), race.frame(["caption", "curves", "table"])), encoding="utf-8")
+        save_race(race.scene(), race.frame(["caption", "curves", "table"]), figure)
     for note in race.notes:
         say(note)
     if race.error is not None:

@@ -46,7 +46,10 @@ def reproduce(
         str | None, typer.Option(metavar="small|paper", help="Of a large experiment: minutes, or as published.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Draw a sweep or predictions here; a browser opens it.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw a sweep or predictions here: .html for a browser, .pdf or .png to print."
+        ),
     ] = None,
     scheduler: Scheduler = None,
     insecure: Insecure = False,
@@ -219,30 +222,9 @@ def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _draw(experiment: Experiment, rows: list[dict[str, Any]], done: _Summaries, out: Path) -> None:
-    """Write the figure of an experiment: its panels, its bands of predictions, or a sweep of its measures."""
-    from bnnviz.views.comparison.small_multiples import page, small_multiples
+    """Write the figure of an experiment: its pictures, its bands of predictions, or a sweep of its measures."""
+    from bnnviz import plots
 
-    if experiment.keeps:
-        layout = _panels(experiment, done)
-    elif experiment.bands:
-        layout = _bands(experiment, done)
-    else:
-        layout = small_multiples(rows, _heads(experiment))
-    out.write_text(page(layout, experiment.title), encoding="utf-8")
-
-
-def _panels(experiment: Experiment, done: _Summaries) -> Any:
-    from bnnviz.views.comparison import panels
-
-    shown = [panels.Panel(*panel) for panel in experiment.panels(done)]
-    return panels.panels(shown, experiment.title)
-
-
-def _bands(experiment: Experiment, done: _Summaries) -> Any:
-    from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
-
-    panels = []
-    for case in experiment.cases:
-        bands = [summary["band"] for summary in done[case.name]]
-        panels.append(BandPanel(case.at["data"], case.at["sampler"], bands[0]["data"], [b["part"] for b in bands]))
-    return band_multiples(panels)
+    swept = not (experiment.keeps or experiment.bands)
+    figure = plots.sweep(rows, _heads(experiment)) if swept else plots.panels(experiment.panels(done))
+    plots.save(figure, out, title=experiment.title)

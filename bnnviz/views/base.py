@@ -26,7 +26,9 @@ LOW = 55  # pixels of height
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
 #: browser, except the kinds that the document's theme names, and the views colour themselves.
-DOCUMENT_THEME = Theme(json={"attrs": {name: {} for name in ("Axis", "Grid", "Figure", "Plot", "Title")}})
+DOCUMENT_THEME = Theme(
+    json={"attrs": {name: {} for name in ("Axis", "ColorBar", "Figure", "Grid", "Legend", "Plot", "Title")}}
+)
 
 Columns = dict[str, np.ndarray]
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from bokeh.models import Plot, Scatter
+from bokeh.models import Plot
 
 from bnnviz import experiments
 from bnnviz.cli.main import main
@@ -29,7 +29,6 @@ from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK
-from bnnviz.views.comparison.published import Dot, beside
 from bnnviz_app import address, deep_links
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage
@@ -258,27 +257,6 @@ def test_every_experiment_is_of_a_paper(experiment: Experiment) -> None:
 def test_a_title_without_a_paper_stays_whole() -> None:
     assert heading(small(title="Small")) == ("Small", "")
     assert paper_of(small("mine")) is None
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_picture_marks_what_differs(dark: bool) -> None:
-    dots = [
-        Dot("a", "RMSE", 1.0, 1.1, 0.1),
-        Dot("b", "RMSE", 1.0, 2.0, 0.1, off=True),
-        Dot("c", "RMSE", 2.0, None, None),
-        Dot("a", "ESS", 900.0, 2.0, None),
-    ]
-    names, first, second = beside(dots, dark).children
-    assert list(names.y_range.factors) == list(first.y_range.factors) == ["c", "b", "a"]
-    source = first.select({"type": Scatter})
-    assert source
-    data = first.renderers[0].data_source.data
-    assert data["mark"] == ["circle", "square", "circle"]
-    assert data["colour"][0] != data["colour"][1]
-    assert data["low"][:2] == pytest.approx([0.9, 1.8])
-    assert first.x_range.start < 0.9
-    assert first.x_range.end > 2.2
-    assert type(second.x_scale).__name__ == "LogScale"
 
 
 # --- links

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bokeh.models import Plot
 
 from bnnviz import experiments
 from bnnviz.cli.main import main
@@ -18,8 +17,6 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.experiments import Case, Experiment, published
 from bnnviz.experiments.experiment import _band
 from bnnviz.specs.run import Spec
-from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
 
 SWEEPS = experiments.find("pdmp-sweeps")
 
@@ -175,16 +172,6 @@ def test_a_band_is_measured_near_the_data_and_away_from_them() -> None:
     assert found["band_away"] == pytest.approx(4.0)
 
 
-def test_panels_stand_in_their_row_and_column() -> None:
-    x = np.linspace(0, 1, 5)
-    data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}
-    part = {"x": x} | dict.fromkeys(("mean", "lo50", "hi50", "lo95", "hi95"), x)
-    places = [("a", "one"), ("a", "two"), ("b", "two")]
-    layout = band_multiples([BandPanel(row, column, data, [part, part]) for row, column in places])
-    titles = {panel.title.text for panel in layout.select({"type": Plot})}
-    assert titles == {"one, a", "two, a", "two, b"}
-
-
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -198,22 +185,6 @@ def test_what_cannot_be_drawn_is_refused_before_the_runs(
 ) -> None:
     assert run_here(line) == 2
     assert says in capsys.readouterr().err
-
-
-def test_panels_of_a_row_share_their_height_and_unknown_points_are_left_out() -> None:
-    at = {"sampler": "a", "setting": "s", "value": 1.0}
-    rows = [
-        at | {"ess": 1.0, "ess_se": 0.5, "nll": None},
-        at | {"value": 2.0, "ess": 3.0, "ess_se": None, "nll": 1.0},
-        at | {"setting": "t", "sampler": "b", "ess": 10.0, "nll": 1.0},
-    ]
-    panels = list(small_multiples(rows, {"ess": "ESS", "nll": "NLL"}).select({"type": Plot}))
-    assert len(panels) == 4
-    reaches = {panel.yaxis[0].axis_label: (panel.y_range.start, panel.y_range.end) for panel in panels}
-    assert reaches["ESS"][0] < 0.5
-    assert reaches["ESS"][1] > 10
-    assert len({(panel.y_range.start, panel.y_range.end) for panel in panels}) == 2
-    assert reaches["NLL"][0] < 1 < reaches["NLL"][1]
 
 
 def test_published_figures_are_read_as_they_are_measured():

@@ -213,7 +213,7 @@ def test_another_spec_version_or_picture_is_another_place(small: PredictiveExper
 
 @pytest.mark.demand
 def test_pictures_of_all_kinds_reach_their_views(small: PredictiveExperiment):
-    from bnnviz.views.comparison import panels as laid
+    from bnnviz import plots
 
     done = {}
     for case, _, found in small.reproduce(1):
@@ -222,7 +222,7 @@ def test_pictures_of_all_kinds_reach_their_views(small: PredictiveExperiment):
     assert [view for _, view, _ in shown] == ["roc"] * 2 + ["history"] + ["confusion"] * 2 + ["chances"] * 8
     together = dataclasses.replace(small, together=True).panels(done)
     assert [curve["name"] for curve in together[0][2]["curves"]] == ["light", "chain"]
-    assert laid.panels([laid.Panel(*panel) for panel in shown])
+    assert plots.page(plots.panels(shown), "All kinds")
 
 
 def test_a_run_that_fails_is_told_in_its_row(small: PredictiveExperiment):

@@ -54,7 +54,7 @@ def test_whatever_is_imported_is_in_the_core_or_in_the_table():
 def test_the_dashboard_installs_what_its_pages_use():
     lines = PROJECT["optional-dependencies"]["app"]
     inner = next(Requirement(line).extras for line in lines if Requirement(line).name == PROJECT["name"])
-    assert inner == {"cli", "cluster", "data", "metrics"}
+    assert inner == {"cli", "cluster", "data", "metrics", "plots"}
 
 
 # --- the sentence
@@ -239,7 +239,7 @@ def test_weighted_draws_are_summarised_without_the_tail_of_their_weights(alone):
 @pytest.mark.slow
 def test_races_networks_and_live_runs_need_the_core_alone(longer):
     said, found = longer
-    assert said["figure"] == "A figure needs bokeh; install it with: pip install 'bnnviz[app]'."
+    assert said["figure"] == "A figure needs holoviews; install it with: pip install 'bnnviz[plots]'."
     assert "pooch" in said["download"] and "bnnviz[data]" in said["download"]
     sentence, page, errors = found["race"]
     assert sentence and page is None and all(error > 0 for error in errors)
@@ -256,7 +256,8 @@ COMMANDS = {
     "sample --target banana --record x": "Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.",
     "resume x": "Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.",
     "export x --format npz": "Recordings need zarr; install it with: pip install 'bnnviz[metrics]'.",
-    "race bps hmc --target banana --figure r.html": "A figure needs bokeh; install it with: pip install 'bnnviz[app]'.",
+    "race bps hmc --target banana --figure r.html": "A figure needs holoviews; install it with: pip install"
+    " 'bnnviz[plots]'.",
     "reproduce pdmp-boston": "The figures of the papers' tables need arviz-stats; install it with: pip install"
     " 'bnnviz[metrics]'.",
     "replay spec.json --html r.html": "A replay needs bokeh; install it with: pip install 'bnnviz[app]'.",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from bokeh.core.json_encoder import serialize_json
@@ -13,10 +11,9 @@ from example_parts import example_parts
 
 pytest.importorskip("sklearn")
 
+
 from bnnviz.views import BY_NAME as VIEWS
-from bnnviz.views import DARK, LIGHT, views_for
-from bnnviz.views.comparison.panels import Panel, panels
-from bnnviz.views.comparison.small_multiples import page
+from bnnviz.views import views_for
 
 PARTS = example_parts()
 EACH = [(name, number) for name, found in PARTS.items() for number in range(len(found))]
@@ -109,16 +106,3 @@ def test_what_is_said_of_a_fit_stands_in_the_note():
     view = VIEWS["chances"]({})
     view.update({"chances": part})
     assert view.note == "observed good · All agree."
-
-
-@pytest.mark.browser
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_browser_draws_the_panels(dark: bool, open_page: Callable, screenshot: Callable):
-    found = [Panel(f"{name} {number}", name, PARTS[name][number]) for name, number in EACH]
-    opened = open_page(viewport={"width": 1240, "height": 3600})
-    opened.set_content(page(panels(found, "Examples", dark), "panels"))
-    opened.wait_for_selector("canvas")
-    opened.wait_for_timeout(500)
-    screenshot(opened, f"panels-{'dark' if dark else 'light'}")
-    assert LIGHT.surface != DARK.surface

@@ -18,18 +18,13 @@ from bnnviz.experiments.comparison import Comparison, Figure, compare, figures
 from bnnviz.experiments.notes import of_record, with_notes
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.results import Record
-from bnnviz.views.comparison import published as beside
-from bnnviz.views.comparison.panels import Panel, arrays, panels
-from bnnviz.views.comparison.small_multiples import small_multiples
-from bnnviz.views.predictive.band_multiples import BandPanel, band_multiples
+from bnnviz.views.palette import DARK, LIGHT
 from bnnviz_app import deep_links
+from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import script
 from bnnviz_app.theme import SHEETS, styles
 
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
-_BAND = "band"  # pictures of this kind share their axes
-_LARGE = 1.25
-_NARROW = 226  # pixels: five predictions stand side by side
 _STYLES = styles(__file__)
 
 
@@ -173,28 +168,25 @@ class ExperimentCard:
 
     def _picture(self, experiment: Experiment, record: Record | None, found: list[Figure]) -> list[Any]:
         """Return the legend and the figure, the recorded one if there is any; an empty legend alone where none is."""
+        from bnnviz import plots  # HoloViews, once a card is opened
+
+        plots.use("bokeh")
         if record is not None and record.panels:
-            return ["", self._figure(self._panels(record))]
+            return ["", self._figure(plots.panels(record.panels, dark=self._dark))]
         if record is not None and experiment.swept:
             labels = {key: LABELS.get(key, key) for key in experiment.measures}
             rows = [row for row in record.rows if "setting" in row]
-            return ["", self._figure(small_multiples(rows, labels, dark=self._dark))]
+            return ["", self._figure(plots.sweep(rows, labels, dark=self._dark))]
         known = [figure for figure in found if figure.measured is not None or figure.published is not None]
         shown = {figure.measure for figure in known if figure.published is not None}
-        dots = [_dot(figure) for figure in known if figure.measure in shown]
+        dots = [figure for figure in known if figure.measure in shown]
         if not dots:
             return [""]
-        key = f"<div class='key'>{beside.legend_html(self._dark)}</div>" if record is not None else ""
-        return [key, self._figure(beside.beside(dots, self._dark, _LARGE if self._large else 1.0))]
-
-    def _panels(self, record: Record) -> Any:
-        if record.panels[0][1] == _BAND:
-            bands = [BandPanel(**arrays(part)) for _, _, part in record.panels]
-            return band_multiples(bands, dark=self._dark, width=_NARROW)
-        return panels([Panel(*panel) for panel in record.panels], dark=self._dark)
+        key = f"<div class='key'>{_key_of_marks(self._dark)}</div>" if record is not None else ""
+        return [key, self._figure(plots.published(dots, dark=self._dark))]
 
     def _figure(self, figure: Any) -> pn.pane.Bokeh:
-        return pn.pane.Bokeh(figure, sizing_mode="stretch_width", margin=(2, 0, 6, 0))
+        return still(figure, self._large)
 
     def _text(self, text: str) -> pn.pane.HTML:
         return pn.pane.HTML(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
@@ -248,9 +240,18 @@ def _where(experiment: Experiment, record: Record | None) -> str:
     return html.escape(" ".join([text, *of_record(experiment, record)]))
 
 
-def _dot(figure: Figure) -> beside.Dot:
-    label = LABELS.get(figure.measure, figure.measure)
-    return beside.Dot(figure.case, label, figure.published, figure.measured, figure.error, figure.differs)
+def _key_of_marks(dark: bool) -> str:
+    """Say what the marks of figures beside published ones mean."""
+    palette = DARK if dark else LIGHT
+    marks = (
+        ("◇", palette.ink, "published"),
+        ("●", palette.blue, "measured, ± 2 standard errors"),
+        ("■", palette.magenta, "differs by more than that"),
+    )
+    return "".join(
+        f"<span><i style='color:{colour};font-style:normal' aria-hidden='true'>{mark}</i> {what}</span>"
+        for mark, colour, what in marks
+    )
 
 
 # --- the table

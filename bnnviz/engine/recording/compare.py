@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 
 _MOST_NUMBERS = 20_000_000  # read for a picture
-_MOST_POINTS, _LAGS = 1500, 100
 #: Figures of a summary in a comparison, where any recording has them: its label.
 FIGURES = {
     "draws": "draws of each chain",
@@ -30,18 +29,6 @@ FIGURES = {
     "nll": "negative log likelihood",
     "ece": "calibration error (ECE)",
 }
-
-
-class CoordinateCurves(NamedTuple):
-    """Hold one coordinate of a recording's draws: its density, the first chain's trace, and the autocorrelation.
-
-    Each is a pair of arrays; ``ess`` is the coordinate's effective sample size, nan where draws have weights.
-    """
-
-    density: tuple[np.ndarray, np.ndarray]
-    trace: tuple[np.ndarray, np.ndarray]
-    acf: tuple[np.ndarray, np.ndarray]
-    ess: float
 
 
 def readable(recording: Recording) -> ExportedDraws:
@@ -63,24 +50,11 @@ def readable(recording: Recording) -> ExportedDraws:
     return kept(recording)
 
 
-def seen(found: ExportedDraws, coordinate: int) -> CoordinateCurves:
-    """Return what is drawn of one coordinate."""
-    values = found.draws[..., coordinate].astype(np.float64)
-    every = max(1, values.shape[1] // _MOST_POINTS)
-    index = np.arange(0, values.shape[1], every)
+def ess(found: ExportedDraws, name: str) -> float:
+    """Return the effective sample size of one coordinate over all chains; nan where draws have weights."""
     if found.log_weights is not None:
-        weights = np.exp(found.log_weights - found.log_weights.max())
-        rng = np.random.default_rng(0)
-        shown = rng.choice(values.ravel(), size=min(4000, values.size), p=weights.ravel() / weights.sum())
-        nothing = (np.empty(0), np.empty(0))
-        return CoordinateCurves(diagnostics.density(shown), (index, values[0, index]), nothing, float("nan"))
-    acf = diagnostics.autocorrelation(values, _LAGS)
-    return CoordinateCurves(
-        diagnostics.density(values.ravel()),
-        (index, values[0, index]),
-        (np.arange(len(acf)), acf),
-        diagnostics.ess(values),
-    )
+        return float("nan")
+    return diagnostics.ess(found.draws[..., found.names.index(name)].astype(np.float64))
 
 
 def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:

@@ -1,4 +1,4 @@
-"""Write the leaderboard of a race as HTML, alone or on a page with the curves; neither needs a run."""
+"""Write the leaderboard of a race as HTML, which needs no run."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ import html
 import math
 from typing import Any, NamedTuple
 
-from bokeh.layouts import column
-from bokeh.models import Div
-
-from bnnviz.views.comparison.curves import CurvesView
-from bnnviz.views.comparison.small_multiples import page
 from bnnviz.views.palette import DARK, LIGHT
-
-WIDTH, HEIGHT = 1100, 460
 
 
 class Column(NamedTuple):
@@ -123,27 +116,3 @@ def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark:
         cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)
         lines.append(f"<tr><td>{row['rank'] or '–'}</td><td>{name}</td>{cells}</tr>")
     return f"{_STYLE}<table class='race'><tr><th></th><th>sampler</th>{heads}</tr>{''.join(lines)}</table>"
-
-
-def race_page(scene: dict[str, Any], frame: dict[str, Any]) -> str:
-    """Return a page of its own with what a race came to: the sentence, the curves and the table.
-
-    Parameters
-    ----------
-    scene : dict
-        From `Race.scene`.
-    frame : dict
-        From `Race.frame`, with the parts caption, curves and table.
-    """
-    view = CurvesView(scene)
-    view.update(frame)
-    view.root.update(width=WIDTH, height=HEIGHT, sizing_mode="fixed")
-    caption, table = frame["caption"], frame["table"]
-    words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))
-    heading = f"<h2>{html.escape(scene['title'])}</h2>"
-    head = f"<div style='font:15px/1.4 sans-serif'>{heading}{words}<br>{view.legend_html()}</div>"
-    board = table_html(table["rows"], table["scores"], scene["spec"]["chains"])
-    meaning = html.escape(f"Error: {scene['measured']}. {scene['start']}")
-    note = f"<div style='font:13px sans-serif; color:{LIGHT.muted}'>{meaning}</div>"
-    parts = (Div(text=head, width=WIDTH), view.root, Div(text=board, width=WIDTH), Div(text=note, width=WIDTH))
-    return page(column(*parts), scene["title"])

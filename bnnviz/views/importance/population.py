@@ -69,10 +69,10 @@ class PopulationView(PlaneView):
     def _show(self, part: dict) -> bool:
         self._enter_plane(part)
         phase, draws, ends = part["phase"], part["draw_xy"], part["end_xy"]
-        ellipses = _ellipses(part["mean_xy"], part["root"])
+        outlines = ellipses(part["mean_xy"], part["root"])
         self._fit(
-            x=(draws[:, 0], ellipses[..., 0], ends[:, 0]),
-            y=(draws[:, 1], ellipses[..., 1], ends[:, 1]),
+            x=(draws[:, 0], outlines[..., 0], ends[:, 0]),
+            y=(draws[:, 1], outlines[..., 1], ends[:, 1]),
         )
         self.note = f"iteration {part['iteration']:,}"
         self._counts = f"{len(part['mean_xy'])} proposals and {len(draws)} of their draws, {self.note}"
@@ -80,7 +80,7 @@ class PopulationView(PlaneView):
         landed = part["landed_xy"]
         moved = [
             self._push(self.draws, _draw_columns(draws, part["draw_size"])),
-            self._push(self.ellipses, _line(ellipses)),
+            self._push(self.ellipses, _line(outlines)),
             self._push(self.means, _points(part["mean_xy"])),
             self._push(self.lines, _between(part["mean_xy"][part["parent"]][survives], landed[survives])),
             self._push(self.survivors, _points(landed[survives])),
@@ -107,7 +107,7 @@ class PopulationView(PlaneView):
         return self._counts
 
 
-def _ellipses(means: np.ndarray, roots: np.ndarray) -> np.ndarray:
+def ellipses(means: np.ndarray, roots: np.ndarray) -> np.ndarray:
     """Return the corners (proposals, corners, 2) of ellipses around means, from roots (proposals, 2, 2)."""
     angle = np.linspace(0, 2 * np.pi, CORNERS)
     circle = RADIUS * np.stack([np.cos(angle), np.sin(angle)])

@@ -59,7 +59,7 @@ class ClassProbabilitiesView(SeriesView):
     def _show(self, part: dict) -> bool:
         lanes = part["lanes"][:MOST]
         changed = self._name([lane["name"] for lane in lanes])
-        shown = _shown(lanes, part["observed"], len(part["classes"]))
+        shown = shown_classes(lanes, part["observed"], len(part["classes"]))
         self._name_classes([part["classes"][k] for k in shown])
         self.note = _note(part, lanes, len(shown))
         self._observed = part["observed"] is not None
@@ -84,7 +84,7 @@ class ClassProbabilitiesView(SeriesView):
         self.root.x_range.update(start=-0.5, end=len(names) - 0.5)
 
 
-def _shown(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
+def shown_classes(lanes: list[dict], observed: int | None, classes: int) -> np.ndarray:
     """Return the numbers of the classes to show, in order."""
     if classes <= MOST_CLASSES or not lanes:
         return np.arange(min(classes, MOST_CLASSES))

@@ -87,17 +87,23 @@ def _cells(part: dict, palette: Palette) -> dict[str, list]:
     shares = np.divide(matrix, of_class, out=np.zeros_like(matrix), where=of_class > 0)
     whole = np.allclose(matrix, matrix.round())
     colours = [_mixed(palette, share) for share in shares.ravel()]
-    inks = [max(INKS, key=lambda ink, on=colour: _contrast(ink, on)) for colour in colours]
+    inks = [cell_ink(palette, share) for share in shares.ravel()]
     return {
         "x": x.ravel().tolist(),
         "y": y.ravel().tolist(),
         "colour": colours,
-        "text": [_number(count, whole) for count in matrix.ravel()],
+        "text": [cell_text(count, whole) for count in matrix.ravel()],
         "ink": inks,
     }
 
 
-def _number(count: float, whole: bool) -> str:
+def cell_ink(palette: Palette, share: float) -> str:
+    """Return the colour of the number in a cell of this share."""
+    return max(INKS, key=lambda ink: _contrast(ink, _mixed(palette, share)))
+
+
+def cell_text(count: float, whole: bool) -> str:
+    """Write the number of a cell, with a digit behind the point where not all are ``whole``."""
     if whole:
         return f"{count:.0f}"
     return f"{count:.1f}" if count >= 0.05 else "0"

@@ -10,15 +10,13 @@ import torch
 
 import bnnviz
 from bnnviz import data as datasets
-from bnnviz import experiments
+from bnnviz import experiments, plots
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import uncertainty_run
 from bnnviz.experiments.pdmp.figures1_2_4 import FrameExperiment
 from bnnviz.experiments.uncertainty import UncertaintyExperiment
 from bnnviz.specs.run import Spec
-from bnnviz.views.comparison import panels
-from bnnviz.views.comparison.small_multiples import page
 
 FIGURES_OF_FRAMES = [
     experiment for experiment in experiments.EXPERIMENTS.values() if isinstance(experiment, FrameExperiment)
@@ -69,9 +67,7 @@ def test_its_runs_are_figures_rows_and_pictures(experiment):
         done.setdefault(case.name, []).append(summary)
     rows = [short.row(case, done[case.name]) for case in short.cases]
     assert all(np.isfinite(row[key]) for row in rows for key in short.measures if not key.startswith("ess"))
-    found = [panels.Panel(*panel) for panel in short.panels(done)]
-    assert found
-    assert short.title.split("(")[0] in page(panels.panels(found, short.title), short.title)
+    assert short.title.split("(")[0] in plots.page(plots.panels(short.panels(done)), short.title)
 
 
 @pytest.mark.demand
@@ -92,8 +88,7 @@ def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
     again = {case.name: [summary] for case, _, summary in brief.reproduce()}  # as they are kept
     found = brief.panels(again)
     assert len(found) == len(brief.panels(done)) == 2 * len(experiment.pictures)
-    drawn = panels.panels([panels.Panel(*panel) for panel in found], experiment.title)
-    assert page(drawn, experiment.title)
+    assert plots.page(plots.panels(found), experiment.title)
     assert all(np.isfinite(brief.row(case, done[case.name])[experiment.measures[0]]) for case in cases)
 
 

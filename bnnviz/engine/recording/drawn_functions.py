@@ -1,0 +1,107 @@
+"""Compute what single draws of a recorded network predict, for figures in which draws are picked.
+
+A page has no torch; it has this done in a process of its own, by
+
+    python -m bnnviz.engine.recording.drawn_functions FOLDER OUT.npz EVERY
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+
+MOST_DRAWS, MOST_INPUTS = 120, 60
+
+
+def drawn_functions(
+    given: Any, draws: int = MOST_DRAWS, inputs: int = MOST_INPUTS, every: int = 1
+) -> dict[str, np.ndarray]:
+    """Return what evenly spread draws predict, each by itself.
+
+    Parameters
+    ----------
+    given : NetworkDraws
+    draws, inputs : int
+        At most.
+    every : int, default 1
+        Only draws of each chain whose number is a multiple of this.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``kind``: ``band``, ``intervals`` or ``classes``; ``chain`` and ``draw`` (draws,), numbers; ``x`` (inputs,), the
+        inputs of a band, the observed numbers, or the ranks of rows by the probability of their own class; ``values``
+        (draws, inputs), in original units or that probability; ``labels``, of both axes; of a band ``data_x`` and
+        ``data_y``.
+    """
+    from torch import as_tensor
+
+    from bnnviz.engine.evaluation.predictions import Predictor, evenly
+
+    predictor = Predictor(given.target)
+    each = len(given.theta) // given.chains
+    numbers = (each * np.arange(given.chains)[:, None] + np.arange(0, each, every)).ravel()
+    chosen = numbers[evenly(len(numbers), draws)]
+    theta = given.theta[as_tensor(chosen, device=given.theta.device)]
+    found = {"chain": chosen // each, "draw": chosen % each}
+    scene = predictor.scene()
+    if predictor.kind == "band":
+        at = evenly(len(predictor.inputs), inputs)
+        labels = [scene["x_label"], scene["y_label"]]
+        more = {"x": predictor.raw[at, 0], "values": predictor.functions(theta, inputs)}
+        more |= {"data_x": np.asarray(scene["x"]), "data_y": np.asarray(scene["y"])}
+    elif predictor.kind == "intervals":
+        observed = np.asarray(predictor.observed)[evenly(len(predictor.inputs), inputs)]
+        labels = [f"observed {scene['label']}", f"predicted {scene['label']}"]
+        more = {"x": observed, "values": predictor.functions(theta, inputs)}
+    else:
+        labels = ["test rows, the surest first", "probability of the own class"]
+        more = _own_class(given, theta, inputs)
+    kind = "classes" if predictor.kind == "area" else predictor.kind
+    return found | more | {"kind": np.array(kind), "labels": np.array(labels)}
+
+
+def _own_class(given: Any, theta: Any, most: int) -> dict[str, np.ndarray]:
+    """Return ranks of test rows, and the probability (draws, rows) that each draw gives to a row's own class."""
+    from bnnviz.engine.evaluation import metrics
+    from bnnviz.engine.evaluation.predictions import evenly, observed_rows
+
+    inputs, _ = given.target.held_out()
+    rows = evenly(len(inputs), most)
+    probabilities = metrics.probabilities_at(given.target, theta, inputs[rows])
+    own = probabilities[:, np.arange(len(rows)), observed_rows(given.target)[rows].astype(int)]
+    return {"x": np.arange(len(rows)), "values": own[:, np.argsort(-own.mean(0))]}
+
+
+def of_recording(folder: Path, every: int = 1) -> dict[str, np.ndarray]:
+    """Return `drawn_functions` of a recording.
+
+    Raises
+    ------
+    BnnvizError
+        If it is of no network on data, or has no draws.
+    """
+    from bnnviz.engine.evaluation.metrics import network_draws
+    from bnnviz.engine.recording.resume import resume
+
+    return drawn_functions(network_draws(resume(folder)), every=every)
+
+
+def main(arguments: list[str]) -> int:
+    """Write what a recording's draws predict to a file; return the exit status."""
+    folder, out, every = arguments
+    try:
+        np.savez(out, **of_recording(Path(folder), int(every)))
+    except BnnvizError as error:
+        sys.stderr.write(f"{error.sentence}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Draw draws of chains, their paths and how well they mix."""

@@ -1,0 +1,1 @@
+"""Draw several runs beside each other, or beside what was published."""

@@ -1,0 +1,43 @@
+"""Write what a race came to: its curves as a figure, or a page with the sentence, the curves and the table."""
+
+from __future__ import annotations
+
+import html
+import os
+from pathlib import Path
+from typing import Any
+
+from bnnviz.plots.comparison.race import race
+from bnnviz.plots.forms import PAGE
+from bnnviz.plots.output import page, save, write
+from bnnviz.views.comparison.leaderboard import table_html
+
+_FONT = "font:15px/1.4 sans-serif"
+
+
+def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLike) -> Path:
+    """Write a race to a file.
+
+    Parameters
+    ----------
+    scene : dict
+        From `Race.scene`.
+    frame : dict
+        From `Race.frame`, with the parts caption, curves and table.
+    out : path
+        A page (``.html``) has the sentence, the curves and the table; other endings, as of `save`, the curves alone.
+
+    Raises
+    ------
+    BnnvizError
+        As `save`.
+    """
+    figure = race(frame["curves"])
+    if Path(out).suffix.lower() != PAGE:
+        return save(figure, out)
+    caption, table = frame["caption"], frame["table"]
+    words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))
+    head = f"<div style='{_FONT}'><h2>{html.escape(scene['title'])}</h2>{words}</div>"
+    board = table_html(table["rows"], table["scores"], scene["spec"]["chains"])
+    meaning = html.escape(f"Error: {scene['measured']}. {scene['start']}")
+    return write(page(figure, scene["title"], head, below=f"{board}<p style='{_FONT}'>{meaning}</p>"), out)

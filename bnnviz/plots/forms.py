@@ -1,0 +1,34 @@
+"""Say what figures can be written to, before the work for them is done: this loads nothing that draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnnviz import optional
+from bnnviz.errors import BnnvizError
+
+PAGE = ".html"
+#: What Matplotlib writes.
+PRINT = (".pdf", ".svg", ".eps", ".png")
+
+
+def check(out: Path, field: str = "out") -> None:
+    """Refuse a file that no figure can be written to.
+
+    Parameters
+    ----------
+    out : Path
+    field : str, default "out"
+        The option that names it.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no figure of that ending, or what draws it is not installed.
+    """
+    ending = out.suffix.lower()
+    if ending not in (PAGE, *PRINT):
+        raise BnnvizError(f"A figure is written to {PAGE}, {', '.join(PRINT)}, not to {out.name!r}.", field)
+    optional.check("holoviews", "A figure needs", field)
+    if ending in PRINT:
+        optional.check("matplotlib", f"A figure as {ending} needs", field)

@@ -1,0 +1,1 @@
+"""Draw weighted draws, populations of proposals and functionals."""

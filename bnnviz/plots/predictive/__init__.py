@@ -1,0 +1,1 @@
+"""Draw what networks predict, and how well."""

@@ -1,0 +1,419 @@
+"""Read draws with names from whatever holds them: a run, a recording, an ArviZ tree, or plain arrays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics, optional
+from bnnviz.engine.recording import export, reader
+from bnnviz.errors import BnnvizError
+
+MOST_VARIABLES = 4  # that are shown where none are asked for
+COMPONENT = re.compile(r"PC ([1-9]\d?)")
+_KINDS = (
+    "a Run, a recording (its name, its folder, or opened), an ArviZ tree (or a .nc file of one), an array of draws, a"
+    " dict of arrays by their names, or a list of these"
+)
+_TREES = (".nc", ".netcdf", ".zarr")
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Hold draws of chains with the names of their variables.
+
+    Parameters
+    ----------
+    name : str
+        What they are of: the name of a recording, of a sampler.
+    values : dict of str to ndarray, shape (chains, draws)
+        Each variable, a number a draw.
+    log_weights : ndarray or None, shape (chains, draws)
+        Logarithms of the draws' weights; None where they count the same.
+    diverging : ndarray of bool or None, shape (chains, draws)
+        Which draws a divergent move led to; None where that is not known.
+    every : int, default 1
+        These are every so many-th draw, which keep their numbers.
+    """
+
+    name: str
+    values: dict[str, np.ndarray] = field(repr=False)
+    log_weights: np.ndarray | None = field(default=None, repr=False)
+    diverging: np.ndarray | None = field(default=None, repr=False)
+    every: int = 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Chains, and draws of each."""
+        return next(iter(self.values.values())).shape
+
+    def chosen(self, variables: str | Sequence[str] | None = None, most: int = MOST_VARIABLES) -> list[str]:
+        """Return names of variables: those asked for, or else the first few.
+
+        Parameters
+        ----------
+        variables : str or sequence of str, optional
+            Names; ``theta`` stands for all of ``theta[0]``, ``theta[1]``, ..., and ``PC 1`` for the first principal
+            component of all variables.
+        most : int, default 4
+            Of those that nobody asked for.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no variable of such a name.
+        """
+        if variables is None:
+            return list(self.values)[:most]
+        asked = [variables] if isinstance(variables, str) else list(variables)
+        return [name for each in asked for name in self._named(str(each))]
+
+    def _named(self, asked: str) -> list[str]:
+        if asked in self.values or (COMPONENT.fullmatch(asked) and len(self.values) > 1):
+            return [asked]
+        parts = [name for name in self.values if name.startswith(f"{asked}[")]
+        if not parts:
+            known = ", ".join(list(self.values)[:8]) + (", ..." if len(self.values) > 8 else "")
+            raise BnnvizError(f"{self.name} has no variable {asked!r}; choose among {known}.", "variables")
+        return parts
+
+    def of(self, variable: str) -> np.ndarray:
+        """Return a variable (chains, draws), or a principal component of all of them."""
+        found = COMPONENT.fullmatch(variable)
+        if variable in self.values or found is None:
+            return self.values[variable]
+        number = int(found.group(1))
+        if number > min(len(self.values), _MOST_COMPONENTS):
+            raise BnnvizError(
+                f"{self.name} has {min(len(self.values), _MOST_COMPONENTS)} principal components here, no {variable}.",
+                "variables",
+            )
+        return self._components[..., number - 1]
+
+    @cached_property
+    def _components(self) -> np.ndarray:
+        stacked = np.stack(list(self.values.values()), axis=-1).astype(float)
+        flat = stacked.reshape(-1, stacked.shape[-1])
+        centre, axes = diagnostics.principal_axes(flat, min(_MOST_COMPONENTS, flat.shape[1]))
+        return (stacked - centre) @ axes
+
+    def finite(self, variable: str) -> np.ndarray:
+        """Return a variable (chains, draws) as float64, for a statistic.
+
+        Raises
+        ------
+        BnnvizError
+            If a draw of it is not finite.
+        """
+        values = np.asarray(self.of(variable), dtype=float)
+        if not np.isfinite(values).all():
+            raise BnnvizError(
+                f"{variable} of {self.name} has {int((~np.isfinite(values)).sum())} draws that are not finite; leave"
+                " them out, or choose another variable.",
+                "variables",
+            )
+        return values
+
+    def representative(self, variable: str, most: int = 4000) -> np.ndarray:
+        """Return draws (n,) of a variable that count the same: all, or by their weights an even choice of them."""
+        values = self.finite(variable).ravel()
+        if self.log_weights is None:
+            return values
+        if not diagnostics.normalised(self.log_weights).any():
+            raise BnnvizError(f"No draw of {self.name} has a weight above zero.", "source")
+        return values[diagnostics.systematic(self.log_weights.ravel(), min(most, values.size))]
+
+    def thinned(self, most: int) -> Draws:
+        """Return evenly spread draws, at most so many over all chains, under their own numbers."""
+        chains, count = self.shape
+        every = -(-chains * count // most)
+        if every == 1:
+            return self
+        values = {name: each[:, ::every] for name, each in self.values.items()}
+        logs, diverging = (None if each is None else each[:, ::every] for each in (self.log_weights, self.diverging))
+        return Draws(self.name, values, logs, diverging, self.every * every)
+
+    def table(self, variables: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return columns ``chain``, ``draw``, ``id`` and each variable, a row for each draw, chain after chain."""
+        chains, draws = self.shape
+        chain, draw = (part.ravel() for part in np.indices((chains, draws)))
+        draw = self.every * draw
+        return {
+            "chain": chain,
+            "draw": draw,
+            ID: draw_id(chain, draw),
+            **{name: self.of(name).ravel() for name in variables},
+        }
+
+
+_MOST_COMPONENTS = 10
+#: The column by which a draw is found again in another figure: one number for chain and draw.
+ID = "id"
+
+
+def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
+    """Return a number of its own for each draw of each chain."""
+    return np.asarray(chain) * 1_000_000_000 + np.asarray(draw)
+
+
+def read(source: Any) -> list[Draws]:
+    """Return the draws of a source, or of each in a list or a dict of them, under names of their own.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, DataTree, InferenceData, array, dict, Draws, or a list of these
+        Of a dict of arrays each is a variable, shape (draws,), (chains, draws) or (chains, draws, ...); a dict of other
+        sources gives their names. An array has the shape (draws,), (chains, draws) or (chains, draws, variables).
+
+    Raises
+    ------
+    BnnvizError
+        If draws cannot be read from it, or it has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> (draws,) = read({"mu": np.zeros((4, 100))})
+    >>> draws.shape
+    (4, 100)
+    """
+    if isinstance(source, Mapping) and source and not (_is_tree(source) or _is_table(source)):
+        found = [_renamed(one(each), str(name)) for name, each in source.items()]
+    elif isinstance(source, list | tuple) and not _is_numbers(source):
+        found = [one(each) for each in source]
+    else:
+        found = [one(source)]
+    if not found:
+        raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
+    return _told_apart(found)
+
+
+def one(source: Any, name: str | None = None) -> Draws:
+    """Return the draws of a single source.
+
+    Raises
+    ------
+    BnnvizError
+        As `read`.
+    """
+    if isinstance(source, Draws):
+        return source
+    if isinstance(source, str | os.PathLike):
+        return _of_path(Path(source))
+    if isinstance(source, reader.Recording):
+        return exported(source.name, export.kept(source))
+    if hasattr(source, "to_arviz"):
+        _check_begun(source)
+        return _of_tree(source.to_arviz(), name or _sampler(source))
+    if hasattr(source, "posterior") or _has_group(source, "posterior"):
+        return _of_tree(source, name)
+    if hasattr(source, "data_vars"):
+        return _of_groups(source, None, name)
+    if isinstance(source, Mapping):
+        return _of_arrays(source, name or "draws")
+    if is_array(source) or _is_numbers(source):
+        return _of_array(np.asarray(source), name or "draws")
+    raise BnnvizError(f"Draws cannot be read from {type(source).__name__}: give {_KINDS}.", "source")
+
+
+def recording_of(source: Any) -> reader.Recording | None:
+    """Return the recording that a source is or names; None where it is something else."""
+    if isinstance(source, reader.Recording):
+        return source
+    if isinstance(source, str | os.PathLike) and Path(source).suffix not in _TREES:
+        return reader.Recording(reader.find(source))
+    return None
+
+
+# --- kinds of source
+
+
+def exported(name: str, found: export.ExportedDraws) -> Draws:
+    """Return the draws of a recording that were read."""
+    values = {label: found.draws[..., i] for i, label in enumerate(found.names)}
+    diverging = found.stats.get("diverging")
+    return _checked(Draws(name, values, found.log_weights, None if diverging is None else np.asarray(diverging) > 0))
+
+
+def _of_path(path: Path) -> Draws:
+    if path.suffix not in _TREES:
+        recording = reader.Recording(reader.find(path))
+        return exported(recording.name, export.kept(recording))
+    xarray = optional.require("xarray", "A file of ArviZ needs")
+    try:
+        with xarray.open_datatree(path, engine="zarr" if path.suffix == ".zarr" else "h5netcdf") as tree:
+            return _of_tree(tree.load(), path.stem)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BnnvizError(f"{path} cannot be read as a file of ArviZ ({_first_line(error)}).", "source") from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _check_begun(run: Any) -> None:
+    draws = getattr(run, "draws", None)
+    if draws is not None and (np.ndim(draws) < 2 or 0 in np.shape(draws)[:2]):
+        raise BnnvizError("The run has no draws yet; wait until it has, or let it run to its end.", "source")
+
+
+def _sampler(run: Any) -> str:
+    spec = getattr(run, "spec", None)
+    return getattr(spec, "sampler", None) or "draws"
+
+
+def _has_group(source: Any, group: str) -> bool:
+    return hasattr(source, "children") and group in source.children
+
+
+def _group(source: Any, group: str) -> Any:
+    """Return a group of a tree or of an InferenceData as a data set; None where there is none."""
+    if hasattr(source, "children"):
+        return source[group].to_dataset() if group in source.children else None
+    return getattr(source, group, None)
+
+
+def _of_tree(tree: Any, name: str | None) -> Draws:
+    if name is None:
+        try:
+            name = json.loads(getattr(tree, "attrs", {}).get("bnnviz", "{}"))["spec"]["sampler"]
+        except (ValueError, LookupError, TypeError):
+            name = "draws"
+    return _of_groups(_group(tree, "posterior"), _group(tree, "sample_stats"), name)
+
+
+def _of_groups(posterior: Any, stats: Any, name: str | None) -> Draws:
+    name = name or "draws"
+    values: dict[str, np.ndarray] = {}
+    for key, array in (posterior.data_vars if posterior is not None else {}).items():
+        if {"chain", "draw"} <= set(array.dims):
+            values |= _components(str(key), array.transpose("chain", "draw", ...))
+    if not values:
+        raise BnnvizError(f"{name} has no draws: no variable of its posterior has the dimensions chain and draw.", None)
+    logs, diverging = (None if stats is None or key not in stats else stats[key] for key in _STATS)
+    logs = None if logs is None else np.asarray(logs.transpose("chain", "draw"))
+    diverging = None if diverging is None else np.asarray(diverging.transpose("chain", "draw"), dtype=bool)
+    return _checked(Draws(name, values, logs, diverging))
+
+
+_STATS = ("log_weight", "diverging")
+#: The axis of our own trees, whose labels are names already.
+_COORDINATE = "coordinate"
+
+
+def _components(key: str, array: Any) -> dict[str, np.ndarray]:
+    """Return each number of a variable (chain, draw, ...), by its name and the labels of its place."""
+    if array.ndim == 2:
+        return {key: np.asarray(array)}
+    flat = np.asarray(array).reshape(*array.shape[:2], -1)
+    axes = [
+        [str(label) for label in np.asarray(array.coords[axis])] if axis in array.coords else map(str, range(size))
+        for axis, size in zip(array.dims[2:], array.shape[2:], strict=True)
+    ]
+    labels = list(map(list, axes))
+    if array.dims[2:] == (_COORDINATE,):
+        return {label: flat[..., i] for i, label in enumerate(labels[0])}
+    places = np.stack(np.unravel_index(np.arange(flat.shape[2]), array.shape[2:]), axis=1)
+    names = [f"{key}[{', '.join(labels[axis][i] for axis, i in enumerate(place))}]" for place in places]
+    return {label: flat[..., i] for i, label in enumerate(names)}
+
+
+def _of_array(array: np.ndarray, name: str) -> Draws:
+    if array.ndim not in (1, 2, 3) or array.dtype.kind not in "biuf":
+        raise BnnvizError(
+            f"Give draws as numbers of the shape (draws,), (chains, draws) or (chains, draws, variables), not of the"
+            f" shape {array.shape} and type {array.dtype}.",
+            "source",
+        )
+    if array.ndim < 3:
+        return _checked(Draws(name, {"x": np.atleast_2d(array)}))
+    return _checked(Draws(name, {f"x[{i}]": array[..., i] for i in range(array.shape[2])}))
+
+
+def _of_arrays(arrays: Mapping[str, Any], name: str) -> Draws:
+    values: dict[str, np.ndarray] = {}
+    for key, given in arrays.items():
+        array = np.asarray(given)
+        if array.ndim == 0 or array.dtype.kind not in "biuf":
+            raise BnnvizError(f"{key} holds no numbers by draw; its shape is {array.shape}.", "source")
+        array = np.atleast_2d(array)
+        flat = array.reshape(*array.shape[:2], -1)
+        several = array.ndim > 2
+        values |= {f"{key}[{i}]" if several else str(key): flat[..., i] for i in range(flat.shape[2])}
+    if not values:
+        raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
+    return _checked(Draws(name, values))
+
+
+def _checked(draws: Draws) -> Draws:
+    shapes = {values.shape for values in draws.values.values()}
+    if len(shapes) > 1:
+        raise BnnvizError(f"The variables of {draws.name} have different numbers of draws: {sorted(shapes)}.", "source")
+    if 0 in draws.shape:
+        raise BnnvizError(f"{draws.name} has no draws yet.", "source")
+    return draws
+
+
+# --- lists and dicts
+
+
+def _is_table(source: Mapping[Any, Any]) -> bool:
+    """Return whether a dict is one of arrays, each a variable."""
+    return all(_is_numbers(each) or is_array(each) for each in source.values())
+
+
+def _is_tree(source: Any) -> bool:
+    """Return whether something is a tree or a data set of xarray, which are mappings too."""
+    return hasattr(source, "children") or hasattr(source, "data_vars")
+
+
+def is_array(source: Any) -> bool:
+    """Return whether something is an array; a tree and a data set say that they could be one."""
+    return hasattr(source, "__array__") and hasattr(source, "dtype")
+
+
+def _is_numbers(source: Any) -> bool:
+    """Return whether a list holds numbers, not sources."""
+    if not isinstance(source, list | tuple):
+        return False
+    return bool(source) and all(isinstance(each, int | float | np.number) or _is_numbers(each) for each in source)
+
+
+def _renamed(draws: Draws, name: str) -> Draws:
+    return replace(draws, name=name)
+
+
+def _told_apart(found: list[Draws]) -> list[Draws]:
+    """Return draws whose names differ, by a number where they did not."""
+    seen: dict[str, int] = {}
+    told = []
+    for draws in found:
+        seen[draws.name] = number = seen.get(draws.name, 0) + 1
+        told.append(draws if number == 1 else _renamed(draws, f"{draws.name} {number}"))
+    return told
+
+
+def shared(found: Sequence[Draws], variables: str | Sequence[str] | None, most: int = MOST_VARIABLES) -> list[str]:
+    """Return names of variables that all sources have.
+
+    Raises
+    ------
+    BnnvizError
+        If one that is asked for is missing in one, or they have none in common.
+    """
+    if variables is not None:
+        asked, *_ = [draws.chosen(variables) for draws in found]  # each is asked, so that each that lacks one says so
+        return asked
+    common = [name for name in found[0].values if all(name in draws.values for draws in found)]
+    if not common:
+        names = ", ".join(draws.name for draws in found)
+        raise BnnvizError(f"{names} have no variable in common; draw each by itself.", "source")
+    return common[:most]

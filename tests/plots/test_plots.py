@@ -1,0 +1,404 @@
+"""Each figure of `bnnviz.plots`: it composes, both backends draw it, and it shows the numbers of its source."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import holoviews as hv
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from bokeh.models import Plot
+from matplotlib.colors import to_hex
+
+from bnnviz import diagnostics, plots
+from bnnviz.errors import BnnvizError
+from bnnviz.experiments.comparison import Figure
+from bnnviz.plots import style
+from bnnviz.plots.recorded import FIGURES as FIGURES_OF_PARTS
+from bnnviz.views.palette import DARK, LIGHT
+from tests import example_parts
+from tests.plots.examples import draws, made_tree, part, probabilities
+
+Make = Callable[..., Any]
+
+#: Each figure on what it takes.
+FIGURES: dict[str, Make] = {
+    "trace of a tree": lambda **o: plots.trace(made_tree(), **o),
+    "trace of points": lambda **o: plots.trace(draws(), "x[0]", points=True, **o),
+    "trace of a list": lambda **o: plots.trace([made_tree(), made_tree()], "a", **o),
+    "trace of a part": lambda **o: plots.trace(part("banana", "trace"), **o),
+    "rank": lambda **o: plots.rank(draws(), "x[1]", **o),
+    "acf": lambda **o: plots.acf(made_tree(), ["a", "PC 1"], **o),
+    "acf of a dict": lambda **o: plots.acf({"one": {"x": draws()}, "two": {"x": draws()}}, "x[0]", **o),
+    "density": lambda **o: plots.density(made_tree(), "a", each_chain=True, **o),
+    "density of weighted draws": lambda **o: plots.density(made_tree(weighted=True), "a", **o),
+    "density of a part": lambda **o: plots.density(part("banana", "marginal"), **o),
+    "mixing": lambda **o: plots.mixing({"one": {"x": draws()}, "two": {"x": draws()}}, points=3, **o),
+    "pair": lambda **o: plots.pair(made_tree(), ["a", "b"], **o),
+    "pairs": lambda **o: plots.pair(draws(), **o),
+    "trajectory": lambda **o: plots.trajectory(part("banana", "path"), **o),
+    "trajectory of draws": lambda **o: plots.trajectory(draws(), **o),
+    "thinning": lambda **o: plots.thinning(part("banana", "envelope"), **o),
+    "ratios": lambda **o: plots.ratios(part("banana", "ratios"), **o),
+    "weights": lambda **o: plots.weights(made_tree(), **o),
+    "weights of a part": lambda **o: plots.weights(part("banana", "weights"), **o),
+    "prediction, a band": lambda **o: plots.prediction(part("network1d", "prediction"), **o),
+    "prediction, a map": lambda **o: plots.prediction(part("network2d", "prediction"), **o),
+    "prediction, numbers": lambda **o: plots.prediction(part("network_many", "prediction"), **o),
+    "prediction, classes": lambda **o: plots.prediction(part("network_classes", "prediction"), **o),
+    "spread": lambda **o: plots.spread(part("network2d", "spread"), **o),
+    "functions": lambda **o: plots.functions(FUNCTIONS, **o),
+    "calibration": lambda **o: plots.calibration(*probabilities(), **o),
+    "roc": lambda **o: plots.roc(*probabilities(2), **o),
+    "roc of several": lambda **o: plots.roc({"a": probabilities()[0]}, probabilities()[1], positive=2, **o),
+    "confusion": lambda **o: plots.confusion(*probabilities(), **o),
+    "entropy": lambda **o: plots.entropy(np.linspace(0, 0.5, 50), np.linspace(0.2, 0.6, 40), top=0.7, **o),
+    "entropy, bars": lambda **o: plots.entropy(np.linspace(0, 0.5, 50), kind="histogram", top=0.7, **o),
+    "attack": lambda **o: plots.attack(ATTACK, **o),
+    "probability": lambda **o: plots.probability(np.random.default_rng(0).beta(3, 2, 100), **o),
+    "class probabilities": lambda **o: plots.class_probabilities(ROW, **o),
+    "squared errors": lambda **o: plots.squared_errors({"a": np.linspace(0.01, 4, 90)}, **o),
+    "weight ESS": lambda **o: plots.weight_ess(np.random.default_rng(0).normal(size=(8, 50)), **o),
+    "weight ESS of a tree": lambda **o: plots.weight_ess(made_tree(weighted=True), **o),
+    "history": lambda **o: plots.history(HISTORY, **o),
+    "population": lambda **o: plots.population(POPULATION, **o),
+    "functionals": lambda **o: plots.functionals(WELLS, **o),
+    "race": lambda **o: plots.race(CURVES, **o),
+    "sweep": lambda **o: plots.sweep(SWEEP, {"ess": "ESS", "nll": "NLL"}, **o),
+    "published": lambda **o: plots.published(DOTS, **o),
+    "panels": lambda **o: plots.panels([("one", "confusion", MATRIX), ("two", "roc", CURVE)], **o),
+}
+FUNCTIONS = {
+    "kind": "band",
+    "chain": np.array([0, 0, 1]),
+    "draw": np.array([3, 9, 3]),
+    "x": np.linspace(0, 1, 5),
+    "values": np.arange(15.0).reshape(3, 5),
+    "labels": ["x", "y"],
+    "data_x": [0.5],
+    "data_y": [4.0],
+}
+ATTACK = example_parts.attack_lane("BPS", 0.2, 100)
+ROW = {"classes": list("abc"), "observed": 1, "lanes": [example_parts.probability_lane("BPS", 1, 3)]}
+HISTORY = {"label": "AUC", "lines": [example_parts.history_line("PMCnet", 0.9, 3, 1)]}
+MATRIX = example_parts.matrix(["cat", "dog"], [20, 30], 0.8)
+CURVE = {"curves": [example_parts.roc_curve("BPS", 1.0, 0.3)]}
+POPULATION = {
+    "x_label": "x1",
+    "y_label": "x2",
+    "phase": 4,
+    "iteration": 3,
+    "draw_xy": np.random.default_rng(0).normal(size=(20, 2)),
+    "draw_size": np.linspace(0, 1, 20),
+    "mean_xy": np.array([[0.0, 0.0], [1.0, 1.0]]),
+    "root": np.array([np.eye(2), 0.5 * np.eye(2)]),
+    "landed_xy": np.array([[0.1, 0.0], [1.0, 0.8]]),
+    "end_xy": np.array([[0.3, 0.1], [1.0, 0.8]]),
+    "survives": np.array([True, False]),
+    "halvings": np.array([0, -1]),
+}
+LINE = np.linspace(-2, 2, 30)
+WELLS = {
+    "scene": {"x": LINE, "truth": np.exp(-(LINE**2)), "first": 0.5 * np.exp(-(LINE**2))},
+    "y": np.exp(-((LINE - np.array([[0.0], [0.3]])) ** 2)),
+    "accepted": np.array([True, False]),
+    "points": np.array([0.1, -0.4]),
+    "moves": 2,
+}
+CURVES = {
+    "lanes": [
+        {"name": "BPS", "gradients": [1e3, 1e4], "error": [0.5, 0.1], "diverged": float("nan")},
+        {"name": "SGLD", "gradients": [1e3, 2e3], "error": [0.7, 5.0], "diverged": 2e3},
+    ]
+}
+AT = {"sampler": "a", "setting": "s", "value": 1.0}
+SWEEP = [
+    AT | {"ess": 1.0, "ess_se": 0.5, "nll": None},
+    AT | {"value": 2.0, "ess": 3.0, "ess_se": None, "nll": 1.0},
+    AT | {"setting": "t", "sampler": "b", "ess": 10.0, "nll": 1.0},
+]
+DOTS = [
+    Figure("BPS", "accuracy", 0.968, 0.001, published=0.969),
+    Figure("HMC", "accuracy", 0.90, 0.002, published=0.95),
+    Figure("HMC", "ess_pc1", 900.0, None, published=None),
+]
+
+
+@pytest.fixture(autouse=True)
+def _both() -> Iterator[None]:
+    """Draw with both backends, as a program that says nothing does; a warning of either is an error."""
+    style.use("bokeh", "matplotlib")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", category=PendingDeprecationWarning)
+        yield
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_composes_and_both_backends_draw_it(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    figure = FIGURES[name]()
+    assert isinstance(figure, hv.Element | hv.Overlay | hv.Layout)
+    assert isinstance(figure + figure.clone(), hv.Layout)
+    if not isinstance(figure, hv.Layout):
+        assert isinstance(figure * hv.VLine(0.0), hv.Overlay)
+    printed = hv.render(figure, backend="matplotlib")
+    assert to_hex(printed.get_facecolor()) == LIGHT.surface
+    plt.close(printed)
+    drawn = hv.render(FIGURES[name](dark=True), backend="bokeh")
+    assert {each.background_fill_color for each in drawn.select({"type": Plot})} == {DARK.surface}
+    assert not caplog.records, caplog.text  # HoloViews tells of a hook that failed, and of options nobody has, there
+
+
+def test_every_public_function_is_drawn_here() -> None:
+    drawn = {name.partition(" ")[0].rstrip(",") for name in FIGURES}
+    words = {"weight": "weight_ess", "class": "class_probabilities", "squared": "squared_errors", "pairs": "pair"}
+    others = {"bands", "linked", "page", "save", "use"}  # of which there are tests below and elsewhere
+    assert {words.get(name, name) for name in drawn} | others == set(plots.__all__)
+
+
+def curve(figure: Any, label: str) -> Any:
+    """Return the curve of a label."""
+    return next(each for each in figure.traverse(lambda each: each, [hv.Curve]) if each.label == label)
+
+
+# --- the numbers
+
+
+def test_the_autocorrelations_are_those_of_arviz() -> None:
+    from arviz_stats.base import array_stats
+
+    figure = plots.acf(draws(), "x[0]", lags=30)
+    known = array_stats.autocorr(draws()[..., 0], axis=1)
+    for chain in range(4):
+        shown = curve(figure, f"chain {chain + 1}")
+        assert np.allclose(shown.dimension_values(1), known[chain, :31], rtol=1e-12)
+    together = curve(figure, "all chains").dimension_values(1)
+    assert np.allclose(together, diagnostics.autocorrelation(draws()[..., 0], 30))
+
+
+def test_traces_are_the_draws_and_divergent_ones_are_marked() -> None:
+    figure = plots.trace(made_tree(), "b")
+    for chain in range(4):
+        assert np.array_equal(curve(figure, f"chain {chain + 1}").dimension_values("b"), draws()[chain, :, 1])
+    marked = next(each for each in figure if each.label == "divergent")
+    assert sorted(zip(*marked.columns(["draw", "b"]).values(), strict=True)) == sorted(
+        [(50, draws()[1, 50, 1]), (7, draws()[2, 7, 1])]
+    )
+
+
+def test_counts_of_ranks_are_those_of_scipy() -> None:
+    import scipy.stats
+
+    figure = plots.rank(draws(), "x[2]", bins=10)
+    ranks = scipy.stats.rankdata(draws()[..., 2]).reshape(4, 200)
+    for chain in range(4):
+        known, _ = np.histogram(ranks[chain], np.linspace(0.5, 800.5, 11))
+        assert np.array_equal(curve(figure, f"chain {chain + 1}").dimension_values(1), known)
+
+
+def test_a_density_is_that_of_the_diagnostics_and_its_area_one() -> None:
+    x, y = (curve(plots.density({"mu": draws()[..., 0]}), "draws").dimension_values(i) for i in (0, 1))
+    known = diagnostics.density(draws()[..., 0].ravel())
+    assert np.array_equal(x, known[0])
+    assert np.array_equal(y, known[1])
+    assert np.trapezoid(y, x) == pytest.approx(1, abs=0.01)
+
+
+def test_mixing_ends_with_the_figures_of_all_draws() -> None:
+    ess, rhat = plots.mixing(draws(), ["x[0]", "x[1]"], points=4)
+    values = [draws()[..., i] for i in (0, 1)]
+    assert curve(ess, "draws").dimension_values(1)[-1] == min(map(diagnostics.ess, values))
+    assert curve(rhat, "draws").dimension_values(1)[-1] == max(map(diagnostics.rhat, values))
+
+
+def test_pairs_hold_every_draw_with_its_chain_and_number() -> None:
+    (points,) = plots.pair(made_tree(), ["c", "a"], divergences=False)
+    found = points.columns(["chain", "draw", "c", "a"])
+    assert np.array_equal(found["c"], draws()[found["chain"], found["draw"], 2])
+    assert np.array_equal(found["a"], draws()[found["chain"], found["draw"], 0])
+    assert len(points) == 800
+
+
+def test_events_are_marked_by_their_kinds() -> None:
+    events = {"kind": np.array([2, 3, 2]), "a": np.arange(3.0), "b": np.zeros(3)}
+    figure = plots.pair(made_tree(), ["a", "b"], events=events, divergences=False)
+    marked = {each.label: each.dimension_values(0).tolist() for each in figure}
+    assert marked["bounce"] == [0.0, 2.0]
+    assert marked["refresh"] == [1.0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_map_of_correlations_is_that_of_the_draws(weighted: bool) -> None:
+    shown = plots.weights(made_tree(weighted))
+    weights = np.exp(-0.5 * draws()[..., 0].ravel() ** 2) if weighted else None
+    known = np.cov(draws().reshape(-1, 3).T, aweights=weights, bias=True)
+    known /= np.sqrt(np.outer(np.diag(known), np.diag(known)))
+    for i in range(3):
+        for j in range(3):
+            assert shown[i, j] == pytest.approx(known[j, i], abs=1e-9)
+
+
+def test_predictive_figures_show_what_the_diagnostics_say() -> None:
+    chances, observed = probabilities()
+    known = diagnostics.reliability(chances.mean(0), observed)
+    shown = curve(plots.calibration(chances, observed), f"predictions, ECE {known.ece:.3f}")
+    assert np.allclose(shown.dimension_values(1), known.accuracy[known.count > 0])
+    cells = plots.confusion(chances, observed).get(0)
+    counts = diagnostics.confusion(chances.mean(0).argmax(1), observed, 3)
+    shares = counts / counts.sum(1, keepdims=True)
+    assert all(cells[k, k] == pytest.approx(shares[k, k]) for k in range(3))
+    two, labels = probabilities(2)
+    known = diagnostics.roc_envelopes(two[..., 1], labels == 1)
+    found = next(each for each in plots.roc(two, labels) if isinstance(each, hv.Curve) and "AUC" in each.label)
+    assert np.array_equal(found.dimension_values(1), known.mean)
+    assert f"{known.auc_mean:.3f}" in found.label
+    low = next(each for each in plots.roc(two, labels) if each.label == "99 % of the draws")
+    assert np.array_equal(low.dimension_values(1), known.low[2])
+
+
+def test_weights_have_the_effective_size_of_their_diagnostics() -> None:
+    logs = np.random.default_rng(0).normal(size=(8, 50))
+    line = next(each for each in plots.weight_ess(logs) if isinstance(each, hv.Curve) and len(each) == 8)
+    assert np.allclose(line.dimension_values(1), [100 * diagnostics.weight_ess(row) / 50 for row in logs])
+
+
+def test_a_swept_row_shares_its_height_and_unknown_points_are_left_out() -> None:
+    figure = plots.sweep(SWEEP, {"ess": "ESS", "nll": "NLL"})
+    panels = list(figure)
+    assert len(panels) == 4
+    reach = [panel.opts.get("plot", backend="bokeh").kwargs["ylim"] for panel in panels]
+    assert reach[0] == reach[1] != reach[2] == reach[3]
+    assert reach[0][0] < 0.5
+    assert reach[0][1] > 10
+    assert curve(panels[2], "a").dimension_values(1).tolist() == [1.0]
+
+
+def test_bands_stand_in_their_row_and_column() -> None:
+    x = np.linspace(0, 1, 5)
+    data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}
+    band = {"x": x} | dict.fromkeys(("mean", "lo50", "hi50", "lo95", "hi95"), x)
+    places = [("a", "one"), ("a", "two"), ("b", "two")]
+    found = [{"row": row, "column": column, "data": data, "parts": [band, band]} for row, column in places]
+    figure = plots.bands(found)
+    titles = [style.title_of(each) for each in figure if isinstance(each, hv.Overlay)]
+    assert titles == ["one, a", "two, a", "two, b"]
+    assert isinstance(list(figure)[2], hv.Empty)
+    assert hv.render(figure, backend="bokeh")
+
+
+@pytest.mark.parametrize("name", [name for name in example_parts.example_parts() if name in FIGURES_OF_PARTS])
+def test_every_recorded_part_is_drawn(name: str) -> None:
+    for each in example_parts.example_parts()[name]:
+        assert hv.render(plots.panels([(name, name, each)]), backend="bokeh")
+
+
+def test_published_and_measured_figures_stand_on_one_line() -> None:
+    first, second = plots.published(DOTS)
+    segments = [each for each in first if isinstance(each, hv.Segments)]
+    assert [each.dimension_values(2)[0] for each in segments] == pytest.approx([0.97, 0.904])
+    low, high = first.opts.get("plot", backend="bokeh").kwargs["xlim"]
+    assert low < 0.896
+    assert high > 0.97
+    assert [each.dimension_values(1).tolist() for each in second] == [[1]]
+    assert not any(each.opts.get("style", backend="bokeh").kwargs["line_color"] == LIGHT.magenta for each in second)
+
+
+# --- what cannot be drawn
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: plots.trace(draws(), chains=0), "chains = 0"),
+        (lambda: plots.rank(draws(), bins=1), "bins = 1"),
+        (lambda: plots.rank(made_tree(weighted=True)), "have weights"),
+        (lambda: plots.acf(made_tree(weighted=True)), "draw their weight_ess"),
+        (lambda: plots.mixing(draws()[:, :5]), "has 5 draws of each chain"),
+        (lambda: plots.pair(draws()[..., :1]), "needs two variables"),
+        (lambda: plots.pair(draws(), events={"kind": [2]}), r"events needs 'x\[0\]'"),
+        (lambda: plots.trajectory(draws(), chain=4), "no chain 4; choose 0 to 3"),
+        (lambda: plots.thinning(draws()), "cannot be read from ndarray"),
+        (lambda: plots.weights(draws()[..., 0]), "two variables at least"),
+        (lambda: plots.weight_ess(draws()), "not of the shape"),
+        (lambda: plots.weight_ess(made_tree()), "have no weights"),
+        (lambda: plots.calibration(probabilities()[0]), "observed="),
+        (lambda: plots.calibration(probabilities()[0], np.full(120, 9)), "from 0 to 2"),
+        (lambda: plots.roc(*probabilities()), "positive is the class"),
+        (lambda: plots.roc(probabilities(2)[0], np.zeros(120, dtype=int)), "all of one"),
+        (lambda: plots.confusion(*probabilities(), classes=["a"]), "3 classes and 1 names"),
+        (lambda: plots.entropy([0.1, 0.2], kind="bars"), "choose ecdf or histogram"),
+        (lambda: plots.attack({"eps": [0.1]}), "has no 'accuracy'"),
+        (lambda: plots.attack(ATTACK, figure="both of them"), "choose accuracy"),
+        (lambda: plots.probability([1.5]), "from 0 to 1"),
+        (lambda: plots.squared_errors(np.zeros(4)), "above zero"),
+        (lambda: plots.race({"lanes": []}), "needs lanes"),
+        (lambda: plots.sweep([], {"ess": "ESS"}), "there are none"),
+        (lambda: plots.sweep([AT], {"ess": "ESS"}), "no 'ess'"),
+        (lambda: plots.published([]), "no figures"),
+        (lambda: plots.panels([("one", "nothing", {})]), "'nothing'"),
+        (lambda: plots.functions({"kind": "band"}), "no 'chain'"),
+        (lambda: plots.prediction({"kind": "band"}), "no scene"),
+        (lambda: plots.use("plotly"), "no backend 'plotly'"),
+        (lambda: plots.save(plots.trace(draws()), "figure.doc"), "not to 'figure.doc'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_with_a_true_sentence(make: Callable[[], Any], says: str) -> None:
+    with pytest.raises(BnnvizError, match=says):
+        make()
+
+
+# --- many points, files, imports
+
+
+def test_many_draws_are_counted_by_datashader_or_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = np.random.default_rng(0).normal(size=(4, 26_000, 2))
+    monkeypatch.setitem(sys.modules, "datashader", None)
+    with pytest.raises(BnnvizError, match=r"104,000 points \(more than 100,000\) needs datashader; install it with"):
+        plots.pair(many)
+
+
+def test_datashader_counts_every_draw() -> None:
+    pytest.importorskip("datashader")
+    warnings.simplefilter("default")
+    many = np.random.default_rng(0).normal(size=(4, 26_000, 2))
+    (picture,) = plots.pair(many)
+    assert isinstance(picture, hv.Image)
+    assert np.nansum(picture.dimension_values(2)) == 104_000
+
+
+def test_a_pdf_has_its_fonts_in_it(tmp_path: Path) -> None:
+    path = plots.save(plots.acf(draws(), "x[0]"), tmp_path / "acf.pdf")
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert b"/FontFile2" in content  # a TrueType font that is in the file
+    assert b"/Type3" not in content
+
+
+def test_a_page_needs_no_network(tmp_path: Path) -> None:
+    text = plots.save(plots.trace(draws(), "x[0]"), tmp_path / "trace.html", title="Traces").read_text()
+    assert "<title>Traces</title>" in text
+    assert not re.search(r"<(script|link|img) [^>]*(src|href)=", text)
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
+
+
+def test_figures_are_named_without_loading_what_draws_them() -> None:
+    code = (
+        "import sys, bnnviz, bnnviz.plots; assert 'holoviews' not in sys.modules\n"
+        "bnnviz.plots.trace; found = {'torch', 'matplotlib'} & set(sys.modules); assert not found, found"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_source_may_have_the_name_of_a_variable() -> None:
+    named = {"x": {"x": draws()[..., 0]}, "y": {"x": draws()[..., 1]}}
+    for figure in (plots.trace(named), plots.density(named)):
+        assert hv.render(figure, backend="matplotlib")
+        plt.close("all")
