@@ -142,7 +142,18 @@ class Sampler(param.Parameterized):
         """Return the next state and what happened."""
         return self.kernel(rng, state, self.pre_draw(rng, state))
 
+    def outline(self, state: Any) -> Any:
+        """Return a state, None in the place of what is only asked of it at the end of a block of compiled steps.
+
+        Draw collectors, chain traces and `pre_draw` see such states between the steps of a block.
+        """
+        return state
+
     # ---- the warm-up
+
+    def teaches(self, info: Any) -> bool:
+        """Return whether `adapt` can learn from a step of which so much is known."""
+        return True
 
     def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
         """Return the state with what a step of the warm-up has taught, from ``before`` to ``state``."""
@@ -250,14 +261,14 @@ class Sampler(param.Parameterized):
         """Return a trace that has seen nothing."""
         return MoveTrace(self)
 
-    def arrived(self, states: list[Any]) -> Tensor | None:
-        """Return which chains may be drawn from in these states, (states, chains); None for all."""
+    def arrived(self, step_batch: StepBatch) -> Tensor | None:
+        """Return which chains may be drawn from after each of these steps, (steps, chains); None for all."""
         return None
 
-    def visited(self, before: list[Tensor], states: list[Any], chain: int) -> list[Tensor]:
+    def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
         """Return the points (dim,) that a chain's move is passing through, for its picture; none where it is one jump.
 
-        ``before`` is what this returned for the states before ``states``.
+        ``before`` is what this returned for the steps before.
         """
         return []
 

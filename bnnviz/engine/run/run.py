@@ -291,23 +291,12 @@ class Run(Restorable):
         self._swap_kernel()
         clock = Clock(self)
         with clock:
-            before, infos, state = [], [], self.state
-            for _ in range(length):
-                before.append(state)
-                state, info = self._step(state)
-                infos.append(info)
-                if self.phase == "tuning" and self.sampler.ends_warmup(state):
-                    break
-            step_batch = StepBatch(before, infos, state, self.steps)
-            self.state = state
-            self.steps += len(infos)
+            take = partial(warmup.take, self.sampler) if self._switch.compiled is None else self._switch.compiled.take
+            step_batch = take(self.numbers, self.state, length, self.steps, learns=self.phase == "tuning")
+            self.state, taken = step_batch.after, len(step_batch.infos)
+            self.steps += taken
             self._account(step_batch)
-        self._step_seconds += 0.2 * (clock.worked / len(infos) - self._step_seconds)
-
-    def _step(self, state: Any) -> tuple[Any, Any]:
-        if self.phase == "tuning":
-            return warmup.step(self.sampler, self.numbers, state, self._switch.compiled)
-        return (self._switch.compiled or self.sampler).step(self.numbers, state)
+        self._step_seconds += 0.2 * (clock.worked / taken - self._step_seconds)
 
     @property
     def _wants_kernel(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +22,9 @@ from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 
 TARGETS = {
@@ -52,7 +56,7 @@ def sampling(spec: Spec) -> Run:
 
 
 def equal(one: object, other: object) -> bool:
-    pairs = zip(compiled_step.flat(one), compiled_step.flat(other), strict=True)
+    pairs = zip(flat(one), flat(other), strict=True)
     return all(torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9)) for a, b in pairs)
 
 
@@ -99,6 +103,12 @@ def test_one_program_takes_the_warm_up_too(sampler: str, metric: str) -> None:
         states.append(state)
     assert states[0].adaptation.step_size == states[1].adaptation.step_size != start.adaptation.step_size
     assert equal(states[0], states[1])
+    run.rng.set_state(numbers)
+    state, sizes = start, itertools.cycle([1, 7, 2, 32])
+    while not run.sampler.is_tuned(state):
+        state = kernel.take(run.numbers, state, next(sizes), learns=True).after
+    assert equal(states[0], state), "in blocks it learns something else"
+    assert state.adaptation.step_size == states[0].adaptation.step_size
 
 
 @pytest.mark.parametrize("sampler", TRAINED)
@@ -147,7 +157,24 @@ def assert_same(run: Run, steps: int) -> list:
             states[name].append((state, info))
     for eager, other in zip(states["eager"], states["compiled"], strict=True):
         assert equal(eager, other)
+    run.rng.set_state(numbers)
+    assert_same_block(run, compiled.take(run.numbers, start, steps), start, states["eager"])
     return states["eager"]
+
+
+def assert_same_block(run: Run, block: StepBatch, start: Any, steps: list) -> None:
+    """Compare what is seen of a block of compiled steps with the states and infos of steps one by one."""
+    states = [start, *(state for state, _ in steps)]
+    assert len(block.before) == len(block.infos) == len(steps)
+    for at, (state, info) in enumerate(steps):
+        assert equal(run.sampler.outline(states[at]), block.before[at])
+        assert equal(info, block.infos[at])
+        assert equal(run.sampler.outline(state), run.sampler.outline(block.state_after(at)))
+    assert equal(states[-1], block.after)
+    assert torch.equal(block.history("x"), torch.stack([state.x for state in states]))
+    for name in info._fields:
+        expected = torch.stack([getattr(info, name) for _, info in steps])
+        assert torch.equal(block.column(name).nan_to_num(7, 8, 9), expected.nan_to_num(7, 8, 9))
 
 
 @pytest.mark.demand
