@@ -52,6 +52,9 @@ class Sampler(param.Parameterized):
     presets: ClassVar[list[dict[str, Any]]] = []
     #: Fields of `Info` that are averaged over moves, zero where a step ends none, with what each is called.
     info_means: ClassVar[dict[str, str]] = {}
+    #: A field of `Info`: where it is true of no chain, `adapt` learns nothing of the step, and `pre_draw` draws nothing
+    #: for the next one. None of samplers for which that cannot be told.
+    ends: ClassVar[str | None] = None
     #: What it says of its moves.
     text: ClassVar[type[MoveText]] = MoveText
     #: Whether a run must find a mode of the target before it begins (`Start.mode`).
@@ -150,10 +153,6 @@ class Sampler(param.Parameterized):
         return state
 
     # ---- the warm-up
-
-    def teaches(self, info: Any) -> bool:
-        """Return whether `adapt` can learn from a step of which so much is known."""
-        return True
 
     def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
         """Return the state with what a step of the warm-up has taught, from ``before`` to ``state``."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
+from bnnviz.engine.compilation.packing import Stacked, field_names
 from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.observers import StepBatch
@@ -38,7 +39,9 @@ class CompiledKernel:
         self._vectors: Vectors = []
         self._adaptation, self._adapted = None, []
         self._info = builder(trace.info)
-        self._pre_draws = bool(flat(trace.pre_drawn))
+        self._nothing = [part.contiguous() for part in flat(trace.pre_drawn)]
+        names = field_names(trace.info)
+        self._ends = None if sampler.ends is None else trace.info_packing.places[names.index(sampler.ends)]
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
@@ -58,20 +61,22 @@ class CompiledKernel:
             Whether this is the warm-up.
         """
         sampler, trace, code = self._sampler, self._trace, self._code
-        packing, draws, constants = trace.packing, trace.draws, trace.constants
+        packing, draws, constants = trace.packing, [rng.maker(draw) for draw in trace.draws], trace.constants
         count, outlined = packing.vectors, packing.outlined
         vectors = self._vectors if state is self._state else self._taken_over(state)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
         before, told, adaptations = [], [], []
+        ended = True
         for _ in range(steps):
             before.append(vectors[:outlined])
             adaptations.append(adaptation)
-            given = self._given(rng, vectors, adaptation) if self._pre_draws else ()
-            done = code([*vectors, *given, *adapted, *map(rng.make, draws), *constants])
+            given = self._given(rng, vectors, adaptation) if ended else self._nothing
+            done = code([*vectors, *given, *adapted, *[draw() for draw in draws], *constants])
             vectors, said = done[:count], done[count:]
             told.append(said)
-            if learns and sampler.teaches(info := self._told(said)):
-                vectors, after = self._learnt(rng, before[-1], vectors, adaptation, info)
+            ended = self._has_ended(said)
+            if learns and ended:
+                vectors, after = self._learnt(rng, before[-1], vectors, adaptation, said)
                 adapted, adaptation = self._adapted_to(after), after.adaptation
                 if sampler.ends_warmup(after):
                     break
@@ -86,12 +91,18 @@ class CompiledKernel:
             told=told,
         )
 
+    def _has_ended(self, said: Vectors) -> bool:
+        """Return whether a step has ended a chain's move, or may have."""
+        place = self._ends
+        # As a list: a few numbers are looked at in the time that torch takes to be called.
+        return place is None or True in said[place.vector].tolist()[place.first : place.end]
+
     def _learnt(
-        self, rng: RandomNumbers, before: Vectors, vectors: Vectors, adaptation: Any, info: Any
+        self, rng: RandomNumbers, before: Vectors, vectors: Vectors, adaptation: Any, said: Vectors
     ) -> tuple[Vectors, Any]:
         """Return vectors and state after a step of the warm-up with what it teaches."""
         held = self._state_of(vectors, adaptation)
-        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, info)
+        after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._told(said))
         parts = zip(flat(moving_part(held)), flat(moving_part(after)), strict=True)
         moved = any(one is not other for one, other in parts)
         return self._taken_over(after) if moved else vectors, after
@@ -106,6 +117,8 @@ class CompiledKernel:
         return self._adapted
 
     def _given(self, rng: RandomNumbers, vectors: Vectors, adaptation: Any) -> Vectors:
+        if not self._nothing:
+            return self._nothing
         drawn = self._sampler.pre_draw(rng, self._outline(vectors[: self._trace.packing.outlined], adaptation))
         return [part.contiguous() for part in filled(drawn, self._trace.pre_drawn)]
 
@@ -127,17 +140,15 @@ class PackedStepBatch(StepBatch):
 
     def __init__(self, *args: Any, trace: TracedStep, states: list[Vectors], told: list[Vectors]) -> None:
         super().__init__(*args)
-        self._trace, self._states, self._told = trace, states, told
+        self._trace, self._states, self._told = trace, Stacked(states), Stacked(told)
 
     def column(self, name: str) -> Tensor:
         """Return what the steps' infos say by this name, (steps, chains)."""
-        if name not in self._columns:
-            self._columns[name] = self._trace.info_packing.column(self._told, self._trace.info._fields.index(name))
-        return self._columns[name]
+        return self._told.column(self._trace.info_packing.places[field_names(self._trace.info).index(name)])
 
     def history(self, name: str) -> Tensor:
         """Return a part of the states by its name, before each step and after the last, (steps + 1, chains, ...)."""
-        return self._trace.packing.column(self._states, name)
+        return self._states.column(self._trace.packing.place(name))
 
 
 class _Made(Sequence[Any]):

@@ -11,6 +11,8 @@ from torch import Tensor
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.tree import builder, flat, rebuilt
 
+_ALONE = 3  # dimensions from which on a tensor is a vector by itself
+
 
 class Place(NamedTuple):
     """Where a tensor lies: the number of its vector, its first and last but one element there, and its shape."""
@@ -22,43 +24,57 @@ class Place(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """How tensors lie in vectors, one for each data type.
+    """How tensors lie in vectors, one for each data type; one of more than two dimensions stays by itself, as it is.
+
+    A loop over all the elements of such a tensor would be compiled to code that has to find each index by division.
 
     Attributes
     ----------
-    dtypes : tuple of torch.dtype
+    members : tuple of tuple of int
+        The numbers of the tensors in each vector.
     places : tuple of Place
         One for each tensor.
     """
 
-    dtypes: tuple[torch.dtype, ...]
+    members: tuple[tuple[int, ...], ...]
     places: tuple[Place, ...]
 
     @classmethod
     def of(cls, parts: list[Tensor]) -> Packing:
         """Return how tensors like these lie."""
-        dtypes = tuple(dict.fromkeys(part.dtype for part in parts))
-        ends = dict.fromkeys(dtypes, 0)
-        places = []
-        for part in parts:
-            first = ends[part.dtype]
-            ends[part.dtype] += math.prod(part.shape)
-            places.append(Place(dtypes.index(part.dtype), first, ends[part.dtype], part.shape))
-        return cls(dtypes, tuple(places))
+        members: dict[Any, list[int]] = {}
+        for number, part in enumerate(parts):
+            members.setdefault(part.dtype if part.ndim < _ALONE else number, []).append(number)
+        places = {}
+        for vector, numbers in enumerate(members.values()):
+            first = 0
+            for number in numbers:
+                end = first + math.prod(parts[number].shape)
+                places[number] = Place(vector, first, end, parts[number].shape)
+                first = end
+        return cls(tuple(map(tuple, members.values())), tuple(places[number] for number in range(len(parts))))
 
     def packed(self, parts: list[Tensor]) -> list[Tensor]:
-        """Return the vectors of tensors: copies."""
-        return [torch.cat([part.reshape(-1) for part in parts if part.dtype == dtype]) for dtype in self.dtypes]
+        """Return the vectors of tensors: copies, but for those that stay by themselves."""
+        return [
+            parts[numbers[0]].contiguous()
+            if parts[numbers[0]].ndim >= _ALONE
+            else torch.cat([parts[number].reshape(-1) for number in numbers])
+            for numbers in self.members
+        ]
 
     def unpacked(self, vectors: list[Tensor]) -> list[Tensor]:
         """Return the tensors: views of the vectors."""
-        return [vectors[place.vector][place.first : place.end].view(place.shape) for place in self.places]
-
-    def column(self, vectors: list[list[Tensor]], number: int) -> Tensor:
-        """Return one of the tensors of several lists of vectors, (lists, *shape)."""
-        place = self.places[number]
-        stacked = torch.stack([each[place.vector] for each in vectors])
-        return stacked[:, place.first : place.end].view(len(vectors), *place.shape)
+        places = self.places
+        parts: list[Any] = [None] * len(places)
+        for vector, numbers in zip(vectors, self.members, strict=True):
+            if len(numbers) == 1 and vector.ndim == len(places[numbers[0]].shape):
+                parts[numbers[0]] = vector
+                continue
+            pieces = vector.split([places[number].end - places[number].first for number in numbers])
+            for number, piece in zip(numbers, pieces, strict=True):
+                parts[number] = piece if len(places[number].shape) == 1 else piece.view(places[number].shape)
+        return parts
 
 
 class StatePacking:
@@ -85,17 +101,17 @@ class StatePacking:
         )
         self.packings = (first, *(packing for packing in rest if packing.places))
         self._built, self._outlined = builder(own), builder(outline)
-        self._names = {name: at for at, name in enumerate(_names(outline))}
+        self._names = field_names(outline)
 
     @property
     def outlined(self) -> int:
         """How many of the vectors are of what is asked."""
-        return len(self.packings[0].dtypes)
+        return len(self.packings[0].members)
 
     @property
     def vectors(self) -> int:
         """How many vectors there are."""
-        return sum(len(packing.dtypes) for packing in self.packings)
+        return sum(len(packing.members) for packing in self.packings)
 
     def packed(self, state: Any) -> list[Tensor]:
         """Return the vectors of a state."""
@@ -116,19 +132,39 @@ class StatePacking:
     def _unpacked(self, vectors: list[Tensor]) -> list[Tensor]:
         parts, at = [], 0
         for packing in self.packings:
-            parts += packing.unpacked(vectors[at : at + len(packing.dtypes)])
-            at += len(packing.dtypes)
+            parts += packing.unpacked(vectors[at : at + len(packing.members)])
+            at += len(packing.members)
         return parts
 
     def outline(self, vectors: list[Tensor]) -> Any:
         """Return what is asked of a state, of its first vectors."""
         return self._outlined(self.packings[0].unpacked(vectors))
 
-    def column(self, vectors: list[list[Tensor]], name: str) -> Tensor:
-        """Return a part of several states by its name, (states, *shape)."""
-        return self.packings[0].column(vectors, self._names[name])
+    def place(self, name: str) -> Place:
+        """Return where the first tensor of a part lies that is asked of it, by the part's name."""
+        return self.packings[0].places[self._names.index(name)]
 
 
-def _names(outline: Any) -> list[str]:
+class Stacked:
+    """Vectors of several steps, one above the other, stacked when they are asked for.
+
+    Parameters
+    ----------
+    vectors : list of list of Tensor
+    """
+
+    def __init__(self, vectors: list[list[Tensor]]) -> None:
+        self._vectors = vectors
+        self._stacked: dict[int, Tensor] = {}
+
+    def column(self, place: Place) -> Tensor:
+        """Return what lies at a place, (steps, *shape)."""
+        if place.vector not in self._stacked:
+            self._stacked[place.vector] = torch.stack([each[place.vector] for each in self._vectors])
+        stacked, steps = self._stacked[place.vector], len(self._vectors)
+        return stacked if stacked.ndim > _ALONE else stacked[:, place.first : place.end].view(steps, *place.shape)
+
+
+def field_names(state: Any) -> list[str]:
     """Return the name of the field that each tensor of a state is in."""
-    return [name for name, part in zip(outline._fields, outline, strict=True) for _ in flat(part)]
+    return [name for name, part in zip(state._fields, state, strict=True) for _ in flat(part)]

@@ -172,6 +172,7 @@ class NUTS(Hamiltonian):
         "diverging": "share that diverged",
         "reached_max_treedepth": "share of the largest depth",
     }
+    ends = "ended"
     text = NUTSText
 
     max_depth = settings.Integer(
@@ -389,10 +390,6 @@ class NUTS(Hamiltonian):
         nothing = dict.fromkeys(State._fields)
         asked = {name: getattr(state, name) for name in ("x", "count", "alive", "fresh", "adaptation")}
         return State(**nothing | asked | {"front": PhasePoint(state.front.x, None, None)})
-
-    def teaches(self, info: Info) -> bool:
-        """Return whether a tree has ended."""
-        return bool(info.ended.any())
 
 
 def _without_subtree(state: State, chosen: Tensor) -> State:

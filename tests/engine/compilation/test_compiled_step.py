@@ -20,6 +20,7 @@ from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, targe
 
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
+from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
@@ -221,6 +222,36 @@ def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, m
     advance_to(again, live.steps)
     assert again.changes == live.changes
     assert equal(again.state, live.state)
+
+
+class ByHand:
+    """A compilation that is done when it is told to be, of the traced program itself."""
+
+    def __init__(self, sampler: Any, state: Any, threads: int) -> None:
+        traced = compiled_step.trace(sampler, state)
+        self.kernel = compiled_step.CompiledKernel(sampler, traced, lambda numbers: traced.program(*numbers))
+        self.done, self.error = False, None
+
+    def wait(self, seconds: float | None = None) -> None:
+        raise AssertionError("it waited")
+
+
+def test_a_long_run_takes_a_kernel_over_that_was_compiled_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_step, "Compilation", ByHand)
+    spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_depth": 4})
+    run = Run(spec.checked())
+    run.prepare()
+    run.advance(0.1)
+    assert run.kernel == "eager", "a short run is not worth compiling"
+    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
+    monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
+    run.advance(0.1)
+    assert run.kernel == "compiling" and not run.finished
+    run._switch._compilation.done = True
+    while not run.finished:
+        run.advance(0.1)
+    assert run.changes == [(run.compiled_since, {"kernel": "compiled"})]
+    assert np.array_equal(run.draws, finished(spec.replace(kernel="eager")).draws)
 
 
 def advance_to(run: Run, step: int) -> None:
