@@ -265,9 +265,11 @@ def start(
         ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, where it costs
         nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64. It
         evaluates a function once before the run begins.
-    kernel : {"eager", "compiled"}
-        ``compiled`` makes machine code of the whole step: up to seven times as fast, after half a minute the first
-        time. A run with a number of draws waits for it, so that it always gives the same draws.
+    kernel : {"eager", "compiled", "auto"}
+        ``compiled`` makes machine code of the whole step: many times as fast, after half a minute the first time. A run
+        with a number of draws waits for it, so that it always gives the same draws. ``auto`` waits for nothing: a run
+        that takes long has it made in another process, and takes it over when it is there; from that step on, which
+        its change log has, draws differ by rounding.
     settings, target_settings : dict, optional
         Settings of the sampler and of a named target, by name.
     paused : bool

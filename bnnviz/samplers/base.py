@@ -52,6 +52,9 @@ class Sampler(param.Parameterized):
     presets: ClassVar[list[dict[str, Any]]] = []
     #: Fields of `Info` that are averaged over moves, zero where a step ends none, with what each is called.
     info_means: ClassVar[dict[str, str]] = {}
+    #: A field of `Info`: where it is true of no chain, `adapt` learns nothing of the step, and `pre_draw` draws nothing
+    #: for the next one. None of samplers for which that cannot be told.
+    ends: ClassVar[str | None] = None
     #: What it says of its moves.
     text: ClassVar[type[MoveText]] = MoveText
     #: Whether a run must find a mode of the target before it begins (`Start.mode`).
@@ -141,6 +144,13 @@ class Sampler(param.Parameterized):
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
         return self.kernel(rng, state, self.pre_draw(rng, state))
+
+    def outline(self, state: Any) -> Any:
+        """Return a state, None in the place of what is only asked of it at the end of a block of compiled steps.
+
+        Draw collectors, chain traces and `pre_draw` see such states between the steps of a block.
+        """
+        return state
 
     # ---- the warm-up
 
@@ -250,14 +260,14 @@ class Sampler(param.Parameterized):
         """Return a trace that has seen nothing."""
         return MoveTrace(self)
 
-    def arrived(self, states: list[Any]) -> Tensor | None:
-        """Return which chains may be drawn from in these states, (states, chains); None for all."""
+    def arrived(self, step_batch: StepBatch) -> Tensor | None:
+        """Return which chains may be drawn from after each of these steps, (steps, chains); None for all."""
         return None
 
-    def visited(self, before: list[Tensor], states: list[Any], chain: int) -> list[Tensor]:
+    def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
         """Return the points (dim,) that a chain's move is passing through, for its picture; none where it is one jump.
 
-        ``before`` is what this returned for the states before ``states``.
+        ``before`` is what this returned for the steps before.
         """
         return []
 

@@ -37,11 +37,11 @@ class MoveDrawCollector(Checkpointed):
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the positions after every so many moves."""
-        after, steps, chains, index = self.due(step_batch)
+        steps, chains, index = self.due(step_batch)
         if not len(steps):
             return Draws(chains, chains, step_batch.after.x[:0])
         some, place = steps.unique_consecutive(return_inverse=True)
-        x = torch.stack([after[step].x for step in some.tolist()])
+        x = torch.stack([step_batch.state_after(step).x for step in some.tolist()])
         return Draws(chains, index, x[place, chains], stats=self.stats(step_batch, steps, chains))
 
     def stats(self, step_batch: StepBatch, steps: Tensor, chains: Tensor) -> Tensor | None:
@@ -49,18 +49,17 @@ class MoveDrawCollector(Checkpointed):
         columns = [step_batch.column(name)[steps, chains].double() for name in self._stats]
         return torch.stack(columns, dim=1) if columns else None
 
-    def due(self, step_batch: StepBatch) -> tuple[list[Any], Tensor, Tensor, Tensor]:
-        """Return the states after each step, and step, chain and number (n,) of what is due, step by step."""
-        states = [*step_batch.before, step_batch.after]
-        count = torch.stack([state.count for state in states])
+    def due(self, step_batch: StepBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """Return step, chain and number (n,) of what is due, step by step."""
+        count = step_batch.history("count")
         due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self.first, self._every) == 0)
-        arrived = self._sampler.arrived(states[1:])
+        arrived = self._sampler.arrived(step_batch)
         if arrived is not None:
             due = due & arrived
         index = self.made + due.cumsum(0) - 1
         self.made = index[-1] + 1
         steps, chains = due.nonzero(as_tuple=True)
-        return states[1:], steps, chains, index[steps, chains]
+        return steps, chains, index[steps, chains]
 
 
 class MoveStats(Checkpointed):
@@ -127,20 +126,19 @@ class MoveTrace:
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
         """Note what the watched chain did in a block."""
-        states = [*step_batch.before, step_batch.after]
         if self.now is None:
             self.begin(step_batch.before[0], chain)
-        count = torch.stack([state.count[chain] for state in states]).tolist()
-        ended = [i for i in range(1, len(states)) if count[i] > count[i - 1]]
-        self._points.extend(states[i].x[chain] for i in ended[-_POINTS:])
+        count = step_batch.history("count")[:, chain]
+        ended = (count[1:] > count[:-1]).nonzero()[:, 0].tolist()
+        self._points.extend(step_batch.state_after(step).x[chain] for step in ended[-_POINTS:])
         self.now = self._points[-1]
-        self._visited = self.sampler.visited(self._visited, states, chain)
+        self._visited = self.sampler.visited(self._visited, step_batch, chain)
         self.count += len(ended)
-        self.lately.extend((step_batch.first_step + i - 1, MOVE) for i in ended)
+        self.lately.extend((step_batch.first_step + step, MOVE) for step in ended)
         if ended:
             last = ended[-1]
-            self._moved = int(count[last]), states[last], step_batch.infos[last - 1], chain
-        self._step = states[-2], states[-1], step_batch.infos[-1], chain
+            self._moved = int(count[last + 1]), step_batch.state_after(last), step_batch.infos[last], chain
+        self._step = step_batch.before[-1], step_batch.after, step_batch.infos[-1], chain
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame: path or caption."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 
-@dataclass(slots=True)
+@dataclass
 class StepBatch:
     """A few consecutive steps: the states they began on, what they did, and the number of the first."""
 
-    before: list[Any]
-    infos: list[Any]
+    before: Sequence[Any]
+    infos: Sequence[Any]
     after: Any
     first_step: int
     # Whoever draws, counts, looks on or keeps a log asks for the same ones.
@@ -28,6 +28,14 @@ class StepBatch:
         if name not in self._columns:
             self._columns[name] = torch.stack([getattr(info, name) for info in self.infos])
         return self._columns[name]
+
+    def history(self, name: str) -> Tensor:
+        """Return a part of the states by its name, before each step and after the last, (steps + 1, chains, ...)."""
+        return torch.stack([getattr(state, name) for state in [*self.before, self.after]])
+
+    def state_after(self, step: int) -> Any:
+        """Return the state after a step of these, by its place among them."""
+        return self.after if step == len(self.infos) - 1 else self.before[step + 1]
 
 
 class Draws(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -37,13 +38,17 @@ class RandomNumbers:
 
     def make(self, draw: Draw) -> Tensor:
         """Return what a request asks for."""
+        return self.maker(draw)()
+
+    def maker(self, draw: Draw) -> Callable[[], Tensor]:
+        """Return a function that returns what a request asks for, at each call anew."""
+        generator = self.generator
+        device, dtype = generator.device, draw.dtype
         if draw.law == "uniform":
-            return torch.rand(draw.shape, generator=self.generator, device=self.generator.device, dtype=draw.dtype)
+            return partial(torch.rand, draw.shape, generator=generator, device=device, dtype=dtype)
         if draw.law == "normal":
-            return torch.randn(draw.shape, generator=self.generator, device=self.generator.device, dtype=draw.dtype)
-        return torch.empty(draw.shape, device=self.generator.device, dtype=draw.dtype).exponential_(
-            generator=self.generator
-        )
+            return partial(torch.randn, draw.shape, generator=generator, device=device, dtype=dtype)
+        return lambda: torch.empty(draw.shape, device=device, dtype=dtype).exponential_(generator=generator)
 
 
 def seeded(seed: int, device: str | torch.device = "cpu") -> RandomNumbers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 
 WINDOW = 50  # steps
@@ -26,6 +27,39 @@ def step(sampler: Sampler, rng: RandomNumbers, state: Any, stepper: Stepper | No
     """Take a step of the warm-up, by the sampler or by its compiled kernel; return the state and what happened."""
     after, info = (stepper or sampler).step(rng, state)
     return sampler.adapt(rng, state, after, info), info
+
+
+def take(
+    sampler: Sampler,
+    rng: RandomNumbers,
+    state: Any,
+    steps: int,
+    first_step: int = 0,
+    learns: bool = False,
+    stepper: Stepper | None = None,
+) -> StepBatch:
+    """Take some steps one by one, in the warm-up with what they teach, up to its end.
+
+    Parameters
+    ----------
+    sampler : Sampler
+    rng : RandomNumbers
+    state : Any
+    steps, first_step : int
+        How many, and the number of the first.
+    learns : bool
+        Whether this is the warm-up.
+    stepper : Stepper, optional
+        Takes them in the place of the sampler.
+    """
+    before, infos = [], []
+    for _ in range(steps):
+        before.append(state)
+        state, info = step(sampler, rng, state, stepper) if learns else (stepper or sampler).step(rng, state)
+        infos.append(info)
+        if learns and sampler.ends_warmup(state):
+            break
+    return StepBatch(before, infos, state, first_step)
 
 
 def end_window(sampler: Sampler, rng: RandomNumbers, state: Any, steps: int) -> tuple[Any, bool]:

@@ -42,10 +42,11 @@ class RunSettings(settings.param.Parameterized):
     dtype = settings.Choice("float32", objects=["float32", "float64"], doc="Precision of states and gradients.")
     kernel = settings.Choice(
         "eager",
-        objects=["eager", "compiled"],
+        objects=["eager", "compiled", "auto"],
         doc="How a step is computed. eager: operation by operation. compiled: as machine code made of the whole step,"
-        " up to seven times as fast with few chains; it takes half a minute the first time, during which a live run"
-        " goes on as it is, and needs a C++ compiler. On a GPU compiled captures the step as one CUDA graph, in a"
+        " many times as fast with few chains; it takes half a minute the first time, during which a live run"
+        " goes on as it is, and needs a C++ compiler. auto: eager, and compiled beside it in a run that takes long,"
+        " which waits for nothing. On a GPU compiled captures the step as one CUDA graph, in a"
         " moment and without a compiler.",
     )
 

@@ -89,8 +89,9 @@ class Spec:
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64"}
-    kernel : {"eager", "compiled"}
-        How a step is computed: operation by operation, or as machine code made of the whole step.
+    kernel : {"eager", "compiled", "auto"}
+        How a step is computed: operation by operation, as machine code made of the whole step, or the one until there
+        is the other, which a run that takes long has made beside it.
     file : dict or None
         What the JSON says of a file of the user's: name, sha256, rows, inputs, target and task.
         `checked` fills it in from the attachment.

@@ -174,3 +174,39 @@ def test_scales_and_correlations_leave_it_right(name: str, metric: str) -> None:
     target = targets.Gaussian(np.zeros(3), correlation * np.outer(SD, SD))
     found = row(SamplerCase(name, {"metric": metric}), target, draws=40, chains=400)
     assert found.ok, found
+
+
+def test_a_metric_of_a_curvature_is_the_covariance() -> None:
+    cov = np.diag(SD) @ (0.3 * np.eye(3) + 0.7) @ np.diag(SD)
+    precision, like = torch.as_tensor(np.linalg.inv(cov)), torch.ones(1).double()
+    dense = Metric.unit(3, True, like).of_curvature(precision)
+    np.testing.assert_allclose(dense.factor @ dense.factor.T, cov, rtol=1e-6)
+    diagonal = Metric.unit(3, False, like).of_curvature(precision)
+    np.testing.assert_allclose(diagonal.scale**4, np.diag(cov) / np.diag(precision), rtol=1e-6)
+    assert Metric.unit(3, True, like).of_curvature(-precision) is None
+    assert Metric.unit(3, True, like).of_curvature(precision * torch.nan) is None
+
+
+def test_a_dense_metric_is_kept_where_a_window_has_too_few_draws_for_another() -> None:
+    cov = np.array([[1.0, 0.99], [0.99, 1.0]])
+    metric = Metric.unit(2, True, torch.ones(1).double()).of_curvature(torch.as_tensor(np.linalg.inv(cov)))
+    few = metric.learnt(sums_of(np.eye(2), 1, True, spread=1e-3))
+    correlation = few.factor @ few.factor.T
+    assert correlation[0, 1] / correlation[0, 0] == pytest.approx(0.99, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", HMC_AND_NUTS)
+def test_chains_set_out_from_where_a_function_has_its_mass(name: str) -> None:
+    cov = np.diag(SD) @ (0.3 * np.eye(3) + 0.7) @ np.diag(SD)
+    precision, centre = torch.as_tensor(np.linalg.inv(cov)), torch.tensor([1e3, -20.0, 1e5]).double()
+
+    def potential(x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * ((x - centre) @ precision * (x - centre)).sum(-1)
+
+    target = targets.Callable(potential, 3)
+    run = Run(Spec(target.title, {}, name, {}, chains=3, draws=10, device="cpu", dtype="float64"), target=target)
+    run.prepare()
+    assert float(((run.state.x - centre) / torch.as_tensor(SD)).abs().max()) < 1
+    learnt = run.state.adaptation
+    np.testing.assert_allclose(learnt.metric.factor @ learnt.metric.factor.T, cov, rtol=1e-4)
+    assert 0.3 < learnt.step_size < 3

@@ -9,16 +9,17 @@ the run's generator, which the graph advances at each replay, so the draws are t
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from bnnviz.engine.compilation.packing import Packing
 from bnnviz.engine.compilation.step_graph import captured, restore
 from bnnviz.engine.compilation.tracing import filled, moving_part, with_adaptation
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers import Sampler
+from bnnviz.samplers import Sampler, warmup
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import builder, flat, rebuilt
 
@@ -38,6 +39,7 @@ class CapturedKernel:
 
     def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers) -> None:
         self._sampler, self._numbers, self._frame = copy.copy(sampler), numbers, state
+        self._taught = sampler
         self._learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
         self._adapted = [] if self._learnt is None else [_own(part) for part in flat(self._learnt)]
         self._adaptation = None if self._learnt is None else state.adaptation
@@ -47,7 +49,7 @@ class CapturedKernel:
         self._given = self._sampler.pre_draw(numbers, state)
         self._inputs = [_own(part) for part in flat(self._given)]
         self._packed, returned = self._take()
-        self._built, self._layout = builder(returned), _layout(flat(returned))
+        self._built, self._packing = builder(returned), Packing.of(flat(returned))
         restore(self._held, flat(moving_part(state)))
         numbers.generator.set_state(begun)
         self._last: Any = None
@@ -66,9 +68,13 @@ class CapturedKernel:
         for held, part in zip(self._inputs, filled(self._sampler.pre_draw(rng, state), self._given), strict=True):
             held.copy_(part)
         self._replay()
-        after, info = self._built(_unpacked([part.clone() for part in self._packed], self._layout))
+        after, info = self._built(self._packing.unpacked([part.clone() for part in self._packed]))
         self._last = with_adaptation(after, state)
         return self._last, info
+
+    def take(self, rng: RandomNumbers, state: Any, steps: int, first_step: int = 0, learns: bool = False) -> StepBatch:
+        """Take some steps, as `bnnviz.samplers.warmup.take` does."""
+        return warmup.take(self._taught, rng, state, steps, first_step, learns, self)
 
     def _taken_again(self) -> None:
         for held, part in zip(self._packed, self._take()[0], strict=True):
@@ -84,9 +90,10 @@ class CapturedKernel:
         given = rebuilt(self._given, iter(self._inputs))
         after, info = self._sampler.kernel(self._numbers, state, given)
         returned = moving_part(after), info
-        packed = _packed(flat(returned))
+        packing = Packing.of(flat(returned))
+        packed = packing.packed(flat(returned))
         # After the copies: a part of the new state may be another part of the old one.
-        parts = _unpacked(packed, _layout(flat(returned)))
+        parts = packing.unpacked(packed)
         restore(self._held, parts[: len(self._held)])
         return packed, returned
 
@@ -131,22 +138,3 @@ class Capture:
 
 def _own(part: Tensor) -> Tensor:
     return part.clone(memory_format=torch.contiguous_format)
-
-
-_Layout = list[tuple[int, int, torch.Size]]  # of each part: which packed tensor, its numbers, its shape
-
-
-def _layout(parts: list[Tensor]) -> _Layout:
-    kinds = list(dict.fromkeys(part.dtype for part in parts))
-    return [(kinds.index(part.dtype), math.prod(part.shape), part.shape) for part in parts]
-
-
-def _packed(parts: list[Tensor]) -> list[Tensor]:
-    """Return the numbers of all parts, in one tensor for each data type."""
-    kinds = dict.fromkeys(part.dtype for part in parts)
-    return [torch.cat([part.reshape(-1) for part in parts if part.dtype == kind]) for kind in kinds]
-
-
-def _unpacked(packed: list[Tensor], layout: _Layout) -> list[Tensor]:
-    numbers = [iter(part.split([size for kind, size, _ in layout if kind == i])) for i, part in enumerate(packed)]
-    return [next(numbers[kind]).view(shape) for kind, _, shape in layout]

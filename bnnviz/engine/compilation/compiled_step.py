@@ -26,11 +26,11 @@ from torch import Tensor
 from bnnviz import paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
-from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part, trace, with_adaptation
+from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
+from bnnviz.engine.compilation.tracing import TracedStep, trace
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import RandomNumbers
-from bnnviz.samplers.tree import builder, flat
 from bnnviz.targets import Target
 
 log = logging.getLogger(__name__)
@@ -39,42 +39,6 @@ _KEPT = 64  # compiled steps on disk
 _AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be so many of its numbers
 # One process compiles at a time: it takes a core for some ten seconds.
 _ONE = threading.Lock()
-
-
-class CompiledKernel:
-    """A compiled step, in the place of `Sampler.step`.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Whose step it is; it draws what depends on the state.
-    trace : TracedStep
-    code : callable
-        From a list of tensors to a list of tensors.
-    """
-
-    def __init__(self, sampler: Sampler, trace: TracedStep, code: Any) -> None:
-        self._sampler, self._trace, self._code = sampler, trace, code
-        self._state, self._numbers = None, []
-        self._adaptation, self._adapted = None, []
-        self._states = len(flat(trace.after))
-        self._built = builder((trace.after, trace.info))
-
-    def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
-        """Return the next state and what happened."""
-        trace = self._trace
-        if state is not self._state:
-            self._numbers = [number.contiguous() for number in flat(moving_part(state))]
-        if trace.adapts and state.adaptation is not self._adaptation:
-            self._adaptation = state.adaptation
-            inputs = self._sampler.adaptation_inputs(state.adaptation)
-            self._adapted = [number.contiguous() for number in flat(inputs)]
-        given = filled(self._sampler.pre_draw(rng, state), trace.pre_drawn)
-        pre_drawn = [part.contiguous() for part in given]
-        done = self._code([*self._numbers, *pre_drawn, *self._adapted, *map(rng.make, trace.draws), *trace.constants])
-        after, info = self._built(done)
-        self._state, self._numbers = with_adaptation(after, state), done[: self._states]
-        return self._state, info
 
 
 class Compilation:

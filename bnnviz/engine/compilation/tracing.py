@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, fx
 
 from bnnviz.engine.compilation.lifting import lift_floats, lift_tensors
+from bnnviz.engine.compilation.packing import Packing, StatePacking
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
 from bnnviz.samplers.tree import flat, rebuilt
@@ -20,8 +21,8 @@ class TracedStep(NamedTuple):
     Attributes
     ----------
     program : fx.GraphModule
-        Takes the numbers of the state, of what is drawn beforehand, of the adaptation where that is an input, the
-        random numbers and the constants, each a tensor; returns those of the new state and of what happened.
+        Takes the vectors of the state, what is drawn beforehand, the adaptation where that is an input, the random
+        numbers and the constants, each a tensor; returns the vectors of the new state and of what happened.
     examples : list of Tensor
         Such numbers.
     draws : list of Draw
@@ -33,8 +34,11 @@ class TracedStep(NamedTuple):
     constants : list of Tensor
         What belongs to target, sampler and adaptation: data rows, a reference, scales; and last, of each data type,
         the floats of settings and adaptation.
-    after, info : Any
-        How state and what happened are built of the numbers.
+    packing : StatePacking
+        How the vectors are made of a state.
+    info : Any
+        How what happened is built of the tensors in its vectors.
+    info_packing : Packing
     """
 
     program: fx.GraphModule
@@ -43,8 +47,9 @@ class TracedStep(NamedTuple):
     adapts: bool
     pre_drawn: Any
     constants: list[Tensor]
-    after: Any
+    packing: StatePacking
     info: Any
+    info_packing: Packing
 
 
 def trace(sampler: Sampler, state: Any) -> TracedStep:
@@ -55,29 +60,32 @@ def trace(sampler: Sampler, state: Any) -> TracedStep:
     rng, moving = RecordedNumbers(torch.Generator(device).manual_seed(0)), moving_part(state)
     pre_drawn = sampler.pre_draw(rng, state)
     rng.draws.clear()
-    after, info = sampler.kernel(rng, state, pre_drawn)
+    _, info = sampler.kernel(rng, state, pre_drawn)
     draws = list(rng.draws)
     learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
     given = () if learnt is None else learnt
     adapts = learnt is not None
     numbers = [rng.make(draw) for draw in draws]
+    packing, info_packing = StatePacking(sampler, moving), Packing.of(flat(info))
     # Copies: what is twice the same tensor in this state would be taken for one number in every state.
-    numbers = (*flat(moving), *flat(pre_drawn), *flat(given), *numbers)
+    numbers = (*packing.packed(moving), *flat(pre_drawn), *flat(given), *numbers)
     examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
 
     def step(*numbers: Tensor) -> list[Tensor]:
-        parts = iter(numbers)
-        before, drawn, learnt = rebuilt(moving, parts), rebuilt(pre_drawn, parts), rebuilt(given, parts)
+        vectors, parts = numbers[: packing.vectors], iter(numbers[packing.vectors :])
+        before, drawn, learnt = packing.state(list(vectors)), rebuilt(pre_drawn, parts), rebuilt(given, parts)
         before = before._replace(adaptation=learnt) if adapts else with_adaptation(before, state)
         after, info = sampler.kernel(PreDrawnNumbers(parts), before, drawn)
-        return [number.contiguous() for number in flat((moving_part(after), info))]
+        return [*packing.packed(moving_part(after)), *info_packing.packed(flat(info))]
 
     from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
 
     program = make_fx(step)(*examples)
     constants = [*lift_tensors(program), *lift_floats(program, device)]
     program.recompile()
-    return TracedStep(program, [*examples, *constants], draws, adapts, pre_drawn, constants, moving_part(after), info)
+    return TracedStep(
+        program, [*examples, *constants], draws, adapts, pre_drawn, constants, packing, info, info_packing
+    )
 
 
 def moving_part(state: Any) -> Any:

@@ -6,6 +6,7 @@ Whoever looks on is a listener; `bnnviz.engine.viewed_run` has those that make f
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -41,10 +42,11 @@ from bnnviz.targets.base import REJECTED, RejectedPoints
 
 log = logging.getLogger(__name__)
 
-_LONGEST_BLOCK = 32
+_LONGEST_BLOCK = 128
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
 _BLOCK_SHARE = 0.6
 _STEP_SECONDS = 0.008  # a first guess
+_SHORT_S, _COMPILE_S = 4.0, 25.0  # that an eager run takes before it is worth while, and that compiling takes at least
 # States that a block may keep, in numbers: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
 # Multiply-adds of one gradient below which a second thread costs more than it brings.
@@ -87,7 +89,7 @@ class Run(Restorable):
         Where the first chain set out, (dim,).
     wait_for_compile : bool
         Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
-        alone says which draws these are. If not, it goes on without one until there is one, and logs the step.
+        alone says which draws these are. If not, or if the kernel is ``auto``, it goes on without until there is one.
     own_target : bool
         Whether its target is an object of the caller's, which no spec names.
     waiting : Waiting
@@ -291,27 +293,24 @@ class Run(Restorable):
         self._swap_kernel()
         clock = Clock(self)
         with clock:
-            before, infos, state = [], [], self.state
-            for _ in range(length):
-                before.append(state)
-                state, info = self._step(state)
-                infos.append(info)
-                if self.phase == "tuning" and self.sampler.ends_warmup(state):
-                    break
-            step_batch = StepBatch(before, infos, state, self.steps)
-            self.state = state
-            self.steps += len(infos)
+            take = partial(warmup.take, self.sampler) if self._switch.compiled is None else self._switch.compiled.take
+            step_batch = take(self.numbers, self.state, length, self.steps, learns=self.phase == "tuning")
+            self.state, taken = step_batch.after, len(step_batch.infos)
+            self.steps += taken
             self._account(step_batch)
-        self._step_seconds += 0.2 * (clock.worked / len(infos) - self._step_seconds)
-
-    def _step(self, state: Any) -> tuple[Any, Any]:
-        if self.phase == "tuning":
-            return warmup.step(self.sampler, self.numbers, state, self._switch.compiled)
-        return (self._switch.compiled or self.sampler).step(self.numbers, state)
+        self._step_seconds += 0.2 * (clock.worked / taken - self._step_seconds)
 
     @property
     def _wants_kernel(self) -> bool:
-        return self.spec.kernel == "compiled" and self.sampler.compiles and self.target.compiles
+        asked = self.spec.kernel == "compiled" or (self.spec.kernel == "auto" and self._is_long)
+        return asked and self.sampler.compiles and self.target.compiles
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether it has gone on for a while, and will for longer than a step takes to be compiled."""
+        left = self.seconds * (1 / max(self.progress, 1e-9) - 1) if self.spec.draws is not None else math.inf
+        begun = self.compiled_since is not None or self.kernel == "compiling"
+        return begun or (self.seconds > _SHORT_S and left > _COMPILE_S)
 
     @property
     def _steps_compile(self) -> bool:
@@ -326,7 +325,8 @@ class Run(Restorable):
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
         # One that goes on from a checkpoint had its kernel before.
-        return (self.wait_for_compile or self.compiled_since is not None) and self.kernel == "compiling"
+        waits = self.wait_for_compile and self.spec.kernel == "compiled"
+        return (waits or self.compiled_since is not None) and self.kernel == "compiling"
 
     def _swap_kernel(self) -> None:
         """Take the compiled kernel over once there is one, between two blocks."""

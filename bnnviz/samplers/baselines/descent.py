@@ -132,9 +132,10 @@ class Descending(Trained):
         """Return whether the chains that are left have arrived."""
         return bool((state.taken >= self.steps)[state.alive].all())
 
-    def arrived(self, states: list[Any]) -> Tensor | None:
-        """Return which chains have arrived in these states, (states, chains); None where all rest."""
-        return None if self.is_free(states[0]) else torch.stack([state.taken >= self.steps for state in states])
+    def arrived(self, step_batch: StepBatch) -> Tensor | None:
+        """Return which chains have arrived after each of these steps, (steps, chains); None where all rest."""
+        first = step_batch.state_after(0)
+        return None if self.is_free(first) else step_batch.history("taken")[1:] >= self.steps
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
         """Return the state in which chains rest, if all have arrived."""

@@ -222,9 +222,9 @@ class FunctionalDrawCollector(MoveDrawCollector):
 
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws from the functionals that are due."""
-        after, steps, chains, index = self.due(step_batch)
+        steps, chains, index = self.due(step_batch)
         # Step by step: how many numbers are asked for at once decides which they are.
-        parts = [self._drawn(after[step].c) for step in steps.unique_consecutive().tolist()]
+        parts = [self._drawn(step_batch.state_after(step).c) for step in steps.unique_consecutive().tolist()]
         if not parts:
             return Draws(chains, chains, step_batch.after.x[:0])
         place = steps.unique_consecutive(return_inverse=True)[1]

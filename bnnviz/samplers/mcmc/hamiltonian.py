@@ -6,7 +6,8 @@ L^\top$ (`bnnviz.samplers.mcmc.metric`) a leapfrog step of size h is
 $$p \leftarrow p - \tfrac h2 L^\top \nabla U(x), \quad x \leftarrow x + h L p, \quad
   p \leftarrow p - \tfrac h2 L^\top \nabla U(x).$$
 
-The warm-up has windows (`bnnviz.samplers.mcmc.windows`). At the end of each but the last the metric is learnt from its
+Of a function of the user's in few dimensions the metric begins as the inverse curvature where U is least. The warm-up
+has windows (`bnnviz.samplers.mcmc.windows`). At the end of each but the last the metric is learnt from its
 moves; with a new metric the step size is searched anew, then adapted after each move
 (`bnnviz.samplers.mcmc.step_size`). All chains share both. Nothing is learnt after the warm-up. References: R. M. Neal,
 MCMC using Hamiltonian dynamics, 2011, doi:10.1201/b10905-6; M. D. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR
@@ -27,6 +28,7 @@ from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
 from bnnviz.samplers.mcmc.windows import FEWEST, windows
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.targets import Target
 
 #: Error of the energy from which on a trajectory diverges, in units of the temperature.
 DIVERGED = 1000.0
@@ -111,6 +113,12 @@ class Hamiltonian(Discrete):
         f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal."
         " unit: all one.",
     )
+    start = settings.Choice(
+        "auto",
+        objects=["auto", "mode", "random"],
+        doc="Where chains start. mode: each at the end of its own descent. auto: mode for networks and for functions of"
+        f" your own of up to {_DENSE} dimensions, random points for other densities.",
+    )
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
     @property
@@ -157,11 +165,30 @@ class Hamiltonian(Discrete):
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric:
         """Return scales of one and the step size for them, at the beginning of the warm-up."""
-        unit = Metric.unit_of_low_rank(self.learnt_dim, x) if self.of_low_rank else None
-        metric = unit or Metric.unit(self.learnt_dim, self.dense, x)
+        metric = self._first_metric(x)
         size = self.searched_size(rng, x, metric, 1.0)
         stage = Stage(0, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
         return StepSizeAndMetric(size, metric, stage if self.warmup_moves else None)
+
+    def _first_metric(self, x: Tensor) -> Metric:
+        """Return the metric to begin with: by the curvature at the best of x (chains, dim), or scales of one."""
+        if self.of_low_rank:
+            return Metric.unit_of_low_rank(self.learnt_dim, x)
+        unit = Metric.unit(self.learnt_dim, self.dense, x)
+        known = not self._is_unknown(self.target) or self.learnt_dim != self.target.dim
+        if self.metric == "unit" or known or not self.warmup_moves:
+            return unit
+        potential = self.target.gradient(x)[0]
+        best = x[torch.where(torch.isfinite(potential), potential, torch.inf).argmin()]
+        return unit.of_curvature(self.target.curvature_matrix(best)) or unit
+
+    def _is_unknown(self, target: Target) -> bool:
+        """Return whether nothing is known of where a target of few dimensions lies, nor of its scales."""
+        return not target.located and target.dim <= _DENSE
+
+    def starts_at_mode(self, target: Target) -> bool:
+        """Return whether chains set out from modes: of a function random points may lie far from all its mass."""
+        return super().starts_at_mode(target) or (self.start == "auto" and self._is_unknown(target))
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
         """Return the step size at which one step at x (n, dim) has an acceptance of about 0.8, or the one that is set.

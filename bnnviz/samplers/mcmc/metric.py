@@ -63,6 +63,21 @@ class Metric(NamedTuple):
             return self.factor.apply(self.scale * gradient)
         return self.scale * gradient if self.factor is None else gradient @ self.factor
 
+    def of_curvature(self, curvature: Tensor) -> Metric | None:
+        """Return the metric like this one of a Gaussian of a precision (dim, dim); None where that is not positive."""
+        curvature = curvature.double()
+        both = (curvature + curvature.T) / 2
+        factor, failed = torch.linalg.cholesky_ex(both)
+        if int(failed) or not bool(torch.isfinite(factor).all()):
+            return None
+        eye = torch.eye(len(both), dtype=both.dtype, device=both.device)
+        root = torch.linalg.solve_triangular(factor, eye, upper=False).T
+        scale = (root.square().sum(1) / both.diagonal()).pow(0.25)
+        if not bool(torch.isfinite(root).all()):
+            return None
+        dtype = self.scale.dtype
+        return Metric(scale.to(dtype), None if self.factor is None else root.to(dtype))
+
     def learnt(self, sums: WindowSums) -> Metric:
         """Return the metric that a window of the warm-up teaches; this one where nothing has moved."""
         draws = sums.draws
@@ -76,7 +91,7 @@ class Metric(NamedTuple):
             return self._of_low_rank(sums, scale)
         dense = sums.gradients is not None and draws >= _FEWEST * len(scale)
         root = _root(sums, scale) if dense else None
-        factor = torch.diag(scale) if root is None else scale[:, None] * root
+        factor = (scale / self.scale)[:, None] * self.factor if root is None else scale[:, None] * root
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
 
     def _of_low_rank(self, sums: WindowSums, scale: Tensor) -> Metric:

@@ -36,6 +36,7 @@ from bnnviz.samplers.mcmc.hamiltonian import (
 )
 from bnnviz.samplers.mcmc.text import NUTSText
 from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 
 _SHOWN_DEPTH = 8  # of a tree's picture
@@ -171,6 +172,7 @@ class NUTS(Hamiltonian):
         "diverging": "share that diverged",
         "reached_max_treedepth": "share of the largest depth",
     }
+    ends = "ended"
     text = NUTSText
 
     max_depth = settings.Integer(
@@ -373,13 +375,21 @@ class NUTS(Hamiltonian):
         """Return the state of chains that set out anew from x (chains, dim)."""
         return self._fresh(x, state.count, state.alive, state.adaptation)
 
-    def visited(self, before: list[Tensor], states: list[State], chain: int) -> list[Tensor]:
+    def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
         """Return the points of the tree under way, or of the one that has just ended."""
-        fresh = torch.stack([state.fresh[chain] for state in states[:-1]]).nonzero()[:, 0].tolist()
+        steps = len(step_batch.infos)
+        fresh = step_batch.history("fresh")[:steps, chain].nonzero()[:, 0].tolist()
         first = fresh[-1] if fresh else 0
-        points = [states[first].x[chain]] if fresh else list(before)
-        points += [state.front.x[chain] for state in states[first + 1 :]]
+        points = [step_batch.before[first].x[chain]] if fresh else list(before)
+        shown = range(max(first, steps - (1 << _SHOWN_DEPTH)), steps)
+        points += [step_batch.state_after(step).front.x[chain] for step in shown]
         return points[-(1 << _SHOWN_DEPTH) :]
+
+    def outline(self, state: State) -> State:
+        """Return what draws and pictures are made of, and which chains begin a tree."""
+        nothing = dict.fromkeys(State._fields)
+        asked = {name: getattr(state, name) for name in ("x", "count", "alive", "fresh", "adaptation")}
+        return State(**nothing | asked | {"front": PhasePoint(state.front.x, None, None)})
 
 
 def _without_subtree(state: State, chosen: Tensor) -> State:

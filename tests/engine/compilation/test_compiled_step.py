@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +20,12 @@ from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, targe
 
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
+from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 
 TARGETS = {
@@ -52,7 +57,7 @@ def sampling(spec: Spec) -> Run:
 
 
 def equal(one: object, other: object) -> bool:
-    pairs = zip(compiled_step.flat(one), compiled_step.flat(other), strict=True)
+    pairs = zip(flat(one), flat(other), strict=True)
     return all(torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9)) for a, b in pairs)
 
 
@@ -99,6 +104,12 @@ def test_one_program_takes_the_warm_up_too(sampler: str, metric: str) -> None:
         states.append(state)
     assert states[0].adaptation.step_size == states[1].adaptation.step_size != start.adaptation.step_size
     assert equal(states[0], states[1])
+    run.rng.set_state(numbers)
+    state, sizes = start, itertools.cycle([1, 7, 2, 32])
+    while not run.sampler.is_tuned(state):
+        state = kernel.take(run.numbers, state, next(sizes), learns=True).after
+    assert equal(states[0], state), "in blocks it learns something else"
+    assert state.adaptation.step_size == states[0].adaptation.step_size
 
 
 @pytest.mark.parametrize("sampler", TRAINED)
@@ -147,7 +158,24 @@ def assert_same(run: Run, steps: int) -> list:
             states[name].append((state, info))
     for eager, other in zip(states["eager"], states["compiled"], strict=True):
         assert equal(eager, other)
+    run.rng.set_state(numbers)
+    assert_same_block(run, compiled.take(run.numbers, start, steps), start, states["eager"])
     return states["eager"]
+
+
+def assert_same_block(run: Run, block: StepBatch, start: Any, steps: list) -> None:
+    """Compare what is seen of a block of compiled steps with the states and infos of steps one by one."""
+    states = [start, *(state for state, _ in steps)]
+    assert len(block.before) == len(block.infos) == len(steps)
+    for at, (state, info) in enumerate(steps):
+        assert equal(run.sampler.outline(states[at]), block.before[at])
+        assert equal(info, block.infos[at])
+        assert equal(run.sampler.outline(state), run.sampler.outline(block.state_after(at)))
+    assert equal(states[-1], block.after)
+    assert torch.equal(block.history("x"), torch.stack([state.x for state in states]))
+    for name in info._fields:
+        expected = torch.stack([getattr(info, name) for _, info in steps])
+        assert torch.equal(block.column(name).nan_to_num(7, 8, 9), expected.nan_to_num(7, 8, 9))
 
 
 @pytest.mark.demand
@@ -194,6 +222,36 @@ def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, m
     advance_to(again, live.steps)
     assert again.changes == live.changes
     assert equal(again.state, live.state)
+
+
+class ByHand:
+    """A compilation that is done when it is told to be, of the traced program itself."""
+
+    def __init__(self, sampler: Any, state: Any, threads: int) -> None:
+        traced = compiled_step.trace(sampler, state)
+        self.kernel = compiled_step.CompiledKernel(sampler, traced, lambda numbers: traced.program(*numbers))
+        self.done, self.error = False, None
+
+    def wait(self, seconds: float | None = None) -> None:
+        raise AssertionError("it waited")
+
+
+def test_a_long_run_takes_a_kernel_over_that_was_compiled_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_step, "Compilation", ByHand)
+    spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_depth": 4})
+    run = Run(spec.checked())
+    run.prepare()
+    run.advance(0.1)
+    assert run.kernel == "eager", "a short run is not worth compiling"
+    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
+    monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
+    run.advance(0.1)
+    assert run.kernel == "compiling" and not run.finished
+    run._switch._compilation.done = True
+    while not run.finished:
+        run.advance(0.1)
+    assert run.changes == [(run.compiled_since, {"kernel": "compiled"})]
+    assert np.array_equal(run.draws, finished(spec.replace(kernel="eager")).draws)
 
 
 def advance_to(run: Run, step: int) -> None:
