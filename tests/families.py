@@ -22,6 +22,7 @@ QUICK: dict[str, dict[str, Any]] = defaultdict(
     {
         "nuts": {"max_depth": 3},
         "hmc": {"num_leapfrog_steps": 4},
+        "parallel_tempering": {"temperatures": 2, "num_leapfrog_steps": 3},
         "func_hmc": {"num_leapfrog_steps": 3},
         "sae": {"first_epochs": 3, "epochs": 1},
         **{name: {"steps": 70} for name in TRAINED if name != "sae"},

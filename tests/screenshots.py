@@ -21,6 +21,7 @@ from playwright.sync_api import sync_playwright
 from bnnviz.replays.chromium import REMEDY
 
 DOCS = ROOT / "docs"
+NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"
 DRAWS = 400  # of each chain: the bands have settled and the trace has something to show
 PATIENCE_S = 180.0
 SCENES = ROOT / "app" / "scenes"
@@ -38,7 +39,7 @@ def draws_shown(page: Any) -> int:
 def photograph(browser: Any, url: str, theme: str) -> Path:
     """Play the Lab for a while in one theme, keep its picture, and return the path."""
     page = browser.new_page(viewport=VIEWPORT)
-    page.goto(f"{url}?theme={theme}&tour=0")
+    page.goto(f"{url}{NETWORK}&theme={theme}&tour=0")
     page.get_by_role("button", name="Play", exact=True).click()
     page.get_by_role("button", name="Pause", exact=True).wait_for()
     until = time.monotonic() + PATIENCE_S

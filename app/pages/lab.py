@@ -22,7 +22,7 @@ from bnnviz_app.components.cards.selection import PART, SelectionLink
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.data_editor import PointEditor
 from bnnviz_app.components.controls.pickers import BlockPicker, ComponentPicker, PlanePicker
-from bnnviz_app.components.controls.sidebar import Sidebar
+from bnnviz_app.components.controls.sidebar import Sidebar, column, section
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
@@ -32,7 +32,7 @@ from bnnviz_app.components.guidance.tour import Tour
 from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
-from bnnviz_app.components.widgets import header_button
+from bnnviz_app.components.widgets import button, header_button
 from bnnviz_app.following import lead
 from bnnviz_app.pages.base import RunPage, preset, visit
 
@@ -56,7 +56,7 @@ class LabPage(RunPage):
     @classmethod
     def opening(cls) -> Spec:
         """Return the spec that the page opens on."""
-        return Spec.from_json(preset("lab"))
+        return Spec.from_json(preset("lab")[0]["spec"])
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
@@ -86,7 +86,20 @@ class LabPage(RunPage):
     def _controls(self, spec: Spec) -> Any:
         self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec)
         self.session.on_jump = self.controls.show
-        return self.controls.root
+        return column(section("EXAMPLES"), self._examples(), self.controls.root)
+
+    def _examples(self) -> Any:
+        """Return a button for each run to begin with."""
+        return pn.Row(*map(self._example, preset("lab")), margin=(0, 6))
+
+    def _example(self, example: dict[str, Any]) -> Any:
+        def run() -> None:
+            spec = Spec.from_json(example["spec"]).checked()
+            self.controls.show(spec)
+            self._begin(spec)
+            self.session.greet([example["doc"]], failed=False)
+
+        return button(example["title"], run, margin=(0, 4))
 
     def _transport(self) -> Transport:
         self.timeline = JourneyView(dark=self.dark)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bad_page_inputs import FOLDED, GAUSSIAN, NETWORK, Bad
-from test_lab import Lab, alone, cluster, until
+from test_lab import ON_NETWORK, Lab, alone, cluster, until
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def dashboard(own_dashboard: Any) -> Any:
 
 @pytest.fixture
 def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
-    return Lab(open_page(dashboard.url)).ready()
+    return Lab(open_page(dashboard.url + ON_NETWORK)).ready()
 
 
 def refuse(lab: Lab, bad: Bad) -> None:

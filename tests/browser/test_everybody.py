@@ -11,7 +11,7 @@ from typing import Any
 import axe_playwright_python
 import pytest
 from colours import contrast
-from test_lab import FIGURES, Lab, at_length, until
+from test_lab import FIGURES, ON_NETWORK, Lab, at_length, until
 
 THEMES = ["default", at_length("dark")]
 
@@ -68,7 +68,7 @@ def faults(page: Any) -> list[str]:
 
 @pytest.fixture
 def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
-    return Lab(open_page(dashboard.url)).ready()
+    return Lab(open_page(dashboard.url + ON_NETWORK)).ready()
 
 
 def focus_of(page: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def hex_of(colour: str) -> str:
 def test_axe_finds_nothing(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], theme: str
 ) -> None:
-    lab = Lab(open_page(f"{dashboard.url}?theme={theme}")).ready()
+    lab = Lab(open_page(f"{dashboard.url}{ON_NETWORK}&theme={theme}")).ready()
     lab.page.wait_for_timeout(1000)
     assert faults(lab.page) == []
     lab.press("Play")
@@ -117,7 +117,7 @@ def test_axe_finds_nothing(
 @pytest.mark.parametrize("theme", THEMES)
 def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], dashboard: Any, theme: str) -> None:
     """The frame of a field lies over its text, so axe does not tell its background: it is the card's own surface."""
-    lab = Lab(open_page(f"{dashboard.url}?theme={theme}")).ready()
+    lab = Lab(open_page(f"{dashboard.url}{ON_NETWORK}&theme={theme}")).ready()
     pairs = lab.page.evaluate(
         """() => {
           const colours = []
@@ -147,7 +147,7 @@ def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], 
 def test_tab_comes_to_every_control_in_order_and_shows_where_it_is(
     open_page: Callable[..., Any], dashboard: Any, theme: str
 ) -> None:
-    lab = Lab(open_page(f"{dashboard.url}?theme={theme}")).ready()
+    lab = Lab(open_page(f"{dashboard.url}{ON_NETWORK}&theme={theme}")).ready()
     seen: list[dict[str, Any]] = []
     while len(seen) < 80:
         lab.page.keyboard.press("Tab")
@@ -313,7 +313,7 @@ def test_every_figure_has_a_name_that_says_what_is_shown(lab: Lab) -> None:
 
 @pytest.mark.demand
 def test_reduced_motion_is_kept(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = Lab(open_page(dashboard.url, reduced_motion="reduce")).ready()
+    lab = Lab(open_page(dashboard.url + ON_NETWORK, reduced_motion="reduce")).ready()
     assert lab.page.evaluate(LONGEST_MOTION) == 0
     lab.page.evaluate(COUNT_FRAMES)
     lab.press("Play")

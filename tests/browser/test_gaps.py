@@ -7,7 +7,7 @@ from typing import Any
 
 import psutil
 import pytest
-from test_lab import Lab, alone, cluster, of_run, until
+from test_lab import ON_NETWORK, Lab, alone, cluster, of_run, until
 
 AXES = """() => {
   const path = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "trajectory")
@@ -17,7 +17,7 @@ AXES = """() => {
 
 @pytest.fixture
 def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
-    return Lab(open_page(dashboard.url)).ready()
+    return Lab(open_page(dashboard.url + ON_NETWORK)).ready()
 
 
 @pytest.mark.demand
@@ -66,7 +66,9 @@ def test_the_chosen_plane_is_kept_through_a_reset_and_a_lost_worker(lab: Lab, da
 def test_the_status_line_says_with_how_many_runs_the_worker_is_shared(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:
-    labs = [Lab(open_page(dashboard.url, viewport={"width": 1280, "height": 720})).ready() for _ in range(3)]
+    labs = [
+        Lab(open_page(dashboard.url + ON_NETWORK, viewport={"width": 1280, "height": 720})).ready() for _ in range(3)
+    ]
     shared = [lab.page.locator(".line .shared") for lab in labs]
     assert [text.count() for text in shared] == [0, 0, 0]
     labs[0].press("Play")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_lab import OVERFLOW, Lab, at_length, until
+from test_lab import ON_NETWORK, OVERFLOW, Lab, at_length, until
 from test_share import address, opened
 
 SCENES = {
@@ -114,7 +114,7 @@ def test_projector_is_large_and_needs_no_scrolling(
     open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int], screenshot: Callable[..., Path]
 ) -> None:
     viewport = {"width": size[0], "height": size[1]}
-    lab = Lab(open_page(dashboard.url + "?projector=1&hide=acf,status", viewport=viewport))
+    lab = Lab(open_page(dashboard.url + ON_NETWORK + "&projector=1&hide=acf,status", viewport=viewport))
     lab.button("Play").wait_for(timeout=60_000)
     until(lambda: lab.figures()["trajectory"] != 0, 60, "the first run drew nothing")
     assert lab.page.evaluate(OVERFLOW) == [0, 0]
@@ -151,7 +151,7 @@ def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashb
 def test_the_tour_is_shown_once_and_can_be_walked(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path]
 ) -> None:
-    page = open_page(dashboard.url, tour=True)
+    page = open_page(dashboard.url + ON_NETWORK, tour=True)
     dialog = page.get_by_role("dialog", name="What just happened")
     dialog.wait_for(timeout=60_000)
     screenshot(page, "tour")
@@ -180,7 +180,7 @@ def test_the_tour_is_shown_once_and_can_be_walked(
 
 @pytest.mark.demand
 def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callable[..., Any], dashboard: Any) -> None:
-    page = open_page(dashboard.url, tour=True)
+    page = open_page(dashboard.url + ON_NETWORK, tour=True)
     page.locator(".stop").wait_for(timeout=60_000)
     page.keyboard.press("Escape")
     until(lambda: page.locator(".stop").count() == 0, 5, "the tour stayed")

@@ -19,6 +19,8 @@ from bnnviz.specs import catalogue
 
 pytestmark = pytest.mark.quick
 SIZES = [pytest.param((1400, 900), marks=pytest.mark.demand), (1280, 720)]
+#: The Lab's second example, which feeds all views.
+ON_NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
 
 # A number for each figure that changes with what it draws.
@@ -127,8 +129,8 @@ def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
 
 @pytest.fixture
 def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
-    """Open the Lab and wait for its first frame."""
-    return Lab(open_page(dashboard.url)).ready()
+    """Open the Lab on a network and wait for its first frame."""
+    return Lab(open_page(dashboard.url + ON_NETWORK)).ready()
 
 
 @contextmanager
@@ -169,7 +171,7 @@ def alone(backend: Backend) -> str:
 def test_opens_on_one_stage_without_scrolling(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path], size: tuple[int, int]
 ) -> None:
-    lab = Lab(open_page(dashboard.url, viewport={"width": size[0], "height": size[1]})).ready()
+    lab = Lab(open_page(dashboard.url + ON_NETWORK, viewport={"width": size[0], "height": size[1]})).ready()
     assert set(lab.figures()) == PLOTS
     lab.press("Play")
     until(lambda: lab.number("step") > 50, 20, "it did not play")
@@ -202,6 +204,16 @@ def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
         change()
         lab.page.wait_for_timeout(400)
         until(laid_out, 5, f"at {lab.page.evaluate(widths)} pixels: {lab.page.evaluate(MISLAID)}")
+
+
+def test_it_opens_on_a_density_whose_variances_are_known_and_a_network_is_a_click_away(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    lab = Lab(open_page(dashboard.url)).ready()
+    assert lab.select("Target").inner_text() == "Banana"
+    lab.press("Network on 28 points")
+    until(lambda: "may look better" in lab.said(), 60, f"no word of modes: {lab.said()}")
+    until(lambda: lab.select("Target").inner_text() == "Network on data", 10, "the controls do not show the network")
 
 
 def test_the_pages_process_has_no_torch(lab: Lab, dashboard: Any) -> None:
@@ -438,7 +450,7 @@ def descends(lab: Lab) -> bool:
 
 
 def test_closing_the_tab_ends_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = Lab(open_page(dashboard.url)).ready()
+    lab = Lab(open_page(dashboard.url + ON_NETWORK)).ready()
     lab.press("Play")
     with cluster(dashboard) as backend:
         run_id = alone(backend)
@@ -467,7 +479,7 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
 
 @pytest.mark.demand
 def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
-    labs = [Lab(open_page(dashboard.url)).ready() for _ in range(2)]
+    labs = [Lab(open_page(dashboard.url + ON_NETWORK)).ready() for _ in range(2)]
     for lab in labs:
         lab.press("Play")
     for lab in labs:

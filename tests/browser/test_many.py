@@ -12,7 +12,7 @@ from typing import Any
 import distributed
 import numpy as np
 import pytest
-from test_lab import Lab, cluster, until
+from test_lab import ON_NETWORK, Lab, cluster, until
 
 from bnnviz.benchmarks.browser import LabTab as Measured
 from bnnviz.engine.cluster.backend import Backend, LiveHandle
@@ -65,7 +65,7 @@ def one_worker(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 @pytest.mark.timeout(900)
 def test_tabs_opened_and_closed_in_turn_leave_nothing(open_page: Callable[..., Any], dashboard: Any) -> None:
     def visit() -> None:
-        page = open_page(dashboard.url)
+        page = open_page(dashboard.url + ON_NETWORK)
         lab = Lab(page).ready()
         lab.press("Play")
         until(lambda: lab.number("step") > 20, 30, "it did not play")
@@ -105,7 +105,7 @@ def test_tabs_at_once_share_the_machine_and_none_freezes(
     one_worker: str, serve: Callable[..., Any], open_page: Callable[..., Any]
 ) -> None:
     served = serve(env={"BNNVIZ_SCHEDULER": one_worker})
-    labs = [Lab(open_page(served.url)).ready() for _ in range(TOGETHER)]
+    labs = [Lab(open_page(served.url + ON_NETWORK)).ready() for _ in range(TOGETHER)]
     for lab in labs:
         lab.press("Play")
     for lab in labs:
@@ -149,7 +149,7 @@ def test_a_run_too_many_queues_with_a_sentence_and_starts_in_its_turn(
         spec = Spec.from_json({"target": "banana", "sampler": "bps", "draws": None}).checked()
         others = [backend.start(spec, play=True, lease_s=None) for _ in range(CAPACITY)]
         until(lambda: sum(row["state"] == "running" for row in backend.census()) == CAPACITY, 60, "they do not run")
-        lab = Lab(open_page(serve(env={"BNNVIZ_SCHEDULER": one_worker}).url))
+        lab = Lab(open_page(serve(env={"BNNVIZ_SCHEDULER": one_worker}).url + ON_NETWORK))
         sentence = f"This worker already advances {CAPACITY} live runs; this one is number 1 in the queue"
         lab.page.wait_for_selector(".said")
         until(lambda: sentence in lab.said(), 30, f"it is not said: {lab.said()}")

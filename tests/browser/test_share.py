@@ -40,7 +40,7 @@ def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboar
     lab = opened(open_page, dashboard, "")
     said = address(lab)
     assert said["page"] == "lab"
-    assert (said["target"], said["t.hidden"], said["warmup"]) == ("network", "25-10", "20")
+    assert (said["target"], said["sampler"], said["warmup"]) == ("banana", "bps", "20")
 
 
 @pytest.mark.demand

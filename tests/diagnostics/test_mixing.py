@@ -16,6 +16,7 @@ from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor import mixing
 from bnnviz.engine.monitor.mixing import LiveMixing, measured_mixing
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.models import mlp
 from bnnviz.samplers.observers import Draws
 from bnnviz.specs.run import Spec
 
@@ -85,6 +86,41 @@ def test_the_size_of_a_function_is_that_of_what_it_is_made_of():
     assert found.least == pytest.approx(own, rel=0.01) and found.median == pytest.approx(own, rel=0.01)
 
 
+def copies(apart: float, draws: int = 300) -> tuple[bnnviz.BNN, np.ndarray]:
+    """Return a network, and chains near one place of its weights, each at a copy of it with other units and signs.
+
+    The last chain is ``apart`` from it besides, in one outgoing weight.
+    """
+    rng = np.random.default_rng(4)
+    target = bnnviz.BNN(mlp(1, [5], 1, "tanh"), (np.linspace(-1, 1, 6)[:, None], np.zeros(6)))
+    place = rng.normal(size=target.dim)
+    chains = place + 0.05 * rng.normal(size=(4, draws, target.dim))
+    layer, after = target.units
+    chains[3, :, after.weight] += apart
+    for chain in chains:
+        order, sign = rng.permutation(layer.outputs), rng.choice([-1.0, 1.0], layer.outputs)
+        for begin in (layer.weight, layer.bias, after.weight):
+            some = slice(begin, begin + layer.outputs)
+            chain[:, some] = chain[:, some][:, order] * sign
+    return target, chains
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5])
+def test_chains_at_copies_of_a_network_disagree_on_weights_alone(apart: float) -> None:
+    target, draws = copies(apart)
+    assert max(diagnostics.rhat(draws[..., i]) for i in range(target.dim)) > 2
+    run = holding(draws, target)
+    run.origin = torch.as_tensor(draws[0, 0])
+    found = measured_mixing(run, Predictor(run.target))
+    bad = apart > 0
+    assert (found.rhat > 1.05, found.canonical_rhat > 1.05) == (bad, bad)
+    live = LiveMixing(run, Predictor(run.target))
+    live.take(draws[..., 0])
+    label, text, tone = live.rows()[1]
+    assert label == "R-hat of functions; weights in one order"
+    assert (tone == "bad", float(text.split("; ")[1]) > 1.05) == (bad, bad)
+
+
 def test_the_tail_is_that_of_the_worse_quantile():
     x = autoregressive(0.0)
     assert diagnostics.ess_tail(x) == pytest.approx(6000, rel=0.25)
@@ -136,8 +172,9 @@ def test_a_summary_gives_each_size_and_what_it_cost():
             assert found[name] > 0, name
         assert found["ess_per_s"] == pytest.approx(found["ess_min"] / found["seconds"])
         assert found["ess_per_million_grads"] == pytest.approx(1e6 * found["ess_min"] / found["grad_evals"])
-        assert ("ess_function_min" in found) is functions
+        assert ("ess_function_min" in found) is ("rhat_canonical_max" in found) is functions
         if functions:
+            assert found["rhat_function_max"] >= 0.99 and found["rhat_canonical_max"] >= 0.99
             assert 0 < found["ess_function_min"] <= found["ess_function_median"]
 
 

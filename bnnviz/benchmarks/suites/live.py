@@ -1,7 +1,7 @@
 """Measure the dashboard while a sampler runs: how often it is painted, how late, what that costs the sampler.
 
 Everything is measured from outside: the real ``bnnviz serve`` in a process of its own, and a real browser
-that plays the run that the page opens on.
+that plays a network, the Lab's second example.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from bnnviz.benchmarks.statistics import growth, quantile, quarters, standard_er
 from bnnviz.benchmarks.suite import Goal, Row, Suite, Tell
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
+from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
 HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
@@ -179,7 +180,7 @@ class _PlayingPage:
 def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
     tell("Starting the server and the browser.")
     with window() as browser, dashboard() as served:
-        browser.lab.open(served.url)
+        browser.lab.open(served.url, f"&{url.query_text(_network().to_query())}")
         browser.lab.wait_for_first_frame()
         browser.lab.probe(delay_s)
         browser.lab.play()
@@ -278,7 +279,7 @@ def _hot() -> list[str]:
 
 
 def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
-    spec = _opening()
+    spec = _network()
     run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device, "rounds": len(rounds)}
     for look in LOOKS:
         for unit in ("per_cpu_s", "per_s"):
@@ -294,10 +295,11 @@ def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
         yield Row(f"ratio_to_{name}", ratio, "", COST, more)
 
 
-def _opening() -> Spec:
-    """Return the spec that the page opens on."""
+def _network() -> Spec:
+    """Return the network among the Lab's examples."""
     preset = resources.files("bnnviz_app").joinpath("presets", "lab.json")
-    return Spec.from_json(json.loads(preset.read_text(encoding="utf-8")))
+    examples = {example["name"]: example for example in json.loads(preset.read_text(encoding="utf-8"))}
+    return Spec.from_json(examples["network"]["spec"]).checked()
 
 
 def _only_run(backend: Backend) -> dict[str, Any]:

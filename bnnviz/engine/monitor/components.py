@@ -35,6 +35,17 @@ class Component(NamedTuple):
     canonical: bool
 
 
+def canonical_form(run: DrawSource) -> Callable[..., np.ndarray]:
+    """Return what takes draws (..., dim) of a run to those whose hidden units are in one order, with one sign."""
+    reference = run.origin.double().cpu().numpy() if _matches(run) and run.origin is not None else None
+    return partial(diagnostics.canonical, layers=run.target.units, reference=reference)
+
+
+def _matches(run: DrawSource) -> bool:
+    """Tell whether layers are so narrow that the order nearest to where the first chain set out is looked for."""
+    return max(layer.outputs for layer in run.target.units[:-1]) <= _WIDEST
+
+
 class Components:
     """Fit principal axes to a run's draws, and project the draws on them or on single coordinates.
 
@@ -79,15 +90,7 @@ class Components:
     @property
     def canonicalise(self) -> Callable[..., np.ndarray] | None:
         """What takes draws (..., dim) to the representatives that are looked at in their place, if anything does."""
-        if not self._canonical:
-            return None
-        run = self._run
-        reference = run.origin.double().cpu().numpy() if self._matches and run.origin is not None else None
-        return partial(diagnostics.canonical, layers=run.target.units, reference=reference)
-
-    @property
-    def _matches(self) -> bool:
-        return max(layer.outputs for layer in self._run.target.units[:-1]) <= _WIDEST
+        return canonical_form(self._run) if self._canonical else None
 
     @property
     def canonical_warning(self) -> str:
@@ -96,7 +99,7 @@ class Components:
         if not hidden:
             return ""
         signs = " and with the signs" if any(layer.activation in diagnostics.ODD for layer in hidden) else ""
-        order = "nearest to where the first chain set out" if self._matches else "of their first incoming weights"
+        order = "nearest to where the first chain set out" if _matches(self._run) else "of their first incoming weights"
         return (
             f"Hidden units are shown in the order{signs} {order}: this joins no modes that differ otherwise, and where"
             " it cuts the space a path seems to jump, so it is for looking, not for moments."

@@ -1,4 +1,8 @@
-"""Measure how draws mix where one coordinate does not show it: in the function that they stand for, and in U."""
+"""Measure how draws mix where one coordinate does not show it: in U, in functions, and in weights in one order.
+
+Chains at copies of one network, with other orders and signs of the hidden units, disagree on weights and not on
+functions. So R-hat is taken of functions, and of weights once the units of every draw are in one order.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.draw_table import DrawTable
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.monitor.components import canonical_form
 from bnnviz.engine.monitor.words import number
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
@@ -21,8 +26,8 @@ class MixingEffort(NamedTuple):
 
     Attributes
     ----------
-    points : int
-        Inputs that functions are taken at.
+    points, weights : int
+        Inputs that functions are taken at, and weights that are compared with hidden units in one order.
     draws, least_draws : int
         Of all chains at most; of each chain of a run that goes on, of all chains of a finished one, at least.
     work : float
@@ -30,19 +35,24 @@ class MixingEffort(NamedTuple):
     """
 
     points: int
+    weights: int
     draws: int
     least_draws: int
     work: float
 
 
 # The sizes of a few draws of many say nothing of the many.
-LIVE, FINISHED = MixingEffort(8, 2000, 25, 1e8), MixingEffort(40, 20_000, 100, 3e9)
+LIVE, FINISHED = MixingEffort(8, 20, 2000, 25, 1e8), MixingEffort(40, 100, 20_000, 100, 3e9)
 _SHARE, _LONGEST_WAIT = 0.002, 10.0  # of the time that a run that goes on may be measured, and seconds
 _CHUNK = 64
+_ORDERED = 2000  # draws whose units are put in order, at most
+_ASSIGNMENT = 3e5  # multiply-adds that are as long as the assignment of a layer's units
+#: R-hat from which on chains disagree, and below which they agree.
+BAD_RHAT, GOOD_RHAT = 1.05, 1.01
 
 
 class MixingEss(NamedTuple):
-    """Hold bulk effective sample sizes; nan where they are not known.
+    """Hold bulk effective sample sizes, and R-hat where no hidden units change places; nan where they are not known.
 
     Attributes
     ----------
@@ -50,11 +60,17 @@ class MixingEss(NamedTuple):
         Of U.
     least, median : float
         Of the predictions, over the inputs that they were taken at; nan for what is no network.
+    rhat : float
+        The largest R-hat of the predictions.
+    canonical_rhat : float
+        The largest R-hat of weights once the hidden units of every draw are in one order, with one sign.
     """
 
     energy: float = float("nan")
     least: float = float("nan")
     median: float = float("nan")
+    rhat: float = float("nan")
+    canonical_rhat: float = float("nan")
 
 
 class _Values(DrawTable):
@@ -80,13 +96,39 @@ class _Values(DrawTable):
         return np.column_stack([energy, functions[:, evenly(functions.shape[1], self._points)]])
 
 
-def _measured(table: np.ndarray) -> MixingEss:
-    """Return the sizes from (chains, draws, 1 + points)."""
+class _OrderedWeights(DrawTable):
+    """Keep a few weights of draws whose hidden units are in one order."""
+
+    def __init__(self, run: DrawSource, weights: int) -> None:
+        super().__init__(run, self._rows)
+        self._columns = evenly(run.target.dim, weights)
+
+    @property
+    def work(self) -> float:
+        """Multiply-adds that a draw takes, about; infinite where there are no hidden units."""
+        hidden = self._run.target.units[:-1]
+        each = [_ASSIGNMENT + layer.outputs**2 * (layer.inputs + layer.outputs) for layer in hidden]
+        return sum(each) + self._run.target.dim if each else np.inf
+
+    def _rows(self, theta: torch.Tensor) -> np.ndarray:
+        form, parts = canonical_form(self._run), torch.split(theta, _CHUNK)
+        return np.concatenate([form(part.double().cpu().numpy())[:, self._columns] for part in parts])
+
+
+def _measured(table: np.ndarray, ordered: np.ndarray | None) -> MixingEss:
+    """Return the measures from (chains, draws, 1 + points), and from weights (chains, draws, weights) in order."""
     energy, *functions = diagnostics.ess_each(table)
     known = [size for size in functions if np.isfinite(size)]
+    canonical = float("nan") if ordered is None else _worst_rhat(ordered)
     if not known:
-        return MixingEss(energy)
-    return MixingEss(energy, float(min(known)), float(np.median(known)))
+        return MixingEss(energy, canonical_rhat=canonical)
+    return MixingEss(energy, float(min(known)), float(np.median(known)), _worst_rhat(table[:, :, 1:]), canonical)
+
+
+def _worst_rhat(table: np.ndarray) -> float:
+    """Return the largest R-hat of the columns of (chains, draws, columns) that have one."""
+    found = [diagnostics.rhat(table[:, :, i]) for i in range(table.shape[2])]
+    return max((rhat for rhat in found if not np.isnan(rhat)), default=float("nan"))
 
 
 class LiveMixing:
@@ -115,6 +157,7 @@ class LiveMixing:
         """Drop what was measured of earlier draws."""
         self.found, self.tail = MixingEss(), float("nan")
         self._values = _Values(self._run, self._predictor, LIVE.points)
+        self._ordered = _OrderedWeights(self._run, LIVE.weights)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
@@ -126,21 +169,41 @@ class LiveMixing:
         begun, self._made = time.thread_time(), made
         self.tail = diagnostics.ess_tail(component)
         if self._values.work <= LIVE.work:
-            self.found = _measured(
-                self._values.values(max(LIVE.draws, LIVE.least_draws * len(component)), LIVE.work / self._values.work)
-            )
+            most = max(LIVE.draws, LIVE.least_draws * len(component))
+            self.found = _measured(self._values.values(most, LIVE.work / self._values.work), self._in_order(most))
         cost = time.thread_time() - begun
         self.cpu_seconds += cost
         self._pace.spent(cost)
 
+    def _in_order(self, most: int) -> np.ndarray | None:
+        """Return weights of draws with hidden units in one order; None where there are none, or that takes too long."""
+        if self._ordered.work > LIVE.work:
+            return None
+        return self._ordered.values(min(most, _ORDERED), LIVE.work / self._ordered.work)
+
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
-        energy, least, median = (number(size, ",.0f") for size in self.found)
+        energy, least, median = (number(size, ",.0f") for size in self.found[:3])
         if not np.isfinite(self.found.energy):
             return []
         if self._predictor is None:
             return [["ESS of U", energy, ""]]
-        return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""]]
+        return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""], *self._rhats()]
+
+    def _rhats(self) -> list[list[str]]:
+        """Return the row of R-hat where it does not matter that hidden units change places."""
+        rhat, canonical = self.found.rhat, self.found.canonical_rhat
+        if np.isnan(rhat):
+            return []
+        label, text = "R-hat of functions", f"{rhat:.2f}"
+        if not np.isnan(canonical):
+            label, text = f"{label}; weights in one order", f"{text}; {canonical:.2f}"
+        return [[label, text, rhat_tone(rhat)]]
+
+
+def rhat_tone(rhat: float) -> str:
+    """Judge an R-hat."""
+    return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT else ""
 
 
 def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
@@ -155,6 +218,10 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
         Gives the functions, where there are any; they are taken at up to 40 of its inputs.
     """
     values = _Values(run, predictor, FINISHED.points)
+    least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
     draws = int(min(FINISHED.draws, FINISHED.work / values.work))
-    enough = draws >= min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
-    return _measured(values.values(draws)) if draws and enough else MixingEss()
+    if not draws or draws < least:
+        return MixingEss()
+    ordered = _OrderedWeights(run, FINISHED.weights)
+    in_order = int(min(_ORDERED, FINISHED.work / ordered.work))
+    return _measured(values.values(draws), ordered.values(in_order) if in_order and in_order >= least else None)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bnnviz.engine.monitor.importance import BAD_K, POOR
-from bnnviz.engine.monitor.variances import BAD_RHAT, is_clear, most_off
+from bnnviz.engine.monitor.mixing import BAD_RHAT
+from bnnviz.engine.monitor.variances import is_clear, most_off
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.run.initialization import OTHER_MODES
@@ -26,7 +27,8 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     run : DrawSource
         The run; of approximations that more draws do not improve, nothing is said.
     found : dict
-        Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``; or
+        Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``, and of a
+        network ``rhat_function_max`` and ``rhat_canonical_max``; or
         ``weight_ess_share`` and ``pareto_k``.
     """
     if run.sampler.weighted:
@@ -45,10 +47,17 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
     rhat, ess, what = found["rhat_max"], found["ess_min"], "weight" if network else "coordinate"
     # Hidden units that change places alter the weights, and not what the network predicts.
     else_by = "; what it predicts may be right all the same: see ess_function_min" if network else ""
-    if rhat is not None and rhat > BAD_RHAT:
+    of_functions = found.get("rhat_function_max")
+    if of_functions is not None and of_functions > BAD_RHAT:
         yield (
-            f"The chains disagree on a {what} (R-hat up to {rhat:.2f}, good below 1.01), so standard errors are too"
-            f" small: make more draws{else_by}."
+            f"The chains disagree on what the network predicts (R-hat up to {of_functions:.2f}, good below"
+            f" 1.01{_of_weights_too(found)}), so standard errors are too small: make more draws."
+        )
+    elif rhat is not None and rhat > BAD_RHAT:
+        else_by = else_by if of_functions is None else f"; on what it predicts they agree ({of_functions:.2f})"
+        yield (
+            f"The chains disagree on a {what} (R-hat up to {rhat:.2f}, good below 1.01{_in_one_order(found)}), so"
+            f" standard errors are too small: make more draws{else_by}."
         )
     elif ess is not None and ess < ENOUGH:
         yield (
@@ -57,6 +66,16 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
         )
     else:
         yield from _of_tails(found, what, else_by)
+
+
+def _in_one_order(found: dict[str, Any]) -> str:
+    """Say what R-hat is where hidden units that change places do not count; "" where that is not known."""
+    canonical = found.get("rhat_canonical_max")
+    return "" if canonical is None else f"; {canonical:.2f} with hidden units in one order"
+
+
+def _of_weights_too(found: dict[str, Any]) -> str:
+    return "" if found["rhat_max"] is None else f"; of weights {found['rhat_max']:.2f}{_in_one_order(found)}"
 
 
 def _of_tails(found: dict[str, Any], what: str, else_by: str) -> Iterator[str]:

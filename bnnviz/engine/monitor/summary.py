@@ -106,6 +106,8 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates;
     ``ess_pc1`` is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and
     ``ess_function_median`` of a network's predictions (the grid or the test rows that the prediction is drawn on).
+    ``rhat_function_max`` is the worst of these predictions, and ``rhat_canonical_max`` of at most 100 weights once the
+    hidden units of each draw are in one order, with one sign (`bnnviz.diagnostics.canonical`).
     ``ess_per_s`` and ``ess_per_million_grads`` are ``ess_min`` by all that the run took: seconds, and millions of
     per-example gradients, the search for a start and the warm-up included.
     """
@@ -115,14 +117,19 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     least = _worst(min, map(diagnostics.ess, each))
     network = isinstance(run.target, BNN)
     mixing = measured_mixing(run, Predictor(run.target) if network else None)
-    functions = {"ess_function_min": mixing.least, "ess_function_median": mixing.median} if network else {}
+    functions = {
+        "ess_function_min": mixing.least,
+        "ess_function_median": mixing.median,
+        "rhat_function_max": mixing.rhat,
+        "rhat_canonical_max": mixing.canonical_rhat,
+    }
     return {
         "ess_min": least,
         "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),
         "rhat_max": _worst(max, map(diagnostics.rhat, each)),
         "ess_pc1": _ess_first_component(draws),
         "ess_energy": _number(mixing.energy),
-        **{name: _number(size) for name, size in functions.items()},
+        **({name: _number(figure) for name, figure in functions.items()} if network else {}),
         "ess_per_s": None if least is None else _number(least / max(run.seconds, 1e-9)),
         "ess_per_million_grads": None if least is None else _number(1e6 * least / max(run.gradients, 1)),
     }

@@ -11,6 +11,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.monitor.identity import says_nothing
+from bnnviz.engine.monitor.mixing import rhat_tone
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
@@ -59,7 +60,6 @@ _WEIGHED = 4000  # draws at events that are weighted for the table
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
 _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
-BAD_RHAT, _GOOD_RHAT = 1.05, 1.01
 
 
 class Variances:
@@ -230,12 +230,11 @@ class Variances:
         """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
         if self._made < 0:
             return []
-        tone = "bad" if self.rhat > BAD_RHAT else "good" if self.rhat < _GOOD_RHAT else ""
         sizes = f"{number(self.rhat, '.2f')}; {number(self.ess, ',.0f')}, {number(tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
-            [f"R-hat; bulk, tail ESS ({label})", sizes, tone],
+            [f"R-hat; bulk, tail ESS ({label})", sizes, rhat_tone(self.rhat)],
             ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 

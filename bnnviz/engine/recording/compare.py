@@ -18,6 +18,7 @@ FIGURES = {
     "chains": "chains",
     "ess_min": "smallest ESS",
     "rhat_max": "largest R-hat",
+    "rhat_function_max": "largest R-hat of functions",
     "weight_ess": "ESS of the weights",
     "ess_pc1": "ESS of PC 1",
     "ess_function_median": "ESS of functions, median",

@@ -54,6 +54,10 @@ class ProcessText(MoveText):
         )
         if self.sampler.bound != "interpolated":
             return told, []
+        if self.sampler.target.start_at_mode and excess >= _SMALL_EXCESS:
+            told += (
+                " On a network this may look better than a right bound: chains get out of their modes by being wrong."
+            )
         remedies = [{"label": "Use the grid bound", "settings": {"bound": "grid"}}]
         if self.sampler.horizon is not None and excess >= _SMALL_EXCESS:
             remedies.append({"label": "Shorten the horizon", "settings": {"horizon": None, "clip_points": False}})

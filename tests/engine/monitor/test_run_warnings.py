@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bnnviz
 from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.monitor.run_warnings import warnings
 from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.models import mlp
 from bnnviz.specs.run import Spec
 
 GOOD = {"rhat_max": 1.005, "ess_min": 900.0, "widening": {"share": 0.01, "se": 0.02}}
@@ -75,6 +77,23 @@ def test_where_the_truth_is_known_it_judges_and_not_an_identity(variance: float,
     assert says in " ".join(told)
 
 
+@pytest.mark.parametrize(
+    ("functions", "says"),
+    [
+        (1.31, "disagree on what the network predicts (R-hat up to 1.31, good below 1.01; of weights 2.10; 1.02 with"),
+        (1.02, "disagree on a weight (R-hat up to 2.10, good below 1.01; 1.02 with hidden units in one order), so"),
+        (1.02, "make more draws; on what it predicts they agree (1.02)."),
+        (None, "see ess_function_min"),
+    ],
+)
+def test_of_a_network_the_sentence_says_what_its_chains_disagree_on(functions: float | None, says: str) -> None:
+    made = run()
+    made.target = bnnviz.BNN(mlp(1, [2], 1), (np.zeros((3, 1)), np.zeros(3)))
+    figures = {"rhat_max": 2.1, "rhat_canonical_max": 1.02, "rhat_function_max": functions}
+    told = warnings(made, GOOD | figures)
+    assert len(told) == 1 and says in told[0]
+
+
 def test_of_an_approximation_no_more_draws_are_asked_for() -> None:
     assert warnings(run(converges=False), GOOD | {"rhat_max": 3.0, "ess_min": 4.0}) == []
 
@@ -91,7 +110,7 @@ def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_a
         warmup=0,
         seed=1,
     )
-    for spec, says in ((few, "make more draws."), (network, "see ess_function_min")):
+    for spec, says in ((few, "make more draws."), (network, "disagree on what the network predicts")):
         made = ViewedRun(spec)
         while not made.finished:
             made.advance()

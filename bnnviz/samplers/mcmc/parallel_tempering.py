@@ -1,0 +1,229 @@
+r"""Sample by parallel tempering: each chain has replicas at higher temperatures, and replicas swap places.
+
+Of K replicas the k-th samples $\pi_k(x) \propto \exp(-\beta_k U(x) / T)$ with $\beta_k = \tau^{-(k-1)/(K-1)}$, so that
+the first is of the target and the last sees barriers lower by the factor $\tau$. A move takes each replica along a
+trajectory of Hamiltonian Monte Carlo with a step size of its own. Then neighbours swap with probability
+
+$$\min\{1, \exp((\beta_k - \beta_{k+1})(U(x_k) - U(x_{k+1})) / T)\},$$
+
+the pairs (1, 2), (3, 4), ... after one move and (2, 3), (4, 5), ... after the next: so a replica keeps its direction
+along the ladder, and comes to its end and back in time linear in K. References: D. J. Earl and M. W. Deem, Parallel
+tempering, Physical Chemistry Chemical Physics 7 (2005), 3910-3916, doi:10.1039/B509983H; S. Syed, A. Bouchard-Cote, G.
+Deligiannidis and A. Doucet, Non-reversible parallel tempering, JRSS B 84 (2022), 321-350, doi:10.1111/rssb.12464.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bnnviz import settings
+from bnnviz.samplers.base import REGISTRY, counters
+from bnnviz.samplers.discrete import Discrete
+from bnnviz.samplers.random import RandomNumbers
+
+_WANTED = 0.8  # acceptance of trajectories
+_GAIN, _FORGETTING = 1.5, 0.6  # of the step sizes' logarithms: gain n^-forgetting at the n-th move
+_VARIED = 0.2  # share by which the steps of a move may differ from their size: no trajectory closes on itself
+
+
+class LadderSteps(NamedTuple):
+    """What the warm-up has learnt.
+
+    Attributes
+    ----------
+    log_sizes : Tensor, shape (temperatures,)
+        Logarithms of the leapfrog steps' sizes.
+    moves : int
+        Of the warm-up so far.
+    """
+
+    log_sizes: Tensor
+    moves: int
+
+
+class State(NamedTuple):
+    """All chains between two moves.
+
+    Attributes
+    ----------
+    x : Tensor, shape (chains, dim)
+        The replicas at the target's own temperature.
+    replicas : Tensor, shape (chains, temperatures - 1, dim)
+        The others, by temperature.
+    acceptance : Tensor, shape (chains, temperatures)
+        With what probability the ends of the last trajectories were to be accepted.
+    count, alive : Tensor, shape (chains,)
+        As of `bnnviz.samplers.discrete.State`.
+    adaptation : LadderSteps
+    """
+
+    x: Tensor
+    replicas: Tensor
+    acceptance: Tensor
+    count: Tensor
+    alive: Tensor
+    adaptation: LadderSteps
+
+
+class Info(NamedTuple):
+    """What one move did, for every chain.
+
+    Attributes
+    ----------
+    potential : Tensor, shape (chains,)
+        U before the move.
+    accepted, acceptance_rate : Tensor, shape (chains,)
+        Whether the end of the first replica's trajectory was accepted (0 or 1), and with what probability it was to be.
+    swapped : Tensor, shape (chains,)
+        Share of the pairs that have swapped.
+    failed : Tensor, bool, shape (chains,)
+        The chain stood where U is not finite.
+    """
+
+    potential: Tensor
+    accepted: Tensor
+    acceptance_rate: Tensor
+    swapped: Tensor
+    failed: Tensor
+
+
+@REGISTRY.add
+class ParallelTempering(Discrete):
+    """Replicas of each chain at higher temperatures, by HMC, that swap places with their neighbours.
+
+    What one chain meets no way to, such as another mode, a hot replica comes to and hands on. The step sizes are learnt
+    in the warm-up, which takes as many moves as are thrown away. A move costs a trajectory for each temperature. Where
+    neighbours swap in fewer than a tenth of the tries, more temperatures help. Source: Syed and others 2022.
+    """
+
+    registered = "parallel_tempering"
+    title = "Parallel tempering"
+    warms_up_by_moves: ClassVar[bool] = True
+    info_means = {"acceptance_rate": "acceptance", "swapped": "swaps with a neighbour"}
+
+    every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    temperatures = settings.Integer(8, bounds=(2, 64), doc="Replicas of each chain, one for each temperature.")
+    hottest = settings.Number(
+        20.0, bounds=(1.0, 1e6), scale="log", doc="The highest temperature, in units of the target's own."
+    )
+    num_leapfrog_steps = settings.Integer(
+        8, bounds=(1, 1000), scale="log", label="Leapfrog steps", doc="Leapfrog steps of a trajectory."
+    )
+
+    @property
+    def width(self) -> int:
+        """Numbers that a state holds of each chain and coordinate."""
+        return 2 * self.temperatures
+
+    @property
+    def tuning_limit(self) -> int:
+        """Steps after which the warm-up ends."""
+        return max(self.warmup_moves, 1)
+
+    @property
+    def gradients_per_step(self) -> int:
+        """Gradients of single rows that a move takes."""
+        return self.target.examples * self.temperatures * (self.num_leapfrog_steps + 1)
+
+    @property
+    def ladder(self) -> Tensor:
+        """The reciprocal temperatures (temperatures,), beta / T."""
+        exponents = torch.linspace(0, 1, self.temperatures, dtype=torch.float64, device=self.target.device)
+        return (self.hottest**-exponents / self.temperature).to(self.target.dtype)
+
+    # ---- the beginning, the warm-up, and changes
+
+    def init(self, x0: Tensor, rng: RandomNumbers) -> State:
+        """Return the chains with all replicas at their starting points (chains, dim)."""
+        acceptance = x0.new_zeros(len(x0), self.temperatures)
+        return State(x0, self._replicas(x0), acceptance, *counters(x0), self.first_adaptation(rng, x0))
+
+    def _replicas(self, x: Tensor) -> Tensor:
+        return x[:, None].expand(-1, self.temperatures - 1, -1).contiguous()
+
+    def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> LadderSteps:
+        """Return step sizes for the largest curvature at points (n, dim), longer where it is hotter."""
+        size = self.largest_curvature(rng, x) ** -0.5
+        return LadderSteps((size * (self.ladder[0] / self.ladder) ** 0.5).log(), 0)
+
+    def adapt(self, rng: RandomNumbers, before: State, state: State, info: Any) -> State:
+        """Make each step size larger where more than the wanted share was accepted, by less each time."""
+        moves = state.adaptation.moves + 1
+        if moves > self.warmup_moves:
+            return state
+        off = state.acceptance[state.alive].mean(0) - _WANTED if bool(state.alive.any()) else 0.0
+        log_sizes = state.adaptation.log_sizes + _GAIN * moves**-_FORGETTING * off
+        return state._replace(adaptation=LadderSteps(log_sizes, moves))
+
+    def is_tuned(self, state: State) -> bool:
+        """Return whether the warm-up is over."""
+        return state.adaptation.moves >= self.warmup_moves
+
+    def warmup_share(self, state: State) -> float:
+        """Return the share of the warm-up that is done, 0 to 1."""
+        return min(state.adaptation.moves / max(self.warmup_moves, 1), 1.0)
+
+    def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
+        """Return the state of chains that set out anew from x (chains, dim), with all their replicas."""
+        return state._replace(x=x, replicas=self._replicas(x))
+
+    # ---- the move
+
+    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+        """Move all replicas along trajectories, and let neighbours swap."""
+        x = torch.cat([state.x[:, None], state.replicas], dim=1)
+        shape = x.shape
+        varied = 1 + _VARIED * (2 * rng.uniform(shape[:1], x.dtype) - 1)
+        sizes = (state.adaptation.log_sizes.exp() * varied[:, None]).reshape(-1, 1)
+        beta = self.ladder.expand(shape[:2]).reshape(-1)
+        begun, there, potentials, probability = self._trajectories(rng, x.flatten(0, 1), beta, sizes)
+        accepted = rng.uniform(probability.shape, probability.dtype) < probability
+        x = torch.where(accepted[:, None], there, x.flatten(0, 1)).view(shape)
+        potential = torch.where(accepted, potentials, begun).view(shape[:2])
+        places, swapped = self._swaps(rng, potential, state.count)
+        x = x.gather(1, places[:, :, None].expand(shape))
+        before, probability = begun.view(shape[:2])[:, 0], probability.view(shape[:2])
+        after, failed = self.moved(
+            state, torch.isfinite(before), x=x[:, 0], replicas=x[:, 1:].contiguous(), acceptance=probability
+        )
+        told = accepted.view(shape[:2])[:, 0].to(x.dtype), probability[:, 0], swapped
+        return after, Info(before, *told, failed)
+
+    def _trajectories(
+        self, rng: RandomNumbers, x: Tensor, beta: Tensor, sizes: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Return U at x (n, dim), where leapfrog steps lead, U there, and the probability of going there."""
+        begun, g = self.target.gradient(x)
+        momentum = rng.normal(x.shape, x.dtype)
+        before = beta * begun + momentum.square().sum(-1) / 2
+        force, potential, there = beta[:, None], begun, x
+        momentum = momentum - sizes / 2 * force * g
+        for step in range(self.num_leapfrog_steps):
+            there = there + sizes * momentum
+            potential, g = self.target.gradient(there)
+            last = step == self.num_leapfrog_steps - 1
+            momentum = momentum - (sizes / 2 if last else sizes) * force * g
+        gain = before - beta * potential - momentum.square().sum(-1) / 2
+        probability = torch.where(torch.isfinite(gain), gain.clamp_max(0).exp(), 0.0)
+        return begun, there, potential, probability
+
+    def _swaps(self, rng: RandomNumbers, potential: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+        """Return whose position each replica takes (chains, temperatures), and which share of the pairs have swapped.
+
+        Pairs begin with the first replica after one move and with the second after the next.
+        """
+        own = torch.arange(self.temperatures, device=potential.device).expand(potential.shape)
+        odd = (torch.remainder(count, 2) == 1)[:, None] & (self.temperatures > 2)
+        other = torch.where(odd, ((own + 1) ^ 1) - 1, own ^ 1)
+        other = torch.where((other >= 0) & (other < self.temperatures), other, own)
+        beta = self.ladder.expand(potential.shape)
+        log_ratio = (beta - beta.gather(1, other)) * (potential - potential.gather(1, other))
+        # One uniform number for both of a pair.
+        mark = rng.uniform(potential.shape, potential.dtype).gather(1, torch.minimum(own, other))
+        paired = other != own
+        swaps = paired & (mark.log() < log_ratio)
+        share = swaps.to(potential.dtype).sum(1) / paired.sum(1).clamp_min(1)
+        return torch.where(swaps, other, own), share
