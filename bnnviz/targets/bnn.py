@@ -17,11 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz import data as datasets
+from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import likelihoods, mlp_gradients, modules, validation
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
+_LARGEST = 1e18
 DataSets = datasets.DataSet | datasets.ImageSet
 
 
@@ -145,6 +147,7 @@ class BNN(NetworkCurvature):
         return x.to(torch.float64)
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        arrays.check_order(x, y)
         x, y = validation.rows("inputs", x), validation.rows("observations", y)
         x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
@@ -156,6 +159,12 @@ class BNN(NetworkCurvature):
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
             raise BnnvizError("data holds missing or infinite values; drop or fill those rows.", "data")
+        if len(x) and max(x.abs().max(), y.double().abs().max()) > _LARGEST:
+            raise BnnvizError(
+                f"data holds numbers beyond {_LARGEST:g}, whose squares single precision cannot hold; give them in"
+                " another unit.",
+                "data",
+            )
         if self.likelihood.name != "categorical":
             return x, y[:, 0].double()
         if y.is_floating_point() and (y != y.round()).any():
