@@ -119,6 +119,6 @@ def _of_series(what: str, column: Any) -> np.ndarray:
     try:
         return _native(what + name, found)
     except BnnvizError as error:
-        is_time = kind in "mM" or str(column.dtype).startswith(("period", "interval"))
-        remedy = "" if is_time else "; pandas.get_dummies makes columns of 0 and 1 of them"
+        no_words = kind in "cmM" or str(column.dtype).startswith(("period", "interval"))
+        remedy = "" if no_words else "; pandas.get_dummies makes columns of 0 and 1 of them"
         raise BnnvizError(f"{error.sentence.rstrip('.')}{remedy}.", "data") from error
