@@ -85,6 +85,25 @@ def test_in_a_notebook_an_interrupt_gives_the_run(monkeypatch):
     assert not run.running
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("place", ["target", "callback"])
+def test_what_a_target_or_callback_raises_comes_out(kind, place):
+    """Interrupts and exits too, which are no `Exception`: the run would seem to have come to its end."""
+
+    def raises(run_or_x):
+        if place == "callback" or len(calls := raises.__dict__.setdefault("calls", [])) > 50:
+            raise kind("mine")
+        calls.append(1)
+        return run_or_x.square().sum(-1) / 2
+
+    callback = raises if place == "callback" else None
+    target = (lambda x: x.square().sum(-1) / 2) if place == "callback" else raises
+    with pytest.raises(kind, match="mine") as raised:
+        bnnviz.sample(target, "hmc", dim=2, draws=10**6, callback=callback)
+    if kind is KeyboardInterrupt:
+        assert not raised.value.run.running
+
+
 def test_stop_returns_when_the_thread_has_ended():
     run = bnnviz.start("gaussian", "bps", draws=None)
     run.stop()
