@@ -127,6 +127,27 @@ def test_a_log_density_is_named(density, sampler: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: 0 * x.sum(-1),
+        lambda x: x[:, 0].square() / 2 + 0 * x[:, 1],
+        lambda x: (x[:, 0] - x[:, 1]).square() / 2,
+    ],
+    ids=["flat", "one coordinate", "a ridge"],
+)
+@pytest.mark.parametrize("sampler", ["hmc", "bps"])
+def test_a_density_without_an_integral_is_named(density, sampler: str) -> None:
+    told = " ".join(failed(density, sampler).summary()["warnings"])
+    assert "U does not rise, so that exp(-U) has no integral" in told or "The chains disagree" in told
+
+
+def test_a_flat_way_is_found() -> None:
+    target = targets.Callable(lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], dim=2).to("cpu", torch.float32)
+    watch = RunawayWatch(torch.ones(4, 2))
+    assert "give every coordinate a prior" in watch.sentence(target, torch.tensor([[0.3, 70.0]]).expand(4, 2))
+
+
+@pytest.mark.parametrize(
     "potential",
     [
         lambda x: (x - 1e6).square().sum(-1) / 2e8,
