@@ -50,6 +50,11 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
         x = sampler.positions(step_batch.before[step])
         if x is not None and not bool((x[chain].abs() < _OVERFLOWS).all()):
             continue
+        if bool(potential[step, chain] == -torch.inf):
+            return (
+                f"Chain {chain} came where U is minus infinity at step {step_batch.first_step + step}, so that the density is"
+                " infinite there; look for logarithms of zero with the wrong sign and for divisions by zero in U."
+            )
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
         return (
             f"Chain {chain} came to an edge of the density, where U is {what}, at step {step_batch.first_step + step},"

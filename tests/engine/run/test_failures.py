@@ -69,6 +69,15 @@ def test_other_edges_are_named_as_soon(density, said: str) -> None:
     assert run.stats["steps"] < 400
 
 
+def spike(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x[:, 0].abs() < 0.05, -torch.inf, x.square().sum(-1) / 2)
+
+
+def test_an_infinite_density_is_no_edge() -> None:
+    told = " ".join(failed(spike, "bps").summary()["warnings"])
+    assert "U is minus infinity" in told and "edge" not in told
+
+
 def gamma(x: torch.Tensor) -> torch.Tensor:
     """Gamma(3, 1), whose density is 0 at the edge."""
     return torch.where(x > 0, x - 2 * x.clamp_min(1e-30).log(), torch.inf).sum(-1)
