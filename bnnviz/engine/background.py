@@ -315,11 +315,15 @@ class Background:
         try:
             return self.wait()
         except KeyboardInterrupt as interrupt:
-            self.stop()
+            interrupt.run = self
+            try:
+                self.stop()
+            except KeyboardInterrupt as again:  # who asks twice does not wait for the step under way
+                again.run = self
+                raise
             if optional.in_notebook():
                 log.warning("Interrupted; the run is kept as far as it came.")
                 return self
-            interrupt.run = self
             raise
         except BnnvizError:
             self.stop()

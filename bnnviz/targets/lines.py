@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-_POINTS = 48  # of the midpoint rule, and half as many to tell whether it has settled
-_SETTLED, _OFF = 0.01, 0.05  # of the way that f goes up and down
+_POINTS = 48  # of the midpoint rule, and half as many to tell how far it has settled
+_OFF, _UNSETTLED = 0.05, 2.0  # of the way that f goes up and down; times what the two rules differ by
 _HALVINGS = 12
 _STAYS = 0.5
+_POLE = 10.0
 _ROUNDING = 20.0  # of f, in units of its precision
 
 
@@ -49,30 +51,40 @@ def fits(function: Differentiated, start: Tensor, end: Tensor, least: float) -> 
 
 
 def _fit(function: Differentiated, a: Tensor, b: Tensor, least: float) -> Fit:
-    first, is_off = _mismatch(function, a, b)
-    if not is_off or abs(first) < least:
+    whole = part = _mismatch(function, a, b)
+    if not whole.is_off or abs(whole.size) < least:
         return Fit.RIGHT
     for _ in range(_HALVINGS):
         middle = (a + b) / 2
-        halves = [(*_mismatch(function, *ends), ends) for ends in ((a, middle), (middle, b))]
-        found, is_off, (a, b) = max(halves, key=lambda half: abs(half[0]))
-    if abs(found) > _STAYS * abs(first):
+        halves = [(_mismatch(function, *ends), ends) for ends in ((a, middle), (middle, b))]
+        part, (a, b) = max(halves, key=lambda half: abs(half[0].size))
+    if part.largest > _POLE * (whole.largest + abs(whole.size)):
+        return Fit.RIGHT  # as far as a quadrature tells: f has a pole
+    if abs(part.size) > _STAYS * abs(whole.size):
         return Fit.JUMP
-    return Fit.OTHERWISE if is_off else Fit.RIGHT
+    return Fit.OTHERWISE if part.is_off else Fit.RIGHT
 
 
-def _mismatch(function: Differentiated, a: Tensor, b: Tensor) -> tuple[float, bool]:
-    """Return the change that the gradient does not explain, and whether that is more than quadrature and rounding."""
+class _Mismatch(NamedTuple):
+    """The change that a gradient does not explain, whether quadrature and rounding do not, and the largest |f|."""
+
+    size: float
+    is_off: bool
+    largest: float
+
+
+def _mismatch(function: Differentiated, a: Tensor, b: Tensor) -> _Mismatch:
     way = b - a
     shares = torch.cat([(torch.arange(n, dtype=a.dtype, device=a.device) + 0.5) / n for n in (_POINTS, _POINTS // 2)])
     points = torch.cat([torch.stack([a, b]), a + shares[:, None] * way])
     values, slopes = (part.double() for part in function(points))
     rates = (slopes[2:] * way).sum(-1)
     if not (torch.isfinite(values[:2]).all() and torch.isfinite(rates).all()):
-        return 0.0, False
+        return _Mismatch(0.0, False, 0.0)
     fine, coarse, change = rates[:_POINTS].mean(), rates[_POINTS:].mean(), values[1] - values[0]
     scale = rates[:_POINTS].abs().mean() + change.abs()
     off = (change - fine).abs()
     rounding = _ROUNDING * torch.finfo(a.dtype).eps * values[:2].abs().max()
-    settled = (fine - coarse).abs() < _SETTLED * scale
-    return float(change - fine), bool(settled & (off > _OFF * scale) & (off > rounding))
+    quadrature = _OFF * scale + _UNSETTLED * (fine - coarse).abs()
+    is_off = bool((off > quadrature) & (off > rounding))
+    return _Mismatch(float(change - fine), is_off, float(values.abs().max()))

@@ -56,6 +56,14 @@ def test_an_interrupt_in_a_script_gives_the_draws_back(sampler):
     assert "kept" in done.stdout
 
 
+def test_a_second_interrupt_has_the_run_too():
+    kept = "print('kept', interrupt.run.draws.shape[1])\n    raise SystemExit(7)"
+    caught = "\ntry:\n    {}\nexcept KeyboardInterrupt as interrupt:\n    " + kept
+    done = interrupted(_NETWORK + caught.format(_SAMPLE.format("bps")), times=2)
+    assert done.returncode == 7, done.stderr
+    assert "kept" in done.stdout
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_that_nobody_catches_ends_without_an_abort(times):
     done = interrupted(_NETWORK + _SAMPLE.format("bps"), times)

@@ -53,7 +53,7 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
         if bool(potential[step, chain] == -torch.inf):
             return (
                 f"Chain {chain} came where U is minus infinity at step {step_batch.first_step + step}, so that the"
-                " density is infinite there; look for logarithms of zero with the wrong sign and for divisions by zero in U."
+                " density is infinite there; look for divisions by zero, and logarithms of zero of the wrong sign."
             )
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
         return (

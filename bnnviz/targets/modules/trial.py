@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -323,14 +325,25 @@ def _value(f: Tensor) -> Tensor:
     return (torch.linspace(1, 2, f[0].numel(), dtype=f.dtype).view_as(f[0]) * f.square()).sum((1, 2))
 
 
+def _value_and_slope(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> tuple[Tensor, Tensor]:
+    theta = theta.detach().clone().requires_grad_(True)
+    with torch.enable_grad():
+        value = _value(outputs(theta, x, rules))
+        return value.detach(), torch.autograd.grad(value.sum(), theta)[0]
+
+
 def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> None:
     """Raise unless the gradient tells by how much the outputs change, for one chain or more; a kink may lie between."""
+    # Some operations have another gradient where there is to be a second one.
+    slopes = each.first, _value_and_slope(outputs, theta, x, rules)[1]
     along = _along(theta)
-    with torch.no_grad():
-        ahead, behind = (_value(outputs(theta + step * along, x, rules)) for step in (_MOVE, -_MOVE))
-    found, parts = (ahead - behind) / (2 * _MOVE), each.first * along
-    scale = torch.maximum(found.abs(), parts.abs().sum(1))
-    if ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+    for way, first in itertools.product((along, along.roll(1, -1)), slopes):
+        with torch.no_grad():
+            ahead, behind = (_value(outputs(theta + step * way, x, rules)) for step in (_MOVE, -_MOVE))
+        found, parts = (ahead - behind) / (2 * _MOVE), first * way
+        scale = torch.maximum(found.abs(), parts.abs().sum(1))
+        if not ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+            continue
         raise BnnvizError(
             "The module's outputs change otherwise with its weights than their derivatives say, as where a part of its"
             " forward is detached, under torch.no_grad, rounded, a padding_idx, or computed again by"
@@ -341,18 +354,11 @@ def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules
 
 def _jumps(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> bool:
     """Return whether outputs jump on the way from some weights to others."""
-
-    def differentiated(points: Tensor) -> tuple[Tensor, Tensor]:
-        points = points.detach().clone().requires_grad_(True)
-        with torch.enable_grad():
-            value = _value(outputs(points, x, rules))
-            return value.detach(), torch.autograd.grad(value.sum(), points)[0]
-
     if theta.shape[1] > _MOST_FOLLOWED:
         return False
     ends = torch.cat([theta, -theta[:1]])
     try:
-        return Fit.JUMP in fits(differentiated, ends[:-1], ends[1:], least=0.0)
+        return Fit.JUMP in fits(partial(_value_and_slope, outputs, x=x, rules=rules), ends[:-1], ends[1:], least=0.0)
     except Exception:  # of weights that are outside of what the module takes
         log.debug("The module is not followed along lines.", exc_info=True)
         return False
