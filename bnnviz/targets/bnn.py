@@ -284,8 +284,9 @@ class BNN(NetworkCurvature):
             yield "Batch normalisation uses the means and variances that the module came with (evaluation mode)."
         if self.rules.jumps:
             yield (
-                "The module's outputs jump as its weights move (a sign, an argmax, a branch on a weight), which no"
-                " gradient tells: HMC and NUTS are right, slowly, and what does not reject moves is not."
+                "The module's outputs jump as its weights move (a sign, an argmax, a branch on a weight, a division by"
+                " what can be 0), which no gradient tells: HMC and NUTS are right, slowly, and what does not reject"
+                " moves is not."
             )
         if self.rules.one_by_one:
             yield (

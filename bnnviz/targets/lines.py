@@ -20,7 +20,7 @@ from torch import Tensor
 _POINTS = 48  # of the midpoint rule, and half as many to tell how far it has settled
 _OFF, _UNSETTLED = 0.05, 2.0  # of the way that f goes up and down; times what the two rules differ by
 _HALVINGS = 12
-_STAYS = 0.5
+_STAYS = 0.02  # of a mismatch: of several jumps one; what is spread falls to 1/4096
 _POLE = 10.0
 _ROUNDING = 20.0  # of f, in units of its precision
 

@@ -229,7 +229,7 @@ class PDMP(PathLearner, Sampler):
         if target.jumps:
             raise BnnvizError(
                 f"{self.title} follows the gradient of U, which does not tell where U jumps, as it does here (a"
-                " sign, an argmax, a branch on a weight); use HMC or NUTS.",
+                " sign, an argmax, a branch on a weight, a division by what can be 0); use HMC or NUTS.",
                 "sampler",
             )
         refuse_without_rows(target, self.batch_size)
