@@ -77,7 +77,7 @@ BAD_TABLES: list[tuple[str, Callable[[Path], Made], str]] = [
     ("bytes over the limit", raw(b"a,y\n" + b"1" * 50_000_001), "the limit is 50 MB"),
     ("a million rows", million_rows, "more than 200,000 rows; give a random part"),
     ("Latin-1", raw("größe,y\n1,2\n".encode("latin-1")), "no UTF-8 text (byte 3); save it as CSV UTF-8"),
-    ("UTF-16", raw("a,y\n1,2\n".encode("utf-16")), "no UTF-8 text (byte 1)"),
+    ("UTF-16 without a mark", raw("a,y\n1,2\n".encode("utf-16-le")), "is no text"),
     ("zero bytes", raw(b"a,y\n1,\0\n"), "is no text; give a CSV file"),
     ("a spreadsheet", spreadsheet, "is a spreadsheet or compressed; save or unpack it"),
     ("a gzip file", raw(gzip.compress(GOOD.encode())), "is a spreadsheet or compressed"),
@@ -127,7 +127,11 @@ BAD_TABLES: list[tuple[str, Callable[[Path], Made], str]] = [
         text(rows("a,b,y", lambda i: f"1,u,{i}.5")),
         "but the target is constant",
     ),
-    ("a gap in every row", text(rows("a,b,y", lambda i: f"{i},,{i}.5")), "Every row of your file has a missing value"),
+    (
+        "a gap in every row",
+        text(rows("a,b,y", lambda i: f"{i if i % 2 else ''},{'' if i % 2 else i},{i}.5")),
+        "Every row of your file has a missing value",
+    ),
     ("infinite numbers", text(rows("a,y", lambda i: f"inf,{i}.5")), "Every row of your file has a missing value"),
     (
         "numbers too large",

@@ -80,7 +80,7 @@ class Background:
         self._run, self._callback = run, callback
         self._playing, self._pace = not paused, Pace()
         self._calls, self._seen = Throttle(least=_CALLBACK_S), -math.inf
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._listeners: list[Callable[[], Any]] = []
         self._stop, self._wake, self._done = threading.Event(), threading.Event(), threading.Event()
         # numpy's and torch's own locks make reading draws while they are written safe enough only
@@ -111,8 +111,9 @@ class Background:
                 else:
                     self._wake.wait(self._rest())
                     self._wake.clear()
-        except Exception as failure:  # noqa: BLE001
-            # Whatever the target raises is raised in the caller's thread by wait(); the draws stay readable.
+        except BaseException as failure:  # noqa: BLE001
+            # Whatever the target or a callback raises, an interrupt too, is raised in the caller's thread by wait();
+            # the draws stay readable.
             self._failure = failure
         finally:
             self._playing = False
@@ -314,11 +315,15 @@ class Background:
         try:
             return self.wait()
         except KeyboardInterrupt as interrupt:
-            self.stop()
+            interrupt.run = self
+            try:
+                self.stop()
+            except KeyboardInterrupt as again:  # who asks twice does not wait for the step under way
+                again.run = self
+                raise
             if optional.in_notebook():
                 log.warning("Interrupted; the run is kept as far as it came.")
                 return self
-            interrupt.run = self
             raise
         except BnnvizError:
             self.stop()

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from bnnviz.errors import BnnvizError
 from bnnviz.registry import Registry
+from bnnviz.targets.modules import trial
 
 REGISTRY = Registry("target")
 
@@ -73,6 +74,8 @@ class Target(param.Parameterized):
         Why it is not, after a colon; nothing where it is.
     located : bool
         Whether random points are about where it is: of a function nothing is known.
+    jumps : bool
+        Whether U is known to jump, which no gradient tells.
     descent_rows : int or None
         Data rows that a step of a descent to a mode reads, drawn at random; None for all.
     descent_rate : float
@@ -95,6 +98,7 @@ class Target(param.Parameterized):
     located: bool = True
     compiles: bool = True
     not_compiled: str = ""
+    jumps: bool = False
     descent_rows: int | None = None
     descent_rate: float = 0.02
 
@@ -253,9 +257,20 @@ def differentiate(potential: Potential, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return a potential (chains,) at x (chains, dim) and its gradient, by automatic differentiation."""
     with torch.enable_grad():
         x = x.detach().requires_grad_(True)
-        value = potential(x)
+        value = _followed(potential(x))
         (gradient,) = torch.autograd.grad(value.sum(), x)
     return value.detach(), gradient
+
+
+def _followed(value: Tensor) -> Tensor:
+    """Return U, if automatic differentiation has followed it."""
+    if not value.requires_grad:
+        raise BnnvizError(
+            "U does not depend on its argument as far as derivatives tell; compute it from it in torch, without detach,"
+            " torch.no_grad or NumPy.",
+            "target",
+        )
+    return value
 
 
 def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -266,7 +281,7 @@ def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Ten
     """
     with torch.enable_grad():
         x = x.detach().requires_grad_(True)
-        value = potential(x)
+        value = _followed(potential(x))
         (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
         along = (gradient * v).sum()
         product = torch.autograd.grad(along, x, allow_unused=True)[0] if along.requires_grad else None
@@ -335,7 +350,33 @@ class Callable(Target):
         return evaluated(self._value, x, self.rejected)
 
     def _value(self, x: Tensor) -> Tensor:
-        return self.checked(self.function(x), x)
+        return self.checked(self.called(x, x), x)
+
+    def called(self, x: Tensor, given: Any) -> Any:
+        """Return the function's value of what it is given, at coordinates x (chains, dim).
+
+        Raises
+        ------
+        BnnvizError
+            If it mixes precisions, or writes into what it is given. Other errors are the caller's to see.
+        """
+        try:
+            return self.function(given)
+        except RuntimeError as error:
+            name = str(x.dtype).removeprefix("torch.")
+            if "in-place" in str(error):
+                raise BnnvizError(
+                    "U writes into its argument, or into another tensor that derivatives need"
+                    f" ({trial.said(error)}); let it make new tensors, as in x = 2 * x.",
+                    "target",
+                ) from error
+            if not trial.is_of_precision(error):
+                raise
+            raise BnnvizError(
+                f"U cannot compute in {name} ({trial.said(error)}): its own tensors are of another precision; cast them"
+                " to x.dtype, or give dtype='float32' or 'float64' as they are.",
+                "dtype",
+            ) from error
 
     def checked(self, value: Any, x: Tensor) -> Tensor:
         """Return what the function has returned at x (chains, dim), if it is of the shape (chains,).

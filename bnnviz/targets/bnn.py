@@ -17,11 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz import data as datasets
+from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import likelihoods, mlp_gradients, modules, validation
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
+_LARGEST = 1e18
 DataSets = datasets.DataSet | datasets.ImageSet
 
 
@@ -72,10 +74,12 @@ class BNN(NetworkCurvature):
         # Rows and module are kept in double precision until `to` is called, and so are states.
         self.dtype = torch.float64
         self.module = validation.module(module)
+        self._computed = modules.computed(module)
         self.layers = mlp_gradients.read_layers(self.module)
         self.units = mlp_gradients.hidden_layers(self.module)
         self.widest = max((max(layer.inputs, layer.outputs) for layer in self.layers or []), default=1)
         self.shapes = {name: p.shape for name, p in modules.trainable(self.module).items()}
+        self.aliases = modules.aliases(self.module)
         self.frozen = sum(p.numel() for p in self.module.parameters() if not p.requires_grad)
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
         self.likelihood = likelihoods.make(likelihood, validation.scale("noise_sd", noise_sd))
@@ -145,6 +149,7 @@ class BNN(NetworkCurvature):
         return x.to(torch.float64)
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        arrays.check_order(x, y)
         x, y = validation.rows("inputs", x), validation.rows("observations", y)
         x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
@@ -156,6 +161,12 @@ class BNN(NetworkCurvature):
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
             raise BnnvizError("data holds missing or infinite values; drop or fill those rows.", "data")
+        if len(x) and max(x.abs().max(), y.double().abs().max()) > _LARGEST:
+            raise BnnvizError(
+                f"data holds numbers beyond {_LARGEST:g}, whose squares single precision cannot hold; give them in"
+                " another unit.",
+                "data",
+            )
         if self.likelihood.name != "categorical":
             return x, y[:, 0].double()
         if y.is_floating_point() and (y != y.round()).any():
@@ -185,7 +196,7 @@ class BNN(NetworkCurvature):
             )
         rows, name = min(2, len(x)), self.likelihood.name
         if out.ndim != 2 or out.shape[0] != rows or (name != "categorical" and out.shape[1] != 1):
-            width = "one output" if name != "categorical" else "one output for each class"
+            width = "(rows, 1), one output" if name != "categorical" else "(rows, classes), one output for each class"
             raise BnnvizError(
                 f"The module returns shape {tuple(out.shape)} for {rows} rows; a {name} likelihood needs {width}.",
                 "module",
@@ -209,6 +220,8 @@ class BNN(NetworkCurvature):
         with torch.no_grad():
             found = self._outputs_of(draw[None], rows)[0]
         modules.check_loaded(self.module, self.state_dict(draw), found, rows)
+        modules.check_computed(self.module, self._computed, rows, self.rules)
+        self.trial = modules.tried(self.module, rows, self.rules)
         return self.rules
 
     def _count_units(self) -> tuple[int, int]:
@@ -269,6 +282,12 @@ class BNN(NetworkCurvature):
         norms = (child for child in self.module.modules() if isinstance(child, nn.modules.batchnorm._NormBase))
         if any(norm.running_mean is not None for norm in norms):
             yield "Batch normalisation uses the means and variances that the module came with (evaluation mode)."
+        if self.rules.jumps:
+            yield (
+                "The module's outputs jump as its weights move (a sign, an argmax, a branch on a weight, a division by"
+                " what can be 0), which no gradient tells: HMC and NUTS are right, slowly, and what does not reject"
+                " moves is not."
+            )
         if self.rules.one_by_one:
             yield (
                 "The module's forward cannot be computed for several chains at once, so they are computed one after"

@@ -73,20 +73,26 @@ class NetworkOutputs(RowTarget):
         Those of a multilayer perceptron, which is computed by hand; None of any other module.
     shapes : dict
         The shapes of the parameters to sample by name, in their order.
+    aliases : dict
+        Under which of these names a parameter stands, for each name that the module has for it.
     frozen : int
         How many weights are frozen: they stay what the module has.
     rules : CallRules
         What the module needs when it is called.
     noise_is_learnt : bool
         Whether the last coordinate is the noise's.
+    trial : Trial or None
+        What the module gave when it was tried; None of one that was not.
     """
 
     module: nn.Module
     layers: list[mlp_gradients.LinearLayer] | None
     shapes: dict[str, torch.Size]
+    aliases: dict[str, str]
     frozen: int
     rules: modules.CallRules = modules.CallRules()
     noise_is_learnt: bool
+    trial: modules.Trial | None = None
     _outputs: int
     _units: int
     _multiplied: int
@@ -102,8 +108,8 @@ class NetworkOutputs(RowTarget):
         """Move data and module to a device and precision; return the target."""
         super().to(device, dtype)
         modules.move(self.module, self.device, dtype)
-        if self.layers is None:
-            modules.check_precision(self.module, self.seen(self.x[:1]), dtype)
+        if self.trial is not None:
+            modules.check_precision(self.module, self.trial, dtype, self.rules)
         return self
 
     def seen(self, x: Tensor) -> Tensor:
@@ -170,6 +176,11 @@ class NetworkOutputs(RowTarget):
         return self.rules.one_by_one or self._convolves and (self.device.type == "cpu" or chains == 1)
 
     @property
+    def jumps(self) -> bool:
+        """Whether outputs jump as weights move."""
+        return self.rules.jumps
+
+    @property
     def compiles(self) -> bool:
         """Whether a step on it pays to be compiled."""
         return not self.not_compiled
@@ -228,7 +239,7 @@ class NetworkOutputs(RowTarget):
         draw = torch.as_tensor(draw)
         if draw.shape != (self.dim,):
             raise BnnvizError(f"Give the weights of one draw, ({self.dim},), not {tuple(draw.shape)}.", "draw")
-        weights, names = self.unflatten(draw), modules.aliases(self.module)
+        weights, names = self.unflatten(draw), self.aliases
         return {
             name: weights[names[name]].clone() if name in names else copy.deepcopy(held)
             for name, held in self.module.state_dict().items()

@@ -190,7 +190,7 @@ class ParameterDensity(Callable):
 
     def _value(self, x: Tensor) -> Tensor:
         found = {name: parameter.value(x[:, place]) for name, (parameter, place) in self._parts.items()}
-        value = self.checked(self.function({name: values for name, (values, _) in found.items()}), x)
+        value = self.checked(self.called(x, {name: values for name, (values, _) in found.items()}), x)
         return value - sum(jacobian for _, jacobian in found.values())
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:

@@ -57,9 +57,13 @@ def rows(what: str, given: Any) -> Tensor:
     BnnvizError
         If they are not numbers in one shape, or the memory cannot hold a copy.
     """
+    lazy = not isinstance(given, Tensor) and type(given).__module__.startswith("dask.")
+    given = given.compute() if lazy else given
     size = given.numel() * given.element_size() if isinstance(given, Tensor) else getattr(given, "nbytes", 0)
     memory.check(size, f"A copy of the {what}", "give fewer rows, or run it where there is more memory", "data")
     found = _dense(given.detach()).clone() if isinstance(given, Tensor) else torch.tensor(arrays.numbers(what, given))
+    if found.is_meta:
+        raise BnnvizError(f"The {what} lie on the device meta and have no numbers; give them on the CPU.", "data")
     if found.is_complex():
         raise BnnvizError(f"The {what} are complex numbers; give their parts as columns.", "data")
     if not found.ndim:

@@ -233,3 +233,141 @@ def test_the_line_that_is_named_counts_comments_and_quotes():
     )
     with pytest.raises(BnnvizError, match="line 9 of"):
         read(text)
+
+
+# --- marks, dates, codes
+
+
+def column(cells, name: str = "b", separator: str = ";", count: int = 12) -> str:
+    """Return a table of which one column has these cells, over and over."""
+    rows = [f"{i / 7:.3f}{separator}{cells[i % len(cells)]}{separator}{i * i / 9:.3f}" for i in range(count)]
+    return f"a{separator}{name}{separator}y\n" + "\n".join(rows) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "right", "unit"),
+    [
+        (["0.5%", "12 %", "100%"], [0.5, 12, 100], "%"),
+        (["$1,200.50", "$-3.00", "$1,000,000.25"], [1200.5, -3, 1000000.25], "$"),
+        (["-$5", "$7"], [-5, 7], "$"),
+        (["1.200,50 €", "3,25 €", "4.001,75 €"], [1200.5, 3.25, 4001.75], "€"),
+        (["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100], "kg"),
+        (["21°C", "22.5°C"], [21, 22.5], "°C"),
+    ],
+    ids=["percent", "dollars", "a sign before", "euros", "kilogrammes", "degrees"],
+)
+def test_a_unit_that_all_cells_have_is_left_out_with_a_note(cells, right, unit):
+    table = read(column(cells))
+    assert table.x[: len(right), 1].tolist() == right
+    assert any(f"The {unit} in every cell of b is left out" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["2020-01-31", "2021-02-01"],
+        ["31.01.2020", "1.2.2021"],
+        ["1/31/20", "2/1/21"],
+        ["31 Jan 2020", "1 Feb 2021"],
+        ["2020-01-31T08:30:00", "2020-02-01T09:00:00"],
+        ["08:30", "09:15"],
+    ],
+)
+def test_dates_are_no_categories(cells):
+    with pytest.raises(BnnvizError, match="holds dates or times such as"):
+        read(column(cells))
+
+
+def test_texts_of_one_row_each_are_no_categories():
+    with pytest.raises(BnnvizError, match=r"most stand in one row alone \(b\)"):
+        read(column([f"=A{i}+1" for i in range(12)]))
+
+
+def test_words_that_count_as_no_value_are_named():
+    table = read(column(["None", "mild", "severe"]))
+    assert any("In the column b these count as no value: None (4 times)" in note for note in table.notes)
+    classes = read("a,y\n" + "".join(f"{i},{['NA', 'DE', 'FR'][i % 3]}\n" for i in range(12)), "y", None)
+    assert any("NA (4 times)" in note for note in classes.notes)
+    assert not any("these count as no value" in note for note in read(column(["", "mild", "severe"])).notes)
+
+
+def test_texts_that_differ_in_capitals_are_told():
+    assert any("differ in capitals alone" in note for note in read(column(["Yes", "no", "YES"])).notes)
+
+
+def test_codes_are_told_and_whole_numbers_that_lose_digits_refused():
+    for separator in ";,":
+        assert any("such as 01067" in note for note in read(column(["01067", "10115"], separator=separator)).notes)
+        with pytest.raises(BnnvizError, match="more digits than are kept"):
+            read(column([str(2**60 + i) for i in range(12)], separator=separator))
+
+
+@pytest.mark.parametrize("order", [range(12), np.random.default_rng(0).permutation(12) * 7])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_whole_numbers_called_id_are_no_input_wherever_they_stand(order, place):
+    table = frame().head(12)
+    table.insert(place, "id", list(order))
+    assert read(as_csv(table, index=False)).x_names == ("a", "b")
+
+
+def test_a_column_without_a_value_is_left_out():
+    table = read(column(["", "NA"]))
+    assert (table.x_names, len(table.x)) == (("a",), 12)
+    assert "Columns without a value are left out: b." in table.notes
+
+
+@pytest.mark.parametrize("sentinel", ["-99.9", "9999.99", "-32768", "1e20"])
+def test_other_numbers_that_stand_for_no_value_are_asked_for(sentinel):
+    with pytest.raises(BnnvizError, match="stand for a missing value"):
+        read(column([sentinel, "1.5", "2.5"]))
+
+
+def test_numbers_and_texts_in_a_target_are_asked_for():
+    text = "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(12))
+    with pytest.raises(BnnvizError, match="--missing error"):
+        read(text, "y", None)
+    assert len(read(text, "y", None, missing=["error"]).x) == 8
+    assert read(text, "y", "classification").class_names == ("1.5", "2.5", "error")
+    with pytest.raises(BnnvizError, match="texts such as 'error'; a regression"):
+        read(text, "y", "regression")
+
+
+def test_a_text_among_numbers_is_named_with_its_line():
+    with pytest.raises(BnnvizError, match=r"such as 'Total' in line 8;.*--missing"):
+        read(PLAIN + "Total,,99\n")
+
+
+# --- files
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_names_the_encoding(encoding):
+    assert is_true(data.read_table(PLAIN.encode(encoding), "y", "regression", "mine.csv"))
+
+
+def test_names_with_line_breaks_are_read():
+    table = read(PLAIN.replace("price", '"price\n(EUR)"'))
+    assert table.x_names == ("rooms", "price (EUR)")
+    with pytest.raises(BnnvizError, match="in line 9;"):
+        read(PLAIN.replace("price", '"price\n(EUR)"') + "x,1,2\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("My results\n" + PLAIN, "has one cell and later ones have more"),
+        ('[{"a": 1, "y": 2}]', "looks like JSON"),
+        ("<!DOCTYPE html>\n<table>1,2</table>", "looks like HTML"),
+        ("@relation x\n@data\n1,2\n", "looks like ARFF"),
+    ],
+    ids=["title", "json", "html", "arff"],
+)
+def test_what_is_no_table_is_called_what_it_is(content, says):
+    with pytest.raises(BnnvizError, match=says):
+        read(content)
+
+
+@pytest.mark.parametrize("start", [b"BZh9", b"\xfd7zXZ\x00", b"PAR1", b"\x89HDF\r\n", b"\x93NUMPY"])
+def test_bytes_of_other_programs_are_refused(start):
+    with pytest.raises(BnnvizError, match="save (it|or unpack it) as CSV first"):
+        data.read_table(start + bytes(40), "y", "regression", "mine.csv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import pickle
 import signal
@@ -56,6 +57,14 @@ def test_an_interrupt_in_a_script_gives_the_draws_back(sampler):
     assert "kept" in done.stdout
 
 
+def test_a_second_interrupt_has_the_run_too():
+    kept = "print('kept', interrupt.run.draws.shape[1])\n    raise SystemExit(7)"
+    caught = "\ntry:\n    {}\nexcept KeyboardInterrupt as interrupt:\n    " + kept
+    done = interrupted(_NETWORK + caught.format(_SAMPLE.format("bps")), times=2)
+    assert done.returncode == 7, done.stderr
+    assert "kept" in done.stdout
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_that_nobody_catches_ends_without_an_abort(times):
     done = interrupted(_NETWORK + _SAMPLE.format("bps"), times)
@@ -83,6 +92,28 @@ def test_in_a_notebook_an_interrupt_gives_the_run(monkeypatch):
     threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
     assert run.run_to_end() is run
     assert not run.running
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize("place", ["target", "callback"])
+def test_what_a_target_or_callback_raises_comes_out(kind, place):
+    """Interrupts and exits too, which are no `Exception`: the run would seem to have come to its end."""
+
+    gradients = itertools.count()
+
+    def density(x):
+        if place == "target" and next(gradients) > 50:
+            raise kind("mine")
+        return x.square().sum(-1) / 2
+
+    def callback(run):
+        if place == "callback":
+            raise kind("mine")
+
+    with pytest.raises(kind, match="mine") as raised:
+        bnnviz.sample(density, "hmc", dim=2, draws=10**6, callback=callback)
+    if kind is KeyboardInterrupt:
+        assert not raised.value.run.running
 
 
 def test_stop_returns_when_the_thread_has_ended():

@@ -293,3 +293,77 @@ OLD_WEIGHT_NORM, OLD_SPECTRAL_NORM = nn.utils.weight_norm, nn.utils.spectral_nor
 
 def pruned(layer: nn.Module) -> None:
     prune.l1_unstructured(layer, "weight", amount=5)
+
+
+class DoubledLinear(nn.Linear):
+    """A subclass of a layer with a forward of its own."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * super().forward(x)
+
+
+def with_hooks() -> nn.Module:
+    module = perceptron()
+    module[0].register_forward_pre_hook(lambda layer, given: (given[0] + 1,))
+    module[1].register_forward_hook(lambda layer, given, found: 3 * found)
+    module.register_forward_hook(lambda layer, given, found: found - 0.5)
+    return module
+
+
+def step() -> nn.Module:
+    return Computed(lambda m, x: m.head(torch.sign(m.inner(x))), inner=nn.Linear(3, 4), head=head())
+
+
+def threshold() -> nn.Module:
+    return stack(nn.Linear(3, 4), nn.Threshold(0.1, 3.0), head())
+
+
+def best_of_experts() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        found = torch.stack([m.first(x), m.second(x)], 1)
+        return found.gather(1, m.gate(x).argmax(1)[:, None, None])[:, 0]
+
+    return Computed(forward, first=head(3), second=head(3), gate=nn.Linear(3, 2))
+
+
+def renormalised() -> nn.Module:
+    words = nn.Embedding(2, 4, max_norm=0.3)
+    return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=words, head=head(12))
+
+
+def clipped() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        m.head.weight.data.clamp_(min=0)
+        return m.head(x)
+
+    return Computed(forward, head=head(3))
+
+
+def decayed() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            m.head.bias.mul_(0.9)
+        return m.head(x)
+
+    return Computed(forward, head=head(3))
+
+
+def computed_before(name: str) -> Callable[[], nn.Module]:
+    """Return a maker of modules in which a layer's weight or bias was computed from a parameter once."""
+
+    def build() -> nn.Module:
+        module = stack(nn.Linear(3, 4), nn.Tanh(), head())
+        kept = module[0]._parameters.pop(name)
+        module[0].raw = nn.Parameter(kept.detach().clone())
+        setattr(module[0], name, 2 * module[0].raw)
+        return module
+
+    return build
+
+
+def unlearnt_word(**options: Any) -> Callable[[], nn.Module]:
+    def build() -> nn.Module:
+        words = nn.Embedding(2, 4, **options)
+        return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=words, head=head(12))
+
+    return build

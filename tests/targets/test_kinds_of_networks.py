@@ -14,7 +14,7 @@ import pytest
 import torch
 from odd_modules import Computed, frozen, head, hooked, parametrized, perceptron, recurrent, stack
 from scipy import sparse
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.nn import functional
 
 import bnnviz
@@ -86,6 +86,20 @@ TAKEN = (
         "A forward that leaves tensors in attributes",
         f"{AS_IS}; the attributes are put back after each call",
         (odd.keeps_hidden, odd.keeps_all_hidden, odd.keeps_named),
+    ),
+    Kind(
+        "Hooks, subclasses of layers, `torch.fx` graphs",
+        AS_IS,
+        (
+            odd.with_hooks,
+            lambda: stack(odd.DoubledLinear(3, 4), nn.Tanh(), head()),
+            lambda: fx.symbolic_trace(perceptron()),
+        ),
+    ),
+    Kind(
+        "Steps: a sign, an argmax, a threshold",
+        f"{AS_IS}; HMC and NUTS are right, slowly, and processes refuse them",
+        (odd.step, odd.threshold, odd.best_of_experts),
     ),
     Kind("Convolution, Fourier transform, embedding", AS_IS, (odd.convolution, odd.spectrum, odd.embedding)),
     Kind(
@@ -206,6 +220,45 @@ REFUSED = (
             computed(lambda m, x: m.head(torch.tanh(m.inner(x)).detach()), inner=nn.Linear(3, 3)),
             computed(lambda m, x: m.head(x * m.scale.data), scale=nn.Parameter(torch.full((3,), 0.5))),
             computed(lambda m, x: m.head(straight_through(m.inner(x))), inner=nn.Linear(3, 3)),
+            computed(lambda m, x: m.head(x).half()),
+            odd.unlearnt_word(padding_idx=0),
+            odd.unlearnt_word(scale_grad_by_freq=True),
+        ),
+    ),
+    Refused(
+        "Weights that the forward changes in place",
+        "they are a chain's position",
+        "changes its weights in place",
+        (odd.renormalised, odd.clipped, odd.decayed),
+    ),
+    Refused(
+        "Tensors that were computed from parameters before",
+        "no draw changes them",
+        "was computed from parameters before",
+        (
+            odd.computed_before("weight"),
+            odd.computed_before("bias"),
+            lambda: stack(odd.computed_before("weight")(), nn.Tanh(), nn.Linear(1, 1)),
+        ),
+    ),
+    Refused(
+        "Lazy layers, the device `meta`",
+        "there are no weights yet",
+        "lazy layers|device meta",
+        (
+            lambda: stack(nn.LazyLinear(4), nn.Tanh(), head()),
+            lambda: stack(nn.Linear(3, 4), nn.Tanh(), nn.LazyLinear(1)),
+            lambda: nn.Linear(3, 1, device="meta"),
+        ),
+    ),
+    Refused(
+        "Outputs that are not finite",
+        "no row has a likelihood",
+        "are not finite",
+        (
+            computed(lambda m, x: m.head(x) / 0),
+            computed(lambda m, x: (-m.head(x).square() - 1).log()),
+            computed(lambda m, x: m.head(x * torch.nan)),
         ),
     ),
     Refused(
@@ -276,6 +329,7 @@ REFUSED = (
         "returns",
         (
             computed(lambda m, x: (m.head(x), x)),
+            computed(lambda m, x: {"outputs": m.head(x)}),
             computed(lambda m, x: m.head(x)[:, 0]),
             computed(lambda m, x: torch.complex(m.head(x), m.head(x))),
             computed(lambda m, x: m.head(x).round().long()),
@@ -386,6 +440,55 @@ def test_a_network_that_cannot_be_sampled_is_refused_in_one_sentence(row: Refuse
     assert sentence.endswith(".")
     assert "\n" not in sentence
     assert len(sentence) < 600
+
+
+def test_a_step_is_told_and_refused_by_processes() -> None:
+    for kind in TAKEN:
+        for made in kind.made if kind.name.startswith(("Steps", "Tied", "Convolution")) else ():
+            target = posterior(made)[1]
+            assert target.jumps == kind.name.startswith("Steps")
+            assert any("outputs jump" in sentence for sentence in target.remarks()) == target.jumps
+    with pytest.raises(BnnvizError, match="does not tell where U jumps"):
+        bnnviz.sample(posterior(odd.step)[1], "zigzag", draws=3)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        lambda: Computed(lambda m, x: m.head(m.words(x).flatten(1)), words=nn.Embedding(5, 2), head=head(6)),
+        lambda: Computed(lambda m, x: m.head(m.words(x)), words=nn.EmbeddingBag(5, 2), head=head(2)),
+        lambda: Computed(lambda m, x: m.head(functional.one_hot(x, 5).flatten(1).double()), head=head(15)),
+    ],
+)
+def test_whole_numbers_as_inputs_need_a_cast(words: Callable[[], nn.Module]) -> None:
+    given = np.arange(21).reshape(7, 3) % 5
+    with pytest.raises(BnnvizError, match=re.escape("begin with x = x.long()")):
+        bnnviz.BNN(words(), (given, Y))
+    module = words()
+    module.function = lambda m, x, inner=module.function: inner(m, x.long())
+    assert bnnviz.BNN(module, (given, Y)).dim == sum(p.numel() for p in module.parameters())
+
+
+def test_a_forward_that_is_rougher_than_single_precision_is_refused() -> None:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return m.head(torch.tanh(m.inner(x)))
+
+    target = bnnviz.BNN(Computed(forward, inner=nn.Linear(3, 4), head=head()), (X, Y))
+    with pytest.raises(BnnvizError, match="off those in float64, as under torch.autocast") as refused:
+        bnnviz.sample(target, "hmc", draws=3)
+    assert refused.value.field == "dtype"
+    assert bnnviz.sample(target, "hmc", draws=3, warmup=2, dtype="float64").draws.shape[1] == 3
+
+
+def test_weights_frozen_after_the_posterior_was_made_change_nothing() -> None:
+    module = perceptron()
+    target = bnnviz.BNN(module, (X, Y))
+    for parameter in (*module.parameters(), *target.module.parameters()):
+        parameter.requires_grad_(False)
+    draw = torch.arange(float(target.dim), dtype=torch.float64)
+    found = torch.cat([held.flatten() for held in target.state_dict(draw).values()])
+    torch.testing.assert_close(found.double(), draw)
 
 
 @pytest.mark.parametrize(

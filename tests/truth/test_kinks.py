@@ -49,6 +49,17 @@ def relu_network(x: Tensor) -> Tensor:
     return 3 * (OUTPUTS - outputs).abs().sum(-1) + 0.5 * x.square().sum(-1)
 
 
+def lasso(x: Tensor) -> Tensor:
+    """A regression on two correlated inputs under a Laplace prior of each weight."""
+    outputs = torch.tensor([1.1, -0.9, 0.2, 1.9, -0.4], dtype=x.dtype)
+    return (outputs - x @ PLANES.T.to(x.dtype)).square().sum(-1) / 2 + 2 * x.abs().sum(-1)
+
+
+def sparse_hinge(x: Tensor) -> Tensor:
+    """A hinge loss under a Laplace prior."""
+    return 3 * (1 - x @ PLANES.T.to(x.dtype)).clamp_min(0).sum(-1) + x.abs().sum(-1)
+
+
 class Answer(NamedTuple):
     """Exact draws (n, 2), mean and covariance."""
 
@@ -59,7 +70,7 @@ class Answer(NamedTuple):
 
 def answer(density: Callable[[Tensor], Tensor], chains: int) -> Answer:
     """Integrate a density of the plane on a grid of midpoints."""
-    edge = 24.0 if density in (asymmetric, laplace, wave) else 6.0
+    edge = 24.0 if density in (asymmetric, laplace, wave, sparse_hinge) else 6.0
     ticks = np.linspace(-edge, edge, 1601)
     points = np.stack(np.meshgrid(ticks, ticks, indexing="ij"), -1).reshape(-1, 2)
     weights = np.exp(-density(torch.from_numpy(points)).numpy())
@@ -92,14 +103,16 @@ def test_a_gradient_that_jumps_up_is_sampled_right(density, sampler: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("density", [laplace, wave, relu_network], ids=lambda density: density.__name__)
+@pytest.mark.parametrize(
+    "density", [laplace, wave, relu_network, lasso, sparse_hinge], ids=lambda density: density.__name__
+)
 @pytest.mark.parametrize("sampler", ["zigzag", "bps", "sigma_bps"])
 def test_kinks_of_other_kinds_are_sampled_right(density, sampler: str) -> None:
     assert verdict(density, sampler, 2000).p > LEVEL
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("density", [hinge, relu_network], ids=lambda density: density.__name__)
+@pytest.mark.parametrize("density", [hinge, relu_network, lasso], ids=lambda density: density.__name__)
 def test_the_boomerang_is_right_where_tails_are_those_of_its_reference(density) -> None:
     assert verdict(density, "boomerang", 1000).p > LEVEL
 

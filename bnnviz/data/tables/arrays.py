@@ -33,9 +33,36 @@ def numbers(what: str, given: Any) -> np.ndarray:
     _refuse_hidden(what, given)
     try:
         found = np.asarray(given)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # whatever the library raises that holds them
         raise BnnvizError(f"The {what} are not all numbers in one shape ({error}); {_HINT}.", "data") from error
+    if found.dtype.kind == "O" and not found.ndim:
+        raise BnnvizError(
+            f"The {what} are {_called(given)}, not rows of numbers; give an array, a frame or a tensor.", "data"
+        )
     return _native(what, found)
+
+
+def _called(given: Any) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
+
+
+def check_order(inputs: Any, observations: Any) -> None:
+    """Raise where two of pandas have the same labels in different orders: which rows belong together is a guess.
+
+    Raises
+    ------
+    BnnvizError
+        If so.
+    """
+    one, other = (getattr(given, "index", None) for given in (inputs, observations))
+    if not all(hasattr(index, "equals") and index.is_unique for index in (one, other)) or one.equals(other):
+        return
+    if len(one) == len(other) and one.isin(other).all():
+        raise BnnvizError(
+            "The inputs and the observations have the same labels in different orders; put one into the order of the"
+            " other (y.loc[x.index]), or give them without labels (to_numpy()).",
+            "data",
+        )
 
 
 def _refuse_hidden(what: str, given: Any) -> None:
@@ -51,20 +78,25 @@ def _native(what: str, found: np.ndarray) -> np.ndarray:
     kind = found.dtype.kind
     if kind == "O":
         each = found.ravel().tolist()
-        if not all(isinstance(value, python_numbers.Number | np.bool_) or value is None for value in each):
-            odd = next(value for value in each if not isinstance(value, python_numbers.Number))
-            raise BnnvizError(f"The {what} hold {odd!r:.60}, which is no number; {_HINT}.", "data")
-        found = np.array([np.nan if value is None else value for value in each]).reshape(found.shape)
-    elif kind in "US":
+        odd = [value for value in each if not isinstance(value, python_numbers.Number | np.bool_ | None)]
+        if odd:
+            raise BnnvizError(f"The {what} hold {odd[0]!r:.60}, which is no number; {_HINT}.", "data")
+        made = np.array([np.nan if value is None else value for value in each]).reshape(found.shape)
+        # Fractions, decimals and whole numbers of many digits are numbers of Python's alone.
+        found = made.astype(np.float64) if made.dtype.kind == "O" else made
+    elif kind in "UST":
         raise BnnvizError(f"The {what} are texts such as {str(found.flat[0])!r:.60}; {_HINT}.", "data")
     elif kind in "mM":
-        raise BnnvizError(f"The {what} are dates; give numbers, such as days since the first one.", "data")
+        raise BnnvizError(f"The {what} are dates or durations; give numbers, such as days since the first one.", "data")
     elif kind not in "biufc":
         raise BnnvizError(f"The {what} have the dtype {found.dtype}; give one number a cell, a column a field.", "data")
+    if found.dtype.kind == "c":
+        raise BnnvizError(f"The {what} are complex numbers; give their parts as columns.", "data")
     if found.dtype == np.longdouble:
         found = found.astype(np.float64)
     if found.dtype.kind == "u" and found.dtype.itemsize > 1:
-        found = found.astype(np.int64)
+        fits = not found.size or found.max() <= np.iinfo(np.int64).max
+        found = found.astype(np.int64 if fits else np.float64)
     return np.ascontiguousarray(found, dtype=found.dtype.newbyteorder("=")).reshape(found.shape)
 
 
@@ -87,5 +119,6 @@ def _of_series(what: str, column: Any) -> np.ndarray:
     try:
         return _native(what + name, found)
     except BnnvizError as error:
-        remedy = "; pandas.get_dummies makes columns of 0 and 1 of them" if kind not in "mM" else ""
+        no_words = kind in "cmM" or str(column.dtype).startswith(("period", "interval"))
+        remedy = "" if no_words else "; pandas.get_dummies makes columns of 0 and 1 of them"
         raise BnnvizError(f"{error.sentence.rstrip('.')}{remedy}.", "data") from error

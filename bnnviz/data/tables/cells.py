@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from reprlib import repr as short_repr
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables.layout import MISSING, Layout
-from bnnviz.data.tables.numerals import Decimal, Readings, chosen, decimal_of, is_number
+from bnnviz.data.tables.numerals import Decimal, Readings, chosen, decimal_of, is_number, without_unit
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -26,9 +27,20 @@ Columns = dict[str, tuple[np.ndarray, np.ndarray]]
 MOST_CATEGORIES = 20
 FEWEST_ROWS = 5
 _LARGEST = 1e30  # its square has to fit into single precision after scaling
-_SENTINELS = [sign * number for number in (99, 999, 9999, 99999, 999999) for sign in (-1.0, 1.0)]
+_NINES = re.compile(r"9{2,}(\.9+)?")
+_OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20)
 _FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
+_LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
 _SHOWN = 12  # names in a sentence
+_CODE = re.compile(r"(?:^|(?<=[,;\t\n]))0\d", re.ASCII)
+_CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, leave the column out."
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_DATE = re.compile(
+    r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}([-/])\d{1,2}\3\d{2}"
+    rf"|(?:\d{{1,2}}[-. ]+)?{_MONTH}[-., ]+(?:\d{{1,2}}[-., ]+)?\d{{2,4}})(?:[ T]\d{{1,2}}:\d{{2}}.*)?"
+    r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?",
+    re.IGNORECASE,
+)
 
 
 def wrong(sentence: str, field: str = "data") -> BnnvizError:
@@ -45,23 +57,13 @@ def listed(names: Sequence[str]) -> str:
 def parse(layout: Layout, name: str, missing: Sequence[str] | None) -> pd.DataFrame:
     """Return the cells, as texts where numbers may be written with commas."""
     pandas = _pandas()
-    texts = layout.separator != "," or '"' in layout.body
+    texts = layout.separator != "," or '"' in layout.body or _CODE.search(layout.body)
     names, ending = layout.names, _ending(layout)
     try:
         with warnings.catch_warnings():
             # A row with more cells than names is cut with a warning only.
             warnings.simplefilter("error", pandas.errors.ParserWarning)
-            frame = pandas.read_csv(
-                io.StringIO(layout.body),
-                sep=layout.separator,
-                names=[*names, ending] if ending else names,
-                header=None,
-                index_col=False,
-                skipinitialspace=True,
-                na_values=[*MISSING, *(missing or ())],
-                dtype=str if texts else None,
-                low_memory=False,
-            )
+            frame = _frame(layout, ending, na_values=[*MISSING, *(missing or ())], dtype=str if texts else None)
     except pandas.errors.EmptyDataError as error:
         raise wrong(f"The file {name} has names but no rows; add rows.") from error
     except pandas.errors.ParserWarning as error:
@@ -79,6 +81,35 @@ def parse(layout: Layout, name: str, missing: Sequence[str] | None) -> pd.DataFr
     if ending and frame[ending].notna().any():
         raise wrong(f"Lines of {name} have more cells than the {len(names)} columns; check its separators.")
     return frame[names]
+
+
+def _frame(layout: Layout, ending: str | None, **how: Any) -> pd.DataFrame:
+    return _pandas().read_csv(
+        io.StringIO(layout.body),
+        sep=layout.separator,
+        names=[*layout.names, ending] if ending else layout.names,
+        header=None,
+        index_col=False,
+        skipinitialspace=True,
+        low_memory=False,
+        **how,
+    )
+
+
+def words_for_nothing(columns: Columns, layout: Layout) -> list[str]:
+    """Say which words of columns of texts count as no value: they may be values, such as NA for Namibia."""
+    asked = [key for key, (values, present) in columns.items() if values.dtype == object and not present.all()]
+    if not asked:
+        return []
+    raw = _frame(layout, _ending(layout), keep_default_na=False, dtype=str, usecols=asked)
+    notes = []
+    for key in asked:
+        cells = raw[key].to_numpy(dtype=object)[~columns[key][1]].astype(str)
+        counts = Counter(cell.strip() for cell in cells if cell.strip())
+        said = listed([f"{word} ({count:,} times)" for word, count in sorted(counts.items())])
+        if said:
+            notes.append(f"In the column {key} these count as no value: {said}; give another word to what is one.")
+    return notes
 
 
 def _ending(layout: Layout) -> str | None:
@@ -99,7 +130,7 @@ def read_columns(
 ) -> tuple[Columns, Decimal | None]:
     """Return each column as floats, or as texts, and which of its cells hold something; and the decimal mark."""
     texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
-    cells = {key: (series.notna().to_numpy(), _stripped(series)) for key, series in texts.items()}
+    cells = {key: _bare(key, series.notna().to_numpy(), _stripped(series), notes) for key, series in texts.items()}
     readings = {key: Readings.of(found[present]) for key, (present, found) in cells.items()}
     mark = decimal_of(readings, decimal)
     columns = {}
@@ -107,12 +138,21 @@ def read_columns(
         if key in texts:
             columns[key] = _column(key, *cells[key], readings[key], mark, layout, key == target, name, notes)
         else:
-            columns[key] = _numbers(frame[key].to_numpy(dtype=float), key)
+            columns[key] = _numbers(frame[key].to_numpy(dtype=float), key, frame[key].dtype.kind in "iu")
     return columns, mark
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
     return np.where(cells.notna().to_numpy(), cells.astype(str).str.strip().to_numpy(dtype=object), "")
+
+
+def _bare(key: str, present: np.ndarray, texts: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cells hold something, and their texts without a unit that all have."""
+    bare, unit = without_unit(texts[present])
+    if unit:
+        notes.append(f"The {unit} in every cell of {key} is left out: {texts[present][0]} is read as {bare[0]}.")
+        texts[present] = bare
+    return present, texts
 
 
 def _column(
@@ -133,15 +173,17 @@ def _column(
     strange = np.isnan(numbers)
     if len(found) == 0 or not strange.any():
         notes += [said] if said else []
+        notes += [_CODES.format(key, code)] if (code := next(filter(_CODE.match, found), "")) else []
         values = np.full(len(texts), np.nan)
         values[present] = numbers
-        return _numbers(values, key)
+        return _numbers(values, key, bool(len(found)) and all(map(str.isdigit, found)))
     is_mixed = not strange.all()
     if is_mixed and not (is_target and len(set(found)) <= MOST_CATEGORIES):
-        example = short_repr(found[strange][0])
+        example = found[strange][0]
+        line = layout.line_of(int(np.flatnonzero(present)[strange.argmax()]))
         raise wrong(
-            f"The column {key} of {name} holds numbers and texts such as {example}; make all of it numbers, leave"
-            " those cells empty, or leave the column out."
+            f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}; make all"
+            " of it numbers, leave those cells empty or name what stands there by --missing, or leave the column out."
         )
     return texts, present
 
@@ -179,9 +221,9 @@ def with_gaps(
 
 def _sentinel(values: np.ndarray) -> float | None:
     """Return a number that is used for a missing value and lies far off all others; None where there is none."""
-    for number in np.intersect1d(values, _SENTINELS):
+    for number in (values.min(), values.max()) if len(values) else ():
         others = values[values != number]
-        if len(others) < FEWEST_ROWS:
+        if len(others) < FEWEST_ROWS or not _is_sentinel(float(number)):
             continue
         low, high = others.min(), others.max()
         if max(low - number, number - high) > _FAR * max(high - low, 1e-12):
@@ -189,14 +231,60 @@ def _sentinel(values: np.ndarray) -> float | None:
     return None
 
 
-def _numbers(values: np.ndarray, key: str) -> tuple[np.ndarray, np.ndarray]:
+def _is_sentinel(number: float) -> bool:
+    return number in _OTHER_SENTINELS or _NINES.fullmatch(f"{abs(number):.10g}") is not None
+
+
+def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.ndarray]:
     finite = np.isfinite(values)
-    if finite.any() and np.abs(values[finite]).max() > _LARGEST:
+    largest = np.abs(values[finite]).max() if finite.any() else 0.0
+    if largest > _LARGEST:
         raise wrong(f"The column {key} holds numbers beyond {_LARGEST:g}; give it in another unit.")
+    if whole and largest > _LARGEST_WHOLE:
+        raise wrong(
+            f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above); leave"
+            " it out if it names the rows, or give differences from the smallest."
+        )
     return values, finite
+
+
+def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
+    """Raise where texts are no categories: dates, or most of them in one row alone.
+
+    Raises
+    ------
+    BnnvizError
+        If a column has such texts, or more than `MOST_CATEGORIES`.
+    """
+    texts = {key: Counter(values.tolist()) for key, values in columns.items() if values.dtype == object}
+    for key, counts in texts.items():
+        if all(map(_DATE.fullmatch, counts)):
+            raise wrong(
+                f"The column {key} of {name} holds dates or times such as {short_repr(next(iter(counts)))}; give"
+                " numbers, such as days since the first one, or leave it out."
+            )
+    crowded = [key for key, counts in texts.items() if len(counts) > MOST_CATEGORIES]
+    if crowded:
+        raise wrong(
+            f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)});"
+            " leave them out or put numbers in their place."
+        )
+    single = [key for key, counts in texts.items() if 2 * sum(n == 1 for n in counts.values()) > counts.total()]
+    if single:
+        raise wrong(
+            f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
+            " categories; leave them out or put numbers in their place."
+        )
+
+
+def of_case(key: str, levels: Sequence[str]) -> list[str]:
+    """Say which texts of a column differ in nothing but capitals."""
+    twice = Counter(level.casefold() for level in levels)
+    same = [level for level in levels if twice[level.casefold()] > 1]
+    return [f"Texts of {key} that differ in capitals alone count as different: {listed(same)}."] if same else []
 
 
 def one_hot(key: str, values: np.ndarray, levels: Sequence[str]) -> dict[str, np.ndarray]:
     """Return a column of 0 and 1 for each value of a column of texts; of two values one says everything."""
     shown = levels[1:] if len(levels) == 2 else levels
-    return {f"{key}={level}": (values == level).astype(float) for level in shown}
+    return {f"{key}={' '.join(level.split())}": (values == level).astype(float) for level in shown}

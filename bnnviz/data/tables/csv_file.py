@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from reprlib import repr as short_repr
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -18,25 +18,24 @@ from bnnviz.data.tables import source as source_file
 from bnnviz.data.tables.cells import (
     FEWEST_ROWS,
     MOST_CATEGORIES,
+    check_texts,
     listed,
+    of_case,
     one_hot,
     parse,
     read_columns,
     with_gaps,
+    words_for_nothing,
     wrong,
 )
 from bnnviz.data.tables.layout import MOST_COLUMNS, Layout
-from bnnviz.data.tables.numerals import Decimal
+from bnnviz.data.tables.numerals import Decimal, is_number
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 
-if TYPE_CHECKING:
-    pass
-
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
-_INDEX = re.compile(
-    r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames|no|nr|#", re.IGNORECASE
-)
+_INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
+_COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
 
 
 def read_csv(
@@ -126,9 +125,11 @@ def read_table(
     notes = list(found.notes)
     target = _find_target(target_column, found.names, name)
     columns, decimal = read_columns(parse(found, name, missing), found, target, decimal, name, notes)
+    notes += words_for_nothing(columns, found)
     columns = _without_index(columns, found, target, notes)
-    columns = _complete(with_gaps(columns, missing, found, name, notes), name, notes)
+    columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
     y, class_names, task = _target(columns.pop(target), target, task)
+    notes += of_case(target, class_names)
     inputs, levels = _inputs(columns, name, notes)
     return UserTable(
         name=name,
@@ -168,23 +169,32 @@ def _without_index(
     """Leave out what numbers or names the rows: it says where a row stands in the file, and nothing else.
 
     That is a first column without a name whose cells are all different, as table programs write it, or one called as an
-    index is that counts the rows; and any unnamed column without cells, as lines that end with a separator have it.
+    index is whose whole numbers are all different; and any unnamed column without cells, as lines that end with a
+    separator have it.
     """
     left = {key for key in layout.unnamed if key != target and not columns[key][1].any()}
-    first = layout.names[0]
-    values, present = columns[first]
-    if first != target and present.all() and len(np.unique(values.astype(str))) == len(values):
-        counts = values.dtype != object and (np.diff(values) == 1).all()
-        whole = values.dtype == object or (values == np.round(values)).all()
-        if (first in layout.unnamed and whole) or (counts and _INDEX.fullmatch(first)):
-            what = "without a name" if first in layout.unnamed else first
-            notes.append(f"The first column, {what}, numbers or names the rows and is left out.")
-            left.add(first)
+    for key, (values, present) in columns.items():
+        if key == target or key in left or not present.all() or len(np.unique(values.astype(str))) < len(values):
+            continue
+        is_text, unnamed = values.dtype == object, key in layout.unnamed and key == layout.names[0]
+        whole = not is_text and (values == np.round(values)).all()
+        counts = whole and np.ptp(values) == len(values) - 1
+        called = (whole and _INDEX.fullmatch(key)) or (counts and _COUNT.fullmatch(key))
+        if (unnamed and (is_text or whole)) or called:
+            what = "first column, without a name," if unnamed else f"column {key}"
+            notes.append(f"The {what} numbers or names the rows and is left out.")
+            left.add(key)
     return {key: column for key, column in columns.items() if key not in left}
 
 
-def _complete(columns: dict[str, tuple[np.ndarray, np.ndarray]], name: str, notes: list[str]) -> dict[str, np.ndarray]:
-    """Leave out the rows in which a cell is missing."""
+def _complete(
+    columns: dict[str, tuple[np.ndarray, np.ndarray]], target: str, name: str, notes: list[str]
+) -> dict[str, np.ndarray]:
+    """Leave out columns without a value, and the rows in which a cell of another one is missing."""
+    empty = [key for key, (_, present) in columns.items() if key != target and not present.any()]
+    if empty and len(empty) < len(columns) - 1:
+        notes.append(f"Columns without a value are left out: {listed(empty)}.")
+        columns = {key: column for key, column in columns.items() if key not in empty}
     whole = np.logical_and.reduce([present for _, present in columns.values()])
     left = int(whole.sum())
     if left == 0:
@@ -193,7 +203,8 @@ def _complete(columns: dict[str, tuple[np.ndarray, np.ndarray]], name: str, note
             f"Every row of {name} has a missing value, most of them in the column {worst}; fill it or leave it out."
         )
     if left < FEWEST_ROWS:
-        raise wrong(f"The file {name} has {left} rows without a missing value; at least {FEWEST_ROWS} are needed.")
+        rows = "row" if left == 1 else "rows"
+        raise wrong(f"The file {name} has {left} {rows} without a missing value; at least {FEWEST_ROWS} are needed.")
     if left < len(whole):
         notes.append(f"{len(whole) - left:,} of {len(whole):,} rows have a missing or infinite value and are left out.")
     return {key: values[whole] for key, (values, _) in columns.items()}
@@ -206,7 +217,8 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
         raise wrong(f"The target {key} is {kinds[0]} in every row; there is nothing to predict.", "target_column")
     is_text = values.dtype == object
     if is_text and task == "regression":
-        raise wrong(f"The target {key} holds texts such as {short_repr(kinds[0])}; a regression needs numbers.", "task")
+        text = next(kind for kind in kinds if not is_number(kind))
+        raise wrong(f"The target {key} holds texts such as {short_repr(text)}; a regression needs numbers.", "task")
     if task is None:
         task = _guess(kinds, is_text, key)
     if task == "regression":
@@ -223,7 +235,15 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
 
 def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
     if is_text:
-        return "classification"
+        numbers = [kind for kind in kinds if is_number(kind)]
+        if len(numbers) <= _AMBIGUOUS and not any(mark in number for mark in ".,eE" for number in numbers):
+            return "classification"
+        text = next(kind for kind in kinds if kind not in numbers)
+        raise wrong(
+            f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}; say --task"
+            f" classification if each is a class, or --missing {text} if that stands for no value.",
+            "task",
+        )
     if len(kinds) <= _AMBIGUOUS and (kinds == np.round(kinds)).all():
         shown = listed([f"{kind:g}" for kind in kinds])
         raise wrong(
@@ -241,12 +261,7 @@ def _inputs(
 
     Constant columns are left out; of texts there is one column for each value.
     """
-    crowded = [k for k, values in columns.items() if values.dtype == object and len(set(values)) > MOST_CATEGORIES]
-    if crowded:
-        raise wrong(
-            f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)});"
-            " leave them out or put numbers in their place."
-        )
+    check_texts(columns, name)
     constant = [key for key, values in columns.items() if (values == values[0]).all()]
     if constant:
         notes.append(f"Constant columns are left out: {listed(constant)}.")
@@ -258,6 +273,7 @@ def _inputs(
         levels[key] = tuple(sorted(set(values))) if values.dtype == object else ()
         made = one_hot(key, values, levels[key]) if levels[key] else {key: values.astype(float)}
         if values.dtype == object:
+            notes += of_case(key, levels[key])
             notes.append(f"The text column {key} is read as {listed(list(made))}, each 0 or 1.")
         inputs |= made
     if not inputs:

@@ -7,6 +7,8 @@ import io
 import itertools
 import re
 from collections import Counter
+from collections.abc import Sequence
+from reprlib import repr as short_repr
 from typing import NamedTuple
 
 from bnnviz.data.tables.numerals import is_number
@@ -16,11 +18,14 @@ MOST_COLUMNS = 2_000
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 _LONGEST_LINE = 1_000_000
 _LOOKED_AT = 50  # rows that tell names from numbers
-MISSING = ("?", "-", "--", ".")
+MISSING = ("?", "-", "--", ".", "–", "—", "\\N", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
 """What stands in a cell without a value, besides what pandas knows."""
 
-_WITHOUT_VALUE = {*MISSING, "na", "n/a", "nan", "null", "none", "#n/a"}
+_WITHOUT_VALUE = {*map(str.lower, MISSING), "na", "n/a", "nan", "null", "none", "#n/a"}
 _HINT = re.compile(r'"?sep=(?P<mark>[,;\t])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
+
+
+_BREAK = re.compile(r"\s*[\r\n]+\s*")  # table programs break long names within quotes
 
 
 class Layout(NamedTuple):
@@ -78,8 +83,9 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
     at, separator, comment = _passed(lines, name)
     if at == len(lines):
         raise BnnvizError(f"The file {name} holds comments alone; add a line of names and rows.", "data")
-    first, separator = _cells(lines[at], separator, name, fewest)
-    looked_at = [_split(line, separator, name) for line in lines[at + 1 : at + 1 + _LOOKED_AT] if line.strip()]
+    head, below = _joined(lines, at)
+    first, separator = _cells(head, separator, name, fewest, lines[below : below + _LOOKED_AT])
+    looked_at = [_split(line, separator, name) for line in lines[below : below + _LOOKED_AT] if line.strip()]
     if comment is not None and all(is_number(cell) for cell in first):
         names = _split(comment, separator, name)
         if len(names) == len(first) and not any(is_number(cell) for cell in names):
@@ -87,14 +93,24 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
     if _is_header(first, looked_at, target):
         if any(is_number(cell) for cell in first):
             notes.append(f"The first line of {name} is read as names, though some are numbers.")
-        return _named(first, separator, lines, at + 1, notes, name)
+        return _named(first, separator, lines, below, notes, name)
     notes.append(f"The first line of {name} holds a number: it is a row, and the columns are c1 to c{len(first)}.")
     return _named([f"c{i + 1}" for i in range(len(first))], separator, lines, at, notes, name)
 
 
+def _joined(lines: list[str], at: int) -> tuple[str, int]:
+    """Return the line at a place, with those after it that its quotes hold together, and where the next one begins."""
+    line = lines[at]
+    for below in range(at + 1, min(at + 1 + _LOOKED_AT, len(lines))):
+        if line.count('"') % 2 == 0:
+            return line, below
+        line += lines[below]
+    return lines[at], at + 1
+
+
 def _named(names: list[str], separator: str, lines: list[str], at: int, notes: list[str], name: str) -> Layout:
     unnamed = [f"c{i + 1}" for i, cell in enumerate(names) if not cell]
-    names = [cell[:100] or f"c{i + 1}" for i, cell in enumerate(names)]
+    names = [_BREAK.sub(" ", cell)[:100] or f"c{i + 1}" for i, cell in enumerate(names)]
     twice = [key for key, count in Counter(names).items() if count > 1]
     if twice:
         raise BnnvizError(f"Two columns of {name} are called {twice[0]}; give each its own name.", "data")
@@ -131,7 +147,7 @@ def _continues(line: str, later: list[str]) -> bool:
     return is_row and not line.startswith("# ")
 
 
-def _cells(line: str, separator: str | None, name: str, fewest: int) -> tuple[list[str], str]:
+def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequence[str]) -> tuple[list[str], str]:
     """Return the cells of a line, and the separator that is given or makes most of them."""
     if len(line) > _LONGEST_LINE:
         raise BnnvizError(
@@ -143,6 +159,12 @@ def _cells(line: str, separator: str | None, name: str, fewest: int) -> tuple[li
     first = cells[separator]
     if len(first) == 1 and fewest == 1:
         return first, ";"  # of one column a comma is no separator
+    if len(first) == 1 and any(mark in row for mark in marks for row in later):
+        raise BnnvizError(
+            f"The first line of {name}, {short_repr(line.strip())}, has one cell and later ones have more; take away"
+            " what stands above the names.",
+            "data",
+        )
     if len(first) == 1:
         marks = ", ".join(_SEPARATORS.values())
         raise BnnvizError(
@@ -155,7 +177,7 @@ def _cells(line: str, separator: str | None, name: str, fewest: int) -> tuple[li
 
 def _split(line: str, separator: str, name: str) -> list[str]:
     try:
-        cells = next(csv.reader([line.rstrip("\r\n")], delimiter=separator, skipinitialspace=True), [])
+        cells = next(csv.reader(line.rstrip("\r\n").splitlines(True), delimiter=separator, skipinitialspace=True), [])
     except csv.Error as error:
         raise BnnvizError(f"The first line of {name} cannot be read ({error}); check its quotes.", "data") from error
     return [cell.strip() for cell in cells]

@@ -17,7 +17,8 @@ from bnnviz.errors import BnnvizError
 
 Decimal = Literal[".", ","]
 
-_SPACES = " \u00a0\u2009\u202f"
+_SPACES = " \u00a0\u2007\u2009\u202f"
+_CURRENCIES = "$€£¥¢₹₽₩₺₴₪₫₦฿₿"
 _NAMES = {".": "points", ",": "commas"}
 
 
@@ -31,6 +32,10 @@ def _pattern(decimal: Decimal) -> re.Pattern[str]:
 
 
 _PATTERNS: dict[Decimal, re.Pattern[str]] = {".": _pattern("."), ",": _pattern(",")}
+_WITH_UNIT = re.compile(
+    rf"(?P<sign>[+\-−]?)(?P<before>[{_CURRENCIES}]?)[{_SPACES}]*(?P<number>[+\-−]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
+    rf"(?P<after>[%‰{_CURRENCIES}]|°?[^\W\d_²³]{{1,6}}|)"
+)
 _WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
 
@@ -47,6 +52,18 @@ def _value(text: str, decimal: Decimal) -> float:
     whole = re.sub(r"\D", "", found["whole"])
     sign = "-" if found["sign"] in ("-", "−") else ""
     return float(f"{sign}{whole or 0}.{found['part'] or 0}{found['power'] or ''}")
+
+
+def without_unit(texts: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return texts without the percent sign, currency or unit that all of them have, and that; "" where it differs."""
+    kinds, places = np.unique(texts.astype(str), return_inverse=True)
+    found = [_WITH_UNIT.fullmatch(kind) for kind in kinds]
+    units = {each and (each["before"], each["after"]) for each in found}
+    if len(units) != 1 or units <= {None, ("", "")}:
+        return texts, ""
+    bare = [each["sign"] + each["number"] for each in found if each]
+    unit = "".join(next(iter(units)) or ())
+    return (np.array(bare, dtype=object)[places], unit) if all(map(is_number, bare)) else (texts, "")
 
 
 @dataclass(frozen=True)

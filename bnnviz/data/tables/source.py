@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import os
 from pathlib import Path
@@ -12,7 +13,16 @@ from bnnviz.errors import BnnvizError
 MOST_BYTES = 50_000_000
 MOST_ROWS = 200_000
 _CHUNK = 1 << 20
-_COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0")
+_COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
+_OTHERS = (b"PAR1", b"ARROW1", b"\x89HDF", b"\x93NUMPY", b"SQLite", b"%PDF", b"{\\rtf", b"\x80\x04", b"\x80\x05")
+_WITH_MARKS = {  # the longer ones first
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_MARKUP = {"<": "HTML or XML", "{": "JSON", "[{": "JSON", "[[": "JSON", "@relation": "ARFF"}
 
 
 def content(source: str | os.PathLike | bytes, name: str | None) -> tuple[bytes, str]:
@@ -77,16 +87,22 @@ def decode(content: bytes, name: str) -> str:
     Raises
     ------
     BnnvizError
-        If it is no text in UTF-8, or empty.
+        If it is no text in UTF-8 (or in UTF-16 with a byte order mark), or empty.
     """
     if content.startswith(_COMPRESSED):
         raise _wrong(f"The file {name} is a spreadsheet or compressed; save or unpack it as CSV first.")
+    if content.startswith(_OTHERS):
+        raise _wrong(f"The file {name} is no text but another program's; save it as CSV first.")
+    encoding = next((each for mark, each in _WITH_MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode(encoding)
     except UnicodeDecodeError as error:
         raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:
         raise _wrong(f"The file {name} is no text; give a CSV file in UTF-8.")
+    markup = next((kind for start, kind in _MARKUP.items() if text.lstrip()[:20].lower().startswith(start)), "")
+    if markup:
+        raise _wrong(f"The file {name} looks like {markup}, not like CSV; save it as CSV first.")
     if not text.strip():
         raise _wrong(f"The file {name} is empty; give one with a line of names and a line for each row.")
     return text

@@ -10,6 +10,7 @@ import numpy as np
 from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
+from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import of_run, warnings
@@ -52,7 +53,8 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **_estimates(run, draws),
         "widening": None if run.sampler.weighted else _variance_inflation(run),
     }
-    return found | {"warnings": [*of_run(run), *warnings(run, found), *of_moves(run), *_missing(run)]}
+    told = [*of_run(run), *of_gradient(run), *warnings(run, found), *of_moves(run), *_missing(run)]
+    return found | {"warnings": told}
 
 
 def _missing(run: DrawSource) -> Iterator[str]:

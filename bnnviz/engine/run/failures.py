@@ -14,6 +14,7 @@ _STEP_SIZES = ("step_size", "learning_rate")
 _OVERFLOWS = 1e6  # coordinates from which on U may be infinite since its terms overflow
 _FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
 _DECADES = 6  # that U is followed outwards
+_FLAT = 1e-3  # of U in a decade: even where U is a logarithm it rises by more
 _FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
 
 
@@ -49,6 +50,11 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
         x = sampler.positions(step_batch.before[step])
         if x is not None and not bool((x[chain].abs() < _OVERFLOWS).all()):
             continue
+        if bool(potential[step, chain] == -torch.inf):
+            return (
+                f"Chain {chain} came where U is minus infinity at step {step_batch.first_step + step}, so that the"
+                " density is infinite there; look for divisions by zero, and logarithms of zero of the wrong sign."
+            )
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
         return (
             f"Chain {chain} came to an edge of the density, where U is {what}, at step {step_batch.first_step + step},"
@@ -84,13 +90,29 @@ class RunawayWatch:
         self._far = 10 * farthest
         chain = int(reached.argmax())
         way = (x[chain] - self._start[chain]).detach()
-        ahead = self._start[chain] + way * 10.0 ** torch.arange(_DECADES + 1, device=x.device, dtype=x.dtype)[:, None]
-        falls = -target.clone().defined_potential(ahead).detach().double().diff()
+        rises = self._rises(target, chain, way)
         # Squares overflow, and what is not finite says nothing.
-        falls = falls[torch.isfinite(falls)]
-        if len(falls) < 2 or not bool((falls > 0).all()) or float(falls.sum()) < _FALL:
-            return ""
-        return (
-            f"Chain {chain} runs away: from where it began to {farthest:.1g} and for ever beyond, U falls, so that"
-            " exp(-U) has no integral; is this a log density? U must be minus it."
+        if len(rises) >= 2 and bool((rises < 0).all()) and float(rises.sum()) < -_FALL:
+            return (
+                f"Chain {chain} runs away: from where it began to {farthest:.1g} and for ever beyond, U falls, so that"
+                " exp(-U) has no integral; is this a log density? U must be minus it."
+            )
+        largest = torch.arange(len(way), device=way.device) == way.abs().argmax()
+        if _is_flat(rises) or _is_flat(self._rises(target, chain, torch.where(largest, way, 0))):
+            return (
+                f"Chain {chain} wanders off: from where it began to {farthest:.1g} and beyond U does not rise, so that"
+                " exp(-U) has no integral; give every coordinate a prior."
+            )
+        return ""
+
+    def _rises(self, target: Target, chain: int, way: Tensor) -> Tensor:
+        """Return by how much U rises from each power of ten of the way to the next, where that is finite."""
+        ahead = (
+            self._start[chain] + way * 10.0 ** torch.arange(_DECADES + 1, device=way.device, dtype=way.dtype)[:, None]
         )
+        found = target.clone().defined_potential(ahead).detach().double().diff()
+        return found[torch.isfinite(found)]
+
+
+def _is_flat(rises: Tensor) -> bool:
+    return len(rises) == _DECADES and bool((rises.abs() < _FLAT).all())

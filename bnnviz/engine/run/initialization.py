@@ -36,7 +36,7 @@ class Start(NamedTuple):
 def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
     """Return random points (chains, dim) to set out from; where U or its gradient is not finite, others in their place.
 
-    Of a network it is not asked, since both are finite wherever its weights are.
+    Of a multilayer perceptron it is not asked, since both are finite wherever its weights are.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
         If a chain has tried a hundred points in vain.
     """
     x = target.initial(chains, rng)
-    if isinstance(target, BNN):
+    if isinstance(target, BNN) and target.trial is None:
         return x
     undefined = _undefined(target, x)
     for _ in range(TRIES - 1):

@@ -226,6 +226,12 @@ class PDMP(PathLearner, Sampler):
             raise BnnvizError(
                 'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".', "bound"
             )
+        if target.jumps:
+            raise BnnvizError(
+                f"{self.title} follows the gradient of U, which does not tell where U jumps, as it does here (a"
+                " sign, an argmax, a branch on a weight, a division by what can be 0); use HMC or NUTS.",
+                "sampler",
+            )
         refuse_without_rows(target, self.batch_size)
         if self.batch_size is not None and self.bound == "exact":
             raise BnnvizError('bound = "exact" is exact with all rows alone; use "grid" with batches.', "bound")

@@ -1,21 +1,34 @@
 """Take modules as they come: refuse what has no posterior, and call the others with weights of each chain's own."""
 
 from bnnviz.targets.modules.calls import CallRules, call, copied, move
-from bnnviz.targets.modules.structure import aliases, check_structure, places, trainable
-from bnnviz.targets.modules.trial import check_loaded, check_precision, rules_of, some_rows, unreadable
+from bnnviz.targets.modules.structure import aliases, check_structure, computed, places, trainable
+from bnnviz.targets.modules.trial import (
+    Trial,
+    check_computed,
+    check_loaded,
+    check_precision,
+    rules_of,
+    some_rows,
+    tried,
+    unreadable,
+)
 
 __all__ = [
     "CallRules",
+    "Trial",
     "aliases",
     "call",
+    "check_computed",
     "check_loaded",
     "check_precision",
     "check_structure",
+    "computed",
     "copied",
     "move",
     "places",
     "rules_of",
     "some_rows",
     "trainable",
+    "tried",
     "unreadable",
 ]

@@ -41,6 +41,8 @@ class CallRules(NamedTuple):
         Whether its forward leaves tensors in attributes, which are put back after each call.
     twice : bool
         Whether automatic differentiation has its second derivatives, and right ones.
+    jumps : bool
+        Whether outputs jump as weights move, which no gradient tells.
     names : tuple of pairs of str
         The names of each place where a parameter is read, and of that parameter (`bnnviz.targets.modules.places`);
         empty where they are the same.
@@ -50,6 +52,7 @@ class CallRules(NamedTuple):
     math: bool = False
     restores: bool = False
     twice: bool = True
+    jumps: bool = False
     names: tuple[tuple[str, str], ...] = ()
 
 

@@ -73,6 +73,16 @@ def places(module: nn.Module) -> tuple[tuple[str, str], ...]:
     return found if any(place != name for place, name in found) else ()
 
 
+def computed(module: nn.Module) -> list[tuple[str, str]]:
+    """Return the names of parts and of their attributes that are tensors computed from parameters."""
+    return [
+        (owner, name)
+        for owner, child in module.named_modules()
+        for name, held in vars(child).items()
+        if isinstance(held, Tensor) and held.requires_grad and not held.is_leaf
+    ]
+
+
 def _check_layers(given: nn.Module) -> None:
     for name, child in given.named_modules():
         which = f"The module's part {name}" if name else "The module"

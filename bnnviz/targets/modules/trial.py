@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
+from bnnviz.targets.lines import Fit, fits
 from bnnviz.targets.modules import calls
 from bnnviz.targets.modules.calls import CallRules
 
@@ -20,6 +24,10 @@ _ROWS, _CHAINS = 4, 2
 _AGREE = 1e-5  # relative; rows that depend on each other differ by more, casts to float32 by less
 _MOVE, _STEP = 1e-5, 1e-7  # of weights, for differences of outputs and of gradients
 _SLOPES_AGREE = 1e-3  # relative
+_FACTORS = (1.0, -1.0, 10.0)  # of weights, with which some that are clipped are found
+_ROUGH = 2e-3  # of the largest output, for single precision
+_OF_DTYPES = re.compile(r"\b(dtype|Double|Float|Half|BFloat16)\b")
+_MOST_FOLLOWED = 10_000  # weights: a network with more takes seconds
 _LONGEST = 200  # characters of somebody else's error
 
 #: From weights (chains, weights) and inputs to outputs (chains, rows, outputs), one chain after another or at once. The
@@ -39,6 +47,11 @@ def said(error: Exception) -> str:
     """Return the first line of an error of the caller's code, without its full stop."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
+
+
+def is_of_precision(error: Exception) -> bool:
+    """Tell whether an error says that numbers of two precisions met."""
+    return _OF_DTYPES.search(said(error)) is not None
 
 
 def rules_of(
@@ -75,51 +88,122 @@ def rules_of(
         rules = CallRules(one_by_one=True, names=names)
         theta = _bearable(outputs, theta, own, x, rules)
         rules = _first_rules(module, outputs, theta, x, rules)
+        _check_finite(outputs, theta, own, x, rules)
+        _check_weights_stay(outputs, theta, x, rules)
         _check_repeats(outputs, theta, x, rules)
         _check_rows_alone(outputs, theta, x, rules)
         each = _derivatives(outputs, theta, x, rules)
         _check_gradient(outputs, theta, x, rules, each)
+        rules = rules._replace(jumps=_jumps(outputs, theta, x, rules))
         rules = rules._replace(twice=_is_right(outputs, theta, x, rules, each))
         at_once = rules._replace(one_by_one=False)
         return at_once if _agrees(outputs, theta, x, at_once, each) else rules
 
 
-def check_precision(module: nn.Module, x: Tensor, dtype: torch.dtype) -> None:
-    """Raise unless a module reads inputs in the precision that it was moved to.
+class Trial(NamedTuple):
+    """What a module of its own weights gave of a few rows, in double precision."""
+
+    x: Tensor
+    outputs: Tensor
+
+
+def tried(module: nn.Module, x: Tensor, rules: CallRules) -> Trial:
+    """Return what a module gives of a few rows x (rows, ...)."""
+    with torch.no_grad():
+        return Trial(x, calls.call(module, {}, x, rules))
+
+
+def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: CallRules) -> None:
+    """Raise unless a module computes in the precision that it was moved to.
 
     Raises
     ------
     BnnvizError
-        If its own tensors or casts are of another.
+        If its own tensors or casts are of another, or its outputs are rougher than that.
     """
+    device = next(module.parameters()).device
+    name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
     try:
         with torch.no_grad():
-            calls.call(module, {}, x[:1].to(dtype), CallRules(restores=True))
+            found = calls.call(module, {}, trial.x.to(device, dtype), rules._replace(restores=True))
     except Exception as error:  # whatever the user's own code raises
-        name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
         raise BnnvizError(
             f"The module cannot compute in {name} ({said(error)}): its forward has tensors or casts of another"
             f" precision; sample with dtype={other!r}, or make these tensors buffers (register_buffer) and cast to"
             " x.dtype.",
             "dtype",
         ) from error
+    exact = trial.outputs.to(device)
+    off = float((found.to(exact) - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
+    if dtype != torch.float64 and off > _ROUGH:
+        raise BnnvizError(
+            f"The module's outputs in {name} are {100 * off:.2g} % off those in {other}, as under torch.autocast, casts"
+            f" to half precision or differences of large numbers; sample with dtype={other!r}.",
+            "dtype",
+        )
+
+
+def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: Tensor, rules: CallRules) -> None:
+    """Raise if outputs depend on tensors that were computed from parameters before: no draw changes these.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    attributes : sequence of pairs of str
+        The names of a part of it and of an attribute (`bnnviz.targets.modules.structure.computed`).
+    x : Tensor, shape (rows, ...)
+    rules : CallRules
+
+    Raises
+    ------
+    BnnvizError
+        If so.
+    """
+    before = tried(module, x, rules).outputs
+    for owner, name in attributes:
+        held = vars(module.get_submodule(owner))
+        kept = held[name]
+        held[name] = kept + 1
+        try:
+            says = not torch.equal(tried(module, x, rules._replace(restores=True)).outputs, before)
+        finally:
+            held[name] = kept
+        if says:
+            raise BnnvizError(
+                f"The attribute {f'{owner}.{name}' if owner else name} was computed from parameters before, so that"
+                " draws of these do not change it; let the forward compute it, or register a parametrization.",
+                "module",
+            )
 
 
 def unreadable(module: nn.Module, x: Tensor, shape: tuple[int, ...], error: Exception) -> BnnvizError:
     """Return what is to be said of a module that fails on inputs x, some of those of a shape, in double precision."""
-    single = calls.move(calls.copied(module), x.device, torch.float32)
-    try:
-        with torch.no_grad():
-            single(x.to(torch.float32))
-    except Exception:  # it fails whatever the precision is
-        log.debug("The module fails in float32 too.", exc_info=True)
-        return BnnvizError(f"The module cannot read inputs of shape {shape}: {said(error)}.", "module")
+    if bool((x == x.round()).all()) and _reads(calls.copied(module), x.long()):
+        return BnnvizError(
+            "The module reads whole numbers, as an embedding does, and inputs are kept as real ones; let its forward"
+            " begin with x = x.long().",
+            "module",
+        )
+    if not _reads(calls.move(calls.copied(module), x.device, torch.float32), x.to(torch.float32)):
+        mixed = "; leave out casts, so that all of it is of one precision" if is_of_precision(error) else ""
+        return BnnvizError(f"The module cannot read inputs of shape {shape}: {said(error)}{mixed}.", "module")
     return BnnvizError(
         f"The module computes in float32 alone ({said(error)}), and its posterior is checked in float64; leave out"
         " casts such as x.float() in its forward, or cast to the precision of a weight, as in"
         " x.to(self.weight.dtype).",
         "module",
     )
+
+
+def _reads(module: nn.Module, x: Tensor) -> bool:
+    """Tell whether a module can be called on inputs."""
+    try:
+        with torch.no_grad():
+            module(x)
+    except Exception:  # whatever the user's own code raises
+        log.debug("The module cannot be called on %s numbers.", x.dtype, exc_info=True)
+        return False
+    return True
 
 
 def _other(dtype: torch.dtype) -> torch.dtype:
@@ -162,6 +246,23 @@ def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, 
     return rules._replace(math=not calls.FUSED.isdisjoint(seen.found), restores=restores)
 
 
+def _check_weights_stay(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
+    """Raise where the forward writes into its weights, which are a chain's position."""
+    for factor in _FACTORS:
+        given = factor * theta
+        try:
+            with torch.no_grad():
+                outputs(given, x, rules)
+        except Exception:  # of weights that are outside of what the module takes
+            log.debug("The module takes no weights %g times as large.", factor, exc_info=True)
+        if not torch.equal(given, factor * theta):
+            raise BnnvizError(
+                "The module's forward changes its weights in place, as max_norm of an embedding or weight.data.clamp_"
+                " do; let it compute from them what it uses, as in functional.linear(x, self.weight.clamp(min=0)).",
+                "module",
+            )
+
+
 def _check_repeats(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
     with torch.no_grad():
         first, second = (outputs(theta, x, rules) for _ in range(2))
@@ -198,7 +299,12 @@ def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -
     theta = theta.detach().clone().requires_grad_(True)
     along = _along(theta)
     with torch.enable_grad():
-        f = outputs(theta, x, rules)
+        try:
+            f = outputs(theta, x, rules)
+        except Exception as error:  # whatever the user's own code raises
+            raise BnnvizError(
+                f"The module cannot be called where derivatives are taken: {said(error)}.", "module"
+            ) from error
         if not f.requires_grad:
             raise BnnvizError(
                 "The module's outputs do not depend on its weights as far as derivatives tell; let its forward compute"
@@ -219,20 +325,55 @@ def _value(f: Tensor) -> Tensor:
     return (torch.linspace(1, 2, f[0].numel(), dtype=f.dtype).view_as(f[0]) * f.square()).sum((1, 2))
 
 
+def _value_and_slope(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> tuple[Tensor, Tensor]:
+    theta = theta.detach().clone().requires_grad_(True)
+    with torch.enable_grad():
+        value = _value(outputs(theta, x, rules))
+        return value.detach(), torch.autograd.grad(value.sum(), theta)[0]
+
+
 def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> None:
     """Raise unless the gradient tells by how much the outputs change, for one chain or more; a kink may lie between."""
+    # Some operations have another gradient where there is to be a second one.
+    slopes = each.first, _value_and_slope(outputs, theta, x, rules)[1]
     along = _along(theta)
-    with torch.no_grad():
-        ahead, behind = (_value(outputs(theta + step * along, x, rules)) for step in (_MOVE, -_MOVE))
-    found, parts = (ahead - behind) / (2 * _MOVE), each.first * along
-    scale = torch.maximum(found.abs(), parts.abs().sum(1))
-    if ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+    for way, first in itertools.product((along, along.roll(1, -1)), slopes):
+        with torch.no_grad():
+            ahead, behind = (_value(outputs(theta + step * way, x, rules)) for step in (_MOVE, -_MOVE))
+        found, parts = (ahead - behind) / (2 * _MOVE), first * way
+        scale = torch.maximum(found.abs(), parts.abs().sum(1))
+        if not ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
+            continue
         raise BnnvizError(
             "The module's outputs change otherwise with its weights than their derivatives say, as where a part of its"
-            " forward is detached, under torch.no_grad, rounded or computed again by torch.utils.checkpoint; leave that"
-            " out, or set requires_grad to False for these weights.",
+            " forward is detached, under torch.no_grad, rounded, a padding_idx, or computed again by"
+            " torch.utils.checkpoint; leave that out, or set requires_grad to False for these weights.",
             "module",
         )
+
+
+def _jumps(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> bool:
+    """Return whether outputs jump on the way from some weights to others."""
+    if theta.shape[1] > _MOST_FOLLOWED:
+        return False
+    ends = torch.cat([theta, -theta[:1]])
+    try:
+        return Fit.JUMP in fits(partial(_value_and_slope, outputs, x=x, rules=rules), ends[:-1], ends[1:], least=0.0)
+    except Exception:  # of weights that are outside of what the module takes
+        log.debug("The module is not followed along lines.", exc_info=True)
+        return False
+
+
+def _check_finite(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> None:
+    with torch.no_grad():
+        found = (outputs(weights, x, rules) for weights in (theta, own))
+        if any(bool(torch.isfinite(each).flatten(1).all(1).any()) for each in found):
+            return
+    raise BnnvizError(
+        "The module's outputs are not finite on the first rows, neither with its own weights nor with random ones; look"
+        " for logarithms, roots and divisions in its forward, and for inputs on a raw scale.",
+        "module",
+    )
 
 
 def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Tensor) -> None:
@@ -284,7 +425,10 @@ def _is_right(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each
 
 
 def _along(theta: Tensor) -> Tensor:
-    return torch.linspace(-1, 1, theta.numel(), dtype=theta.dtype).view_as(theta)
+    """Return a direction of which no coordinate is small."""
+    place = torch.arange(theta.numel(), dtype=theta.dtype)
+    sign = torch.where((0.618034 * place * place) % 1 < 0.5, -1.0, 1.0).to(theta.dtype)
+    return (sign * torch.linspace(0.5, 1, theta.numel(), dtype=theta.dtype)).view_as(theta)
 
 
 def _agrees(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:

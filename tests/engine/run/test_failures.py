@@ -69,6 +69,15 @@ def test_other_edges_are_named_as_soon(density, said: str) -> None:
     assert run.stats["steps"] < 400
 
 
+def spike(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(x[:, 0].abs() < 0.05, -torch.inf, x.square().sum(-1) / 2)
+
+
+def test_an_infinite_density_is_no_edge() -> None:
+    told = " ".join(failed(spike, "bps").summary()["warnings"])
+    assert "U is minus infinity" in told and "edge" not in told
+
+
 def gamma(x: torch.Tensor) -> torch.Tensor:
     """Gamma(3, 1), whose density is 0 at the edge."""
     return torch.where(x > 0, x - 2 * x.clamp_min(1e-30).log(), torch.inf).sum(-1)
@@ -124,6 +133,27 @@ def test_a_log_density_is_named(density, sampler: str) -> None:
     run = failed(density, sampler)
     assert "is this a log density? U must be minus it" in " ".join(run.summary()["warnings"])
     assert run.stats["steps"] < 3000
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: 0 * x.sum(-1),
+        lambda x: x[:, 0].square() / 2 + 0 * x[:, 1],
+        lambda x: (x[:, 0] - x[:, 1]).square() / 2,
+    ],
+    ids=["flat", "one coordinate", "a ridge"],
+)
+@pytest.mark.parametrize("sampler", ["hmc", "bps"])
+def test_a_density_without_an_integral_is_named(density, sampler: str) -> None:
+    told = " ".join(failed(density, sampler).summary()["warnings"])
+    assert "U does not rise, so that exp(-U) has no integral" in told or "The chains disagree" in told
+
+
+def test_a_flat_way_is_found() -> None:
+    target = targets.Callable(lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], dim=2).to("cpu", torch.float32)
+    watch = RunawayWatch(torch.ones(4, 2))
+    assert "give every coordinate a prior" in watch.sentence(target, torch.tensor([[0.3, 70.0]]).expand(4, 2))
 
 
 @pytest.mark.parametrize(

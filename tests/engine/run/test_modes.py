@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -11,8 +13,8 @@ import bnnviz
 FEW = {"mode_steps": 1000}
 
 
-def two_modes(x: Tensor) -> Tensor:
-    off = torch.stack([(x - place).square().sum(-1) / 2 for place in (-6.0, 6.0)])
+def two_modes(x: Tensor, distance: float = 6.0) -> Tensor:
+    off = torch.stack([(x - place).square().sum(-1) / 2 for place in (-distance, distance)])
     return -torch.logsumexp(-off, 0)
 
 
@@ -20,10 +22,12 @@ def one_mode(x: Tensor) -> Tensor:
     return (x - 6).square().sum(-1) / 2
 
 
+@pytest.mark.parametrize("distance", [6.0, 20.0])
 @pytest.mark.parametrize("dim", [1, 2])
-def test_a_sampler_with_one_centre_names_other_modes(dim: int) -> None:
+def test_a_sampler_with_one_centre_names_other_modes(dim: int, distance: float) -> None:
     chosen = FEW | {"start": "one_mode"}
-    run = bnnviz.sample(two_modes, "boomerang", dim=dim, chains=8, draws=30, warmup=5, seed=1, settings=chosen)
+    density = partial(two_modes, distance=distance)
+    run = bnnviz.sample(density, "boomerang", dim=dim, chains=8, draws=30, warmup=5, seed=1, settings=chosen)
     assert "Descents ended at other modes too" in " ".join(run.summary()["warnings"])
 
 

@@ -1,0 +1,136 @@
+"""Functions that are no potential, or whose gradient is not theirs: each is told, and right ones say nothing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+import bnnviz
+from bnnviz.targets.lines import Fit, fits
+
+
+def detached_part(x: Tensor) -> Tensor:
+    return x[:, 0].square() / 2 + x[:, 1].detach().square() / 2
+
+
+def half_the_gradient(x: Tensor) -> Tensor:
+    return (x.detach() * x).sum(-1) / 2
+
+
+def under_no_grad(x: Tensor) -> Tensor:
+    with torch.no_grad():
+        scale = 1 + x[:, 1].square()
+    return x[:, 0].square() * scale / 2 + x[:, 1].square() / 2
+
+
+def indicator(x: Tensor) -> Tensor:
+    return x.square().sum(-1) / 2 + math.log(3) * (x[:, 0] > 0.5)
+
+
+def whole_numbers(x: Tensor) -> Tensor:
+    return x.square().sum(-1) / 2 + 0.4 * x[:, 0].round()
+
+
+def best_of_two(x: Tensor) -> Tensor:
+    return torch.where(x[:, 0] > 0, x.square().sum(-1) / 2, 2 + x.square().sum(-1))
+
+
+def noisy(x: Tensor) -> Tensor:
+    return x.square().sum(-1) / 2 + 0.1 * torch.randn_like(x[:, 0])
+
+
+def of_all_chains(x: Tensor) -> Tensor:
+    return (x - 0.5 * x.mean(0)).square().sum(-1) / 2
+
+
+TOLD = {
+    "changes otherwise than its gradient says": (detached_part, half_the_gradient, under_no_grad),
+    "U jumps on": (indicator, whole_numbers, best_of_two),
+    "U differs from one call to the next": (noisy, lambda x: noisy(2 * x), lambda x: noisy(x - 1)),
+    "depends on where the others are": (
+        of_all_chains,
+        lambda x: x.square().sum(-1) / (1 + x.std()),
+        lambda x: torch.nn.functional.normalize(x, dim=0).square().sum(-1) + x.square().sum(-1),
+    ),
+}
+CASES = [pytest.param(says, density, id=f"{says}-{k}") for says, each in TOLD.items() for k, density in enumerate(each)]
+
+
+@pytest.mark.parametrize(("says", "density"), CASES)
+def test_what_is_no_potential_of_its_own_is_told(says: str, density) -> None:
+    run = bnnviz.sample(density, "sgld", dim=2, chains=4, draws=40, warmup=10, settings={"step_size": 0.1}, seed=2)
+    assert any(says in sentence for sentence in run.summary()["warnings"])
+
+
+def test_samplers_that_reject_are_right_across_jumps() -> None:
+    """The share above the jump is P(x > 0.5) / 3 over that and the rest; within four errors of 64 chains."""
+    run = bnnviz.sample(indicator, "hmc", dim=2, chains=64, draws=100, warmup=100, seed=1)
+    above = 0.5 * math.erfc(0.5 / math.sqrt(2)) / 3
+    truth = above / (above + 1 - 3 * above)
+    shares = (run.draws[..., 0] > 0.5).mean(1)
+    assert abs(shares.mean() - truth) < 4 * shares.std() / 8
+    assert not any("U jumps" in sentence for sentence in run.summary()["warnings"])
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: x.square().sum(-1) / 2,
+        lambda x: x.abs().sum(-1) + torch.relu(x).sum(-1),
+        lambda x: 100 * torch.sigmoid(100 * (x[:, 0] - 0.4)) + x.square().sum(-1),
+        lambda x: -torch.logaddexp(-(x - 4).square().sum(-1), -(x + 4).square().sum(-1)),
+        lambda x: x[:, 0].square() / 18 + (x[:, 1:].square() * torch.exp(-x[:, :1])).sum(-1) / 2 + x[:, 0] / 2,
+        lambda x: 1e8 + x.square().sum(-1) / 2,
+    ],
+    ids=["normal", "kinks", "a steep step", "modes", "funnel", "a large constant"],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_right_gradients_say_nothing(density, dtype: torch.dtype) -> None:
+    target = bnnviz.targets.Callable(density, dim=2).to("cpu", dtype)
+    rng = torch.Generator().manual_seed(0)
+    start, end = (3 * torch.randn(30, 2, generator=rng, dtype=dtype) for _ in range(2))
+    assert set(fits(target.gradient, start, end, 0.05)) == {Fit.RIGHT}
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: x.detach().square().sum(-1),
+        lambda x: torch.as_tensor((x.detach().numpy() ** 2).sum(1)),
+        lambda x: torch.ones(len(x)),
+    ],
+    ids=["detached", "numpy", "constant"],
+)
+def test_what_has_no_gradient_is_refused(density) -> None:
+    with pytest.raises(bnnviz.BnnvizError, match="does not depend on its argument as far as derivatives tell"):
+        bnnviz.sample(density, "hmc", dim=2, draws=3)
+
+
+EYE = torch.eye(2, dtype=torch.float64)
+
+
+def writes_into(x: Tensor) -> Tensor:
+    x *= 2
+    return x.square().sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("density", "says"),
+    [
+        (lambda x: (x @ EYE).square().sum(-1), "cannot compute in float32"),
+        (lambda x: torch.addmm(EYE[:1], x, EYE).square().sum(-1), "cannot compute in float32"),
+        (lambda x: torch.nn.functional.linear(x, EYE).square().sum(-1), "cannot compute in float32"),
+        (writes_into, "writes into its argument"),
+        (lambda x: x.clamp_(min=-9).square().sum(-1), "writes into its argument"),
+        (lambda x: x.sub_(1).square().sum(-1), "writes into its argument"),
+    ],
+)
+def test_precisions_that_meet_and_writing_in_place_are_told(density, says: str) -> None:
+    with pytest.raises(bnnviz.BnnvizError, match=says):
+        bnnviz.sample(density, "hmc", dim=2, draws=3)
+    if "compute" in says:
+        run = bnnviz.sample(density, "hmc", dim=2, draws=3, warmup=2, dtype="auto")
+        assert run.spec.dtype == "float64"
