@@ -50,11 +50,14 @@ class MixingEss(NamedTuple):
         Of U.
     least, median : float
         Of the predictions, over the inputs that they were taken at; nan for what is no network.
+    rhat : float
+        The largest R-hat of these predictions, of a finished run.
     """
 
     energy: float = float("nan")
     least: float = float("nan")
     median: float = float("nan")
+    rhat: float = float("nan")
 
 
 class _Values(DrawTable):
@@ -135,7 +138,7 @@ class LiveMixing:
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
-        energy, least, median = (number(size, ",.0f") for size in self.found)
+        energy, least, median = (number(size, ",.0f") for size in self.found[:3])
         if not np.isfinite(self.found.energy):
             return []
         if self._predictor is None:
@@ -157,4 +160,13 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
     values = _Values(run, predictor, FINISHED.points)
     draws = int(min(FINISHED.draws, FINISHED.work / values.work))
     enough = draws >= min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
-    return _measured(values.values(draws)) if draws and enough else MixingEss()
+    if not (draws and enough):
+        return MixingEss()
+    table = values.values(draws)
+    return _measured(table)._replace(rhat=_largest_rhat(table[:, :, 1:]))
+
+
+def _largest_rhat(functions: np.ndarray) -> float:
+    """Return the largest R-hat of functions (chains, draws, functions) that is known; nan where none is."""
+    each = [diagnostics.rhat(functions[:, :, k]) for k in range(functions.shape[2])]
+    return max((one for one in each if not np.isnan(one)), default=float("nan"))

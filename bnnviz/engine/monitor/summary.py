@@ -14,6 +14,7 @@ from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
+from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
@@ -52,6 +53,9 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **_estimates(run, draws),
         "widening": None if run.sampler.weighted else _variance_inflation(run),
     }
+    held_out = isinstance(run.target, BNN) and run.target.data_set is not None
+    judged = verdict(found, held_out, run.sampler.converges)
+    found |= {} if judged is None else {"verdict": judged}
     return found | {"warnings": [*of_run(run), *warnings(run, found), *of_moves(run), *_missing(run)]}
 
 
@@ -105,7 +109,8 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
 
     ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates;
     ``ess_pc1`` is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and
-    ``ess_function_median`` of a network's predictions (the grid or the test rows that the prediction is drawn on).
+    ``ess_function_median`` of a network's predictions (the grid or the test rows that the prediction is drawn on),
+    ``rhat_function_max`` the largest R-hat of these.
     ``ess_per_s`` and ``ess_per_million_grads`` are ``ess_min`` by all that the run took: seconds, and millions of
     per-example gradients, the search for a start and the warm-up included.
     """
@@ -116,6 +121,7 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     network = isinstance(run.target, BNN)
     mixing = measured_mixing(run, Predictor(run.target) if network else None)
     functions = {"ess_function_min": mixing.least, "ess_function_median": mixing.median} if network else {}
+    functions |= {"rhat_function_max": mixing.rhat} if network else {}
     return {
         "ess_min": least,
         "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, StepBatch, counters, length
+from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, Proposal
 from bnnviz.samplers.mcmc import chees
 from bnnviz.samplers.mcmc.chees import TrajectoryLength
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, Stage, StepSizeAndMetric, kinetic_energy
@@ -101,6 +102,9 @@ class Info(NamedTuple):
     failed: Tensor
 
 
+_AUTOMATIC_STEPS, _FEWEST_TRAJECTORIES = 24, 50
+
+
 @REGISTRY.add
 class HMC(Hamiltonian):
     """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
@@ -152,6 +156,20 @@ class HMC(Hamiltonian):
         label="Momentum",
         doc="Share of the velocity that a move keeps.",
     )
+
+    @classmethod
+    def proposal(cls, budget: Budget) -> Proposal | None:
+        """Return trajectories of up to 24 steps, two fifths of them to warm up; None where there are too few."""
+        descent = int(min(max(0.04 * budget.gradients, 50), 1000))
+        trajectories = (budget.gradients - descent) / (0.75 * _AUTOMATIC_STEPS + 1)
+        if trajectories < _FEWEST_TRAJECTORIES:
+            return None
+        warmup = int(min(0.4 * trajectories, 1000))
+        every = max(1, round((trajectories - warmup) / DRAWS))
+        metric = "auto" if warmup >= 200 else "diagonal"
+        given = {"num_leapfrog_steps": _AUTOMATIC_STEPS, "every": every, "mode_steps": descent, "metric": metric}
+        reason = f"{trajectories:,.0f} trajectories of {_AUTOMATIC_STEPS} steps at most fit in the time"
+        return Proposal(given, warmup, MOST_DRAWS, reason)
 
     @property
     def learns_length(self) -> bool:

@@ -1,0 +1,107 @@
+r"""Scale what is sampled of a network's weights, so that one isotropic normal prior stands for priors of many scales.
+
+States keep independent coordinates :math:`\theta_k \sim N(0, \sigma^2)`, whatever the prior of the weights is, and a
+weight is :math:`w_k = c_k \theta_k`, or :math:`w_k = c_k \theta_k e^{h_{g(k)} / \sigma}` where the scale of its group
+g(k) is learnt. The coordinates h of the groups have the same normal prior, so that the logarithm of a group's scale
+has the sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit that reads n others, the outputs of a wide network
+keep their spread (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a scale for each input is his
+automatic relevance determination. From the derivatives by the weights those by the states follow:
+
+.. math::
+    \frac{\partial \ell}{\partial \theta_k} = \frac{w_k}{\theta_k} \frac{\partial \ell}{\partial w_k}, \qquad
+    \frac{\partial \ell}{\partial h_g} = \frac{1}{\sigma} \sum_{k: g(k) = g} w_k \frac{\partial \ell}{\partial w_k}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+PRIORS = ("equal", "fan_in", "learnt")
+
+
+class Scales(NamedTuple):
+    """Scales of weights.
+
+    Attributes
+    ----------
+    fixed : Tensor, shape (weights,)
+        The factors c.
+    group : Tensor or None, shape (weights,)
+        The number of the learnt scale of each weight; that of one more than there are is 1. None where none is learnt.
+    names : list of str
+        What the learnt scales are called.
+    """
+
+    fixed: Tensor
+    group: Tensor | None
+    names: list[str]
+
+
+def scales(shapes: Mapping[str, torch.Size], prior: str, each_input: bool) -> Scales | None:
+    """Return the scales of a prior; None where all weights have the same.
+
+    Parameters
+    ----------
+    shapes : mapping of str to size
+        Of the parameters, in their order.
+    prior : {"equal", "fan_in", "learnt"}
+    each_input : bool
+        Whether the first parameter is a matrix with a column for each input, whose scales are learnt apart.
+    """
+    if prior == "equal":
+        return None
+    fixed = [torch.full((shape.numel(),), _fan_in(shape) ** -0.5, dtype=torch.float64) for shape in shapes.values()]
+    if prior == "fan_in":
+        return Scales(torch.cat(fixed), None, [])
+    names: list[str] = []
+    groups: list[Tensor] = []
+    for number, (name, shape) in enumerate(shapes.items()):
+        if len(shape) < 2:
+            groups.append(torch.full((shape.numel(),), -1))
+            continue
+        columns = shape[1] if each_input and number == 0 else 1
+        own = torch.arange(columns).expand(shape[0], -1) if columns > 1 else torch.zeros(shape.numel())
+        groups.append(own.reshape(-1).long() + len(names))
+        names += [f"log scale {name}[:, {k}]" for k in range(columns)] if columns > 1 else [f"log scale {name}"]
+    group = torch.cat(groups)
+    return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), names)
+
+
+def _fan_in(shape: torch.Size) -> int:
+    return shape[1:].numel() if len(shape) > 1 else 1
+
+
+def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rate: float) -> Tensor:
+    """Return what coordinates are multiplied by: (weights,), or (..., weights) where scales are learnt.
+
+    Parameters
+    ----------
+    theta : Tensor, shape (..., dim)
+        The coordinates of the weights, then those of the learnt scales, then others.
+    scale, group : Tensor
+        As of `Scales`.
+    learnt : int
+        Number of learnt scales.
+    rate : float
+        What the coordinate of a learnt scale is multiplied by.
+    """
+    if group is None:
+        return scale
+    logs = rate * theta[..., len(scale) : len(scale) + learnt]
+    logs = torch.cat([logs, torch.zeros_like(logs[..., :1])], -1)
+    return scale * logs.exp()[..., group]
+
+
+def pulled_back(
+    weights: Tensor, gradient: Tensor, factor: Tensor, group: Tensor | None, learnt: int, rate: float
+) -> Tensor:
+    """Return the gradient (chains, weights + learnt) by the states from that by the weights, (chains, weights)."""
+    own = gradient * factor
+    if group is None:
+        return own
+    sums = gradient.new_zeros(len(gradient), learnt + 1).index_add_(1, group, gradient * weights)
+    return torch.cat([own, rate * sums[:, :learnt]], 1)
