@@ -64,6 +64,7 @@ class _Estimator(BaseEstimator):
         draws: int | None = None,
         warmup: int | None = None,
         chains: int | None = None,
+        linear_path: bool = DEFAULTS["linear_path"],
         prior: str = DEFAULTS["prior"],
         prior_sd: float = 1.0,
         device: str = "auto",
@@ -77,6 +78,7 @@ class _Estimator(BaseEstimator):
         self.draws = draws
         self.warmup = warmup
         self.chains = chains
+        self.linear_path = linear_path
         self.prior = prior
         self.prior_sd = prior_sd
         self.device = device
@@ -102,7 +104,7 @@ class _Estimator(BaseEstimator):
         hidden = units(len(x)) if self.hidden is None else self.hidden
         widths = (hidden,) if isinstance(hidden, int | np.integer) else tuple(hidden)
         outputs = len(names) if len(names) > 2 else 1
-        module = mlp(x.shape[1], [int(width) for width in widths], outputs, self.activation)
+        module = mlp(x.shape[1], [int(width) for width in widths], outputs, self.activation, self.linear_path)
         target = BNN(module, data, prior_sd=self.prior_sd, prior=self.prior, **likelihood)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         automatic = self._automatic(target, seed) if self.sampler == AUTO else None
@@ -177,6 +179,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     draws, warmup, chains : int, optional
         Draws of each chain that are kept, moves (or draws) of its warm-up, and chains; default: 250, 250 and 4 of a
         named sampler, chosen with another.
+    linear_path : bool, default True
+        Whether a linear map of the inputs is added to what the network puts out.
     prior : {"learnt", "fan_in", "equal"}, default "learnt"
         Scales of the prior: learnt for each input and layer, by the fan-in, or equal for all weights (`bnnviz.BNN`).
     prior_sd : float, default 1.0

@@ -140,7 +140,8 @@ class BNN(NetworkCurvature):
     def _take_scales(self, prior: str) -> None:
         if prior not in weight_scales.PRIORS:
             raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")
-        found = weight_scales.scales(self.shapes, prior, self.layers is not None)
+        of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
+        found = weight_scales.scales(self.shapes, prior, of_inputs)
         if found is not None:
             self._scale, self._scale_group, self.scale_names = found
 

@@ -14,7 +14,7 @@ automatic relevance determination. From the derivatives by the weights those by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import torch
@@ -41,7 +41,7 @@ class Scales(NamedTuple):
     names: list[str]
 
 
-def scales(shapes: Mapping[str, torch.Size], prior: str, each_input: bool) -> Scales | None:
+def scales(shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[str]) -> Scales | None:
     """Return the scales of a prior; None where all weights have the same.
 
     Parameters
@@ -49,8 +49,8 @@ def scales(shapes: Mapping[str, torch.Size], prior: str, each_input: bool) -> Sc
     shapes : mapping of str to size
         Of the parameters, in their order.
     prior : {"equal", "fan_in", "learnt"}
-    each_input : bool
-        Whether the first parameter is a matrix with a column for each input, whose scales are learnt apart.
+    of_inputs : collection of str
+        The matrices that have a column for each input, whose scales are learnt apart.
     """
     if prior == "equal":
         return None
@@ -59,11 +59,11 @@ def scales(shapes: Mapping[str, torch.Size], prior: str, each_input: bool) -> Sc
         return Scales(torch.cat(fixed), None, [])
     names: list[str] = []
     groups: list[Tensor] = []
-    for number, (name, shape) in enumerate(shapes.items()):
+    for name, shape in shapes.items():
         if len(shape) < 2:
             groups.append(torch.full((shape.numel(),), -1))
             continue
-        columns = shape[1] if each_input and number == 0 else 1
+        columns = shape[1] if name in of_inputs else 1
         own = torch.arange(columns).expand(shape[0], -1) if columns > 1 else torch.zeros(shape.numel())
         groups.append(own.reshape(-1).long() + len(names))
         names += [f"log scale {name}[:, {k}]" for k in range(columns)] if columns > 1 else [f"log scale {name}"]

@@ -7,15 +7,16 @@ from torch import nn
 from torch.distributions import Normal
 
 import bnnviz
+from bnnviz.models import mlp
 from bnnviz.targets.base import differentiate, differentiate_twice
 
 
-def network(prior: str, kind: str = "gaussian", prior_sd: float = 0.7) -> bnnviz.BNN:
+def network(prior: str, kind: str = "gaussian", prior_sd: float = 0.7, path: bool = False) -> bnnviz.BNN:
     """Return a small perceptron on made-up rows."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 3))
     y = rng.normal(size=30) if kind == "gaussian" else rng.integers(0, 2, 30)
-    module = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 1))
+    module = mlp(3, [4, 5], 1, linear_path=path)
     noise = "learnt" if kind == "gaussian" else "fixed"
     return bnnviz.BNN(module, (x, y), kind, prior_sd=prior_sd, noise_sd=0.5, noise=noise, prior=prior)
 
@@ -26,9 +27,12 @@ def states(target: bnnviz.BNN, count: int = 3) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
-@pytest.mark.parametrize("prior", ["fan_in", "learnt"])
-def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, kind):
-    target = network(prior, kind)
+@pytest.mark.parametrize(
+    ("prior", "path"), [("fan_in", False), ("learnt", False), ("equal", True), ("fan_in", True), ("learnt", True)]
+)
+def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, path, kind):
+    target = network(prior, kind, path=path)
+    assert target.layers is not None
     theta, v = states(target), states(target).flip(0)
     for rows in (target, target.batch(torch.tensor([[0, 3, 5], [1, 1, 2], [7, 8, 9]]))):
         value, gradient = rows.gradient(theta)
@@ -56,9 +60,10 @@ def test_the_weights_of_a_state_have_the_prior_that_is_said(prior):
         assert part.std().item() == pytest.approx(sd, rel=0.02), name
 
 
+@pytest.mark.parametrize("path", [False, True])
 @pytest.mark.parametrize("prior", ["fan_in", "learnt"])
-def test_the_potential_is_that_of_the_module_with_the_weights_of_a_state(prior):
-    target = network(prior)
+def test_the_potential_is_that_of_the_module_with_the_weights_of_a_state(prior, path):
+    target = network(prior, path=path)
     theta = states(target)
     known = []
     for state in theta:
@@ -80,6 +85,21 @@ def test_each_input_has_a_scale_and_the_last_layer_its_place():
     assert target.names()[-1] == "log noise"
     assert target.last_layer() == slice(target.weights - 6, target.weights)
     assert sum(size for _, size in target.groups()) == target.dim
+
+
+def test_a_linear_path_has_scales_of_its_own_and_can_be_drawn_layer_by_layer():
+    target = network("learnt", path=True)
+    assert len(target.scale_names) == 3 + 3 + 1 + 1
+    assert target.names()[:3] == ["linear.weight[0, 0]", "linear.weight[0, 1]", "linear.weight[0, 2]"]
+    assert target.last_layer() == slice(target.weights - 6, target.weights)
+    # Without spread the layers' draws are the network itself.
+    theta = states(target)
+    rows = target.all_rows()
+    noise = [torch.ones(3, layer.outputs, 30, dtype=torch.float64) for layer in target.layers]
+    noise.append(torch.ones(3, 1, dtype=torch.float64))
+    fit = target.fit_under_noise(theta, torch.zeros_like(theta), rows, noise)
+    penalty = 0.5 * (theta / 0.7).square().sum(1)
+    torch.testing.assert_close(fit + penalty, target.potential(theta))
 
 
 def test_a_convolution_has_scales_too():

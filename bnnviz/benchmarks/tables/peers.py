@@ -24,10 +24,12 @@ from sklearn.preprocessing import StandardScaler
 from bnnviz.data.dataset import Task
 
 COVERAGE = 0.9
-_MEMBERS, _UNITS = 5, 50
+_MEMBERS = 5
+# A penalty of one on squared weights is a normal prior, of sd one where there are classes.
+_PERCEPTRON = {"hidden_layer_sizes": (50,), "solver": "lbfgs", "alpha": 1.0, "max_iter": 300}
 _GP_ROWS = 400  # a Gaussian process costs the cube of its rows
 _VALIDATION = 0.15
-_FORESTS = 300
+_FORESTS = 200
 
 
 class Numbers(NamedTuple):
@@ -77,10 +79,7 @@ def _ensemble(x: np.ndarray, y: np.ndarray, xt: np.ndarray, yt: np.ndarray) -> N
         fit, left_out, target, observed = train_test_split(
             x, (y - centre) / scale, test_size=_VALIDATION, random_state=seed
         )
-        model = MLPRegressor(
-            hidden_layer_sizes=(_UNITS,), max_iter=2000, early_stopping=True, n_iter_no_change=50, random_state=seed
-        )
-        model.fit(fit, target)
+        model = MLPRegressor(random_state=seed, **_PERCEPTRON).fit(fit, target)
         means.append(centre + scale * model.predict(xt))
         noises.append(scale * np.sqrt(np.mean(np.square(observed - model.predict(left_out)))))
     means, noise = np.array(means), np.array(noises)[:, None]
@@ -105,12 +104,7 @@ def _class_process(x: np.ndarray, y: np.ndarray, xt: np.ndarray) -> np.ndarray:
 
 
 def _class_ensemble(x: np.ndarray, y: np.ndarray, xt: np.ndarray) -> np.ndarray:
-    members = [
-        MLPClassifier(
-            hidden_layer_sizes=(_UNITS,), max_iter=2000, early_stopping=True, n_iter_no_change=50, random_state=seed
-        )
-        for seed in range(_MEMBERS)
-    ]
+    members = [MLPClassifier(random_state=seed, **_PERCEPTRON) for seed in range(_MEMBERS)]
     return np.mean([model.fit(x, y).predict_proba(xt) for model in members], axis=0)
 
 
