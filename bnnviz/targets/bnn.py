@@ -143,7 +143,7 @@ class BNN(NetworkCurvature):
         of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
         found = weight_scales.scales(self.shapes, prior, of_inputs)
         if found is not None:
-            self._scale, self._scale_group, self.scale_names = found
+            self._scale, self._scale_group, self._scale_segments, self.scale_names = found
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:

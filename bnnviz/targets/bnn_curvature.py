@@ -202,7 +202,7 @@ class NetworkCurvature(NetworkOutputs):
         weights = theta[:, : self.weights] * factor
         gradient = mlp_gradients.backward(self.layers, weights, run, residual)
         rate = self.prior_precision**0.5
-        found = weight_scales.pulled_back(weights, gradient, factor, self._scale_group, len(self.scale_names), rate)
+        found = weight_scales.pulled_back(weights, gradient, factor, self._scale_segments, rate)
         return torch.nn.functional.pad(found, (0, 1)) if self.noise_is_learnt else found
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:

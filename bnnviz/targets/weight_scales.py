@@ -14,13 +14,21 @@ automatic relevance determination. From the derivatives by the weights those by 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 PRIORS = ("equal", "fan_in", "learnt")
+
+
+class Segment(NamedTuple):
+    """Consecutive weights with a learnt scale for each column of their matrix, or with one for all."""
+
+    start: int
+    end: int
+    columns: int
 
 
 class Scales(NamedTuple):
@@ -32,12 +40,15 @@ class Scales(NamedTuple):
         The factors c.
     group : Tensor or None, shape (weights,)
         The number of the learnt scale of each weight; that of one more than there are is 1. None where none is learnt.
+    segments : list of Segment
+        The weights whose scales are learnt, in the order of these.
     names : list of str
         What the learnt scales are called.
     """
 
     fixed: Tensor
     group: Tensor | None
+    segments: list[Segment]
     names: list[str]
 
 
@@ -56,19 +67,23 @@ def scales(shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[s
         return None
     fixed = [torch.full((shape.numel(),), _fan_in(shape) ** -0.5, dtype=torch.float64) for shape in shapes.values()]
     if prior == "fan_in":
-        return Scales(torch.cat(fixed), None, [])
+        return Scales(torch.cat(fixed), None, [], [])
     names: list[str] = []
     groups: list[Tensor] = []
+    segments: list[Segment] = []
+    end = 0
     for name, shape in shapes.items():
+        start, end = end, end + shape.numel()
         if len(shape) < 2:
             groups.append(torch.full((shape.numel(),), -1))
             continue
         columns = shape[1] if name in of_inputs else 1
         own = torch.arange(columns).expand(shape[0], -1) if columns > 1 else torch.zeros(shape.numel())
         groups.append(own.reshape(-1).long() + len(names))
+        segments.append(Segment(start, end, columns))
         names += [f"log scale {name}[:, {k}]" for k in range(columns)] if columns > 1 else [f"log scale {name}"]
     group = torch.cat(groups)
-    return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), names)
+    return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), segments, names)
 
 
 def _fan_in(shape: torch.Size) -> int:
@@ -96,12 +111,12 @@ def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rat
     return scale * logs.exp()[..., group]
 
 
-def pulled_back(
-    weights: Tensor, gradient: Tensor, factor: Tensor, group: Tensor | None, learnt: int, rate: float
-) -> Tensor:
+def pulled_back(weights: Tensor, gradient: Tensor, factor: Tensor, segments: Sequence[Segment], rate: float) -> Tensor:
     """Return the gradient (chains, weights + learnt) by the states from that by the weights, (chains, weights)."""
     own = gradient * factor
-    if group is None:
+    if not segments:
         return own
-    sums = gradient.new_zeros(len(gradient), learnt + 1).index_add_(1, group, gradient * weights)
-    return torch.cat([own, rate * sums[:, :learnt]], 1)
+    # Sums of views, and not by index: these come in any order on a GPU.
+    product = rate * gradient * weights
+    sums = [product[:, start:end].reshape(len(product), -1, columns).sum(1) for start, end, columns in segments]
+    return torch.cat([own, *sums], 1)

@@ -314,10 +314,10 @@ def test_a_regression_from_the_command_line(capsys):
     assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL, "--minutes", "0.1"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
-    # Ten weights and biases, three of the next layer, its bias; scales of two inputs and a layer, and the noise.
+    # A network of 13 weights and a linear path of two; scales of the inputs of both and of a layer; the noise.
     chosen = found["target_settings"]
     assert (chosen["data"], chosen["noise"], chosen["prior"], found["draws"]) == ("own", "learnt", "learnt", 10)
-    assert found["dim"] == 13 + 3 + 1
+    assert found["dim"] == 13 + 2 + 5 + 1
     assert "was chosen: a gradient of all 26 rows" in err and f"bnnviz: {found['verdict']}.\n" in err
     assert found["rmse"] > 0
     assert "bnnviz: 1 of 30 rows have a missing or infinite value and are left out.\n" in err

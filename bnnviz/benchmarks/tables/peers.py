@@ -27,7 +27,7 @@ COVERAGE = 0.9
 _MEMBERS = 5
 # A penalty of one on squared weights is a normal prior, of sd one where there are classes.
 _PERCEPTRON = {"hidden_layer_sizes": (50,), "solver": "lbfgs", "alpha": 1.0, "max_iter": 300}
-_GP_ROWS = 400  # a Gaussian process costs the cube of its rows
+_GP_ROWS = 250  # a Gaussian process costs the cube of its rows
 _VALIDATION = 0.15
 _FORESTS = 200
 

@@ -102,7 +102,8 @@ class Info(NamedTuple):
     failed: Tensor
 
 
-_AUTOMATIC_STEPS, _FEWEST_TRAJECTORIES = 24, 50
+# Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learnt.
+_AUTOMATIC_STEPS, _LITTLE, _FEWEST_TRAJECTORIES = 24, 10_000, 50
 
 
 @REGISTRY.add
@@ -159,16 +160,17 @@ class HMC(Hamiltonian):
 
     @classmethod
     def proposal(cls, budget: Budget) -> Proposal | None:
-        """Return trajectories of up to 24 steps, two fifths of them to warm up; None where there are too few."""
+        """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
+        steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
         descent = int(min(max(0.04 * budget.gradients, 50), 1000))
-        trajectories = (budget.gradients - descent) / (0.75 * _AUTOMATIC_STEPS + 1)
+        trajectories = (budget.gradients - descent) / (0.75 * steps + 1)
         if trajectories < _FEWEST_TRAJECTORIES:
             return None
         warmup = int(min(0.4 * trajectories, 1000))
         every = max(1, round((trajectories - warmup) / DRAWS))
         metric = "auto" if warmup >= 200 else "diagonal"
-        given = {"num_leapfrog_steps": _AUTOMATIC_STEPS, "every": every, "mode_steps": descent, "metric": metric}
-        reason = f"{trajectories:,.0f} trajectories of {_AUTOMATIC_STEPS} steps at most fit in the time"
+        given = {"num_leapfrog_steps": steps, "every": every, "mode_steps": descent, "metric": metric}
+        reason = f"{trajectories:,.0f} trajectories of {steps} steps at most fit in the time"
         return Proposal(given, warmup, MOST_DRAWS, reason)
 
     @property
