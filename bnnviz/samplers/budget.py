@@ -30,7 +30,7 @@ class Budget(NamedTuple):
     dim: int
 
 
-class Proposal(NamedTuple):
+class BudgetProposal(NamedTuple):
     """What a sampler would do with a budget.
 
     Attributes

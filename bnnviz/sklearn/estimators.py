@@ -52,6 +52,7 @@ class _Estimator(BaseEstimator):
     """What regressor and classifier have in common: `fit` samples the posterior, and `predict_distribution` asks it."""
 
     task: ClassVar[str]
+    #: Tells the seconds of ``minutes``.
     _clock: Callable[[], float] = staticmethod(time.perf_counter)
 
     def __init__(
@@ -192,7 +193,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
     ----------
     posterior_ : NetworkDraws
         Network and draws.
-    plan_ : Plan
+    plan_ : SamplerPlan
         What was chosen, why, and what the pilot cost (``plan_.sentence``); where the sampler is ``auto``.
     rhat_ : float
         The largest R-hat of the outputs at 50 training rows at most.

@@ -49,9 +49,9 @@ class BNN(NetworkCurvature):
     prior : {"equal", "fan_in", "learnt"}
         ``equal`` has ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root of
         the number of units that its own unit reads; biases keep ``prior_sd``. With ``learnt`` each weight matrix has an
-        unknown scale besides, of a multilayer perceptron each input, whose logarithm has the sd 1; their coordinates
-        come after the weights. States are then multiples of the weights (`bnnviz.targets.weight_scales`), which
-        ``state_dict`` gives.
+        unknown scale besides, of a multilayer perceptron each input, whose logarithm has the sd 1, and weights of its
+        logits have three times the sd; the coordinates of the scales come after the weights. States are then multiples
+        of the weights (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
 
     Raises
     ------
@@ -141,7 +141,9 @@ class BNN(NetworkCurvature):
         if prior not in weight_scales.PRIORS:
             raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")
         of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
-        found = weight_scales.scales(self.shapes, prior, of_inputs)
+        logits = self.layers is not None and self.likelihood.task == "classification"
+        of_logits = mlp_gradients.output_weights(self.module) if logits else ()
+        found = weight_scales.scales(self.shapes, prior, of_inputs, of_logits)
         if found is not None:
             self._scale, self._scale_group, self._scale_segments, self.scale_names = found
 

@@ -93,7 +93,7 @@ class NetworkOutputs(RowTarget):
     prior_precision: float
     _scale: Tensor | None = None
     _scale_group: Tensor | None = None
-    _scale_segments: Sequence[weight_scales.Segment] = ()
+    _scale_segments: Sequence[weight_scales.ScaledSegment] = ()
     _outputs: int
     _units: int
     _multiplied: int

@@ -129,6 +129,14 @@ def input_weights(module: nn.Module) -> list[str]:
     return names[: 2 if type(module) is WithLinearPath else 1]
 
 
+def output_weights(module: nn.Module) -> list[str]:
+    """Return the names of the parameters of a multilayer perceptron that its outputs are sums of."""
+    names = [name for name, _ in module.named_parameters()]
+    last = names[-1].rpartition(".")[0]
+    path = input_weights(module)[:1] if type(module) is WithLinearPath else []
+    return [*path, *(name for name in names if name.rpartition(".")[0] == last)]
+
+
 def _read_with_path(module: WithLinearPath, names: dict[type[nn.Module], str]) -> list[LinearLayer] | None:
     """Read a perceptron with a linear path, whose weights come first."""
     layers = read_layers(module.body, names)

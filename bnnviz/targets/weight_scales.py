@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 
 PRIORS = ("equal", "fan_in", "learnt")
+_LOGITS = 3.0
 
 
-class Segment(NamedTuple):
+class ScaledSegment(NamedTuple):
     """Consecutive weights with a learnt scale for each column of their matrix, or with one for all."""
 
     start: int
@@ -40,7 +41,7 @@ class Scales(NamedTuple):
         The factors c.
     group : Tensor or None, shape (weights,)
         The number of the learnt scale of each weight; that of one more than there are is 1. None where none is learnt.
-    segments : list of Segment
+    segments : list of ScaledSegment
         The weights whose scales are learnt, in the order of these.
     names : list of str
         What the learnt scales are called.
@@ -48,11 +49,13 @@ class Scales(NamedTuple):
 
     fixed: Tensor
     group: Tensor | None
-    segments: list[Segment]
+    segments: list[ScaledSegment]
     names: list[str]
 
 
-def scales(shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[str]) -> Scales | None:
+def scales(
+    shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[str] = (), of_logits: Collection[str] = ()
+) -> Scales | None:
     """Return the scales of a prior; None where all weights have the same.
 
     Parameters
@@ -62,15 +65,19 @@ def scales(shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[s
     prior : {"equal", "fan_in", "learnt"}
     of_inputs : collection of str
         The matrices that have a column for each input, whose scales are learnt apart.
+    of_logits : collection of str
+        Parameters that logits are sums of: where scales are learnt they begin at three times as much, since logits of
+        classes that are told apart well are large.
     """
     if prior == "equal":
         return None
     fixed = [torch.full((shape.numel(),), _fan_in(shape) ** -0.5, dtype=torch.float64) for shape in shapes.values()]
     if prior == "fan_in":
         return Scales(torch.cat(fixed), None, [], [])
+    fixed = [part * (_LOGITS if name in of_logits else 1.0) for name, part in zip(shapes, fixed, strict=True)]
     names: list[str] = []
     groups: list[Tensor] = []
-    segments: list[Segment] = []
+    segments: list[ScaledSegment] = []
     end = 0
     for name, shape in shapes.items():
         start, end = end, end + shape.numel()
@@ -80,7 +87,7 @@ def scales(shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[s
         columns = shape[1] if name in of_inputs else 1
         own = torch.arange(columns).expand(shape[0], -1) if columns > 1 else torch.zeros(shape.numel())
         groups.append(own.reshape(-1).long() + len(names))
-        segments.append(Segment(start, end, columns))
+        segments.append(ScaledSegment(start, end, columns))
         names += [f"log scale {name}[:, {k}]" for k in range(columns)] if columns > 1 else [f"log scale {name}"]
     group = torch.cat(groups)
     return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), segments, names)
@@ -111,7 +118,9 @@ def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rat
     return scale * logs.exp()[..., group]
 
 
-def pulled_back(weights: Tensor, gradient: Tensor, factor: Tensor, segments: Sequence[Segment], rate: float) -> Tensor:
+def pulled_back(
+    weights: Tensor, gradient: Tensor, factor: Tensor, segments: Sequence[ScaledSegment], rate: float
+) -> Tensor:
     """Return the gradient (chains, weights + learnt) by the states from that by the weights, (chains, weights)."""
     own = gradient * factor
     if not segments:

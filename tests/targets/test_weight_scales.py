@@ -102,6 +102,17 @@ def test_a_linear_path_has_scales_of_its_own_and_can_be_drawn_layer_by_layer():
     torch.testing.assert_close(fit + penalty, target.potential(theta))
 
 
+def test_logits_have_three_times_the_spread_where_scales_are_learnt():
+    small, large = (network("learnt", kind, path=True) for kind in ("gaussian", "bernoulli"))
+    theta = states(large)
+    theta[:, -len(large.scale_names) :] = 0
+    other = torch.cat([theta, theta[:, :1]], 1)  # of a regression the noise comes last
+    ratio = {name: part / small.unflatten(other)[name] for name, part in large.unflatten(theta).items()}
+    for name, part in ratio.items():
+        known = 3.0 if name in ("linear.weight", "body.4.weight", "body.4.bias") else 1.0
+        torch.testing.assert_close(part, torch.full_like(part, known))
+
+
 def test_a_convolution_has_scales_too():
     x, y = np.random.default_rng(0).normal(size=(6, 1, 8, 8)), np.arange(6) % 2
     module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 2))

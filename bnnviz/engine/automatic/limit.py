@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,13 +24,13 @@ class Limit:
         Of a network.
     seconds : float
         From now on.
-    clock : callable
-        Tells the seconds.
+    clock : callable, optional
+        Tells the seconds; default: those that the run has worked, so that it may rest.
     """
 
-    def __init__(self, run: SingleRun, seconds: float, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._run, self._clock = run, clock
-        self._begun, self._seconds = clock(), seconds
+    def __init__(self, run: SingleRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
+        self._run, self._clock = run, clock or (lambda: run.seconds)
+        self._begun, self._seconds = self._clock(), seconds
         self._next = _FIRST * seconds
         run.listeners.append(self._hear)
 

@@ -22,7 +22,7 @@ from bnnviz.engine.evaluation.metrics import network_draws
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.budget import Budget, Proposal
+from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
@@ -38,7 +38,7 @@ _SLICE_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SamplerPlan:
     """How a network is to be sampled.
 
     Attributes
@@ -92,8 +92,8 @@ def plan(
     device: str = "auto",
     seed: int = 0,
     clock: Callable[[], float] = time.perf_counter,
-) -> Plan:
-    """Plan a run of a network in so many seconds, of which the pilot takes about an eighth.
+) -> SamplerPlan:
+    """SamplerPlan a run of a network in so many seconds, of which the pilot takes about an eighth.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def plan(
         )
     others = [f"{one.cls.title} {one.nll.mean():.3f}" for one in found]
     judged = f", and the validation NLL of the pilot ({', '.join(others)})" if len(others) > 1 else ""
-    return Plan(
+    return SamplerPlan(
         sampler=cls.registered,
         settings=proposal.settings,
         chains=chains,
@@ -153,7 +153,7 @@ class _Bench:
         """Return another one on another target."""
         return _Bench(target, self.chains, self._device, self._seed, self.clock)
 
-    def run(self, cls: type[samplers.Sampler], proposal: Proposal) -> Run:
+    def run(self, cls: type[samplers.Sampler], proposal: BudgetProposal) -> Run:
         """Return the run that a proposal makes, which has not begun."""
         spec = Spec(
             target=self.target.title,
@@ -173,7 +173,7 @@ class _Bench:
 
     def gradient_seconds(self, cls: type[samplers.Sampler]) -> float:
         """Return the seconds that a gradient of all rows takes, of all chains at once."""
-        run = self.run(cls, Proposal({}, 1, 1, ""))
+        run = self.run(cls, BudgetProposal({}, 1, 1, ""))
         x = run.target.initial(self.chains, run.rng)
         run.target.gradient(x)
         begun, count = self.clock(), 0
@@ -220,7 +220,9 @@ def _parts(target: BNN, rows: int) -> tuple[BNN, tuple[np.ndarray, np.ndarray]]:
     return made, (x[order[:count]], y[order[:count]])
 
 
-def _try(bench: _Bench, cls: type[samplers.Sampler], proposal: Proposal, seconds: float, left_out: tuple) -> Try | None:
+def _try(
+    bench: _Bench, cls: type[samplers.Sampler], proposal: BudgetProposal, seconds: float, left_out: tuple
+) -> Try | None:
     """Return how a candidate did; None where it has no draws after twice its time."""
     run = bench.run(cls, proposal)
     begun = bench.clock()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.engine.automatic.limit import Limit
-from bnnviz.engine.automatic.plan import CHAINS, MINUTES, Plan, plan
+from bnnviz.engine.automatic.plan import CHAINS, MINUTES, SamplerPlan, plan
 from bnnviz.engine.run.initialization import make_target
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -28,14 +28,14 @@ class AutomaticRun:
     Parameters
     ----------
     spec : Spec
-    plan : Plan
+    plan : SamplerPlan
     """
 
     spec: Spec
-    plan: Plan
+    plan: SamplerPlan
 
-    def attach(self, run: Run, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Note in a run what was chosen, and end it in time, as a clock tells it."""
+    def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
+        """Note in a run what was chosen, and end it in time (`Limit`)."""
         run.notes.append(self.plan.sentence)
         Limit(run, self.plan.seconds, clock)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines.descent import Point
-from bnnviz.samplers.budget import Budget, Proposal
+from bnnviz.samplers.budget import Budget, BudgetProposal
 
 _AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
@@ -38,7 +38,7 @@ class Ensemble(Point):
     ]
 
     @classmethod
-    def proposal(cls, budget: Budget) -> Proposal | None:
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return descents in batches where there are many rows; None where there are too few steps for them."""
         batch = _AUTOMATIC_BATCH if budget.rows > 4 * _AUTOMATIC_BATCH else None
         most = budget.gradients * (1 if batch is None else budget.rows / (4 * batch))
@@ -46,7 +46,7 @@ class Ensemble(Point):
             return None
         steps = int(min(most, _MOST_STEPS))
         given = {"weight_decay": True, "batch_size": batch, "steps": steps}
-        return Proposal(given, 0, 1, f"{budget.chains} descents of {steps:,} steps fit in the time")
+        return BudgetProposal(given, 0, 1, f"{budget.chains} descents of {steps:,} steps fit in the time")
 
     @property
     def regular(self) -> bool:

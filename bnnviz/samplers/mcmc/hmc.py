@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, StepBatch, counters, length
-from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, Proposal
+from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
 from bnnviz.samplers.mcmc import chees
 from bnnviz.samplers.mcmc.chees import TrajectoryLength
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, Stage, StepSizeAndMetric, kinetic_energy
@@ -159,7 +159,7 @@ class HMC(Hamiltonian):
     )
 
     @classmethod
-    def proposal(cls, budget: Budget) -> Proposal | None:
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
         steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
         descent = int(min(max(0.04 * budget.gradients, 50), 1000))
@@ -171,7 +171,7 @@ class HMC(Hamiltonian):
         metric = "auto" if warmup >= 200 else "diagonal"
         given = {"num_leapfrog_steps": steps, "every": every, "mode_steps": descent, "metric": metric}
         reason = f"{trajectories:,.0f} trajectories of {steps} steps at most fit in the time"
-        return Proposal(given, warmup, MOST_DRAWS, reason)
+        return BudgetProposal(given, warmup, MOST_DRAWS, reason)
 
     @property
     def learns_length(self) -> bool:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, Proposal
+from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
 from bnnviz.samplers.discrete import StepSize
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
@@ -43,7 +43,7 @@ class SGHMC(StochasticGradient):
     )
 
     @classmethod
-    def proposal(cls, budget: Budget) -> Proposal | None:
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return moves by batches of 200 rows, a third of them to warm up; None where there are few rows or moves."""
         if budget.rows < 4 * _AUTOMATIC_BATCH:
             return None
@@ -55,7 +55,7 @@ class SGHMC(StochasticGradient):
         draws = int(min(DRAWS, 0.67 * moves // every))
         given = {"batch_size": _AUTOMATIC_BATCH, "every": every, "mode_steps": descent}
         reason = f"{moves:,.0f} moves by batches of {_AUTOMATIC_BATCH} rows fit in the time"
-        return Proposal(given, draws // 2, MOST_DRAWS, reason)
+        return BudgetProposal(given, draws // 2, MOST_DRAWS, reason)
 
     def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what position and velocity go to, and the covariance of the noise that both get."""
