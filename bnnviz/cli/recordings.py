@@ -41,7 +41,7 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     epilog=examples(
         "bnnviz export boston --format netcdf",
         "bnnviz export boston --format torch --out draws.pt",
-        "bnnviz export boston --format ensemble --draws 100 --out ensemble.pt",
+        "bnnviz export boston --format torchscript --draws 100 --out ensemble.pt",
     )
 )
 def export(
@@ -50,14 +50,14 @@ def export(
         str,
         typer.Option(
             "--format",
-            help="netcdf, zarr, npz, csv, torch (state dicts), or ensemble (a TorchScript program that predicts rows,"
+            help="netcdf, zarr, npz, csv, torch (state dicts), or torchscript (a program that predicts rows,"
             " for torch.jit.load without bnnviz).",
         ),
     ],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
     draws: Annotated[
         int | None,
-        typer.Option(min=1, help="Draws of torch or ensemble, evenly spread; default: all, or 50 of an ensemble."),
+        typer.Option(min=1, help="Draws of torch or torchscript, evenly spread; default: all, or 50 of torchscript."),
     ] = None,
 ) -> None:
     """Write a recording's draws to a file that other programs open; print where it is."""

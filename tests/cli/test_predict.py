@@ -102,7 +102,7 @@ def _alone(program: Path, rows: np.ndarray) -> dict[str, list]:
 
 def test_an_exported_ensemble_predicts_numbers_without_bnnviz(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     run, _ = recorded
-    assert run_here(f"export {run} --format ensemble --draws 1000 --out {tmp_path / 'e.pt'}") == 0
+    assert run_here(f"export {run} --format torchscript --draws 1000 --out {tmp_path / 'e.pt'}") == 0
     rows = np.array([[1.5, 1, 0, 0], [0.0, 0, 1, 0], [-1.0, 0, 0, 1]])
     found, known = _alone(tmp_path / "e.pt", rows), bnnviz.recording(run).predict(rows)
     for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd"):
@@ -118,7 +118,7 @@ def test_an_exported_ensemble_predicts_classes_without_bnnviz(tmp_path: Path) ->
     file.write_text("\n".join(["u,v,kind", *(f"{u},{v},{kind}" for (u, v), kind in zip(x, kinds, strict=True))]))
     chosen = "--set hidden=2 --sampler hmc --draws 10 --chains 2 --set warmup=20"
     assert run_here(f"sample --data {file} --target-column kind {chosen} --record {run} --json") == 0
-    assert run_here(f"export {run} --format ensemble --draws 1000 --out {tmp_path / 'e.pt'}") == 0
+    assert run_here(f"export {run} --format torchscript --draws 1000 --out {tmp_path / 'e.pt'}") == 0
     found, known = _alone(tmp_path / "e.pt", x), bnnviz.recording(run).predict(x)
     for name in ("probabilities", "entropy", "mutual_information"):
         np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-3, atol=1e-5)

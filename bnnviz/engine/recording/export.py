@@ -76,7 +76,7 @@ def export(recording: Recording, form: str, out: str | os.PathLike, draws: int |
     Parameters
     ----------
     recording : Recording
-    form : {"netcdf", "zarr", "npz", "csv", "torch", "ensemble"}
+    form : {"netcdf", "zarr", "npz", "csv", "torch", "torchscript"}
         For ArviZ; for NumPy; a row for each draw; or for `torch.load`: ``state_dicts``, one for each draw of the first
         chain, then of the second one and so on, that the network's ``load_state_dict`` takes, and their
         ``log_weights`` where draws have weights; or for `torch.jit.load`: a program that predicts rows without bnnviz
@@ -84,8 +84,8 @@ def export(recording: Recording, form: str, out: str | os.PathLike, draws: int |
     out : path
         That is not there yet; a folder for zarr.
     draws : int, optional
-        How many draws of all chains together are written, evenly spread, where the form is ``torch`` or ``ensemble``;
-        all, or 50 of an ensemble.
+        How many draws of all chains together are written, evenly spread, where the form is ``torch`` or ``torchscript``;
+        all, or 50 of ``torchscript``.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def export(recording: Recording, form: str, out: str | os.PathLike, draws: int |
 
 def suffix(form: str) -> str:
     """Return the ending that files of a form have."""
-    return {"netcdf": ".nc", "torch": ".pt", "ensemble": ".pt", "zip": ".zip"}.get(form, f".{form}")
+    return {"netcdf": ".nc", "torch": ".pt", "torchscript": ".pt", "zip": ".zip"}.get(form, f".{form}")
 
 
 def _write_netcdf(recording: Recording, path: Path) -> None:
@@ -191,6 +191,6 @@ _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
 }
 _OF_DRAWS: dict[str, Callable[[Recording, Path, int | None], None]] = {
     "torch": _write_torch,
-    "ensemble": _write_ensemble,
+    "torchscript": _write_ensemble,
 }
 FORMS = (*_WRITERS, *_OF_DRAWS)
