@@ -42,7 +42,7 @@ class _Members(nn.Module):
         return torch.stack(found)
 
 
-class _Numbers(nn.Module):
+class _LawOfNumbers(nn.Module):
     """The law of a number: an equal mixture of normal ones."""
 
     def __init__(
@@ -80,7 +80,7 @@ class _Numbers(nn.Module):
         }
 
 
-class _Classes(nn.Module):
+class _LawOfClasses(nn.Module):
     """The law of a class: the mean of the draws' probabilities."""
 
     def __init__(self, members: _Members, labels: list[str], names: list[str]) -> None:
@@ -139,10 +139,10 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         members = _Members([_traced(target, draw) for draw in theta], mean, scale)
         made: nn.Module
         if target.likelihood.task == "classification":
-            made = _Classes(members, class_names(target), names)
+            made = _LawOfClasses(members, class_names(target), names)
         else:
             noise = target.noise_sd_of(theta).double() * y_scale
-            made = _Numbers(members, y_mean, y_scale, noise, [float(level) for level in levels], names)
+            made = _LawOfNumbers(members, y_mean, y_scale, noise, [float(level) for level in levels], names)
         return torch.jit.script(made.eval())
 
 

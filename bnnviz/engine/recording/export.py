@@ -84,8 +84,8 @@ def export(recording: Recording, form: str, out: str | os.PathLike, draws: int |
     out : path
         That is not there yet; a folder for zarr.
     draws : int, optional
-        How many draws of all chains together are written, evenly spread, where the form is ``torch`` or ``torchscript``;
-        all, or 50 of ``torchscript``.
+        How many draws of all chains together are written, evenly spread, of ``torch`` and ``torchscript``; all, or 50
+        of ``torchscript``.
 
     Raises
     ------
