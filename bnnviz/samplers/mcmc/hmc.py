@@ -162,7 +162,7 @@ class HMC(Hamiltonian):
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
         steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
-        descent = int(min(max(0.04 * budget.gradients, 50), 1000))
+        descent = int(min(max(0.15 * budget.gradients, 50), 1000))
         trajectories = (budget.gradients - descent) / (0.75 * steps + 1)
         if trajectories < _FEWEST_TRAJECTORIES:
             return None
