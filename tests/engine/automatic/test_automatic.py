@@ -9,7 +9,7 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.engine.automatic import limit as limits
 from bnnviz.engine.automatic.limit import Limit
-from bnnviz.engine.automatic.plan import Try, _best, _candidates, plan
+from bnnviz.engine.automatic.plan import Try, _Bench, _best, _candidates, _pilot, plan
 from bnnviz.engine.automatic.tables import automatic, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.run.run import Run
@@ -57,6 +57,17 @@ def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_told_from_
     apart = [Try(first, noise + 0.5, 1.0), Try(second, noise, 1.0)]
     assert _best(near).cls is first
     assert _best(apart).cls is second
+
+
+def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
+    bench = _Bench(network(), 2, "auto", 0, lambda: 0.0)  # no time passes, so that none is up
+    found = _pilot(bench, 1.0, 0.85 / 3 / 600)  # 600 gradients for each candidate
+    assert [one.cls.registered for one in found] == ["hmc", "ensemble"]  # too few rows for batches
+    for one in found:
+        assert len(one.nll) == 12 and np.isfinite(one.nll).all()
+        # That of the noise is 0.22; of a network that has learnt nothing it is above 1.4.
+        assert one.nll.mean() < 1.0
 
 
 def test_a_plan_says_what_was_chosen_and_what_that_cost() -> None:
