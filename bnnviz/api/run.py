@@ -13,6 +13,7 @@ import torch
 
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
+from bnnviz.api import automatic
 from bnnviz.api.precision import precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.engine.background import Background
@@ -177,6 +178,10 @@ class BackgroundRun(WithFigures, WithPredictions):
         with self._lock:
             return self._run.event_weights()
 
+    def verdict(self) -> str | None:
+        """Return in one line whether predictions can be used; None of a density."""
+        return self.summary().get("verdict")
+
     @property
     def stats(self) -> dict[str, Any]:
         """Counts and ratios of the kernel."""
@@ -233,6 +238,7 @@ def start(
     record: str | Path | None = None,
     start: str | Path | BackgroundRun | dict[str, Any] | None = None,
     start_from: str = POINTS[0],
+    minutes: float | None = None,
 ) -> BackgroundRun:
     """Start sampling in the background and return at once.
 
@@ -243,7 +249,9 @@ def start(
         network and data or another `Target`; or a function U of states (chains, dim) in torch that returns (chains,),
         minus the log density up to a constant.
     sampler : str or Sampler
-        A registered name, or an instance with its settings.
+        A registered name, or an instance with its settings. ``auto`` is for a network on a table: a pilot, for which
+        this waits, chooses a sampler that fits the time, and what is left open of a named network; draws, warmup and
+        chains are chosen too where they have their defaults. Of a density it is ``bps``.
     dim : int, optional
         Dimension of a state; needed for a function of states only.
     parameters : mapping of str to shape or Parameter, optional
@@ -284,6 +292,8 @@ def start(
     start_from : {"last", "draws"}
         Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
         seed chooses, without replacement where there are enough, by their weights where they have weights.
+    minutes : float, optional
+        That pilot and run may take where the sampler is ``auto``; default: 2.
 
     Returns
     -------
@@ -297,6 +307,9 @@ def start(
     if record is not None:
         reader.check_zarr("record")
     folder = None if record is None else reader.new_place(str(record))
+    others = {"minutes": minutes, "settings": settings, "start": start}
+    chooses = automatic.is_automatic(target, sampler, others)
+    sampler = Spec.sampler if isinstance(sampler, str) and sampler == automatic.AUTO else sampler
     search = target.record() if isinstance(target, PriorSearch) else None
     target = target.spec if isinstance(target, PriorSearch) else target
     if isinstance(target, Spec):
@@ -305,18 +318,27 @@ def start(
         run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
         run |= {"device": device, "dtype": dtype, "kernel": kernel}
         spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
+    chosen = None
+    if chooses:
+        given = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
+        chosen = automatic.choose(spec, own, given | set(target_settings or {}), minutes)
+        spec = chosen.spec
     if start is not None:
         spec = _from_there(spec, start, start_from)
     spec = warm_start.resolved(spec.checked(own_target=own is not None))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = ViewedRun(spec, target=own, sampler=instance)
     made.search = search
+    if chosen is not None:
+        chosen.attach(made)
     run = BackgroundRun(made, callback, paused=paused)
     return (run if folder is None else run._keep(folder)).begin()
 
 
-def sample(target: Any, sampler: Any = "bps", **options: Any) -> BackgroundRun:
+def sample(target: Any, sampler: Any = "auto", **options: Any) -> BackgroundRun:
     """Sample and return the finished run; takes what `start` takes.
+
+    The default of the sampler is ``auto``: of a network on a table a pilot chooses, of a density it is ``bps``.
 
     Examples
     --------
@@ -342,6 +364,10 @@ class PublicRecording(Recording, WithPredictions):
 
     def _spec_of_draws(self) -> Spec:
         return self.spec()
+
+    def verdict(self) -> str | None:
+        """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
+        return (self.summary or {}).get("verdict")
 
     def to_arviz(self) -> Any:
         """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).

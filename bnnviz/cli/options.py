@@ -21,6 +21,8 @@ from bnnviz.specs.run import Spec
 if TYPE_CHECKING:
     from bnnviz.data import UserTable
 
+#: The sampler that a pilot chooses.
+AUTO = "auto"
 _MOST_TEXT = 10_000_000  # letters of a file
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.")]
@@ -229,19 +231,28 @@ def enter_options(request: dict[str, Any], **options: Any) -> None:
 # --- --set
 
 
-def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sampler: bool = True) -> None:
-    """Enter the ``--set`` options, each where its setting belongs."""
+def is_table(target: str) -> bool:
+    """Return whether a target is a network on a table: its noise and its prior can be chosen."""
+    item = catalogue.find("targets", target)
+    return all(find_setting(item, name) for name in ("data", "noise", "prior"))
+
+
+def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sampler: bool = True) -> set[str]:
+    """Enter the ``--set`` options, each where its setting belongs; return the names that were set."""
     owners = {"sampler": catalogue.find("samplers", request.get("sampler", Spec.sampler))} if to_sampler else {}
     owners |= {
         "target": catalogue.find("targets", request["target"]),
         "run": {"title": "The run", "settings": catalogue.load()["run"]},
     }
     places = {"sampler": "settings", "target": "target_settings"}
+    found = set()
     for owner, name, value in read_assignments(assignments, owners):
+        found.add(name)
         if owner in places:
             request[places[owner]] = {**request.get(places[owner], {}), name: value}
         else:
             request[name] = value
+    return found
 
 
 def read_assignments(

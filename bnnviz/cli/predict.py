@@ -17,6 +17,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
 
 if TYPE_CHECKING:
+    from bnnviz.api.run import PublicRecording
     from bnnviz.data.tables.new_rows import NewRows
     from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
 
@@ -25,7 +26,7 @@ app = typer.Typer()
 
 @app.command(
     epilog=options.examples(
-        "bnnviz sample --data houses.csv --target-column price --set noise=learnt --record houses",
+        "bnnviz sample --data houses.csv --target-column price --record houses",
         "bnnviz predict houses --data new.csv --out predictions.csv",
         "bnnviz predict houses --data new.csv --interval 0.9 > predictions.csv",
     )
@@ -58,6 +59,7 @@ def predict(
     check_zarr("run")
     out = None if out is None else options.free_place(out, ".csv")
     found = recording(run)
+    _tell_verdict(found)
     rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing))
     for note in rows.notes:
         say(note)
@@ -76,6 +78,15 @@ def predict(
         say(f"{int(rows.complete.sum()):,} rows are predicted in {out}.")
     if rows.observed is not None:
         say(_compared(scores_of(predicted, rows.observed[rows.complete])))
+
+
+def _tell_verdict(run: PublicRecording) -> None:
+    """Repeat what the run said of itself: its verdict, and what speaks against its estimates."""
+    summary = run.summary or {}
+    if summary.get("verdict"):
+        say(f"The run is {summary['verdict']}.")
+    for warning in summary.get("warnings", ()):
+        say(warning)
 
 
 def _table(rows: NewRows, predicted: PredictiveDistribution) -> str:

@@ -37,11 +37,28 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     raise typer.Exit(carry_out(found, None, folder, as_json))
 
 
-@app.command(epilog=examples("bnnviz export boston --format netcdf", "bnnviz export boston --format torch --out e.pt"))
+@app.command(
+    epilog=examples(
+        "bnnviz export boston --format netcdf",
+        "bnnviz export boston --format torch --out draws.pt",
+        "bnnviz export boston --format torchscript --draws 100 --out ensemble.pt",
+    )
+)
 def export(
     run: RecordingWord,
-    form: Annotated[str, typer.Option("--format", help="netcdf, zarr, npz, csv, or torch (state dicts).")],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="netcdf, zarr, npz, csv, torch (state dicts), or torchscript (a program that predicts rows,"
+            " for torch.jit.load without bnnviz).",
+        ),
+    ],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: the recording's name, here.")] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draws of torch or torchscript, evenly spread; default: all, or 50 of torchscript."),
+    ] = None,
 ) -> None:
     """Write a recording's draws to a file that other programs open; print where it is."""
     from bnnviz.engine.recording import reader
@@ -50,7 +67,7 @@ def export(
 
     reader.check_zarr("run")
     recording = reader.Recording(reader.find(run))
-    print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form))))
+    print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form)), draws))
 
 
 @group.command("list", epilog=examples("bnnviz recordings list", "bnnviz recordings list --json"))

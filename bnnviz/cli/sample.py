@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,6 +15,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
+    from bnnviz.engine.automatic.tables import AutomaticRun
     from bnnviz.engine.evaluation.prior_search import PriorSearch
     from bnnviz.engine.race.race import Race
     from bnnviz.engine.recording.writer import RecordingWriter
@@ -29,7 +30,7 @@ app = typer.Typer()
     epilog=options.examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
-        "bnnviz sample --data houses.csv --target-column price --set noise=learnt",
+        "bnnviz sample --data houses.csv --target-column price --minutes 5 --record houses",
         "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
@@ -46,7 +47,18 @@ def sample(
     task: options.Task = None,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
-    sampler: Annotated[str | None, typer.Option("--sampler", "-s", help="A sampler of `bnnviz list samplers`.")] = None,
+    sampler: Annotated[
+        str | None,
+        typer.Option(
+            "--sampler",
+            "-s",
+            help="A sampler of `bnnviz list samplers`; auto, the default on a table: a pilot chooses one, and what of"
+            " the network is not set.",
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(help="Time for pilot and run where the sampler is auto; default: 2.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,11 +110,13 @@ def sample(
     """
     request = options.read_request(spec) if spec is not None else {}
     table = options.enter_target(request, target, data, options.TableOptions(target_column, task, decimal, missing))
+    chooses = _chooses(request, sampler, minutes, others=start is not None or search, by_default=spec is None)
+    sampler = None if sampler == options.AUTO else sampler
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
         request["settings"] = {}
     options.enter_options(request, draws=draws, chains=chains, seed=seed, device=device, kernel=kernel)
-    options.apply_settings(request, settings or [])
+    given = options.apply_settings(request, settings or [], to_sampler=not chooses)
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
@@ -111,7 +125,31 @@ def sample(
     for note in table.notes if table is not None else ():
         say(note)
     folder = None if record is None else _new_recording(record)
-    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None))
+    automatic = None
+    if chooses:
+        given |= {name for name in ("chains", "draws", "warmup") if name in request}
+        automatic = Automatic(given | set(request.get("target_settings", {})), minutes)
+    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None, automatic))
+
+
+class Automatic(NamedTuple):
+    """What was said where a pilot chooses the sampler: names of settings, which stay; and minutes, or None."""
+
+    given: set[str]
+    minutes: float | None
+
+
+def _chooses(
+    request: dict[str, Any], sampler: str | None, minutes: float | None, others: bool, by_default: bool
+) -> bool:
+    """Return whether a pilot is to choose the sampler: where that is said, or on a table where nothing is said."""
+    able = not others and options.is_table(request["target"])
+    if sampler == options.AUTO and not able:
+        raise BnnvizError("auto is for a table, without --start and --search-prior; name a sampler.", "sampler")
+    wanted = able and (sampler == options.AUTO or (sampler is None and by_default))
+    if minutes is not None and not wanted:
+        raise BnnvizError("--minutes goes with --sampler auto on a table; give --draws to another sampler.", "minutes")
+    return wanted
 
 
 def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
@@ -150,11 +188,23 @@ def _new_recording(word: str) -> Path:
     return folder
 
 
-def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, search_by: str | None) -> int:
-    """Search the prior if that is asked for, then sample; return the exit code."""
+def _sample(
+    spec: Spec,
+    out: Path | None,
+    folder: Path | None,
+    as_json: bool,
+    search_by: str | None,
+    automatic: Automatic | None,
+) -> int:
+    """Search the prior or choose the sampler if that is asked for, then sample; return the exit code."""
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
 
+    if automatic is not None:
+        chosen = _choose(spec, automatic)
+        run = ViewedRun(chosen.spec)
+        chosen.attach(run)
+        return carry_out(run, out, folder, as_json)
     found = None
     if search_by is not None:
         try:
@@ -166,6 +216,18 @@ def _sample(spec: Spec, out: Path | None, folder: Path | None, as_json: bool, se
     run = ViewedRun(resolved(spec.checked()))
     run.search = None if found is None else found.record()
     return carry_out(run, out, folder, as_json)
+
+
+def _choose(spec: Spec, automatic: Automatic) -> AutomaticRun:
+    """Let a pilot choose what is left open, and say what it chose."""
+    from bnnviz.engine.automatic.tables import MINUTES
+    from bnnviz.engine.automatic.tables import automatic as choose
+
+    with progress() as bar:
+        bar.add_task("pilot", total=None)
+        found = choose(spec, automatic.given, MINUTES if automatic.minutes is None else automatic.minutes)
+    say(found.plan.sentence)
+    return found
 
 
 def _search_prior(spec: Spec, by: str) -> PriorSearch:
@@ -294,6 +356,8 @@ def _print(run: ViewedRun, as_json: bool) -> None:
         summary = run.summary()
         warnings = summary["warnings"]
         print_summary(summary, as_json)
+        if "verdict" in summary:
+            say(f"{summary['verdict']}.")
     for note in [*run.notes, *warnings]:
         say(note)
     if run.error is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torch import nn
+from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
 from bnnviz.models.layers import ACTIVATIONS
@@ -13,7 +13,34 @@ from bnnviz.models.layers import ACTIVATIONS
 _MODULES = {"tanh": nn.Tanh, "relu": nn.ReLU, "softplus": nn.Softplus, "silu": nn.SiLU}
 
 
-def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tanh") -> nn.Sequential:
+class WithLinearPath(nn.Module):
+    """A multilayer perceptron, plus a linear map of its inputs.
+
+    Parameters
+    ----------
+    body : torch.nn.Sequential
+        The perceptron.
+    inputs, outputs : int
+
+    Attributes
+    ----------
+    linear : torch.nn.Linear
+        Without a bias, which the body has.
+    """
+
+    def __init__(self, body: nn.Sequential, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs, bias=False)
+        self.body = body
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the sum of both."""
+        return self.linear(x) + self.body(x)
+
+
+def mlp(
+    inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tanh", linear_path: bool = False
+) -> nn.Module:
     """Make a fully connected network (multi-layer perceptron).
 
     Parameters
@@ -26,10 +53,12 @@ def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tan
         Number of outputs: 1 for regression or a binary logit, one logit per class otherwise.
     activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
         Applied after every hidden layer; the output layer has none.
+    linear_path : bool, default False
+        Whether a linear map of the inputs is added to the outputs; without hidden layers there is one anyway.
 
     Returns
     -------
-    torch.nn.Sequential
+    torch.nn.Sequential or WithLinearPath
         Alternating ``nn.Linear`` and activation modules. The initial weights are torch's own, from
         torch's global generator.
 
@@ -61,7 +90,8 @@ def mlp(inputs: int, hidden: Sequence[int], outputs: int, activation: str = "tan
     layers: list[nn.Module] = []
     for fan_in, fan_out in pairwise(widths):
         layers += [nn.Linear(fan_in, fan_out), _MODULES[activation]()]
-    return nn.Sequential(*layers[:-1])
+    body = nn.Sequential(*layers[:-1])
+    return WithLinearPath(body, widths[0], widths[-1]) if linear_path and len(widths) > 2 else body
 
 
 def _width(width: int, field: str) -> int:

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.registry import Registry
+from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.samplers.moves import MoveDrawCollector, MoveStats, MoveTrace
 from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, StepBatch
 from bnnviz.samplers.random import RandomNumbers
@@ -100,6 +101,11 @@ class Sampler(param.Parameterized):
     def __init__(self, **values: Any) -> None:
         known = settings.declared(type(self))
         super().__init__(**{settings.current_name(name, known): value for name, value in values.items()})
+
+    @classmethod
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
+        """Return how it would spend a budget on a network, where it may be chosen automatically; None where not."""
+        return None
 
     # ---- the contract: constants, state, kernel
 

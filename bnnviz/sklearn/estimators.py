@@ -13,8 +13,9 @@ Examples
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,36 +27,46 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bnnviz import diagnostics
+from bnnviz.api.automatic import AUTO
 from bnnviz.data import DataSet
+from bnnviz.engine.automatic.plan import MINUTES
+from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.predictions import evenly
 from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
+from bnnviz.engine.monitor.verdict import MIXED
 from bnnviz.engine.run.run import Run
+from bnnviz.errors import BnnvizError
 from bnnviz.models import mlp
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
 _SLICE_S = 0.2
 _ROWS = 50  # at which the chains' predictions are compared
-_MIXED = 1.05  # R-hat of predictions
+_COUNTS = {"draws": 250, "warmup": 250, "chains": 4}  # where the sampler is named
 
 
 class _Estimator(BaseEstimator):
     """What regressor and classifier have in common: `fit` samples the posterior, and `predict_distribution` asks it."""
 
     task: ClassVar[str]
+    #: Tells the seconds of ``minutes``.
+    _clock: Callable[[], float] = staticmethod(time.perf_counter)
 
     def __init__(
         self,
-        hidden: int | Sequence[int] = 20,
+        hidden: int | Sequence[int] | None = None,
         activation: str = "tanh",
-        sampler: str = "nuts",
+        sampler: str = AUTO,
+        minutes: float = MINUTES,
         settings: Mapping[str, Any] | None = None,
-        draws: int = 250,
-        warmup: int = 250,
-        chains: int = 4,
+        draws: int | None = None,
+        warmup: int | None = None,
+        chains: int | None = None,
+        linear_path: bool = DEFAULTS["linear_path"],
+        prior: str = DEFAULTS["prior"],
         prior_sd: float = 1.0,
         device: str = "auto",
         random_state: Any = None,
@@ -63,10 +74,13 @@ class _Estimator(BaseEstimator):
         self.hidden = hidden
         self.activation = activation
         self.sampler = sampler
+        self.minutes = minutes
         self.settings = settings
         self.draws = draws
         self.warmup = warmup
         self.chains = chains
+        self.linear_path = linear_path
+        self.prior = prior
         self.prior_sd = prior_sd
         self.device = device
         self.random_state = random_state
@@ -88,23 +102,39 @@ class _Estimator(BaseEstimator):
         """Sample the posterior of the weights, and keep its draws."""
         rows = {"x_train": x, "y_train": y, "x_test": x[:1], "y_test": y[:1]}
         data = DataSet(name="table", title="Table", doc="", task=self.task, class_names=tuple(names), **rows)
-        widths = (self.hidden,) if isinstance(self.hidden, int | np.integer) else tuple(self.hidden)
+        hidden = units(len(x)) if self.hidden is None else self.hidden
+        widths = (hidden,) if isinstance(hidden, int | np.integer) else tuple(hidden)
         outputs = len(names) if len(names) > 2 else 1
-        module = mlp(x.shape[1], [int(width) for width in widths], outputs, self.activation)
-        target = BNN(module, data, prior_sd=self.prior_sd, **likelihood)
-        spec = Spec(
-            target=target.title,
-            sampler=self.sampler,
-            settings=dict(self.settings or {}),
-            draws=int(self.draws),
-            warmup=int(self.warmup),
-            chains=int(self.chains),
-            device=self.device,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-        )
+        module = mlp(x.shape[1], [int(width) for width in widths], outputs, self.activation, self.linear_path)
+        target = BNN(module, data, prior_sd=self.prior_sd, prior=self.prior, **likelihood)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        automatic = self._automatic(target, seed) if self.sampler == AUTO else None
+        spec = self._spec(target, seed) if automatic is None else automatic.spec
         run = Run(spec.checked(own_target=True), target=target)
+        if automatic is not None:
+            automatic.attach(run, self._clock)
+            self.plan_ = automatic.plan
         drive(run, _SLICE_S)
         return self._keep(run)
+
+    def _spec(self, target: BNN, seed: int) -> Spec:
+        """Return what is run where the sampler is named; of one that a pilot chooses, what it is asked for."""
+        named = self.sampler != AUTO
+        given = {name: int(getattr(self, name)) for name in _COUNTS if getattr(self, name) is not None}
+        return Spec(
+            target=target.title,
+            sampler=self.sampler if named else Spec.sampler,
+            settings=dict(self.settings or {}) if named else {},
+            device=self.device,
+            seed=seed,
+            **(_COUNTS | given if named else given),
+        )
+
+    def _automatic(self, target: BNN, seed: int) -> AutomaticRun:
+        if self.settings:
+            raise BnnvizError("settings are those of a sampler; name it by sampler=.", "settings")
+        given = {name for name in _COUNTS if getattr(self, name) is not None}
+        return automatic(self._spec(target, seed), given, self.minutes, target, clock=self._clock)
 
     def _keep(self, run: Run) -> Self:
         draws = run.store.view(run.alive)
@@ -112,10 +142,10 @@ class _Estimator(BaseEstimator):
         self.posterior_ = NetworkDraws(run.target, theta, run.log_weights, len(draws))
         self.n_draws_ = len(theta)
         self.rhat_ = self._rhat(draws)
-        if not self.rhat_ <= _MIXED:
+        if not self.rhat_ <= MIXED:
             warnings.warn(
-                f"The chains disagree on what they predict (R-hat {self.rhat_:.2f}, good below {_MIXED}): raise warmup"
-                " or draws.",
+                f"The chains disagree on what they predict (R-hat {self.rhat_:.2f}, good below {MIXED}): allow more"
+                " minutes, or draws.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -138,17 +168,24 @@ class BNNRegressor(RegressorMixin, _Estimator):
 
     Parameters
     ----------
-    hidden : int or sequence of int, default 20
-        Units of each hidden layer.
+    hidden : int or sequence of int, optional
+        Units of each hidden layer; default: one layer, of a size that fits the rows.
     activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
-    sampler : str, default "nuts"
-        A sampler of `bnnviz list samplers`.
+    sampler : str, default "auto"
+        A sampler of `bnnviz list samplers`; ``auto``: a pilot chooses one.
+    minutes : float, default 2
+        That pilot and run may take where the sampler is ``auto``; the run ends sooner where predictions have mixed.
     settings : dict, optional
-        Settings of the sampler by name.
-    draws, warmup, chains : int
-        Draws of each chain that are kept, moves (or draws) of its warm-up, and chains.
+        Settings of a named sampler by name.
+    draws, warmup, chains : int, optional
+        Draws of each chain that are kept, moves (or draws) of its warm-up, and chains; default: 250, 250 and 4 of a
+        named sampler, chosen with another.
+    linear_path : bool, default True
+        Whether a linear map of the inputs is added to what the network puts out.
+    prior : {"learnt", "fan_in", "equal"}, default "learnt"
+        Scales of the prior: learnt for each input and layer, by the fan-in, or equal for all weights (`bnnviz.BNN`).
     prior_sd : float, default 1.0
-        Standard deviation of the normal prior of every weight.
+        Standard deviation of the normal prior, times these scales.
     device : str, default "auto"
     random_state : int, RandomState or None
 
@@ -156,6 +193,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     ----------
     posterior_ : NetworkDraws
         Network and draws.
+    plan_ : SamplerPlan
+        What was chosen, why, and what the pilot cost (``plan_.sentence``); where the sampler is ``auto``.
     rhat_ : float
         The largest R-hat of the outputs at 50 training rows at most.
     n_draws_, n_features_in_ : int

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients, modules, validation
+from bnnviz.targets import likelihoods, mlp_gradients, modules, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
@@ -48,6 +48,12 @@ class BNN(NetworkCurvature):
     noise : {"fixed", "learnt"}
         With ``learnt`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
         with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1).
+    prior : {"equal", "fan_in", "learnt"}
+        ``equal`` has ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root of
+        the number of units that its own unit reads; biases keep ``prior_sd``. With ``learnt`` each weight matrix has an
+        unknown scale besides, of a multilayer perceptron each input, whose logarithm has the sd 1, and weights of its
+        logits have three times the sd; the coordinates of the scales come after the weights. States are then multiples
+        of the weights (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
 
     Raises
     ------
@@ -69,6 +75,7 @@ class BNN(NetworkCurvature):
         prior_sd: float = 1.0,
         noise_sd: float = 1.0,
         noise: str = "fixed",
+        prior: str = "equal",
     ) -> None:
         super().__init__()
         # Rows and module are kept in double precision until `to` is called, and so are states.
@@ -84,7 +91,8 @@ class BNN(NetworkCurvature):
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
         self.likelihood = likelihoods.make(likelihood, validation.scale("noise_sd", noise_sd))
         self.noise_is_learnt = self._learns_noise(noise)
-        self.dim = sum(shape.numel() for shape in self.shapes.values()) + self.noise_is_learnt
+        self._take_scales(prior)
+        self.dim = self.weights + len(self.scale_names) + self.noise_is_learnt
         data = datasets.load(data) if isinstance(data, str) else data
         self.data_set = data if isinstance(data, DataSets) else None
         self.x, self.y = self._check_rows(*self._read(data))
@@ -132,6 +140,16 @@ class BNN(NetworkCurvature):
                 f"A {self.likelihood.name} likelihood has no noise to learn; leave out noise='learnt'.", "noise"
             )
         return noise == "learnt"
+
+    def _take_scales(self, prior: str) -> None:
+        if prior not in weight_scales.PRIORS:
+            raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")
+        of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
+        logits = self.layers is not None and self.likelihood.task == "classification"
+        of_logits = mlp_gradients.output_weights(self.module) if logits else ()
+        found = weight_scales.scales(self.shapes, prior, of_inputs, of_logits)
+        if found is not None:
+            self._scale, self._scale_group, self._scale_segments, self.scale_names = found
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
@@ -207,6 +225,8 @@ class BNN(NetworkCurvature):
         """Return what the module needs when it is called, by trying."""
         rows = self.seen(modules.some_rows(self.x)).to(torch.float64)
         own = [p.detach().flatten() for p in modules.trainable(self.module).values()]
+        if self._scale is not None:
+            own = [torch.cat(own) / self._scale, self.x.new_zeros(len(self.scale_names), dtype=torch.float64)]
         own += [self.x.new_zeros(1, dtype=torch.float64)] * self.noise_is_learnt
 
         def outputs(theta: Tensor, x: Tensor, rules: modules.CallRules) -> Tensor:
@@ -259,7 +279,9 @@ class BNN(NetworkCurvature):
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
         """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""
         parts = []
-        shapes = [*self.shapes.values(), *([torch.Size([1])] if self.noise_is_learnt else [])]
+        shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.noise_is_learnt))]
+        if self._scale is not None:
+            shapes = [torch.Size([self.dim])]
         for shape in shapes:
             fan = shape[1:].numel() if len(shape) > 1 else 1
             sd = min(self.prior_precision**-0.5, fan**-0.5)
@@ -274,7 +296,7 @@ class BNN(NetworkCurvature):
 
     def _module_remarks(self) -> Iterator[str]:
         if self.frozen:
-            free = self.dim - self.noise_is_learnt
+            free = self.weights
             yield (
                 f"{self.frozen:,} of the module's {self.frozen + free:,} weights are frozen (requires_grad=False) and"
                 " stay what they are."

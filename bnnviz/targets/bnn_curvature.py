@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients, modules
+from bnnviz.targets import likelihoods, mlp_gradients, modules, weight_scales
 from bnnviz.targets.base import differentiate, differentiate_twice, gradients_apart
 from bnnviz.targets.bnn_outputs import NetworkOutputs
 from bnnviz.targets.minibatch import Rows
@@ -112,7 +112,7 @@ class NetworkCurvature(NetworkOutputs):
 
         ``masks`` as in `bnnviz.targets.mlp_gradients.outputs`.
         """
-        f = mlp_gradients.outputs(self.layers, theta, self.seen(rows.x), masks)
+        f = mlp_gradients.outputs(self.layers, self.weights_of(theta), self.seen(rows.x), masks)
         return rows.weight * self.likelihood_at(theta).loss(f, rows.y)
 
     def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
@@ -122,7 +122,10 @@ class NetworkCurvature(NetworkOutputs):
         the observation noise is learnt, it is drawn with the last of them, (chains, 1).
         """
         *layers, last = noise if self.noise_is_learnt else [*noise, noise[-1].new_zeros(len(mean), 1)]
-        f = mlp_gradients.noisy_outputs(self.layers, mean, sd, self.seen(rows.x), layers)
+        weights, spread = mean, sd
+        if self._scale is not None:
+            weights, spread = self.weights_of(mean), sd[:, : self.weights] * self._factor(mean)
+        f = mlp_gradients.noisy_outputs(self.layers, weights, spread, self.seen(rows.x), layers)
         return rows.weight * self.likelihood_at(mean[:, -1:] + sd[:, -1:] * last).loss(f, rows.y)
 
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
@@ -159,9 +162,9 @@ class NetworkCurvature(NetworkOutputs):
     def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood of rows as the network sees them, and its gradient."""
         if self.layers is not None:
-            run = mlp_gradients.forward(self.layers, theta, rows.x)
+            run = mlp_gradients.forward(self.layers, self.weights_of(theta), rows.x)
             return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
-        if not self._loops(len(theta)) or self.noise_is_learnt:
+        if not self._loops(len(theta)) or self.noise_is_learnt or self._scale is not None:
             return differentiate(lambda x: self._loss(x, rows), theta)
         loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
         for k, flat in enumerate(theta):
@@ -186,14 +189,25 @@ class NetworkCurvature(NetworkOutputs):
     ) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
         likelihood = self.likelihood_at(theta)
-        gradient = mlp_gradients.backward(self.layers, theta, run, residual)
+        gradient = self._backward(theta, run, residual)
         if self.noise_is_learnt:
             gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
         return likelihood.loss(run.outputs, rows.y), gradient
 
+    def _backward(self, theta: Tensor, run: mlp_gradients.Pass, residual: Tensor) -> Tensor:
+        """Return the gradient (chains, dim) of a multilayer perceptron's loss, but for what the noise has in it."""
+        if self._scale is None:
+            return mlp_gradients.backward(self.layers, theta, run, residual)
+        factor = self._factor(theta)
+        weights = theta[:, : self.weights] * factor
+        gradient = mlp_gradients.backward(self.layers, weights, run, residual)
+        rate = self.prior_precision**0.5
+        found = weight_scales.pulled_back(weights, gradient, factor, self._scale_segments, rate)
+        return torch.nn.functional.pad(found, (0, 1)) if self.noise_is_learnt else found
+
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v' H v; by hand for multilayer perceptrons."""
-        if self.layers is None:
+        """Return U, its gradient and v' H v; by hand for multilayer perceptrons whose scales are not learnt."""
+        if self.layers is None or self._scale_group is not None:
             return super().curvature_on(theta, v, rows)
         return self._in_parts(self._all_derivatives, rows, theta, v)
 
@@ -204,8 +218,9 @@ class NetworkCurvature(NetworkOutputs):
 
     def _derived_twice(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return a multilayer perceptron's negative log likelihood, its gradient and its curvature along v."""
-        run = mlp_gradients.forward(self.layers, theta, rows.x)
-        first, second = mlp_gradients.directional(self.layers, theta, v, run)
+        weights = self.weights_of(theta)
+        run = mlp_gradients.forward(self.layers, weights, rows.x)
+        first, second = mlp_gradients.directional(self.layers, weights, self.weights_of(v), run)
         likelihood = self.likelihood_at(theta)
         residual = likelihood.residual(run.outputs, rows.y)
         fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
@@ -233,10 +248,10 @@ class NetworkCurvature(NetworkOutputs):
         """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
 
         For the noise it is the expected curvature, 2 for each row and unit of log sd. Where the outputs' derivatives
-        by all weights would be more than 4e8 numbers over all rows, it is an estimate without bias, made of random
-        signs.
+        by all weights would be more than 4e8 numbers over all rows, and the prior has no scales, it is an estimate
+        without bias, made of random signs.
         """
-        large = len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
+        large = self._scale is None and len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
         total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
         if self._holds_noise(part):
             total[-1] = 2 * len(self.x) * self.prior_precision

@@ -15,6 +15,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.models import ACTIVATIONS, mlp, parse_hidden
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.bnn import BNN, NOISES
+from bnnviz.targets.weight_scales import PRIORS
 
 # The toys' own noise (sd 0.015 on the input and the target) makes a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
@@ -75,8 +76,16 @@ class Network(BNN):
     )
     hidden = settings.Text("50", label="Hidden layers", doc="Units of each hidden layer, such as 50 or 25-10.")
     activation = settings.Choice("tanh", objects=list(ACTIVATIONS), doc="Activation of the hidden layers.")
+    linear_path = settings.Boolean(False, doc="Add a linear map of the inputs to the outputs of the network.")
     prior_sd = settings.Number(
         1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the normal prior of every weight."
+    )
+    prior = settings.Choice(
+        "equal",
+        objects=list(PRIORS),
+        label="Scales of the prior",
+        doc="equal: prior_sd for every weight, as in the papers; fan_in: prior_sd over the root of the number of units"
+        " that a weight's unit reads; learnt: each input and each later layer has an unknown scale besides.",
     )
     noise_sd = settings.Number(
         None,
@@ -138,20 +147,22 @@ class Network(BNN):
         if chosen["points"] is not None:
             data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
         outputs = data_set.classes if data_set.classes > 2 else 1
-        module = mlp(data_set.inputs, parse_hidden(chosen["hidden"]), outputs, chosen["activation"])
+        widths, path = parse_hidden(chosen["hidden"]), chosen["linear_path"]
+        module = mlp(data_set.inputs, widths, outputs, chosen["activation"], path)
         noise = _noise_of(data_set) if chosen["noise_sd"] is None else chosen["noise_sd"]
         learns = chosen["noise"] if data_set.task == "regression" else "fixed"
-        super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise, learns)
+        super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise, learns, chosen["prior"])
         self.param.update(**chosen)
         self._published = self._read_published() if chosen["initial_weights"] == "published" else None
 
     def _read_published(self) -> Tensor:
         """Return the published weights (weights,); refuse those of another network."""
         network, theta = datasets.published_weights(self.data)
-        if (parse_hidden(self.hidden), self.activation) != (parse_hidden(network.hidden), network.activation):
+        own = (parse_hidden(self.hidden), self.activation, self.linear_path)
+        if own != (parse_hidden(network.hidden), network.activation, False):
             raise BnnvizError(
                 f"The published weights on {self.data} are of a network with hidden={network.hidden} and"
-                f" activation={network.activation}: set these, or initial_weights=random.",
+                f" activation={network.activation}, without a linear path: set these, or initial_weights=random.",
                 "initial_weights",
             )
         return torch.as_tensor(theta)
@@ -160,7 +171,7 @@ class Network(BNN):
         """Return starts (chains, dim): random ones as of any network, or all at the published weights."""
         x = super().initial(chains, rng)
         if self._published is not None:
-            x[:, : len(self._published)] = self._published.to(x)
+            x[:, : len(self._published)] = self._published.to(x) / (1.0 if self._scale is None else self._scale.to(x))
         return x
 
     def change(self, settings: dict[str, Any]) -> None:
@@ -189,10 +200,10 @@ class Network(BNN):
     def describe_value(self) -> str:
         """Return the data and the network in one line."""
         drawn = "" if self.points is None else f" with {len(self.points)} drawn points"
-        sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}"
+        sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}{' and a linear path' if self.linear_path else ''}"
         noise = " and the noise" if self.noise_is_learnt else ""
-        weights = self.dim - self.noise_is_learnt
-        return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {weights} weights{noise}"
+        scales = f", {len(self.scale_names)} scales" if self.scale_names else ""
+        return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {self.weights} weights{scales}{noise}"
 
 
 def _noise_of(data: datasets.DataSet) -> float:

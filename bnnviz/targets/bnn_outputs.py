@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import mlp_gradients, modules
+from bnnviz.targets import mlp_gradients, modules, weight_scales
 from bnnviz.targets.minibatch import Rows, RowTarget
 
 # Numbers that a network computes of all rows and chains at once, of which a gradient keeps a few times as many.
@@ -83,6 +83,8 @@ class NetworkOutputs(RowTarget):
         Whether the last coordinate is the noise's.
     trial : Trial or None
         What the module gave when it was tried; None of one that was not.
+    scale_names : list of str
+        What the learnt scales of weights are called, whose coordinates come after those of the weights.
     """
 
     module: nn.Module
@@ -93,6 +95,11 @@ class NetworkOutputs(RowTarget):
     rules: modules.CallRules = modules.CallRules()
     noise_is_learnt: bool
     trial: modules.Trial | None = None
+    scale_names: Sequence[str] = ()
+    prior_precision: float
+    _scale: Tensor | None = None
+    _scale_group: Tensor | None = None
+    _scale_segments: Sequence[weight_scales.ScaledSegment] = ()
     _outputs: int
     _units: int
     _multiplied: int
@@ -116,10 +123,24 @@ class NetworkOutputs(RowTarget):
         """Return inputs (rows, ...) as the network sees them, from what the target keeps; others stay as they are."""
         return x
 
+    @property
+    def weights(self) -> int:
+        """Number of weights to sample."""
+        return sum(shape.numel() for shape in self.shapes.values())
+
+    def _factor(self, theta: Tensor) -> Tensor:
+        """Return what the coordinates of the weights are multiplied by, where the prior has scales."""
+        rate = self.prior_precision**0.5
+        return weight_scales.factors(theta, self._scale, self._scale_group, len(self.scale_names), rate)
+
+    def weights_of(self, theta: Tensor) -> Tensor:
+        """Return the weights that states (..., dim) stand for: these themselves where the prior has no scales."""
+        return theta if self._scale is None else theta[..., : self.weights] * self._factor(theta)
+
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
-        """Return the module's parameters to sample by name as views of a flat vector (..., dim)."""
+        """Return the module's parameters to sample by name that a state (..., dim) stands for."""
         sizes = [shape.numel() for shape in self.shapes.values()]
-        parts = torch.split(theta[..., : sum(sizes)], sizes, dim=-1)
+        parts = torch.split(self.weights_of(theta)[..., : sum(sizes)], sizes, dim=-1)
         return {
             name: part.view((*theta.shape[:-1], *shape))
             for (name, shape), part in zip(self.shapes.items(), parts, strict=True)
@@ -152,7 +173,7 @@ class NetworkOutputs(RowTarget):
 
     def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
         if self.layers is not None:
-            return mlp_gradients.outputs(self.layers, theta, x)
+            return mlp_gradients.outputs(self.layers, self.weights_of(theta), x)
         if self._loops(len(theta)):
             return torch.stack([self._one(flat, x) for flat in theta])
         return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
@@ -160,7 +181,7 @@ class NetworkOutputs(RowTarget):
     def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
         """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
         if self.layers is not None:
-            return mlp_gradients.outputs(self.layers, theta, x)
+            return mlp_gradients.outputs(self.layers, self.weights_of(theta), x)
         if self._loops(len(theta)):
             return torch.stack([self._one(flat, rows) for flat, rows in zip(theta, x, strict=True)])
         return torch.func.vmap(self._one)(theta, x)
@@ -247,18 +268,22 @@ class NetworkOutputs(RowTarget):
 
     def names(self) -> Sequence[str]:
         """Return a label for each weight, made when it is asked for: the parameter's name and its index."""
-        return WeightNames(self.shapes, ["log noise"] if self.noise_is_learnt else [])
+        return WeightNames(self.shapes, [*self.scale_names, *(["log noise"] if self.noise_is_learnt else [])])
 
     def groups(self) -> list[tuple[str, int]]:
-        """Return the parameters' names and number of weights of each layer, and the noise if it is learnt."""
+        """Return the parameters' names and number of weights of each layer, then what else is learnt."""
+        found = self._layers()
+        found += [("log scales", len(self.scale_names))] if self.scale_names else []
+        return [*found, ("log noise", 1)] if self.noise_is_learnt else found
+
+    def _layers(self) -> list[tuple[str, int]]:
         found = []
         for _, layer in itertools.groupby(self.shapes.items(), lambda item: item[0].rpartition(".")[0] or item[0]):
             names, shapes = zip(*layer, strict=True)
             found.append((", ".join(names), sum(shape.numel() for shape in shapes)))
-        return [*found, ("log noise", 1)] if self.noise_is_learnt else found
+        return found
 
     def last_layer(self) -> slice:
         """Return where the weights of the last layer lie."""
-        size = self.groups()[-1 - self.noise_is_learnt][1]
-        end = self.dim - self.noise_is_learnt
-        return slice(end - size, end)
+        end = self.weights
+        return slice(end - self._layers()[-1][1], end)

@@ -28,17 +28,23 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from bnnviz.models.perceptron import WithLinearPath
+
 _LEAST = 1e-20  # variance: the slope of its root has to stay finite
 
 
 class LinearLayer(NamedTuple):
-    """Where a linear layer's weights lie in the flat vector, and what is applied to its units."""
+    """Where a linear layer's weights lie in the flat vector, and what is applied to its units.
+
+    ``path`` is where those of a linear map lie that takes the network's inputs to the units of the last layer.
+    """
 
     inputs: int
     outputs: int
     weight: int
     bias: int | None
     activation: str
+    path: int | None = None
 
 
 def _tanh(z: Tensor) -> Tensor:
@@ -96,6 +102,8 @@ def hidden_layers(module: nn.Module) -> list[LinearLayer]:
 
 def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -> list[LinearLayer] | None:
     """Read a ``Sequential`` of linear layers and activations of these names; None if it is anything else."""
+    if type(module) is WithLinearPath:
+        return _read_with_path(module, names)
     if type(module) is not nn.Sequential or not all(map(_is_plain, module.modules())):
         return None
     layers: list[LinearLayer] = []
@@ -115,6 +123,33 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
     return layers if layers and not shared else None
 
 
+def input_weights(module: nn.Module) -> list[str]:
+    """Return the names of the matrices of a multilayer perceptron that read its inputs."""
+    names = [name for name, _ in module.named_parameters() if name.endswith("weight")]
+    return names[: 2 if type(module) is WithLinearPath else 1]
+
+
+def output_weights(module: nn.Module) -> list[str]:
+    """Return the names of the parameters of a multilayer perceptron that its outputs are sums of."""
+    names = [name for name, _ in module.named_parameters()]
+    last = names[-1].rpartition(".")[0]
+    path = input_weights(module)[:1] if type(module) is WithLinearPath else []
+    return [*path, *(name for name in names if name.rpartition(".")[0] == last)]
+
+
+def _read_with_path(module: WithLinearPath, names: dict[type[nn.Module], str]) -> list[LinearLayer] | None:
+    """Read a perceptron with a linear path, whose weights come first."""
+    layers = read_layers(module.body, names)
+    if not layers or layers[-1].activation != "identity" or not all(map(_is_plain, (module, module.linear))):
+        return None
+    start = module.linear.weight.numel()
+    moved = [
+        layer._replace(weight=layer.weight + start, bias=None if layer.bias is None else layer.bias + start)
+        for layer in layers
+    ]
+    return [*moved[:-1], moved[-1]._replace(path=0)]
+
+
 def _is_plain(module: nn.Module) -> bool:
     """Return whether a module computes what its class does, with nothing but weights to sample."""
     hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
@@ -128,6 +163,15 @@ def _weights(layer: LinearLayer, theta: Tensor) -> tuple[Tensor, Tensor | None]:
     w = theta[:, layer.weight : layer.weight + size].view(-1, layer.outputs, layer.inputs)
     b = None if layer.bias is None else theta[:, layer.bias : layer.bias + layer.outputs].unsqueeze(2)
     return w, b
+
+
+def _path(layers: list[LinearLayer], theta: Tensor) -> Tensor | None:
+    """Return the weights (chains, outputs, inputs) of the linear path; None where there is none."""
+    last = layers[-1]
+    if last.path is None:
+        return None
+    size = layers[0].inputs * last.outputs
+    return theta[:, last.path : last.path + size].view(-1, last.outputs, layers[0].inputs)
 
 
 def _times(w: Tensor, a: Tensor) -> Tensor:
@@ -151,6 +195,8 @@ def outputs(layers: list[LinearLayer], theta: Tensor, x: Tensor, masks: Sequence
         if number and masks:
             a = a * masks[number - 1]
         a = _activation(layer, _affine(a, *_weights(layer, theta)))
+    path = _path(layers, theta)
+    a = a if path is None else a + _times(path, x.mT)
     return a.transpose(1, 2)
 
 
@@ -176,6 +222,9 @@ def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor
     a, variance = x.mT, sd.square()
     for layer, z in zip(layers, noise, strict=True):
         centre, spread = _affine(a, *_weights(layer, mean)), _affine(a.square(), *_weights(layer, variance))
+        if layer.path is not None:
+            centre = centre + _times(_path(layers, mean), x.mT)
+            spread = spread + _times(_path(layers, variance), x.mT.square())
         a = _activation(layer, centre + spread.clamp_min(_LEAST).sqrt() * z)
     return a.transpose(1, 2)
 
@@ -201,6 +250,8 @@ def forward(layers: list[LinearLayer], theta: Tensor, x: Tensor) -> Pass:
         z = _affine(a, *_weights(layer, theta))
         activated.append(None if layer.activation == "identity" else _activate(layer.activation, z))
         a = z if activated[-1] is None else activated[-1].value
+    path = _path(layers, theta)
+    a = a if path is None else a.add_(_times(path, x.mT))
     return Pass(inputs, activated, a.transpose(1, 2))
 
 
@@ -208,6 +259,9 @@ def backward(layers: list[LinearLayer], theta: Tensor, run: Pass, residual: Tens
     """Return the gradient (chains, dim) of a loss whose derivative by the outputs is ``residual``."""
     gradient = torch.empty_like(theta)
     delta = residual.transpose(1, 2)
+    if layers[-1].path is not None:
+        product = torch.matmul(delta, run.inputs[0].transpose(-1, -2)).flatten(1)
+        gradient[:, layers[-1].path : layers[-1].path + product.shape[1]] = product
     for i in range(len(layers) - 1, -1, -1):
         layer = layers[i]
         if run.activated[i] is not None:
@@ -229,6 +283,8 @@ def directional(layers: list[LinearLayer], theta: Tensor, v: Tensor, run: Pass) 
         w, _ = _weights(layer, theta)
         vw, vb = _weights(layer, v)
         z1 = _affine(run.inputs[i], vw, vb)
+        if layer.path is not None:
+            z1 = z1.add_(_times(_path(layers, v), run.inputs[0]))
         z2 = None
         if first is not None:
             z2 = _times(vw, first).mul_(2)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -79,3 +82,43 @@ def test_a_run_of_a_density_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     assert run_here(f"sample --target gaussian --sampler hmc --draws 5 --record {run} --json") == 0
     assert run_here(f"predict {run} --data {tmp_path / 'none.csv'}") == 2
     assert "not on a CSV file" in capsys.readouterr().err
+
+
+_ALONE = """
+import json, sys
+sys.modules["bnnviz"] = None  # importing it is an error
+import torch
+model = torch.jit.load(sys.argv[1])
+found = model(torch.tensor(json.loads(sys.argv[2])))
+print(json.dumps({name: value.tolist() for name, value in found.items()} | {"names": model.names}))
+"""
+
+
+def _alone(program: Path, rows: np.ndarray) -> dict[str, list]:
+    """Return what an exported ensemble says of rows, in a process that cannot import bnnviz."""
+    line = [sys.executable, "-c", _ALONE, str(program), json.dumps(rows.tolist())]
+    return json.loads(subprocess.run(line, capture_output=True, text=True, check=True, cwd="/").stdout)
+
+
+def test_an_exported_ensemble_predicts_numbers_without_bnnviz(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    run, _ = recorded
+    assert run_here(f"export {run} --format torchscript --draws 1000 --out {tmp_path / 'e.pt'}") == 0
+    rows = np.array([[1.5, 1, 0, 0], [0.0, 0, 1, 0], [-1.0, 0, 0, 1]])
+    found, known = _alone(tmp_path / "e.pt", rows), bnnviz.recording(run).predict(rows)
+    for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd"):
+        np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-4)
+    np.testing.assert_allclose(found["quantiles"], list(known.quantiles.values()), rtol=1e-4)
+    assert found["names"][0] == "x" and len(found["names"]) == 4
+
+
+def test_an_exported_ensemble_predicts_classes_without_bnnviz(tmp_path: Path) -> None:
+    file, run = tmp_path / "kinds.csv", tmp_path / "run"
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    kinds = np.where(x[:, 0] > 0.5, "a", np.where(x[:, 1] > 0, "b", "c"))
+    file.write_text("\n".join(["u,v,kind", *(f"{u},{v},{kind}" for (u, v), kind in zip(x, kinds, strict=True))]))
+    chosen = "--set hidden=2 --sampler hmc --draws 10 --chains 2 --set warmup=20"
+    assert run_here(f"sample --data {file} --target-column kind {chosen} --record {run} --json") == 0
+    assert run_here(f"export {run} --format torchscript --draws 1000 --out {tmp_path / 'e.pt'}") == 0
+    found, known = _alone(tmp_path / "e.pt", x), bnnviz.recording(run).predict(x)
+    for name in ("probabilities", "entropy", "mutual_information"):
+        np.testing.assert_allclose(found[name], getattr(known, name), rtol=1e-3, atol=1e-5)

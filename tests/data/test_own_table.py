@@ -306,14 +306,19 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 SMALL = ["--draws", "10", "--chains", "2", "--set", "hidden=3", "--set", "warmup=5", "--json"]
+BPS = [*SMALL, "--sampler", "bps"]
 
 
 @pytest.mark.usefixtures("files")
 def test_a_regression_from_the_command_line(capsys):
-    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL]) == 0
+    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL, "--minutes", "0.1"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
-    assert (found["target_settings"]["data"], found["dim"], found["draws"]) == ("own", 13, 10)
+    # A network of 13 weights and a linear path of two; scales of the inputs of both and of a layer; the noise.
+    chosen = found["target_settings"]
+    assert (chosen["data"], chosen["noise"], chosen["prior"], found["draws"]) == ("own", "learnt", "learnt", 10)
+    assert found["dim"] == 13 + 2 + 5 + 1
+    assert "was chosen: a gradient of all 26 rows" in err and f"bnnviz: {found['verdict']}.\n" in err
     assert found["rmse"] > 0
     assert "bnnviz: 1 of 30 rows have a missing or infinite value and are left out.\n" in err
 
@@ -330,13 +335,13 @@ def test_a_classification_from_the_command_line(capsys):
 @pytest.mark.demand
 @pytest.mark.usefixtures("files")
 def test_a_spec_file_is_completed_by_the_file(tmp_path, capsys):
-    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL]) == 0
+    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *BPS]) == 0
     first = json.loads(capsys.readouterr().out)
     spec = own_spec((tmp_path / "mine.csv").read_text())
     (tmp_path / "spec.json").write_text(json.dumps(spec.to_json()))
     assert run_here(["sample", "spec.json", *SMALL]) == 2
     assert "came from a file (mine.csv) that a link cannot carry" in capsys.readouterr().err
-    assert run_here(["sample", "spec.json", "--data", "mine.csv", "--target-column", "y", *SMALL]) == 0
+    assert run_here(["sample", "spec.json", "--data", "mine.csv", "--target-column", "y", *BPS]) == 0
     assert json.loads(capsys.readouterr().out)["rmse"] == first["rmse"]
 
 

@@ -104,3 +104,12 @@ def test_what_does_not_fit_is_a_sentence(given: dict[str, Any], said: str) -> No
 @pytest.mark.parametrize("estimator", [BNNRegressor, BNNClassifier])
 def test_it_passes_the_checks_of_scikit_learn(estimator: type) -> None:
     check_estimator(estimator(**QUICK))
+
+
+def test_a_pilot_chooses_by_default() -> None:
+    x = np.linspace(-2, 2, 30)[:, None]
+    model = BNNRegressor(minutes=0.03, hidden=3, chains=2, draws=10, random_state=0).fit(x, x[:, 0])
+    assert model.plan_.chains == 2 and "was chosen" in model.plan_.sentence
+    assert model.n_draws_ == 20
+    with pytest.raises(BnnvizError, match="name it by sampler="):
+        BNNRegressor(settings={"step_size": 0.1}).fit(x, x[:, 0])

@@ -152,9 +152,9 @@ def measure(
         ``number_metrics`` of `bnnviz.diagnostics`; of a regression ``nll`` is on the scale that the network sees, and
         coverage and CRPS of the averaged predictive are made of the resampled draws. ``confusion``: rows of each
         observed class (first axis) by predicted class, of the averaged predictive; ``confusion_per_draw``: its mean
-        over single draws. ``unknown``: by figure, a sentence on what is undefined, or needs scikit-learn. Also
-        ``rows``, ``draws``, ``resamples``, ``class_names`` and ``weights_ess``, the effective number of draws by the
-        weights, None where they are equal.
+        over single draws; ``confidence``: the mean over rows of the largest probability. ``unknown``: by figure, a
+        sentence on what is undefined, or needs scikit-learn. Also ``rows``, ``draws``, ``resamples``, ``class_names``
+        and ``weights_ess``, the effective number of draws by the weights, None where they are equal.
 
     Raises
     ------
@@ -235,6 +235,7 @@ def _classes(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
     predicted, count = each.probabilities.argmax(-1), mean.shape[1]
     matrices = [diagnostics.confusion(one, observed, count) for one in predicted]
     return _joined(single, diagnostics.class_metrics(mean, observed, positive)) | {
+        "confidence": float(mean.max(1).mean()),
         "confusion": diagnostics.confusion(mean.argmax(1), observed, count).tolist(),
         "confusion_per_draw": np.mean(matrices, axis=0).tolist(),
     }

@@ -193,6 +193,34 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
     return made
 
 
+def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the density (rows,) that all draws together give to observations, or of the probability.
+
+    Parameters
+    ----------
+    given : NetworkDraws
+    x : ndarray, shape (rows, ...)
+        Inputs in the units of the data.
+    y : ndarray, shape (rows,)
+        In the target's unit, or class numbers.
+    """
+    rows, theta, shares = _inputs(given.target, x), *_weighed(given)
+    target, observed = given.target, np.asarray(y, dtype=float)
+    scale = target.data_set.standardiser if isinstance(target.data_set, DataSet) else None
+    classes = target.likelihood.task == "classification"
+    scaled = observed if scale is None or classes else scale.y(observed)
+    y_kept = torch.as_tensor(scaled, device=target.device).to(target.y.dtype)
+    logs = torch.as_tensor(np.log(shares), device=target.device)
+    sums = []
+    with torch.no_grad():
+        for part in _parts(target, theta, rows):
+            f = target.outputs(theta[part], rows)
+            density = target.likelihood_at(theta[part]).log_density(f, y_kept).double()
+            sums.append(torch.logsumexp(density + logs[part, None], 0).cpu())
+    found = torch.logsumexp(torch.stack(sums), 0).numpy()
+    return found if scale is None or classes else found - np.log(scale.y_scale)
+
+
 def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
     """Return inputs as the target keeps them."""
     data, shape = target.data_set, tuple(target.x.shape[1:])

@@ -15,6 +15,7 @@ from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
+from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
@@ -54,7 +55,9 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         "widening": None if run.sampler.weighted else _variance_inflation(run),
     }
     told = [*of_run(run), *of_gradient(run), *warnings(run, found), *of_moves(run), *_missing(run)]
-    return found | {"warnings": told}
+    held_out = isinstance(run.target, BNN) and run.target.data_set is not None
+    judged = verdict(found, held_out, run.sampler.converges)
+    return found | ({} if judged is None else {"verdict": judged}) | {"warnings": told}
 
 
 def _missing(run: DrawSource) -> Iterator[str]:

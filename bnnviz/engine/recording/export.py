@@ -20,6 +20,8 @@ from bnnviz.files import replacing
 if TYPE_CHECKING:
     import xarray
 
+    from bnnviz.engine.evaluation.metrics import NetworkDraws
+
 
 class ExportedDraws(NamedTuple):
     """Hold a recording's living chains: draws (chains, draws, dim), log weights, names, header, sample statistics."""
@@ -68,32 +70,41 @@ def to_arviz(recording: Recording) -> xarray.DataTree:
     return tree(*kept(recording))
 
 
-def export(recording: Recording, form: str, out: str | os.PathLike) -> Path:
+def export(recording: Recording, form: str, out: str | os.PathLike, draws: int | None = None) -> Path:
     """Write a recording to a file, whole or not at all.
 
     Parameters
     ----------
     recording : Recording
-    form : {"netcdf", "zarr", "npz", "csv", "torch"}
+    form : {"netcdf", "zarr", "npz", "csv", "torch", "torchscript"}
         For ArviZ; for NumPy; a row for each draw; or for `torch.load`: ``state_dicts``, one for each draw of the first
         chain, then of the second one and so on, that the network's ``load_state_dict`` takes, and their
-        ``log_weights`` where draws have weights.
+        ``log_weights`` where draws have weights; or for `torch.jit.load`: a program that predicts rows without bnnviz
+        (`bnnviz.engine.evaluation.script_ensemble`).
     out : path
         That is not there yet; a folder for zarr.
+    draws : int, optional
+        How many draws of all chains together are written, evenly spread, of ``torch`` and ``torchscript``; all, or 50
+        of ``torchscript``.
 
     Raises
     ------
     BnnvizError
         If there is no such form, something is there, it cannot be written, or the recording has no draws.
     """
-    if form not in _WRITERS:
-        raise BnnvizError(f"There is no format {form!r}; choose one of {', '.join(_WRITERS)}.", "format")
+    if form not in FORMS:
+        raise BnnvizError(f"There is no format {form!r}; choose one of {', '.join(FORMS)}.", "format")
+    if draws is not None and form not in _OF_DRAWS:
+        raise BnnvizError(f"The format {form} has all draws; leave out draws.", "draws")
     out = Path(out)
     if os.path.lexists(out):
         raise BnnvizError(f"{out} exists already; choose another name.", "out")
     try:
         with replacing(out) as new:
-            _WRITERS[form](recording, new)
+            if form in _OF_DRAWS:
+                _OF_DRAWS[form](recording, new, draws)
+            else:
+                _WRITERS[form](recording, new)
     except OSError as error:
         raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
     return out
@@ -101,7 +112,7 @@ def export(recording: Recording, form: str, out: str | os.PathLike) -> Path:
 
 def suffix(form: str) -> str:
     """Return the ending that files of a form have."""
-    return {"netcdf": ".nc", "torch": ".pt", "zip": ".zip"}.get(form, f".{form}")
+    return {"netcdf": ".nc", "torch": ".pt", "torchscript": ".pt", "zip": ".zip"}.get(form, f".{form}")
 
 
 def _write_netcdf(recording: Recording, path: Path) -> None:
@@ -136,24 +147,40 @@ def _write_csv(recording: Recording, path: Path) -> None:
             writer.writerow([chain, number, *(str(value) for value in [*weight, *draws[chain, number]])])
 
 
-def _write_torch(recording: Recording, path: Path) -> None:
-    import torch
-
+def _network_draws(recording: Recording) -> NetworkDraws:
+    from bnnviz.engine.evaluation.metrics import network_draws
     from bnnviz.engine.recording.resume import resume
     from bnnviz.targets import BNN
 
     run = resume(recording.folder)
     if not isinstance(run.target, BNN):
         raise BnnvizError("This run's target is no network: it has no state dicts; take another format.", "format")
-    draws = run.store.view(run.alive).flatten(0, 1).cpu()
+    return network_draws(run)
+
+
+def _write_torch(recording: Recording, path: Path, draws: int | None) -> None:
+    import torch
+
+    from bnnviz.engine.evaluation.predictions import evenly
+
+    found = _network_draws(recording)
+    places = range(len(found.theta)) if draws is None else evenly(len(found.theta), draws)
     saved: dict[str, Any] = {
-        "state_dicts": [run.target.state_dict(draw) for draw in draws],
+        "state_dicts": [found.target.state_dict(found.theta[int(place)].cpu()) for place in places],
         "header": kept(recording).header,
     }
-    if run.log_weights is not None:
-        saved["log_weights"] = torch.as_tensor(run.log_weights.ravel())
+    if found.log_weights is not None:
+        saved["log_weights"] = torch.as_tensor(found.log_weights[list(places)])
     with path.open("wb") as file:
         torch.save(saved, file)
+
+
+def _write_ensemble(recording: Recording, path: Path, draws: int | None) -> None:
+    from bnnviz.engine.evaluation.script_ensemble import DRAWS, script
+
+    made = script(_network_draws(recording), DRAWS if draws is None else draws)
+    with path.open("wb") as file:
+        file.write(made.save_to_buffer())
 
 
 _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
@@ -161,6 +188,9 @@ _WRITERS: dict[str, Callable[[Recording, Path], None]] = {
     "zarr": _write_zarr,
     "npz": _write_npz,
     "csv": _write_csv,
-    "torch": _write_torch,
 }
-FORMS = tuple(_WRITERS)
+_OF_DRAWS: dict[str, Callable[[Recording, Path, int | None], None]] = {
+    "torch": _write_torch,
+    "torchscript": _write_ensemble,
+}
+FORMS = (*_WRITERS, *_OF_DRAWS)

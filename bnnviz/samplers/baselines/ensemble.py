@@ -5,6 +5,9 @@ from __future__ import annotations
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines.descent import Point
+from bnnviz.samplers.budget import Budget, BudgetProposal
+
+_AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
 
 @REGISTRY.add
@@ -33,6 +36,17 @@ class Ensemble(Point):
             "settings": {"weight_decay": False, "batch_size": 100},
         },
     ]
+
+    @classmethod
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
+        """Return descents in batches where there are many rows; None where there are too few steps for them."""
+        batch = _AUTOMATIC_BATCH if budget.rows > 4 * _AUTOMATIC_BATCH else None
+        most = budget.gradients * (1 if batch is None else budget.rows / (4 * batch))
+        if most < _FEWEST_STEPS:
+            return None
+        steps = int(min(most, _MOST_STEPS))
+        given = {"weight_decay": True, "batch_size": batch, "steps": steps}
+        return BudgetProposal(given, 0, 1, f"{budget.chains} descents of {steps:,} steps fit in the time")
 
     @property
     def regular(self) -> bool:

@@ -10,6 +10,7 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
+from bnnviz.models.perceptron import WithLinearPath
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines.adam import Info, LossGradient, squared, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
@@ -61,7 +62,7 @@ class Reader(NamedTuple):
 
 
 def readers(target: BNN) -> list[Reader]:
-    """Return the linear and convolutional layers of a network but the first one, in their order.
+    """Return the linear and convolutional layers of a network but those that read its inputs, in their order.
 
     Frozen layers are not among them: their weights are no coordinates.
     """
@@ -75,7 +76,8 @@ def readers(target: BNN) -> list[Reader]:
         if plain or isinstance(child, nn.Linear):
             units = child.in_channels if plain else child.in_features
             found.append(Reader(starts[weight], target.shapes[weight], units) if weight in starts else None)
-    return [reader for reader in found[1:] if reader is not None]
+    of_inputs = 2 if isinstance(target.module, WithLinearPath) else 1
+    return [reader for reader in found[of_inputs:] if reader is not None]
 
 
 @REGISTRY.add

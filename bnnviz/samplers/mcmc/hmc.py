@@ -21,6 +21,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, StepBatch, counters, length
+from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
 from bnnviz.samplers.mcmc import chees
 from bnnviz.samplers.mcmc.chees import TrajectoryLength
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, Stage, StepSizeAndMetric, kinetic_energy
@@ -101,6 +102,10 @@ class Info(NamedTuple):
     failed: Tensor
 
 
+# Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learnt.
+_AUTOMATIC_STEPS, _LITTLE, _FEWEST_TRAJECTORIES = 24, 10_000, 50
+
+
 @REGISTRY.add
 class HMC(Hamiltonian):
     """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
@@ -152,6 +157,21 @@ class HMC(Hamiltonian):
         label="Momentum",
         doc="Share of the velocity that a move keeps.",
     )
+
+    @classmethod
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
+        """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
+        steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
+        descent = int(min(max(0.15 * budget.gradients, 50), 1000))
+        trajectories = (budget.gradients - descent) / (0.75 * steps + 1)
+        if trajectories < _FEWEST_TRAJECTORIES:
+            return None
+        warmup = int(min(0.4 * trajectories, 1000))
+        every = max(1, round((trajectories - warmup) / DRAWS))
+        metric = "auto" if warmup >= 200 else "diagonal"
+        given = {"num_leapfrog_steps": steps, "every": every, "mode_steps": descent, "metric": metric}
+        reason = f"{trajectories:,.0f} trajectories of {steps} steps at most fit in the time"
+        return BudgetProposal(given, warmup, MOST_DRAWS, reason)
 
     @property
     def learns_length(self) -> bool:

@@ -14,9 +14,12 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
 from bnnviz.samplers.discrete import StepSize
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Move, StochasticGradient
+
+_AUTOMATIC_BATCH, _FEWEST_MOVES = 200, 1000
 
 
 @REGISTRY.add
@@ -38,6 +41,21 @@ class SGHMC(StochasticGradient):
         live=True,
         doc="Share of the velocity that each move takes; 0: the naive one.",
     )
+
+    @classmethod
+    def proposal(cls, budget: Budget) -> BudgetProposal | None:
+        """Return moves by batches of 200 rows, a third of them to warm up; None where there are few rows or moves."""
+        if budget.rows < 4 * _AUTOMATIC_BATCH:
+            return None
+        descent = int(min(max(0.1 * budget.gradients, 50), 1000))
+        moves = (budget.gradients - descent) * budget.rows / (4 * _AUTOMATIC_BATCH)
+        if moves < _FEWEST_MOVES:
+            return None
+        every = max(1, round(0.67 * moves / DRAWS))
+        draws = int(min(DRAWS, 0.67 * moves // every))
+        given = {"batch_size": _AUTOMATIC_BATCH, "every": every, "mode_steps": descent}
+        reason = f"{moves:,.0f} moves by batches of {_AUTOMATIC_BATCH} rows fit in the time"
+        return BudgetProposal(given, draws // 2, MOST_DRAWS, reason)
 
     def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what position and velocity go to, and the covariance of the noise that both get."""

@@ -1,0 +1,49 @@
+"""Choose the sampler of a run by a pilot, where the caller leaves it open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz import targets
+from bnnviz.engine.automatic.plan import MINUTES
+from bnnviz.engine.automatic.tables import AutomaticRun, automatic, is_table
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+from bnnviz.targets import BNN
+
+AUTO = "auto"
+
+
+def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
+    """Return whether a pilot is to choose: for a network on data whose chains set out from nothing that is given.
+
+    Parameters
+    ----------
+    target, sampler
+        As of `bnnviz.start`.
+    others : dict
+        ``minutes``, ``settings`` and ``start``, as of `bnnviz.start`.
+
+    Raises
+    ------
+    BnnvizError
+        If settings of a sampler are given, and none is named; or a time for a sampler that is named.
+    """
+    if sampler != AUTO or isinstance(target, Spec):
+        if others["minutes"] is not None:
+            raise BnnvizError(
+                'minutes is the time of sampler="auto"; give draws to a sampler that is named.', "minutes"
+            )
+        return False
+    named = isinstance(target, str) and target in targets.REGISTRY.names()
+    network = isinstance(target, BNN) or (named and is_table(targets.REGISTRY.get(target)))
+    if not network or others["start"] is not None:
+        return False
+    if others["settings"]:
+        raise BnnvizError("settings are those of a sampler; name it by sampler=.", "settings")
+    return True
+
+
+def choose(spec: Spec, target: BNN | None, given: set[str], minutes: float | None) -> AutomaticRun:
+    """Return the run that a pilot has chosen; parameters as of `bnnviz.engine.automatic.tables.automatic`."""
+    return automatic(spec, given, MINUTES if minutes is None else minutes, target)

@@ -1,0 +1,249 @@
+"""Choose a sampler for a network by a short pilot: each candidate samples a part of the rows and predicts the others.
+
+A candidate is a sampler that proposes how to spend a budget (`bnnviz.samplers.base.Sampler.proposal`). The pilot
+measures what a gradient costs, gives each candidate an equal share of a tenth of the time on 80 % of the training rows,
+and takes the one whose draws give the other rows the largest density. A candidate that is within one standard error of
+the best and stands before it in rank is preferred: more time does it good.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bnnviz import samplers
+from bnnviz.engine.drive import drive
+from bnnviz.engine.evaluation.metrics import network_draws
+from bnnviz.engine.evaluation.predictive_distribution import log_densities
+from bnnviz.engine.run.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers.budget import Budget, BudgetProposal
+from bnnviz.specs.run import Spec
+from bnnviz.targets import BNN
+
+MINUTES = 2.0
+CHAINS = 8
+_PILOT = 0.12  # of the time
+_VALIDATION, _MOST_VALIDATION = 0.2, 1000  # of the training rows
+_FEWEST_ROWS = 20  # with which a pilot is worth while
+_TIMED_S = 0.3  # for which gradients are timed
+_STEPS_COST = 1.6  # by which a sampler's step is dearer than its gradients, as long as nothing is measured
+_SAFE = 0.85  # of the time that is planned with
+_SLICE_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplerPlan:
+    """How a network is to be sampled.
+
+    Attributes
+    ----------
+    sampler : str
+        A registered name.
+    settings : dict
+    chains, warmup, draws : int
+    seconds : float
+        That are left for the run.
+    sentence : str
+        What was chosen, why, and what the pilot cost.
+    """
+
+    sampler: str
+    settings: dict[str, Any]
+    chains: int
+    warmup: int
+    draws: int
+    seconds: float
+    sentence: str
+
+    def applied(self, spec: Spec) -> Spec:
+        """Return a spec that does it."""
+        names = ("sampler", "settings", "chains", "warmup", "draws")
+        return spec.replace(**{name: getattr(self, name) for name in names})
+
+
+class Try(NamedTuple):
+    """What a candidate did in the pilot.
+
+    Attributes
+    ----------
+    cls : type of Sampler
+    nll : ndarray, shape (rows,)
+        Of each validation row.
+    gradient_s : float
+        Seconds for a gradient of all rows and chains, all else included.
+    """
+
+    cls: type[samplers.Sampler]
+    nll: np.ndarray
+    gradient_s: float
+
+
+def plan(
+    target: BNN,
+    seconds: float,
+    *,
+    chains: int = CHAINS,
+    device: str = "auto",
+    seed: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> SamplerPlan:
+    """SamplerPlan a run of a network in so many seconds, of which the pilot takes about an eighth.
+
+    Parameters
+    ----------
+    target : BNN
+    seconds : float
+    chains : int
+    device : str
+    seed : int
+    clock : callable
+        Tells the seconds.
+
+    Raises
+    ------
+    BnnvizError
+        If no candidate can sample the network.
+    """
+    begun, bench = clock(), _Bench(target, chains, device, seed, clock)
+    plain_s = bench.gradient_seconds(_candidates()[0])
+    found = _pilot(bench, _PILOT * seconds, _STEPS_COST * plain_s)
+    cost = clock() - begun
+    left = max(seconds - cost, 0.1 * seconds)
+    best = _best(found) if found else None
+    for cls in _candidates() if best is None else [best.cls]:
+        proposal = cls.proposal(bench.budget(left, _STEPS_COST * plain_s if best is None else best.gradient_s))
+        if proposal is not None:
+            break
+    else:
+        raise BnnvizError(
+            f"No sampler can do anything with this network in {_seconds(seconds)}, since a gradient takes"
+            f" {_seconds(plain_s)}: allow more time, or name a sampler.",
+            "minutes",
+        )
+    others = [f"{one.cls.title} {one.nll.mean():.3f}" for one in found]
+    judged = f", and the validation NLL of the pilot ({', '.join(others)})" if len(others) > 1 else ""
+    return SamplerPlan(
+        sampler=cls.registered,
+        settings=proposal.settings,
+        chains=chains,
+        warmup=proposal.warmup,
+        draws=proposal.draws,
+        seconds=left,
+        sentence=(
+            f"{cls.title} was chosen: a gradient of all {len(target.x):,} rows for {chains} chains takes"
+            f" {1000 * plain_s:.2g} ms, so that {proposal.reason}{judged}; the pilot took {_seconds(cost)} of"
+            f" {_seconds(seconds)}."
+        ),
+    )
+
+
+class _Bench:
+    """Run candidates on a target, all alike."""
+
+    def __init__(self, target: BNN, chains: int, device: str, seed: int, clock: Callable[[], float]) -> None:
+        self.target, self.chains, self._device, self._seed, self.clock = target, chains, device, seed, clock
+
+    def on(self, target: BNN) -> _Bench:
+        """Return another one on another target."""
+        return _Bench(target, self.chains, self._device, self._seed, self.clock)
+
+    def run(self, cls: type[samplers.Sampler], proposal: BudgetProposal) -> Run:
+        """Return the run that a proposal makes, which has not begun."""
+        spec = Spec(
+            target=self.target.title,
+            sampler=cls.registered,
+            settings=proposal.settings,
+            chains=self.chains,
+            warmup=proposal.warmup,
+            draws=proposal.draws,
+            device=self._device,
+            seed=self._seed,
+        )
+        return Run(spec.checked(own_target=True), target=self.target)
+
+    def budget(self, seconds: float, gradient_s: float) -> Budget:
+        """Return what so many seconds allow."""
+        return Budget(_SAFE * seconds / gradient_s, self.chains, len(self.target.x), self.target.dim)
+
+    def gradient_seconds(self, cls: type[samplers.Sampler]) -> float:
+        """Return the seconds that a gradient of all rows takes, of all chains at once."""
+        run = self.run(cls, BudgetProposal({}, 1, 1, ""))
+        x = run.target.initial(self.chains, run.rng)
+        run.target.gradient(x)
+        begun, count = self.clock(), 0
+        while (passed := self.clock() - begun) < _TIMED_S or count < 3:
+            float(run.target.gradient(x)[0].sum())
+            count += 1
+        return passed / count
+
+
+def _candidates() -> list[type[samplers.Sampler]]:
+    """Return the samplers that may be chosen, those that others are measured against first."""
+    plain = samplers.Sampler.proposal.__func__
+    found = [cls for cls in samplers.REGISTRY if cls.proposal.__func__ is not plain]
+    return sorted(found, key=lambda cls: (-cls.reference_rank, not cls.converges))
+
+
+def _pilot(bench: _Bench, seconds: float, gradient_s: float) -> list[Try]:
+    """Let candidates sample a part of the rows, and predict the rest; those that fail are left out."""
+    rows = len(bench.target.x)
+    if rows < _FEWEST_ROWS:
+        return []
+    fit, left_out = _parts(bench.target, rows)
+    part = bench.on(fit)
+    proposals = [(cls, cls.proposal(bench.budget(seconds / len(_candidates()), gradient_s))) for cls in _candidates()]
+    able = [(cls, proposal) for cls, proposal in proposals if proposal is not None]
+    found = []
+    for cls, proposal in able if len(able) > 1 else ():
+        try:
+            one = _try(part, cls, proposal, 2 * seconds / len(able), left_out)
+        except BnnvizError:
+            continue
+        found += [] if one is None else [one]
+    return found
+
+
+def _parts(target: BNN, rows: int) -> tuple[BNN, tuple[np.ndarray, np.ndarray]]:
+    """Return the target on a part of its rows, and the others in the units of the data."""
+    data = target.data_set
+    x, y = (target.x.cpu().numpy(), target.y.cpu().numpy()) if data is None else (data.x_train, data.y_train)
+    order = np.random.default_rng(0).permutation(rows)
+    count = min(_MOST_VALIDATION, int(_VALIDATION * rows))
+    made = target.clone()
+    made.replace_rows(x[order[count:]], y[order[count:]])
+    return made, (x[order[:count]], y[order[:count]])
+
+
+def _try(
+    bench: _Bench, cls: type[samplers.Sampler], proposal: BudgetProposal, seconds: float, left_out: tuple
+) -> Try | None:
+    """Return how a candidate did; None where it has no draws after twice its time."""
+    run = bench.run(cls, proposal)
+    begun = bench.clock()
+    drive(run, _SLICE_S, stopped=lambda: bench.clock() > begun + seconds)
+    passed = bench.clock() - begun
+    if run.error is not None or not run.store.common(run.alive):
+        return None
+    nll = -log_densities(network_draws(run), *left_out)
+    gradients = run.gradients / max(len(bench.target.x) * bench.chains, 1)
+    return Try(cls, nll, passed / max(gradients, 1.0)) if np.isfinite(nll).all() else None
+
+
+def _best(found: list[Try]) -> Try:
+    """Return the candidate with the least NLL, or an earlier one that is within a standard error of it."""
+    least = min(found, key=lambda one: one.nll.mean())
+    for one in found:
+        apart = one.nll - least.nll
+        if apart.mean() <= apart.std() / math.sqrt(len(apart)):
+            return one
+    return least
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"

@@ -1,0 +1,99 @@
+"""Fill in what a spec of a network on a table leaves open: the network, its prior and noise, and the sampler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from bnnviz.engine.automatic.limit import Limit
+from bnnviz.engine.automatic.plan import CHAINS, MINUTES, SamplerPlan, plan
+from bnnviz.engine.run.initialization import make_target
+from bnnviz.engine.run.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.settings import declared
+from bnnviz.specs.run import Spec
+from bnnviz.targets import BNN
+
+#: What a network on a table has where nothing is said of it, if it has such a setting.
+DEFAULTS: dict[str, Any] = {"noise": "learnt", "prior": "learnt", "linear_path": True}
+_OF_PLAN = ("chains", "warmup", "draws")
+
+
+@dataclass(frozen=True)
+class AutomaticRun:
+    """Hold a spec whose sampler was chosen, and what its run needs besides.
+
+    Parameters
+    ----------
+    spec : Spec
+    plan : SamplerPlan
+    """
+
+    spec: Spec
+    plan: SamplerPlan
+
+    def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
+        """Note in a run what was chosen, and end it in time (`Limit`)."""
+        run.notes.append(self.plan.sentence)
+        Limit(run, self.plan.seconds, clock)
+
+
+def units(rows: int) -> int:
+    """Return how many hidden units a table of so many rows is given."""
+    return 20 if rows < 200 else 50
+
+
+def automatic(
+    spec: Spec,
+    given: Collection[str],
+    minutes: float = MINUTES,
+    target: BNN | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> AutomaticRun:
+    """Choose what a spec leaves open.
+
+    Parameters
+    ----------
+    spec : Spec
+    given : collection of str
+        Names of the target's and the run's settings that were said; they stay.
+    minutes : float, default 2
+        That pilot and run may take.
+    target : BNN, optional
+        A network and data of the caller's, in the place of the spec's target.
+    clock : callable
+        Tells the seconds.
+
+    Raises
+    ------
+    BnnvizError
+        If the target is no network on data, the time is none, or the spec has no number of draws.
+    """
+    if not minutes > 0:
+        raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
+    if target is None:
+        spec, target = _filled(spec, given)
+    chains = spec.chains if "chains" in given else CHAINS
+    found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed, clock=clock)
+    kept = {name: getattr(spec, name) for name in _OF_PLAN if name in given}
+    return AutomaticRun(found.applied(spec).replace(**kept), found)
+
+
+def is_table(target: Any) -> bool:
+    """Whether a registered target's class has what is filled in here."""
+    return set(DEFAULTS) <= set(declared(target))
+
+
+def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
+    """Return the spec with a network that fits its rows, and its target."""
+    chosen = dict(spec.target_settings) | {name: value for name, value in DEFAULTS.items() if name not in given}
+    target = make_target(spec.replace(target_settings=chosen).checked())
+    if not isinstance(target, BNN):
+        raise BnnvizError("A sampler is chosen automatically for a network on data only; name one.", "sampler")
+    width = units(len(target.x))
+    if "hidden" not in given and chosen.get("hidden") != str(width):
+        chosen["hidden"] = str(width)
+        target = make_target(spec.replace(target_settings=chosen).checked())
+    return spec.replace(target_settings=chosen).checked(), target

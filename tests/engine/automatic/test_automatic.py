@@ -1,0 +1,132 @@
+"""A sampler chosen by a pilot: which candidate wins, what is filled in, and when the run ends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bnnviz
+from bnnviz import samplers
+from bnnviz.engine.automatic import limit as limits
+from bnnviz.engine.automatic.limit import Limit
+from bnnviz.engine.automatic.plan import Try, _Bench, _best, _candidates, _pilot, plan
+from bnnviz.engine.automatic.tables import automatic, units
+from bnnviz.engine.drive import drive
+from bnnviz.engine.run.run import Run
+from bnnviz.errors import BnnvizError
+from bnnviz.models import mlp
+from bnnviz.samplers.budget import MOST_DRAWS, Budget
+from bnnviz.specs.run import Spec
+
+
+def network(rows: int = 60) -> bnnviz.BNN:
+    """Return a small network on a noisy line."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (rows, 1))
+    return bnnviz.BNN(mlp(1, [3], 1), (x, x[:, 0] + rng.normal(0, 0.3, rows)), noise="learnt", prior="learnt")
+
+
+class Clock:
+    """Tell seconds that pass by themselves, so many at each look."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_candidates_say_how_they_spend_a_budget() -> None:
+    many = Budget(1e6, 8, 10_000, 500)
+    names = {cls.registered for cls in _candidates()}
+    assert {"hmc", "sghmc", "ensemble"} <= names
+    for cls in _candidates():
+        proposal = cls.proposal(many)
+        cls(**proposal.settings)  # settings that it has
+        assert 0 < proposal.draws <= MOST_DRAWS and "fit in the time" in proposal.reason
+        assert cls.proposal(many._replace(gradients=1)) is None
+    assert samplers.REGISTRY.get("sghmc").proposal(many._replace(rows=300)) is None
+    assert samplers.REGISTRY.get("hmc").proposal(many).warmup == 1000
+
+
+def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_told_from_it() -> None:
+    first, second = _candidates()[:2]
+    noise = np.random.default_rng(0).normal(0, 1, 400)
+    near = [Try(first, noise + 0.01 * noise[::-1], 1.0), Try(second, noise - 0.0001, 1.0)]
+    apart = [Try(first, noise + 0.5, 1.0), Try(second, noise, 1.0)]
+    assert _best(near).cls is first
+    assert _best(apart).cls is second
+
+
+def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
+    bench = _Bench(network(), 2, "auto", 0, lambda: 0.0)  # no time passes, so that none is up
+    found = _pilot(bench, 1.0, 0.85 / 3 / 600)  # 600 gradients for each candidate
+    assert [one.cls.registered for one in found] == ["hmc", "ensemble"]  # too few rows for batches
+    for one in found:
+        assert len(one.nll) == 12 and np.isfinite(one.nll).all()
+        # That of the noise is 0.22; of a network that has learnt nothing it is above 1.4.
+        assert one.nll.mean() < 1.0
+
+
+def test_a_plan_says_what_was_chosen_and_what_that_cost() -> None:
+    found = plan(network(), 6.0, chains=2)
+    assert found.sampler in {cls.registered for cls in _candidates()}
+    assert found.chains == 2 and 0 < found.seconds < 6
+    assert "was chosen: a gradient of all 60 rows for 2 chains takes" in found.sentence
+    assert "the pilot took" in found.sentence and found.sentence.endswith("of 6 s.")
+
+
+def test_no_time_is_a_sentence() -> None:
+    with pytest.raises(BnnvizError, match="allow more time"):
+        plan(network(), 1e-6, chains=2)
+    with pytest.raises(BnnvizError, match="minutes = 0 must be above 0"):
+        automatic(Spec(), (), 0.0, network())
+
+
+def hmc_run(draws: int = 500) -> Run:
+    """Return a run that has not begun."""
+    spec = Spec("x", sampler="hmc", chains=2, draws=draws, warmup=10, settings={"mode_steps": 20})
+    return Run(spec.checked(own_target=True), target=network())
+
+
+def test_a_run_ends_when_its_time_is_up() -> None:
+    run = hmc_run()
+    Limit(run, 30.0, Clock(1.0))
+    drive(run, 0.05)
+    assert run.phase == "done" and 10 <= run.store.common(run.alive) < 500
+    assert "since its time was up" in run.notes[-1]
+
+
+def test_a_run_ends_when_its_predictions_have_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "GOOD_RHAT", 10.0)
+    monkeypatch.setattr(limits, "ENOUGH", 1)
+    run = hmc_run()
+    Limit(run, 1000.0, Clock(10.0))
+    drive(run, 0.05)
+    assert run.phase == "done" and "since its predictions had mixed" in run.notes[-1]
+
+
+def test_what_is_said_stays_and_the_rest_is_filled_in() -> None:
+    spec = Spec("network", {"data": "toy_c", "hidden": "4"}, draws=7)
+    found = automatic(spec, {"data", "hidden", "draws"}, 0.05).spec
+    assert found.draws == 7
+    chosen = found.target_settings
+    assert (chosen["hidden"], chosen["noise"], chosen["prior"]) == ("4", "learnt", "learnt")
+    assert automatic(spec, {"data", "noise", "draws"}, 0.05).spec.target_settings["hidden"] == str(units(20))
+
+
+def test_sample_chooses_for_a_network_and_not_for_a_density() -> None:
+    run = bnnviz.sample(network(), minutes=0.05, draws=10, warmup=20, chains=2)
+    assert run.draws.shape[:2] == (2, 10)
+    assert any("was chosen" in note for note in run.summary()["notes"])
+    assert "training rows" in run.verdict()
+    assert bnnviz.sample("gaussian", draws=4, warmup=0, chains=1).spec.sampler == "bps"
+
+
+def test_what_goes_with_a_named_sampler_is_refused() -> None:
+    with pytest.raises(BnnvizError, match="name it by sampler="):
+        bnnviz.sample(network(), settings={"step_size": 0.1})
+    with pytest.raises(BnnvizError, match="minutes is the time of"):
+        bnnviz.sample(network(), "hmc", minutes=1.0)

@@ -1,0 +1,127 @@
+"""Test priors whose scales follow the fan-in or are learnt: states, weights and derivatives belong together."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.distributions import Normal
+
+import bnnviz
+from bnnviz.models import mlp
+from bnnviz.targets.base import differentiate, differentiate_twice
+
+
+def network(prior: str, kind: str = "gaussian", prior_sd: float = 0.7, path: bool = False) -> bnnviz.BNN:
+    """Return a small perceptron on made-up rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 3))
+    y = rng.normal(size=30) if kind == "gaussian" else rng.integers(0, 2, 30)
+    module = mlp(3, [4, 5], 1, linear_path=path)
+    noise = "learnt" if kind == "gaussian" else "fixed"
+    return bnnviz.BNN(module, (x, y), kind, prior_sd=prior_sd, noise_sd=0.5, noise=noise, prior=prior)
+
+
+def states(target: bnnviz.BNN, count: int = 3) -> torch.Tensor:
+    """Return random states in double precision."""
+    return torch.randn(count, target.dim, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize(
+    ("prior", "path"), [("fan_in", False), ("learnt", False), ("equal", True), ("fan_in", True), ("learnt", True)]
+)
+def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, path, kind):
+    target = network(prior, kind, path=path)
+    assert target.layers is not None
+    theta, v = states(target), states(target).flip(0)
+    for rows in (target, target.batch(torch.tensor([[0, 3, 5], [1, 1, 2], [7, 8, 9]]))):
+        value, gradient = rows.gradient(theta)
+        known, slope = differentiate(rows.potential, theta)
+        torch.testing.assert_close(value, known)
+        torch.testing.assert_close(gradient, slope)
+        *_, product = differentiate_twice(rows.potential, theta, v)
+        torch.testing.assert_close(rows.gradient_and_curvature(theta, v)[2], (product * v).sum(-1))
+
+
+@pytest.mark.parametrize("prior", ["equal", "fan_in", "learnt"])
+def test_the_weights_of_a_state_have_the_prior_that_is_said(prior):
+    target = network(prior)
+    theta = 0.7 * states(target, 20_000)
+    weights = target.unflatten(theta)
+    for name, part in weights.items():
+        fan = 1 if prior == "equal" or part.ndim < 3 else part.shape[2]
+        if prior == "learnt" and part.ndim == 3:
+            # The product of a normal number and one whose logarithm is normal: E w^2 = sd^2 e^2, so that logs are
+            # compared, in which heavy tails do no harm: E log w^2 does not change, and its variance grows by 4.
+            spread = part[:, 0, 0].square().log().var()
+            assert spread == pytest.approx(np.pi**2 / 2 + 4, rel=0.06)
+            continue
+        sd = 0.7 / fan**0.5
+        assert part.std().item() == pytest.approx(sd, rel=0.02), name
+
+
+@pytest.mark.parametrize("path", [False, True])
+@pytest.mark.parametrize("prior", ["fan_in", "learnt"])
+def test_the_potential_is_that_of_the_module_with_the_weights_of_a_state(prior, path):
+    target = network(prior, path=path)
+    theta = states(target)
+    known = []
+    for state in theta:
+        target.module.load_state_dict(target.state_dict(state))
+        with torch.no_grad():
+            f = target.module(target.x)[:, 0]
+        sd = 0.5 * torch.exp(state[-1] / 0.7)
+        known.append(-Normal(f, sd).log_prob(target.y).sum() + 0.5 * (state / 0.7).square().sum())
+    # Up to a constant.
+    apart = target.potential(theta) - torch.stack(known)
+    torch.testing.assert_close(apart, apart[:1].expand_as(apart))
+
+
+def test_each_input_has_a_scale_and_the_last_layer_its_place():
+    target = network("learnt")
+    assert len(target.scale_names) == 3 + 1 + 1
+    assert target.dim == target.weights + 5 + 1
+    assert target.names()[target.weights] == "log scale 0.weight[:, 0]"
+    assert target.names()[-1] == "log noise"
+    assert target.last_layer() == slice(target.weights - 6, target.weights)
+    assert sum(size for _, size in target.groups()) == target.dim
+
+
+def test_a_linear_path_has_scales_of_its_own_and_can_be_drawn_layer_by_layer():
+    target = network("learnt", path=True)
+    assert len(target.scale_names) == 3 + 3 + 1 + 1
+    assert target.names()[:3] == ["linear.weight[0, 0]", "linear.weight[0, 1]", "linear.weight[0, 2]"]
+    assert target.last_layer() == slice(target.weights - 6, target.weights)
+    # Without spread the layers' draws are the network itself.
+    theta = states(target)
+    rows = target.all_rows()
+    noise = [torch.ones(3, layer.outputs, 30, dtype=torch.float64) for layer in target.layers]
+    noise.append(torch.ones(3, 1, dtype=torch.float64))
+    fit = target.fit_under_noise(theta, torch.zeros_like(theta), rows, noise)
+    penalty = 0.5 * (theta / 0.7).square().sum(1)
+    torch.testing.assert_close(fit + penalty, target.potential(theta))
+
+
+def test_logits_have_three_times_the_spread_where_scales_are_learnt():
+    small, large = (network("learnt", kind, path=True) for kind in ("gaussian", "bernoulli"))
+    theta = states(large)
+    theta[:, -len(large.scale_names) :] = 0
+    other = torch.cat([theta, theta[:, :1]], 1)  # of a regression the noise comes last
+    ratio = {name: part / small.unflatten(other)[name] for name, part in large.unflatten(theta).items()}
+    for name, part in ratio.items():
+        known = 3.0 if name in ("linear.weight", "body.4.weight", "body.4.bias") else 1.0
+        torch.testing.assert_close(part, torch.full_like(part, known))
+
+
+def test_a_convolution_has_scales_too():
+    x, y = np.random.default_rng(0).normal(size=(6, 1, 8, 8)), np.arange(6) % 2
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 2))
+    target = bnnviz.BNN(module, (x, y), "categorical", prior="learnt")
+    theta = states(target)
+    torch.testing.assert_close(target.gradient(theta)[1], differentiate(target.potential, theta)[1])
+    assert len(target.scale_names) == 2
+
+
+def test_an_unknown_prior_is_refused():
+    with pytest.raises(bnnviz.BnnvizError, match="equal, fan_in, learnt"):
+        network("wide")
