@@ -18,7 +18,7 @@ from bnnviz.samplers.tree import builder, flat, rebuilt
 _ALONE = 3  # dimensions from which on a tensor is a vector by itself
 
 
-class Place(NamedTuple):
+class PackedPlace(NamedTuple):
     """Where a tensor lies: the number of its vector, its first and last but one element there, and its shape.
 
     ``alone`` is true of a tensor that is a vector by itself, as it is.
@@ -46,7 +46,7 @@ class Packing:
 
     Attributes
     ----------
-    places : list of Place
+    places : list of PackedPlace
         One for each tensor.
     vectors : int
         How many vectors there are.
@@ -62,7 +62,7 @@ class Packing:
         for vector, (numbers, sizes) in enumerate(zip(self._members, self._sizes, strict=True)):
             first = 0
             for number, size in zip(numbers, sizes, strict=True):
-                places[number] = Place(vector, first, first + size, parts[number].shape, len(numbers) == 1)
+                places[number] = PackedPlace(vector, first, first + size, parts[number].shape, len(numbers) == 1)
                 first += size
         self.places = [places[number] for number in range(len(parts))]
 
@@ -157,7 +157,7 @@ class StatePacking:
         """Return what is asked of a state, of its first vectors."""
         return self._outlined(self.packings[0].unpacked(vectors))
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> PackedPlace:
         """Return where the first tensor of a part lies that is asked of it, by the part's name."""
         return self.packings[0].places[self._names.index(name)]
 
@@ -174,7 +174,7 @@ class Stacked:
         self._vectors = vectors
         self._stacked: dict[int, Tensor] = {}
 
-    def column(self, place: Place) -> Tensor:
+    def column(self, place: PackedPlace) -> Tensor:
         """Return what lies at a place, (steps, *shape)."""
         if place.vector not in self._stacked:
             self._stacked[place.vector] = torch.stack([each[place.vector] for each in self._vectors])
