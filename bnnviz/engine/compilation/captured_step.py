@@ -49,7 +49,7 @@ class CapturedKernel:
         self._given = self._sampler.pre_draw(numbers, state)
         self._inputs = [_own(part) for part in flat(self._given)]
         self._packed, returned = self._take()
-        self._built, self._packing = builder(returned), Packing.of(flat(returned))
+        self._built, self._packing = builder(returned), Packing(flat(returned), True)
         restore(self._held, flat(moving_part(state)))
         numbers.generator.set_state(begun)
         self._last: Any = None
@@ -90,8 +90,8 @@ class CapturedKernel:
         given = rebuilt(self._given, iter(self._inputs))
         after, info = self._sampler.kernel(self._numbers, state, given)
         returned = moving_part(after), info
-        packing = Packing.of(flat(returned))
-        packed = packing.packed(flat(returned))
+        packing = Packing(flat(returned), True)
+        packed = packing.copied(flat(returned))
         # After the copies: a part of the new state may be another part of the old one.
         parts = packing.unpacked(packed)
         restore(self._held, parts[: len(self._held)])

@@ -65,12 +65,14 @@ class CompiledKernel:
         count, outlined = packing.vectors, packing.outlined
         vectors = self._vectors if state is self._state else self._taken_over(state)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
-        before, told, adaptations = [], [], []
+        before, told, adaptations, outlines = [], [], [], []
         ended = True
         for _ in range(steps):
             before.append(vectors[:outlined])
             adaptations.append(adaptation)
-            given = self._given(rng, vectors, adaptation) if ended else self._nothing
+            outline = self._outline(before[-1], adaptation) if ended and self._nothing else None
+            given = self._nothing if outline is None else self._given(rng, outline)
+            outlines.append(outline)
             done = code([*vectors, *given, *adapted, *[draw() for draw in draws], *constants])
             vectors, said = done[:count], done[count:]
             told.append(said)
@@ -82,8 +84,8 @@ class CompiledKernel:
                     break
         self._vectors, self._state = vectors, self._state_of(vectors, adaptation)
         return PackedStepBatch(
-            _Made(lambda at: self._outline(before[at], adaptations[at]), len(before)),
-            _Made(lambda at: self._told(told[at]), len(told)),
+            _Made(lambda at: self._outline(before[at], adaptations[at]), outlines),
+            _Made(lambda at: self._told(told[at]), [None] * len(told)),
             self._state,
             first_step,
             trace=trace,
@@ -116,10 +118,8 @@ class CompiledKernel:
             self._adapted = [number.contiguous() for number in flat(self._sampler.adaptation_inputs(state.adaptation))]
         return self._adapted
 
-    def _given(self, rng: RandomNumbers, vectors: Vectors, adaptation: Any) -> Vectors:
-        if not self._nothing:
-            return self._nothing
-        drawn = self._sampler.pre_draw(rng, self._outline(vectors[: self._trace.packing.outlined], adaptation))
+    def _given(self, rng: RandomNumbers, outline: Any) -> Vectors:
+        drawn = self._sampler.pre_draw(rng, outline)
         return [part.contiguous() for part in filled(drawn, self._trace.pre_drawn)]
 
     def _state_of(self, vectors: Vectors, adaptation: Any) -> Any:
@@ -154,8 +154,8 @@ class PackedStepBatch(StepBatch):
 class _Made(Sequence[Any]):
     """A sequence whose elements are made when they are asked for, and kept."""
 
-    def __init__(self, make: Callable[[int], Any], count: int) -> None:
-        self._make, self._made = make, [None] * count
+    def __init__(self, make: Callable[[int], Any], made: list[Any]) -> None:
+        self._make, self._made = make, made
 
     def __len__(self) -> int:
         return len(self._made)

@@ -1,4 +1,8 @@
-"""Pack the tensors of a state into one vector for each data type: what a program takes and returns is few tensors."""
+"""Pack the tensors of a state into one vector for each data type: what a program takes and returns is few tensors.
+
+That pays where hardly anything is asked of the states between the steps of a block (`Sampler.ends`): elsewhere each
+tensor would be taken out of its vector again.
+"""
 
 from __future__ import annotations
 
@@ -14,66 +18,78 @@ from bnnviz.samplers.tree import builder, flat, rebuilt
 _ALONE = 3  # dimensions from which on a tensor is a vector by itself
 
 
-class Place(NamedTuple):
-    """Where a tensor lies: the number of its vector, its first and last but one element there, and its shape."""
+class PackedPlace(NamedTuple):
+    """Where a tensor lies: the number of its vector, its first and last but one element there, and its shape.
+
+    ``alone`` is true of a tensor that is a vector by itself, as it is.
+    """
 
     vector: int
     first: int
     end: int
     shape: torch.Size
+    alone: bool
 
 
-class Packing(NamedTuple):
-    """How tensors lie in vectors, one for each data type; one of more than two dimensions stays by itself, as it is.
+class Packing:
+    """How tensors lie in vectors: those of a data type together, or each by itself.
 
-    A loop over all the elements of such a tensor would be compiled to code that has to find each index by division.
+    One of more than two dimensions stays by itself: a loop over all the elements of such a tensor would be compiled to
+    code that has to find each index by division.
+
+    Parameters
+    ----------
+    parts : list of Tensor
+        Tensors like those that are packed.
+    together : bool
+        Whether those of a data type lie together.
 
     Attributes
     ----------
-    members : tuple of tuple of int
-        The numbers of the tensors in each vector.
-    places : tuple of Place
+    places : list of PackedPlace
         One for each tensor.
+    vectors : int
+        How many vectors there are.
     """
 
-    members: tuple[tuple[int, ...], ...]
-    places: tuple[Place, ...]
-
-    @classmethod
-    def of(cls, parts: list[Tensor]) -> Packing:
-        """Return how tensors like these lie."""
+    def __init__(self, parts: list[Tensor], together: bool) -> None:
         members: dict[Any, list[int]] = {}
         for number, part in enumerate(parts):
-            members.setdefault(part.dtype if part.ndim < _ALONE else number, []).append(number)
+            members.setdefault(part.dtype if together and part.ndim < _ALONE else number, []).append(number)
+        self._members, self.vectors = list(members.values()), len(members)
+        self._sizes = [[math.prod(parts[number].shape) for number in numbers] for numbers in self._members]
         places = {}
-        for vector, numbers in enumerate(members.values()):
+        for vector, (numbers, sizes) in enumerate(zip(self._members, self._sizes, strict=True)):
             first = 0
-            for number in numbers:
-                end = first + math.prod(parts[number].shape)
-                places[number] = Place(vector, first, end, parts[number].shape)
-                first = end
-        return cls(tuple(map(tuple, members.values())), tuple(places[number] for number in range(len(parts))))
+            for number, size in zip(numbers, sizes, strict=True):
+                places[number] = PackedPlace(vector, first, first + size, parts[number].shape, len(numbers) == 1)
+                first += size
+        self.places = [places[number] for number in range(len(parts))]
 
     def packed(self, parts: list[Tensor]) -> list[Tensor]:
-        """Return the vectors of tensors: copies, but for those that stay by themselves."""
+        """Return the vectors of tensors."""
         return [
             parts[numbers[0]].contiguous()
-            if parts[numbers[0]].ndim >= _ALONE
+            if len(numbers) == 1
             else torch.cat([parts[number].reshape(-1) for number in numbers])
-            for numbers in self.members
+            for numbers in self._members
         ]
+
+    def copied(self, parts: list[Tensor]) -> list[Tensor]:
+        """Return the vectors of tensors, none of which is one of these."""
+        vectors = zip(self.packed(parts), self._members, strict=True)
+        return [vector.clone() if len(numbers) == 1 else vector for vector, numbers in vectors]
 
     def unpacked(self, vectors: list[Tensor]) -> list[Tensor]:
         """Return the tensors: views of the vectors."""
-        places = self.places
-        parts: list[Any] = [None] * len(places)
-        for vector, numbers in zip(vectors, self.members, strict=True):
-            if len(numbers) == 1 and vector.ndim == len(places[numbers[0]].shape):
+        parts: list[Any] = [None] * len(self.places)
+        for vector, numbers, sizes in zip(vectors, self._members, self._sizes, strict=True):
+            if len(numbers) == 1:
                 parts[numbers[0]] = vector
                 continue
-            pieces = vector.split([places[number].end - places[number].first for number in numbers])
-            for number, piece in zip(numbers, pieces, strict=True):
-                parts[number] = piece if len(places[number].shape) == 1 else piece.view(places[number].shape)
+            for number, piece in zip(numbers, torch.split_with_sizes(vector, sizes), strict=True):
+                shape = self.places[number].shape
+                parts[number] = piece if len(shape) == 1 else piece.view(shape)
         return parts
 
 
@@ -95,8 +111,9 @@ class StatePacking:
         asked = {id(part) for part in flat(outline)}
         self._asked = [number for number, part in enumerate(parts) if id(part) in asked]
         self._order = [*self._asked, *(number for number, part in enumerate(parts) if id(part) not in asked)]
+        together = sampler.ends is not None
         first, *rest = (
-            Packing.of([parts[number] for number in numbers])
+            Packing([parts[number] for number in numbers], together)
             for numbers in (self._asked, self._order[len(self._asked) :])
         )
         self.packings = (first, *(packing for packing in rest if packing.places))
@@ -106,12 +123,12 @@ class StatePacking:
     @property
     def outlined(self) -> int:
         """How many of the vectors are of what is asked."""
-        return len(self.packings[0].members)
+        return self.packings[0].vectors
 
     @property
     def vectors(self) -> int:
         """How many vectors there are."""
-        return sum(len(packing.members) for packing in self.packings)
+        return sum(packing.vectors for packing in self.packings)
 
     def packed(self, state: Any) -> list[Tensor]:
         """Return the vectors of a state."""
@@ -132,15 +149,15 @@ class StatePacking:
     def _unpacked(self, vectors: list[Tensor]) -> list[Tensor]:
         parts, at = [], 0
         for packing in self.packings:
-            parts += packing.unpacked(vectors[at : at + len(packing.members)])
-            at += len(packing.members)
+            parts += packing.unpacked(vectors[at : at + packing.vectors])
+            at += packing.vectors
         return parts
 
     def outline(self, vectors: list[Tensor]) -> Any:
         """Return what is asked of a state, of its first vectors."""
         return self._outlined(self.packings[0].unpacked(vectors))
 
-    def place(self, name: str) -> Place:
+    def place(self, name: str) -> PackedPlace:
         """Return where the first tensor of a part lies that is asked of it, by the part's name."""
         return self.packings[0].places[self._names.index(name)]
 
@@ -157,12 +174,12 @@ class Stacked:
         self._vectors = vectors
         self._stacked: dict[int, Tensor] = {}
 
-    def column(self, place: Place) -> Tensor:
+    def column(self, place: PackedPlace) -> Tensor:
         """Return what lies at a place, (steps, *shape)."""
         if place.vector not in self._stacked:
             self._stacked[place.vector] = torch.stack([each[place.vector] for each in self._vectors])
         stacked, steps = self._stacked[place.vector], len(self._vectors)
-        return stacked if stacked.ndim > _ALONE else stacked[:, place.first : place.end].view(steps, *place.shape)
+        return stacked if place.alone else stacked[:, place.first : place.end].view(steps, *place.shape)
 
 
 def field_names(state: Any) -> list[str]:

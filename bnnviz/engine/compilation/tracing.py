@@ -66,7 +66,7 @@ def trace(sampler: Sampler, state: Any) -> TracedStep:
     given = () if learnt is None else learnt
     adapts = learnt is not None
     numbers = [rng.make(draw) for draw in draws]
-    packing, info_packing = StatePacking(sampler, moving), Packing.of(flat(info))
+    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), sampler.ends is not None)
     # Copies: what is twice the same tensor in this state would be taken for one number in every state.
     numbers = (*packing.packed(moving), *flat(pre_drawn), *flat(given), *numbers)
     examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]

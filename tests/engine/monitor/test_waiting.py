@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.monitor.waiting import Waiting
+from bnnviz.engine.run.run import Run
+from bnnviz.specs.run import Spec
 
 
 def run(**changes: Any) -> Any:
@@ -49,3 +52,10 @@ def test_a_run_without_a_draw_for_long_gets_nowhere() -> None:
     going.store.made[0] = 1
     waiting.note()
     assert waiting.sentence() == ""
+
+
+def test_a_summary_in_the_middle_of_the_warm_up_warns_that_there_are_no_draws() -> None:
+    going = Run(Spec("gaussian", {}, "nuts", {}, draws=None, device="cpu"))
+    going.prepare()
+    going.step_proposal()
+    assert any("There are no draws yet" in said for said in summarise(going)["warnings"])
