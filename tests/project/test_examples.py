@@ -14,7 +14,8 @@ from core_only import ROOT
 
 import bnnviz
 
-PAGES = ["README.md", "docs/manual/python.md", "docs/manual/densities.md"]
+LONG = ["README.md", "docs/manual/python.md"]  # each samples for minutes
+PAGES = [*LONG, "docs/manual/densities.md"]
 ELSEWHERE = {"docs/manual/clusters.md"}  # needs Slurm or Kubernetes: its Python is read and not run
 
 
@@ -41,7 +42,8 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.demand] * (page in LONG)) for page in PAGES])
 def test_examples_run(page: str, names: dict[str, Any]) -> None:
     for number, block in enumerate(blocks(page)):
         before = names.get("run")
