@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import replacing
 from bnnviz.plots import forms, style
 
+#: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
+_FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>')
 #: Fonts in the file, as TrueType: the other kind is refused by some journals.
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 
@@ -98,7 +101,7 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool = Fal
     texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
     ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
     whole = column(*texts, drawn, *ends, styles={"background": palette.surface, "padding": "14px"})
-    return file_html(whole, INLINE, title).strip()
+    return _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:

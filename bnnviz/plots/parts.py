@@ -12,14 +12,14 @@ from bnnviz.errors import BnnvizError
 from bnnviz.plots.sources import is_array, recording_of
 
 
-class Part(NamedTuple):
+class FramePart(NamedTuple):
     """Hold a part of a frame, and the scene of the run that it is of ({} where there is none)."""
 
     scene: dict[str, Any]
     part: dict[str, Any]
 
 
-def part(source: Any, name: str, what: str) -> Part:
+def part(source: Any, name: str, what: str) -> FramePart:
     """Return a part of a frame.
 
     Parameters
@@ -38,12 +38,12 @@ def part(source: Any, name: str, what: str) -> Part:
     """
     if isinstance(source, Mapping):
         own = {key: as_arrays(value) for key, value in source.items() if key != "scene"}
-        return Part(as_arrays(dict(source.get("scene") or {})), own)
+        return FramePart(as_arrays(dict(source.get("scene") or {})), own)
     if callable(getattr(source, "frame", None)) and callable(getattr(source, "scene", None)):
         found = source.frame([name]).get(name)
         if not found:
             raise BnnvizError(f"This {type(source).__name__} shows no {what}, or not yet.", "source")
-        return Part(source.scene(), found)
+        return FramePart(source.scene(), found)
     recording = recording_of(source)
     if recording is None:
         raise BnnvizError(
@@ -54,12 +54,12 @@ def part(source: Any, name: str, what: str) -> Part:
     return _recorded(recording, name, what)
 
 
-def _recorded(recording: reader.Recording, name: str, what: str) -> Part:
+def _recorded(recording: reader.Recording, name: str, what: str) -> FramePart:
     scene, pieces = recording.frame_files()
     for piece in reversed(pieces):
         for frame in reversed(recording.frames(piece)):
             if frame.get(name):
-                return Part(recording.frames(scene), frame[name])
+                return FramePart(recording.frames(scene), frame[name])
     raise BnnvizError(f"The recording {recording.name} has kept no frame with {what}.", "source")
 
 

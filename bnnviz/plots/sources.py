@@ -27,7 +27,7 @@ _TREES = (".nc", ".netcdf", ".zarr")
 
 
 @dataclass(frozen=True)
-class Draws:
+class SourceDraws:
     """Hold draws of chains with the names of their variables.
 
     Parameters
@@ -131,7 +131,7 @@ class Draws:
             raise BnnvizError(f"No draw of {self.name} has a weight above zero.", "source")
         return values[diagnostics.systematic(self.log_weights.ravel(), min(most, values.size))]
 
-    def thinned(self, most: int) -> Draws:
+    def thinned(self, most: int) -> SourceDraws:
         """Return evenly spread draws, at most so many over all chains, under their own numbers."""
         chains, count = self.shape
         every = -(-chains * count // most)
@@ -139,7 +139,7 @@ class Draws:
             return self
         values = {name: each[:, ::every] for name, each in self.values.items()}
         logs, diverging = (None if each is None else each[:, ::every] for each in (self.log_weights, self.diverging))
-        return Draws(self.name, values, logs, diverging, self.every * every)
+        return SourceDraws(self.name, values, logs, diverging, self.every * every)
 
     def table(self, variables: Sequence[str]) -> dict[str, np.ndarray]:
         """Return columns ``chain``, ``draw``, ``id`` and each variable, a row for each draw, chain after chain."""
@@ -164,12 +164,12 @@ def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
     return np.asarray(chain) * 1_000_000_000 + np.asarray(draw)
 
 
-def read(source: Any) -> list[Draws]:
+def read(source: Any) -> list[SourceDraws]:
     """Return the draws of a source, or of each in a list or a dict of them, under names of their own.
 
     Parameters
     ----------
-    source : Run, Recording, path, DataTree, InferenceData, array, dict, Draws, or a list of these
+    source : Run, Recording, path, DataTree, InferenceData, array, dict, SourceDraws, or a list of these
         Of a dict of arrays each is a variable, shape (draws,), (chains, draws) or (chains, draws, ...); a dict of other
         sources gives their names. An array has the shape (draws,), (chains, draws) or (chains, draws, variables).
 
@@ -196,7 +196,7 @@ def read(source: Any) -> list[Draws]:
     return _told_apart(found)
 
 
-def one(source: Any, name: str | None = None) -> Draws:
+def one(source: Any, name: str | None = None) -> SourceDraws:
     """Return the draws of a single source.
 
     Raises
@@ -204,7 +204,7 @@ def one(source: Any, name: str | None = None) -> Draws:
     BnnvizError
         As `read`.
     """
-    if isinstance(source, Draws):
+    if isinstance(source, SourceDraws):
         return source
     if isinstance(source, str | os.PathLike):
         return _of_path(Path(source))
@@ -236,14 +236,15 @@ def recording_of(source: Any) -> reader.Recording | None:
 # --- kinds of source
 
 
-def exported(name: str, found: export.ExportedDraws) -> Draws:
+def exported(name: str, found: export.ExportedDraws) -> SourceDraws:
     """Return the draws of a recording that were read."""
     values = {label: found.draws[..., i] for i, label in enumerate(found.names)}
     diverging = found.stats.get("diverging")
-    return _checked(Draws(name, values, found.log_weights, None if diverging is None else np.asarray(diverging) > 0))
+    diverging = None if diverging is None else np.asarray(diverging) > 0
+    return _checked(SourceDraws(name, values, found.log_weights, diverging))
 
 
-def _of_path(path: Path) -> Draws:
+def _of_path(path: Path) -> SourceDraws:
     if path.suffix not in _TREES:
         recording = reader.Recording(reader.find(path))
         return exported(recording.name, export.kept(recording))
@@ -281,7 +282,7 @@ def _group(source: Any, group: str) -> Any:
     return getattr(source, group, None)
 
 
-def _of_tree(tree: Any, name: str | None) -> Draws:
+def _of_tree(tree: Any, name: str | None) -> SourceDraws:
     if name is None:
         try:
             name = json.loads(getattr(tree, "attrs", {}).get("bnnviz", "{}"))["spec"]["sampler"]
@@ -290,7 +291,7 @@ def _of_tree(tree: Any, name: str | None) -> Draws:
     return _of_groups(_group(tree, "posterior"), _group(tree, "sample_stats"), name)
 
 
-def _of_groups(posterior: Any, stats: Any, name: str | None) -> Draws:
+def _of_groups(posterior: Any, stats: Any, name: str | None) -> SourceDraws:
     name = name or "draws"
     values: dict[str, np.ndarray] = {}
     for key, array in (posterior.data_vars if posterior is not None else {}).items():
@@ -301,7 +302,7 @@ def _of_groups(posterior: Any, stats: Any, name: str | None) -> Draws:
     logs, diverging = (None if stats is None or key not in stats else stats[key] for key in _STATS)
     logs = None if logs is None else np.asarray(logs.transpose("chain", "draw"))
     diverging = None if diverging is None else np.asarray(diverging.transpose("chain", "draw"), dtype=bool)
-    return _checked(Draws(name, values, logs, diverging))
+    return _checked(SourceDraws(name, values, logs, diverging))
 
 
 _STATS = ("log_weight", "diverging")
@@ -326,7 +327,7 @@ def _components(key: str, array: Any) -> dict[str, np.ndarray]:
     return {label: flat[..., i] for i, label in enumerate(names)}
 
 
-def _of_array(array: np.ndarray, name: str) -> Draws:
+def _of_array(array: np.ndarray, name: str) -> SourceDraws:
     if array.ndim not in (1, 2, 3) or array.dtype.kind not in "biuf":
         raise BnnvizError(
             f"Give draws as numbers of the shape (draws,), (chains, draws) or (chains, draws, variables), not of the"
@@ -334,11 +335,11 @@ def _of_array(array: np.ndarray, name: str) -> Draws:
             "source",
         )
     if array.ndim < 3:
-        return _checked(Draws(name, {"x": np.atleast_2d(array)}))
-    return _checked(Draws(name, {f"x[{i}]": array[..., i] for i in range(array.shape[2])}))
+        return _checked(SourceDraws(name, {"x": np.atleast_2d(array)}))
+    return _checked(SourceDraws(name, {f"x[{i}]": array[..., i] for i in range(array.shape[2])}))
 
 
-def _of_arrays(arrays: Mapping[str, Any], name: str) -> Draws:
+def _of_arrays(arrays: Mapping[str, Any], name: str) -> SourceDraws:
     values: dict[str, np.ndarray] = {}
     for key, given in arrays.items():
         array = np.asarray(given)
@@ -350,10 +351,10 @@ def _of_arrays(arrays: Mapping[str, Any], name: str) -> Draws:
         values |= {f"{key}[{i}]" if several else str(key): flat[..., i] for i in range(flat.shape[2])}
     if not values:
         raise BnnvizError(f"There is nothing to draw: give {_KINDS}.", "source")
-    return _checked(Draws(name, values))
+    return _checked(SourceDraws(name, values))
 
 
-def _checked(draws: Draws) -> Draws:
+def _checked(draws: SourceDraws) -> SourceDraws:
     shapes = {values.shape for values in draws.values.values()}
     if len(shapes) > 1:
         raise BnnvizError(f"The variables of {draws.name} have different numbers of draws: {sorted(shapes)}.", "source")
@@ -387,11 +388,11 @@ def _is_numbers(source: Any) -> bool:
     return bool(source) and all(isinstance(each, int | float | np.number) or _is_numbers(each) for each in source)
 
 
-def _renamed(draws: Draws, name: str) -> Draws:
+def _renamed(draws: SourceDraws, name: str) -> SourceDraws:
     return replace(draws, name=name)
 
 
-def _told_apart(found: list[Draws]) -> list[Draws]:
+def _told_apart(found: list[SourceDraws]) -> list[SourceDraws]:
     """Return draws whose names differ, by a number where they did not."""
     seen: dict[str, int] = {}
     told = []
@@ -401,7 +402,9 @@ def _told_apart(found: list[Draws]) -> list[Draws]:
     return told
 
 
-def shared(found: Sequence[Draws], variables: str | Sequence[str] | None, most: int = MOST_VARIABLES) -> list[str]:
+def shared(
+    found: Sequence[SourceDraws], variables: str | Sequence[str] | None, most: int = MOST_VARIABLES
+) -> list[str]:
     """Return names of variables that all sources have.
 
     Raises

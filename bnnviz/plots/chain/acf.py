@@ -12,7 +12,7 @@ from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import sources, style
-from bnnviz.plots.sources import Draws
+from bnnviz.plots.sources import SourceDraws
 from bnnviz.views.palette import Palette
 
 
@@ -65,7 +65,7 @@ def acf(
     return style.layout([_one(found, name, lags, palette) for name in names], across=2)
 
 
-def _one(found: Sequence[Draws], name: str, lags: int, palette: Palette) -> hv.Overlay:
+def _one(found: Sequence[SourceDraws], name: str, lags: int, palette: Palette) -> hv.Overlay:
     lag, up = hv.Dimension(("lag", "lag (draws)")), hv.Dimension((f"acf of {name}", f"autocorrelation of {name}"))
     drawn = [style.level(0.0, (0, lags), (lag, up), palette)]
     for place, draws in enumerate(found):

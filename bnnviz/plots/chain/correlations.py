@@ -63,7 +63,7 @@ def weights(
     return _map(correlations(draws, names), 0, "coordinate", palette)
 
 
-def correlations(draws: sources.Draws, names: Sequence[str]) -> np.ndarray:
+def correlations(draws: sources.SourceDraws, names: Sequence[str]) -> np.ndarray:
     """Return the correlations (variables, variables) of draws, by their weights where they have such."""
     columns = np.column_stack([draws.finite(name).ravel() for name in names])
     if draws.log_weights is None:

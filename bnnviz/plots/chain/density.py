@@ -11,7 +11,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.plots import parts, sources, style
-from bnnviz.plots.sources import Draws
+from bnnviz.plots.sources import SourceDraws
 from bnnviz.views.palette import Palette
 
 
@@ -27,7 +27,7 @@ def density(
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array, dict or list
-        Of several each has a colour. Draws with weights are chosen evenly by them first.
+        Of several each has a colour. SourceDraws with weights are chosen evenly by them first.
     variables : str or sequence of str, optional
         Default: the first four.
     each_chain : bool, default False
@@ -58,7 +58,7 @@ def density(
     return style.layout([_one(found, name, each_chain, palette) for name in names], across=2)
 
 
-def _one(found: Sequence[Draws], name: str, each_chain: bool, palette: Palette) -> hv.Overlay:
+def _one(found: Sequence[SourceDraws], name: str, each_chain: bool, palette: Palette) -> hv.Overlay:
     along, up = hv.Dimension((name, name)), hv.Dimension((f"density of {name}", "density"))
     drawn = []
     several = len(found) > 1

@@ -12,7 +12,7 @@ from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import sources, style
-from bnnviz.plots.sources import Draws
+from bnnviz.plots.sources import SourceDraws
 
 _LEAST = 8  # draws of each chain
 GOOD = 1.01  # R-hat, of Vehtari et al. 2021
@@ -78,7 +78,7 @@ def mixing(
     return style.layout(figures, across=2)
 
 
-def curves(draws: Draws, names: Sequence[str], points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def curves(draws: SourceDraws, names: Sequence[str], points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return numbers of draws, and of so many the smallest bulk ESS and the largest R-hat of variables."""
     if draws.log_weights is not None:
         raise BnnvizError(f"The draws of {draws.name} have weights; draw their weight_ess instead.", "source")

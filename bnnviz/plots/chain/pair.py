@@ -12,7 +12,7 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import sources, style
 from bnnviz.plots.points import cloud
-from bnnviz.plots.sources import ID, Draws
+from bnnviz.plots.sources import ID, SourceDraws
 from bnnviz.views.palette import EVENTS, KINDS, VIOLATION, Palette
 
 _MOST = 3  # variables that nobody asked for
@@ -69,7 +69,7 @@ def pair(
 
 
 def _one(
-    found: Sequence[Draws],
+    found: Sequence[SourceDraws],
     names: Sequence[str],
     shown: tuple[str, str],
     divergences: bool,

@@ -12,7 +12,7 @@ import scipy
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import sources, style
-from bnnviz.plots.sources import Draws
+from bnnviz.plots.sources import SourceDraws
 from bnnviz.views.palette import Palette
 
 _LEVEL = 0.95
@@ -28,7 +28,7 @@ def rank(
     r"""Draw how many draws of each chain have a rank in each bin; chains that mix have about as many everywhere.
 
     The band holds 95 % of the counts of independent draws, which are binomial :math:`B(n, 1 / \mathrm{bins})`
-    (Vehtari et al. 2021, https://doi.org/10.1214/20-BA1221). Draws that depend on each other leave it more often.
+    (Vehtari et al. 2021, https://doi.org/10.1214/20-BA1221). SourceDraws that depend on each other leave it more often.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def rank(
     return style.layout(figures, across=len(found))
 
 
-def counts(draws: Draws, name: str, bins: int) -> tuple[np.ndarray, np.ndarray]:
+def counts(draws: SourceDraws, name: str, bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the edges (bins + 1,) of bins of ranks, and how many draws of each chain lie in them (chains, bins)."""
     if draws.log_weights is not None:
         raise BnnvizError(f"The draws of {draws.name} have weights, and their ranks mean nothing.", "source")
@@ -73,7 +73,7 @@ def counts(draws: Draws, name: str, bins: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, np.array([np.histogram(each, edges)[0] for each in ranks])
 
 
-def _one(draws: Draws, name: str, bins: int, palette: Palette, titled: bool) -> hv.Overlay:
+def _one(draws: SourceDraws, name: str, bins: int, palette: Palette, titled: bool) -> hv.Overlay:
     edges, found = counts(draws, name, bins)
     middle = (edges[1:] + edges[:-1]) / 2
     along, up = (

@@ -11,7 +11,7 @@ import numpy as np
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, sources, style
 from bnnviz.plots.points import cloud
-from bnnviz.plots.sources import ID, Draws
+from bnnviz.plots.sources import ID, SourceDraws
 from bnnviz.views.palette import KINDS, VIOLATION, Palette
 
 _DIVERGENT = KINDS[VIOLATION]
@@ -67,7 +67,7 @@ def trace(
 
 
 def _one(
-    found: Sequence[Draws], name: str, names: Sequence[str], chains: int, points: bool, palette: Palette
+    found: Sequence[SourceDraws], name: str, names: Sequence[str], chains: int, points: bool, palette: Palette
 ) -> hv.Overlay:
     draw, across = hv.Dimension("draw"), (hv.Dimension((name, name)))
     several = len(found) > 1
@@ -89,7 +89,7 @@ def _one(
     return style.finish(hv.Overlay(lines), palette, legend="right" if shown else None, bokeh={"active_tools": []})
 
 
-def _divergent(draws: Draws, name: str, chains: int, palette: Palette) -> hv.Scatter:
+def _divergent(draws: SourceDraws, name: str, chains: int, palette: Palette) -> hv.Scatter:
     """Mark the draws that a divergent move led to."""
     chain, draw = np.nonzero(draws.diverging[:chains])
     values = draws.of(name)[chain, draw]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, plane, sources, style
-from bnnviz.plots.parts import Part
+from bnnviz.plots.parts import FramePart
 from bnnviz.views.palette import EVENTS, KINDS, NOW, VISITED, Palette
 
 
@@ -61,7 +61,7 @@ def trajectory(
     return _joined(source, variables, chain, draws, palette)
 
 
-def _watched(source: Any) -> Part | None:
+def _watched(source: Any) -> FramePart | None:
     """Return the path that a source shows; None where it shows none, and its draws are joined."""
     if isinstance(source, Mapping) and "event_x" not in source:
         return None
@@ -75,7 +75,7 @@ def _watched(source: Any) -> Part | None:
         return None
 
 
-def _path(found: Part, palette: Palette) -> hv.Overlay:
+def _path(found: FramePart, palette: Palette) -> hv.Overlay:
     scene, part = found
     x, y = (hv.Dimension((part[f"{axis}_label"], part[f"{axis}_label"])) for axis in ("x", "y"))
     of_scene = scene.get("plane") or {}

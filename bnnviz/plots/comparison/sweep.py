@@ -14,6 +14,7 @@ from bnnviz.plots import style
 from bnnviz.views.palette import Palette
 
 SIZE = (340, 220)
+_ROOM = 1.3  # a factor, beyond the first and the last place
 _LEAST = 1e-3  # of an axis, above and below what is drawn
 
 
@@ -109,6 +110,7 @@ def _panel(
         drawn.append(style.line(hv.Curve(points, x, y, label=line), palette, colour, 2.0, dash))
         drawn.append(style.marks(hv.Scatter(points, x, y, label=line), palette, colour, marker, size=7))
     ticks = sorted({float(row[at]) for row in rows})
-    how = {"logx": True, "ylim": reach, "xticks": [(value, f"{value:g}") for value in ticks]}
+    ends = ticks[0] / _ROOM, ticks[-1] * _ROOM
+    how = {"logx": True, "xlim": ends, "ylim": reach, "xticks": [(value, f"{value:g}") for value in ticks]}
     legend = "top_left" if keyed and len(lines) > 1 else None
     return style.finish(hv.Overlay(drawn), palette, size=SIZE, legend=legend, **how)

@@ -11,7 +11,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, style
-from bnnviz.plots.parts import Part
+from bnnviz.plots.parts import FramePart
 from bnnviz.plots.plane import level_lines
 from bnnviz.views.palette import Kind, Palette
 from bnnviz.views.predictive.prediction import (
@@ -107,11 +107,11 @@ def spread(source: Any, *, dark: bool = False) -> hv.Image:
     return style.finish(element, palette, size=(style.SQUARE[0] + 60, style.SQUARE[1]))
 
 
-def _part(source: Any) -> Part:
+def _part(source: Any) -> FramePart:
     if isinstance(source, Mapping) or callable(getattr(source, "frame", None)):
         return parts.part(source, "prediction", "prediction: it is no network on data")
     predictor, theta = _network(source)
-    return Part({"data": predictor.scene()}, predictor.part_of(theta, theta[-1]))
+    return FramePart({"data": predictor.scene()}, predictor.part_of(theta, theta[-1]))
 
 
 def _network(source: Any) -> tuple[Any, Any]:
