@@ -35,6 +35,7 @@ _TIMED_S = 0.3  # for which gradients are timed
 _STEPS_COST = 1.6  # by which a sampler's step is dearer than its gradients, as long as nothing is measured
 _SAFE = 0.85  # of the time that is planned with
 _SLICE_S = 0.1
+_STRETCHES = (1, 2, 4, 8, 16)  # by which the time is exceeded where nothing fits in it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,11 +117,16 @@ def plan(
     cost = clock() - begun
     left = max(seconds - cost, 0.1 * seconds)
     best = _best(found) if found else None
-    for cls in _candidates() if best is None else [best.cls]:
-        proposal = cls.proposal(bench.budget(left, _STEPS_COST * plain_s if best is None else best.gradient_s))
-        if proposal is not None:
-            break
-    else:
+    gradient_s = _STEPS_COST * plain_s if best is None else max(best.gradient_s, plain_s)
+    able = (
+        (cls, proposal)
+        # A machine that is busy just now is no reason to do nothing: then the run takes longer than it should.
+        for stretch in _STRETCHES
+        for cls in (_candidates() if best is None else [best.cls])
+        if (proposal := cls.proposal(bench.budget(stretch * left, gradient_s))) is not None
+    )
+    cls, proposal = next(able, (None, None))
+    if cls is None:
         raise BnnvizError(
             f"No sampler can do anything with this network in {_seconds(seconds)}, since a gradient takes"
             f" {_seconds(plain_s)}: allow more time, or name a sampler.",
