@@ -88,9 +88,14 @@ KNOWN = [
 ]
 
 
+# Where nothing slopes a path is straight, and NUTS takes trees of the largest depth, for ever.
+CASES = [
+    (known, sampler) for known in KNOWN for sampler in ("hmc", "nuts") if (known.density, sampler) != (whole, "nuts")
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.density.__name__)
-@pytest.mark.parametrize("sampler", ["hmc", "nuts"])
+@pytest.mark.parametrize(("known", "sampler"), CASES, ids=[f"{s}-{k.density.__name__}" for k, s in CASES])
 def test_an_edge_a_hole_or_a_jump_is_sampled_right(known: Known, sampler: str) -> None:
     given = {"dim": len(known.mean), "chains": 64, "draws": 150, "warmup": 300, "seed": 2}
     draws = bnnviz.sample(known.density, sampler, **given).draws.astype(float)
