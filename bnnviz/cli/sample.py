@@ -30,7 +30,7 @@ app = typer.Typer()
     epilog=options.examples(
         "bnnviz sample --target banana --sampler bps --chains 16 --set refresh_rate=0.5",
         "bnnviz sample --data boston --sampler boomerang --json > boston.json",
-        "bnnviz sample --data houses.csv --target-column price --minutes 5 --record houses",
+        "bnnviz sample --data houses.csv --target-column price --minutes 5",
         "bnnviz sample --data pmcnet_wine --sampler hmc --search-prior --draws 200",
         "bnnviz sample spec.json --seed 2 --out run2.nc",
         "bnnviz sample --data boston --sampler boomerang --draws 20000 --record boston",
