@@ -120,7 +120,8 @@ def progress() -> Progress:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console(stderr=True), transient=True)
+    shown_on = console(stderr=True)
+    return Progress(*columns, console=shown_on, transient=True, disable=not shown_on.is_terminal)
 
 
 def text(value: Any) -> str:

@@ -201,7 +201,11 @@ def _sample(
     from bnnviz.engine.viewed_run import ViewedRun
 
     if automatic is not None:
-        chosen = _choose(spec, automatic)
+        try:
+            chosen = _choose(spec, automatic)
+        except KeyboardInterrupt:
+            say("stopped; no sampler was chosen and nothing was kept.")
+            return INTERRUPTED
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
         return carry_out(run, out, folder, as_json)

@@ -106,7 +106,7 @@ def test_regressions_see_the_target_in_its_unit():
 
 
 def test_published_weights_of_another_network_are_refused():
-    with pytest.raises(BnnvizError, match="hidden=5 and activation=tanh: set these") as caught:
+    with pytest.raises(BnnvizError, match="hidden=5 and activation=tanh, without a linear path: set these") as caught:
         targets.Network(data="pmcnet_ionosphere", hidden="7", initial_weights="published")
     assert caught.value.field == "initial_weights"
     with pytest.raises(BnnvizError, match="Nobody has published weights for the data set moons"):

@@ -21,7 +21,7 @@ from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior
 from bnnviz.benchmarks.posteriors.verdicts import LEAST_ESS, Judgement, judge
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 from bnnviz.engine.monitor.run_warnings import ENOUGH
-from bnnviz.engine.monitor.variances import BAD_RHAT
+from bnnviz.engine.monitor.mixing import BAD_RHAT
 
 PEER = "numpyro_nuts"
 

@@ -79,7 +79,7 @@ class RunawayWatch:
 
     def __init__(self, x: Tensor) -> None:
         self._start = x.detach()
-        self._far = _FAR * (1 + float(x.abs().max()))
+        self._far = _FAR * (1 + float(torch.nan_to_num(self._start).abs().max()))
 
     def sentence(self, target: Target, x: Tensor) -> str:
         """Say which chains at x (chains, dim) run away, and what the reason may be; "" where none does."""
@@ -90,6 +90,8 @@ class RunawayWatch:
         self._far = 10 * farthest
         chain = int(reached.argmax())
         way = (x[chain] - self._start[chain]).detach()
+        if not bool(way.isfinite().all() and way.any()):
+            return ""
         rises = self._rises(target, chain, way)
         # Squares overflow, and what is not finite says nothing.
         if len(rises) >= 2 and bool((rises < 0).all()) and float(rises.sum()) < -_FALL:

@@ -131,7 +131,7 @@ def test_a_run_that_fails_is_a_row_with_its_reason():
 def test_other_images_stand_in():
     other = experiments.find("func-fig2").at("rotated_mnist", "paper")
     assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"rotated_mnist"}
-    assert "All images, 5,000 moves." in other.doc
+    assert "All images, 5,000 moves; SGFuncRLD makes 1,000" in other.doc
     assert {case.specs[0].draws for case in other.cases} == {2, 100}
     experiments.find("func-fig2").at("rotated_mnist", "small").check()
     signs = experiments.find("func-table1")
