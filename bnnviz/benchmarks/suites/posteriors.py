@@ -20,8 +20,8 @@ from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior
 from bnnviz.benchmarks.posteriors.verdicts import LEAST_ESS, Judgement, judge
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
-from bnnviz.engine.monitor.run_warnings import ENOUGH
 from bnnviz.engine.monitor.mixing import BAD_RHAT
+from bnnviz.engine.monitor.run_warnings import ENOUGH
 
 PEER = "numpyro_nuts"
 
