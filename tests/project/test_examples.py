@@ -15,8 +15,9 @@ from core_only import ROOT
 import bnnviz
 
 LONG = ["README.md", "docs/manual/python.md"]  # each samples for minutes
-PAGES = [*LONG, "docs/manual/densities.md"]
-ELSEWHERE = {"docs/manual/clusters.md"}  # needs Slurm or Kubernetes: its Python is read and not run
+PAGES = [*LONG, "docs/manual/densities.md", "docs/manual/figures.md"]
+# One needs Slurm or Kubernetes, the other a file that is exported: their Python is read and not run.
+ELSEWHERE = {"docs/manual/clusters.md", "docs/manual/tables.md"}
 
 
 def blocks(page: str) -> list[str]:
