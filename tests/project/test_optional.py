@@ -151,9 +151,9 @@ run.change(refresh_rate=0.5)
 found["started"] = run.frame(["prediction", "caption"])["caption"]["text"]
 run.stop()
 small = {"data": "boston", "hidden": "3"}  # which comes with bnnviz
-found["boston"] = list(bnnviz.sample("network", draws=5, chains=2, settings=shrunk, target_settings=small).draws.shape)
+found["boston"] = list(bnnviz.sample("network", "bps", draws=5, chains=2, settings=shrunk, target_settings=small).draws.shape)
 large = {"data": "naval", "hidden": "3"}
-refused("download", lambda: bnnviz.sample("network", draws=5, target_settings=large))
+refused("download", lambda: bnnviz.sample("network", "bps", draws=5, target_settings=large))
 """
 TOLD = "\nprint(json.dumps([said, found], default=lambda value: value.tolist()))"
 
