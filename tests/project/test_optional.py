@@ -151,7 +151,8 @@ run.change(refresh_rate=0.5)
 found["started"] = run.frame(["prediction", "caption"])["caption"]["text"]
 run.stop()
 small = {"data": "boston", "hidden": "3"}  # which comes with bnnviz
-found["boston"] = list(bnnviz.sample("network", "bps", draws=5, chains=2, settings=shrunk, target_settings=small).draws.shape)
+run = bnnviz.sample("network", "bps", draws=5, chains=2, settings=shrunk, target_settings=small)
+found["boston"] = list(run.draws.shape)
 large = {"data": "naval", "hidden": "3"}
 refused("download", lambda: bnnviz.sample("network", "bps", draws=5, target_settings=large))
 """
