@@ -11,7 +11,7 @@ the figures beside it by itself when their own sizes change. */
   // A component without children has nothing to lay out.
   const after_resize = LayoutDOMView.prototype._after_resize
   LayoutDOMView.prototype._after_resize = function () {
-    if ("react_root" in this && this.child_views.length === 0) { return }
+    if ("react_root" in this && !this.child_views?.length) { return }
     after_resize.call(this)
   }
 
