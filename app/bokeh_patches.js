@@ -36,7 +36,7 @@ the figures beside it by itself when their own sizes change. */
   Document.from_json = function (...args) {
     const page = from_json.apply(this, args)
     for (const root of innerWidth < DRAWER_BELOW ? page.roots() : []) {
-      if (root.data?.sidebar_open) { root.data.sidebar_open = false }
+      if (root.data?.sidebar_open && root.data.sidebar?.length) { root.data.sidebar_open = false }
     }
     return page
   }

@@ -74,7 +74,9 @@ def _resize(frame: pmui.Page, page: Any) -> None:
 
 def _drawer(page: Any) -> dict[str, Any]:
     """Say where the settings are: beside the page, or over it when they are asked for."""
-    return {"sidebar_variant": _OVER if page.large else "auto", "sidebar_open": bool(page.sidebar) and not page.large}
+    over = page.large and bool(page.sidebar)
+    # To close what a page does not have would move all of it to the left.
+    return {"sidebar_variant": _OVER if over else "auto", "sidebar_open": not over}
 
 
 def open_page() -> None:
