@@ -38,9 +38,10 @@ class PlaneView(View):
         self._contour: dict | None = None
         self._fill = ColumnDataSource({"xs": [], "ys": [], "colour": []})
         self._edge = ColumnDataSource({"xs": [], "ys": []})
-        fig.multi_polygons("xs", "ys", source=self._fill, fill_color="colour", line_color=None)
+        bands = fig.multi_polygons("xs", "ys", source=self._fill, fill_color="colour", line_color=None)
         edges = fig.multi_line("xs", "ys", source=self._edge, line_width=1)
         self._paint(edges.glyph, line_color="contour_line")
+        self._drawn = (bands, edges)
         for size in ("inner_width", "inner_height"):
             fig.on_change(size, lambda attr, old, new: self._equalise())
 
@@ -118,9 +119,10 @@ class PlaneView(View):
 
     def _draw_contour(self, contour: dict | None) -> None:
         self._bands, self._contour = (), contour
+        # Bokeh fails on polygons that are taken away while they are painted: they are hidden.
+        for shape in self._drawn:
+            shape.visible = contour is not None
         if contour is None:
-            self._fill.data = {"xs": [], "ys": [], "colour": []}
-            self._edge.data = {"xs": [], "ys": []}
             return
         data = contour_data(contour["x"], contour["y"], contour["density"], levels=LEVELS)
         self._bands = (data.fill_data.xs, data.fill_data.ys)

@@ -20,6 +20,7 @@ _LINE, _EDGES = 27, 74  # pixels of height: of a case, and of what is above and 
 _WIDTH, _LETTER = 210, 7  # pixels, of a panel and of a letter
 _SPAN = 60.0  # a wider range of positive figures is drawn on a logarithmic axis
 _ROOM = 0.09
+_TICKS = 4  # about so many have room
 
 
 def published(source: Sequence[Figure], *, dark: bool = False) -> hv.Overlay | hv.Layout:
@@ -95,7 +96,7 @@ def _panel(dots: Sequence[Figure], cases: Sequence[str], palette: Palette, named
     letters = min(max(map(len, cases)), MOST_LETTERS)
     width = _WIDTH + (_LETTER * letters if named else 0)
     how = {"yticks": ticks, "invert_yaxis": True, "ylim": (-0.6, len(cases) - 0.4), "xlabel": "", "ylabel": "", **scale}
-    hidden: dict[str, Any] = {} if named else {"yaxis": "bare"}
+    hidden: dict[str, Any] = {} if named else {"yaxis": None}
     size = (width, _EDGES + _LINE * len(cases))
     return style.finish(hv.Overlay(drawn), palette, title=label, size=size, **how, **hidden)
 
@@ -115,4 +116,4 @@ def _scale(dots: Sequence[Figure]) -> dict[str, Any]:
         factor = (high / low) ** _ROOM
         return {"logx": True, "xlim": (low / factor, high * factor)}
     edge = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
-    return {"xlim": (low - edge, high + edge)}
+    return {"xlim": (low - edge, high + edge), "xticks": _TICKS}
