@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from threading import Thread
 from typing import Any
 
 import panel as pn
 
 _LARGE = 1.25  # type, for a projector
+_DRAW = ("bnnviz.plots.output", "holoviews.plotting.bokeh")  # what draws
+
+
+def prepare() -> None:
+    """Import what draws figures, which takes seconds, while the page and others go on."""
+    Thread(target=lambda: [import_module(name) for name in _DRAW], daemon=True).start()
 
 
 def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:

@@ -24,6 +24,7 @@ from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
 from bnnviz_app.components.run.transport import StepTransport, Transport
+from bnnviz_app.components.still import prepare
 from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.session import SLOW_EVERY, Session
@@ -120,7 +121,8 @@ class TextPage(Page):
     """
 
     def _lay_out(self, *objects: Any) -> None:
-        """Lay these under each other."""
+        """Lay these under each other, and get ready to draw on them."""
+        prepare()
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
         text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)

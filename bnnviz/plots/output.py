@@ -21,7 +21,7 @@ from bnnviz.files import replacing
 from bnnviz.plots import forms, style
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
-_FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>')
+_FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="stylesheet" href="[^"]*"[^>]*>')
 #: Fonts in the file, as TrueType: the other kind is refused by some journals.
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 

@@ -65,7 +65,7 @@ def test_recordings_are_listed_searched_opened_and_compared(open_recordings, scr
     assert page.get_by_text("no recording of a run").is_visible()
     assert page.evaluate(OVERFLOW) == [0, 0]
     page.get_by_label("one", exact=True).check()
-    until(lambda: chosen(page) == ["one"], 10, "the address does not say what is chosen")
+    until(lambda: chosen(page) == ["one"], 30, "the address does not say what is chosen")
     # A pair and a trace that are brushed together, a density and an autocorrelation.
     until(lambda: page.locator(".bk-Figure").count() == 4, 30, "nothing was drawn")
     assert page.get_by_role("link", name="Run it again in Lab").is_visible()
