@@ -18,7 +18,7 @@ import numpy as np
 
 from bnnviz import samplers
 from bnnviz.engine.drive import drive
-from bnnviz.engine.evaluation.metrics import network_draws
+from bnnviz.engine.evaluation.metrics import network_draws, output_scale
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -236,7 +236,8 @@ def _try(
     passed = bench.clock() - begun
     if run.error is not None or not run.store.common(run.alive):
         return None
-    nll = -log_densities(network_draws(run), *left_out)
+    # On the scale that the network sees, as the summary of a run has it.
+    nll = -log_densities(network_draws(run), *left_out) - math.log(output_scale(bench.target))
     gradients = run.gradients / max(len(bench.target.x) * bench.chains, 1)
     return Try(cls, nll, passed / max(gradients, 1.0)) if np.isfinite(nll).all() else None
 

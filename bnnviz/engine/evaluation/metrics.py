@@ -56,7 +56,7 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
     scale = None if target.data_set is None else target.data_set.standardiser
     means = known[..., 0].double().cpu().numpy()
     sds = target.noise_sd_of(theta).double().cpu().numpy()
-    return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * _unit(target))
+    return Predictions(means=means if scale is None else scale.y_back(means), sds=sds * output_scale(target))
 
 
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
@@ -71,7 +71,8 @@ def probabilities_of(target: BNN, outputs: Tensor) -> np.ndarray:
     return probabilities if probabilities.ndim == 3 else np.stack([1 - probabilities, probabilities], -1)
 
 
-def _unit(target: BNN) -> float:
+def output_scale(target: BNN) -> float:
+    """Return what one of the scale that a network sees is in the unit of the data."""
     return 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
 
 
@@ -252,7 +253,7 @@ def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
     ]
     for figures in single:
         # On the scale that the network sees, as the papers' tables give it.
-        figures.values["nll"] -= float(np.log(_unit(target)))
+        figures.values["nll"] -= float(np.log(output_scale(target)))
         for name in ("coverage_50", "coverage_95"):
             del figures.values[name]
     together = diagnostics.number_metrics(each.means, each.sds, observed)

@@ -70,6 +70,15 @@ def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: py
         assert one.nll.mean() < 1.0
 
 
+def test_a_pilot_judges_on_the_scale_of_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
+    boston = bnnviz.BNN(mlp(13, [3], 1), "boston", noise="learnt", prior="learnt")
+    assert boston.data_set.standardiser.y_scale > 8
+    for one in _pilot(_Bench(boston, 2, "auto", 0, lambda: 0.0), 1.0, 0.85 / 3 / 600):
+        # In thousands of dollars it is higher by the logarithm of the scale, 2.2.
+        assert one.nll.mean() < 1.5
+
+
 def test_a_plan_says_what_was_chosen_and_what_that_cost() -> None:
     found = plan(network(), 6.0, chains=2)
     assert found.sampler in {cls.registered for cls in _candidates()}
