@@ -40,7 +40,7 @@ def of_moves(run: DrawSource) -> Iterator[str]:
     if "reached_max_treedepth" in stats:
         yield from _of_deepest(stats["reached_max_treedepth"])
     if ENERGY in stats and not getattr(run.sampler, "momentum_persistence", 0):
-        yield from _of_energies(stats[ENERGY], run.alive)
+        yield from _of_energies(run, stats[ENERGY])
 
 
 def _of_still_chains(run: DrawSource) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[str]:
     else:
         yield (
             f"{count:,} of {told.size:,} draws come from a trajectory that diverged, so draws miss where the density"
-            " bends too sharply: raise the wanted acceptance (to 0.95, say), or write U in other parameters."
+            f" bends too sharply: raise the wanted acceptance (to 0.95, say), or {_other_way(run)}."
         )
 
 
@@ -87,17 +87,22 @@ def _of_deepest(reached: np.ndarray) -> Iterator[str]:
         )
 
 
-def _of_energies(energy: np.ndarray, alive: np.ndarray) -> Iterator[str]:
+def _of_energies(run: DrawSource, energy: np.ndarray) -> Iterator[str]:
     known = np.isfinite(energy).all(0) if energy.size else np.zeros(0, bool)
     if known.sum() < _FEWEST_ENERGIES:
         return
     fractions = bfmi(energy[:, known])
-    low = _numbers(fractions < _LOW, alive)
+    low = _numbers(fractions < _LOW, run.alive)
     if low:
         yield (
             f"{named_chains(low)} came slowly from one energy to the next (E-BFMI {np.nanmin(fractions):.2f}, good"
-            f" above {_LOW}), so the tails are seen too little: make more draws, or write U in other parameters."
+            f" above {_LOW}), so the tails are seen too little: make more draws, or {_other_way(run)}."
         )
+
+
+def _other_way(run: DrawSource) -> str:
+    """Say what else to do about a density that is hard to move in."""
+    return "give the network a narrower prior" if isinstance(run.target, BNN) else "write U in other parameters"
 
 
 def bfmi(energy: np.ndarray) -> np.ndarray:
