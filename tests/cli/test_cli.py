@@ -6,7 +6,6 @@ import io
 import json
 import os
 import re
-import resource
 import shlex
 import signal
 import subprocess
@@ -69,11 +68,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, line: str) -> Spec:
     return specs[0]
 
 
-def cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 # --- what is always there
 
 
@@ -128,16 +122,11 @@ def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("line", ["--help", "list samplers", "sample --help", "serve --help", "list data --json"])
-def test_answers_at_once_and_without_torch(line: str) -> None:
-    seconds = []
-    for _ in range(3):
-        before = cpu_seconds()
-        assert run(line)[0] == 0
-        seconds.append(cpu_seconds() - before)
-    assert min(seconds) < 0.7, f"{seconds} s of CPU"
+def test_answers_without_what_is_slow_to_import(line: str) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "bnnviz.cli", *shlex.split(line)]
     imports = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    assert not re.search(r"\| +(torch|panel|bokeh|distributed)$", imports, re.MULTILINE)
+    slow = "torch|panel|bokeh|distributed|holoviews|matplotlib|pandas"
+    assert not re.search(rf"\| +({slow})$", imports, re.MULTILINE)
 
 
 def test_version() -> None:
