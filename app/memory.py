@@ -13,6 +13,7 @@ from bnnviz import memory
 
 QUIET_S = 2.0  # without a frame for any page, and without a page that opens
 LOOK_S = 1.0
+MOMENT_S = 0.5  # for which whoever was sent a frame counts as playing
 PAGE_BYTES = 5_000_000  # of a page that is closed, until it is found
 SHARE = 1 / 8  # of the memory that is free, for closed pages that wait for a quiet moment
 LEAST_CLOSED = 12  # pages that may wait for it, however little memory is free
@@ -45,6 +46,11 @@ class Collector:
     def worked(self) -> None:
         """Note that a page is sent a frame, or is about to open."""
         self._worked = time.monotonic()
+
+    @property
+    def somebody_plays(self) -> bool:
+        """Whether a page was sent a frame, or opened, a moment ago."""
+        return time.monotonic() - self._worked < MOMENT_S
 
     def closed(self) -> None:
         """Note that a page is closed."""

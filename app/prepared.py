@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import panel as pn
+import panel.io.server
+from bokeh.document import Document
+from bokeh.model import Model
 from bokeh.protocol import Protocol
 from bokeh.server.contexts import ApplicationContext, _RequestProxy
 from bokeh.server.session import ServerSession, current_time
@@ -22,6 +26,7 @@ from bnnviz_app import THEME_COOKIE, broadcast
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.memory import COLLECTOR
 from bnnviz_app.pages import FIRST, OF_CLASS
+from bnnviz_app.steps import AHEAD
 
 SHELF = "shelf"  # under this name the server keeps it
 MOST = 24  # pages
@@ -30,6 +35,8 @@ _FOLLOW = next(iter(OF_CLASS))
 
 # Who asks for a page that is written for nobody in particular.
 _ANYBODY = SimpleNamespace(header={"msgid": "0"}, protocol=Protocol())
+
+_SHARED: weakref.WeakSet[Document] = weakref.WeakSet()  # pages that many look at
 
 log = logging.getLogger(__name__)
 
@@ -95,11 +102,14 @@ class Shelf:
 
     async def _followed_page(self, dark: bool) -> ServerSession:
         session = await self._built({"page": [_FOLLOW.encode()], "theme": [b"dark" if dark else b"default"]})
+        await session.with_document_locked(_with_own_styles, session)
+        _SHARED.add(session.document)
         broadcast.Broadcast(session)
         state._on_load(session.document)
         return session
 
     async def _fill(self) -> None:
+        AHEAD.set(True)
         while True:
             while len(self._ready) < MOST:
                 try:
@@ -157,3 +167,11 @@ def install() -> None:
 
     get_prepared.of_shelf = True
     DocHandler.get_session = get_prepared
+    patch = panel.io.server.patch_model_css
+
+    def patch_own(root: Model, dist_url: str) -> None:
+        # It holds back what the page sends, and as two browsers come at a time one of them would never let it go.
+        if root.document not in _SHARED:
+            patch(root, dist_url=dist_url)
+
+    panel.io.server.patch_model_css = patch_own

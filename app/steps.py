@@ -7,17 +7,20 @@ model, a pane or its text is about to be made, it lets everybody else have a tur
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import sys
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Generator
+from importlib import import_module
 from typing import Any
 
 import bokeh.model.util
 from bokeh.core.serialization import Serializer
 from bokeh.document import Document
+from bokeh.document.models import DocumentModelManager
 from bokeh.io.doc import _PATCHED_CURDOCS as _DOCUMENTS
 from bokeh.model import Model
 from bokeh.server.contexts import ApplicationContext
@@ -25,9 +28,15 @@ from bokeh.server.session import ServerSession
 from greenlet import getcurrent, greenlet
 from panel.custom import ReactiveESM
 from panel.io.server import DocHandler
+from panel.pane.markup import HTMLBasePane
 from param.parameterized import Parameterized
 
+from bnnviz_app.memory import COLLECTOR
+
 STEP_S = 0.008  # of building, before everybody else has a turn
+PAUSE_S = 0.024  # after a step for nobody, where somebody plays
+#: Whether what is built now is built ahead, for nobody yet.
+AHEAD: contextvars.ContextVar[bool] = contextvars.ContextVar("ahead", default=False)
 _IMPORT = "<frozen importlib._bootstrap>"
 # Where a step may end: what makes a pane, makes a model, looks through models, or writes one for the browser.
 _MARKS = (
@@ -71,6 +80,8 @@ class InSteps:
                 turn.release()
             if work.dead:
                 return waited
+            if AHEAD.get() and _IN_LINE.empty and COLLECTOR.somebody_plays:
+                yield from asyncio.sleep(PAUSE_S).__await__()
             if waited is not None:
                 try:
                     answer = yield waited  # what the coroutine waits for
@@ -78,6 +89,27 @@ class InSteps:
                     raise
                 except BaseException as error:  # noqa: BLE001, it is the coroutine's
                     raised = error
+
+
+class _Line:
+    """Count those who wait for a page of theirs."""
+
+    def __init__(self) -> None:
+        self._waiting = 0
+
+    def __enter__(self) -> None:
+        self._waiting += 1
+
+    def __exit__(self, *raised: object) -> None:
+        self._waiting -= 1
+
+    @property
+    def empty(self) -> bool:
+        """Whether nobody waits."""
+        return self._waiting == 0
+
+
+_IN_LINE = _Line()
 
 
 class _Ended(Exception):
@@ -161,8 +193,9 @@ def install() -> None:
         if session_id in context._sessions:
             return context._sessions[session_id]
         # Who has come first has its page first, and not all at the end.
-        async with context.__dict__.setdefault("bnnviz_turn", asyncio.Lock()):
-            return await create(context, session_id, *args, **kwargs)
+        with contextlib.nullcontext() if AHEAD.get() else _IN_LINE:
+            async with context.__dict__.setdefault("bnnviz_turn", asyncio.Lock()):
+                return await create(context, session_id, *args, **kwargs)
 
     ApplicationContext.create_session_if_needed = create_in_turn
     for owner, name in (
@@ -177,11 +210,45 @@ def install() -> None:
 
 
 def _spare_work() -> None:
-    """Leave out what takes a fifth of the time of a page, and comes out alike for each of them."""
+    """Leave out what takes a fifth of the time of a page or of a frame, and comes out alike each time."""
     for name in ("_bundle_path", "_bundle_css"):
         setattr(ReactiveESM, name, _Once(ReactiveESM.__dict__[name]))
     # For authors: it looks through all models for what they may have forgotten.
     Document.validate = lambda document: None
+    HTMLBasePane._update = _text_alone
+    DocumentModelManager.synced_references = property(lambda models: models)
+    import_module("bokeh.protocol.messages.patch_doc").Serializer = _PatchSerializer
+
+
+def _text_alone(pane: HTMLBasePane, ref: str, model: Model) -> None:
+    """Update the text of a pane without its design, which would look for files each time."""
+    model.update(**pane._process_param_change(pane._transform_object(pane.object)))
+
+
+class _PatchSerializer(Serializer):
+    """Write a change of a page; whether its browser has a model is asked of that model, instead of listing them all.
+
+    Parameters
+    ----------
+    references : DocumentModelManager
+        Of the page.
+    """
+
+    def __init__(self, *, references: DocumentModelManager) -> None:
+        super().__init__()
+        self._models = references
+
+    def has_ref(self, obj: Any) -> bool:
+        """Tell whether the browser knows an object, or will by this message."""
+        return self.get_ref(obj) is not None
+
+    def get_ref(self, obj: Any) -> Any:
+        """Return how the browser knows an object; None where it does not."""
+        known = super().get_ref(obj)
+        if known is not None or not isinstance(obj, Model):
+            return known
+        synced = self._models.get_by_id(obj.id) is obj and obj not in self._models._new_models
+        return obj.ref if synced else None
 
 
 class _Once:

@@ -1,7 +1,10 @@
-"""Choose the precision of a run for which the caller names none."""
+"""Take run settings as PyTorch and NumPy write them, and choose a precision where the caller names none."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
 
 from bnnviz import targets
@@ -36,3 +39,13 @@ def _computes(target: targets.Target, dtype: torch.dtype) -> bool:
     except Exception:  # noqa: BLE001 - whatever the caller's function raises is raised again by the run
         return False
     return True
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy as one of Python, and a precision or a device by its name."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, torch.dtype | torch.device):
+        return str(value).removeprefix("torch.")
+    is_precision = isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.floating))
+    return np.dtype(value).name if is_precision else value

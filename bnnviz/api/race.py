@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from bnnviz import optional
+from bnnviz.api.precision import plain
 from bnnviz.api.run import WithFigures
 from bnnviz.engine.race import race as racing
 from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
@@ -82,8 +83,8 @@ def race(
     chains: int = 8,
     seed: int = 0,
     warmup: int = 200,
-    device: str = "auto",
-    dtype: str = "float32",
+    device: str | torch.device = "auto",
+    dtype: str | torch.dtype = "float32",
     target_settings: dict[str, Any] | None = None,
     wait: bool = True,
     callback: Callable[[BackgroundRace], Any] | None = None,
@@ -120,7 +121,7 @@ def race(
     spec = target
     if not isinstance(target, RaceSpec):
         shared = {"target": target, "target_settings": dict(target_settings or {}), "chains": chains, "seed": seed}
-        shared |= {"warmup": warmup, "device": device, "dtype": dtype, "draws": None}
+        shared |= {"warmup": warmup, "device": plain(device), "dtype": plain(dtype), "draws": None}
         named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
         spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
     found = BackgroundRace(racing.Race(spec), callback).begin()

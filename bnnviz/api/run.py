@@ -14,7 +14,7 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.api import automatic
-from bnnviz.api.precision import precision
+from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
@@ -228,8 +228,8 @@ def start(
     warmup: int = 200,
     chains: int = 4,
     seed: int = 0,
-    device: str = "auto",
-    dtype: str = "float32",
+    device: str | torch.device = "auto",
+    dtype: str | torch.dtype = "float32",
     kernel: str = "eager",
     settings: dict[str, Any] | None = None,
     target_settings: dict[str, Any] | None = None,
@@ -269,7 +269,7 @@ def start(
         Seed of the run's one generator.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-    dtype : {"float32", "float64", "auto"}
+    dtype : {"float32", "float64", "auto"} or torch.dtype
         ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, where it costs
         nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64. It
         evaluates a function once before the run begins.
@@ -443,10 +443,10 @@ def spec_of(
 
 
 def _plain(name: str, given: Any) -> dict[str, Any]:
-    """Return a dict of values by name with Python's numbers in the place of NumPy's."""
+    """Return a dict of values by name with Python's numbers and words in the place of NumPy's and PyTorch's."""
     if given is not None and not isinstance(given, Mapping):
         raise BnnvizError(f"{name} is a dict of values by name, not {given!r:.60}.", name)
-    return {key: value.item() if isinstance(value, np.generic) else value for key, value in (given or {}).items()}
+    return {key: plain(value) for key, value in (given or {}).items()}
 
 
 def _from_there(spec: Spec, start: Any, points: str) -> Spec:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from bokeh.models import Range1d
@@ -91,9 +93,10 @@ class AxisRange:
         if settle and need[1] - need[0] < 0.5 * width:
             self._set(*need)
         elif len(self._recent) == self._recent.maxlen:
-            lows, highs = np.array(self._recent).T
-            if np.quantile(highs - lows, 0.75) < 0.5 * width:
-                self._set(np.quantile(lows, 0.15), np.quantile(highs, 0.85))
+            lows, highs = zip(*self._recent, strict=True)
+            widths = [high - low for low, high in self._recent]
+            if _quantile(widths, 0.75) < 0.5 * width:
+                self._set(_quantile(lows, 0.15), _quantile(highs, 0.85))
 
     def glimpse(self, need: tuple[float, float] | None) -> None:
         """Cover most of the last few things, each of which is seen for a moment only; the widest may reach out."""
@@ -101,8 +104,8 @@ class AxisRange:
             return
         self._need = need
         self._glimpses.append(need)
-        lows, highs = np.array(self._glimpses).T
-        low, high = float(np.quantile(lows, 0.2)), float(np.quantile(highs, 0.8))
+        lows, highs = zip(*self._glimpses, strict=True)
+        low, high = _quantile(lows, 0.2), _quantile(highs, 0.8)
         if high - low < 0.4 * (self.range.end - self.range.start):
             self._set(low, high)
         else:
@@ -139,3 +142,11 @@ class AxisRange:
 def _round_up(value: float) -> float:
     power = 10.0 ** np.floor(np.log10(value))
     return power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= value * (1 - 1e-9))
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of a few numbers, between two as NumPy has it, in a tenth of its time."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = ordered[int(place)]
+    return float(below + (ordered[math.ceil(place)] - below) * (place % 1))

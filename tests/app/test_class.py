@@ -10,8 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import panel as pn
+import panel.io.server
 import pytest
 from bokeh.document import Document
+from bokeh.models import Div, ImportedStyleSheet
 from bokeh.protocol import Protocol
 from bokeh.server.session import ServerSession
 from panel.io.state import set_curdoc
@@ -20,7 +22,7 @@ from test_gate import BROWSER, Visitor, visit
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz_app import broadcast, following
+from bnnviz_app import broadcast, following, prepared
 from bnnviz_app.access import lobby, roles
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.roles import GATE, OWNER, STUDENT
@@ -276,6 +278,19 @@ def test_a_message_is_framed_as_a_web_socket_has_it() -> None:
         assert (told, len(data)) == (length, head + length)
     message = Protocol().create("OK", "7")
     assert json.dumps({}).encode() in broadcast.written(message)
+
+
+def test_who_comes_to_a_page_that_many_look_at_does_not_hold_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared.install()
+    pages, held = [Document(), Document()], []
+    for page in pages:
+        page.add_root(Div(stylesheets=[ImportedStyleSheet(url="https://cdn.holoviz.org/panel/1/dist/css/a.css")]))
+        monkeypatch.setattr(page, "hold", lambda *policy, page=page: held.append(page))
+        monkeypatch.setattr(page.callbacks, "hold", lambda *policy, page=page: held.append(page))
+    prepared._SHARED.add(pages[0])
+    for page in pages:
+        panel.io.server.patch_model_css(page.roots[0], dist_url="dist/")
+    assert held == pages[1:]
 
 
 def test_who_does_not_take_what_is_sent_is_let_go() -> None:

@@ -15,7 +15,10 @@ import panel as pn
 import pytest
 from bokeh.application.handlers import DirectoryHandler
 from bokeh.application.handlers.lifecycle import LifecycleHandler
+from bokeh.core.serialization import Serializer
+from bokeh.document import Document
 from bokeh.io.doc import _PATCHED_CURDOCS
+from bokeh.models import Column, ColumnDataSource, Div
 from bokeh.protocol import Protocol
 from bokeh.server.contexts import ApplicationContext
 from bokeh.util.token import generate_jwt_token, generate_session_id
@@ -25,6 +28,7 @@ from tornado.ioloop import IOLoop
 
 import bnnviz_app
 from bnnviz_app import steps
+from bnnviz_app.memory import Collector
 
 LONGEST_S = 0.1  # of the thread's own time, for a step: .2 s is what a page may hold up others
 
@@ -166,3 +170,49 @@ def test_work_in_steps_takes_turns_and_ends_where_it_is_cancelled() -> None:
         ticking.cancel()
 
     asyncio.run(main())
+
+
+def test_a_change_is_written_as_bokeh_writes_it(cache: None) -> None:
+    source, new = ColumnDataSource({"x": [1, 2]}), Div(text="new")
+    doc = Document()
+    doc.add_root(Column(children=[Div(text="old"), Div(text="other")], tags=[source]))
+    doc.models.flush_synced()
+    found: list[Any] = []
+    doc.on_change(found.append)
+    doc.roots[0].children = [new, doc.roots[0].children[1]]
+    source.data = {"x": [3, 4, 5]}
+    new_models = set(doc.models._new_models)
+    listed = {model for model in doc.models if model not in new_models}
+    wanted = Serializer(references=listed).encode(found)
+    message = Protocol().create("PATCH-DOC", found)
+    assert message.content["events"] == wanted
+    assert new in new_models
+    assert not doc.models._new_models
+
+
+def test_what_is_built_for_nobody_rests_where_somebody_plays_and_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+    sleep = asyncio.sleep
+
+    async def slept(seconds: float) -> None:
+        rests.append(seconds)
+        await sleep(0)
+
+    async def two_steps() -> None:
+        await sleep(0)
+
+    async def built(ahead: bool) -> int:
+        steps.AHEAD.set(ahead)
+        rests.clear()
+        await steps.InSteps(two_steps())
+        return len(rests)
+
+    monkeypatch.setattr(steps.asyncio, "sleep", slept)
+    collector = Collector()
+    monkeypatch.setattr(steps, "COLLECTOR", collector)
+    assert asyncio.run(built(True)) == 0
+    collector.worked()
+    assert asyncio.run(built(False)) == 0
+    assert asyncio.run(built(True)) > 0
+    with steps._IN_LINE:
+        assert asyncio.run(built(True)) == 0
