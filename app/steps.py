@@ -35,6 +35,7 @@ from bnnviz_app.memory import COLLECTOR
 
 STEP_S = 0.008  # of building, before everybody else has a turn
 PAUSE_S = 0.024  # after a step for nobody, where somebody plays
+REST_S = 0.06  # after work that takes longer than a step, where somebody plays
 #: Whether what is built now is built ahead, for nobody yet.
 AHEAD: contextvars.ContextVar[bool] = contextvars.ContextVar("ahead", default=False)
 _IMPORT = "<frozen importlib._bootstrap>"
@@ -110,6 +111,18 @@ class _Line:
 
 
 _IN_LINE = _Line()
+
+
+async def alone(work: Coroutine[Any, Any, Any]) -> Any:
+    """Await work of some length that is not done in steps: one such after another, and between two, those who play."""
+    async with _alone.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        answer = await work
+        if COLLECTOR.somebody_plays:
+            await asyncio.sleep(REST_S)
+    return answer
+
+
+_alone: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
 
 
 class _Ended(Exception):

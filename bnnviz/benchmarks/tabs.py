@@ -18,13 +18,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
-from tornado.websocket import WebSocketClientConnection, websocket_connect
 
+from bnnviz.benchmarks.web_socket import WebSocket
 from bnnviz.errors import BnnvizError
 
 PATIENCE_S = 300.0
 _TOKEN = re.compile(r'"token":"([^"]+)"')
-_NUMBER, _AT = re.compile(r'\["number",\[(\d+)\]\]'), re.compile(r'\["at",\[([0-9.e+]+)\]\]')
+_NUMBER, _AT = re.compile(rb'\["number",\[(\d+)\]\]'), re.compile(rb'\["at",\[([0-9.e+]+)\]\]')
+_PAINTED = re.compile(rb'\["painted",\{[^{}]*?"id":"([^"]+)"')
 _READY = {"type": "event", "name": "document_ready", "values": {"type": "map"}}
 _MOST_CLIENTS = 2000
 
@@ -52,10 +53,9 @@ class Tab:
     token: str
     opened_s: float = float("nan")
     frames: list[tuple[float, float]] = field(default_factory=list)
-    received: int = 0  # bytes
     _person: str = field(default_factory=lambda: uuid.uuid4().hex)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
-    _socket: WebSocketClientConnection | None = None
+    _socket: WebSocket | None = None
     _painted: str | None = None
     _listening: asyncio.Task | None = None
     _closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -81,17 +81,12 @@ class Tab:
         """Connect, take the document, and say that it is shown."""
         parts = urlsplit(self.url)
         headers = self._headers | {"Origin": f"{parts.scheme}://{parts.netloc}"}
-        request = HTTPRequest(
-            f"ws://{parts.netloc}{parts.path}/ws",
-            headers=headers,
-            connect_timeout=PATIENCE_S,
-            request_timeout=PATIENCE_S,
-        )
-        self._socket = await websocket_connect(request, subprotocols=["bokeh", page_token], max_message_size=1 << 28)
+        connecting = WebSocket.connect(f"ws://{parts.netloc}{parts.path}/ws", headers, ["bokeh", page_token])
+        self._socket = await asyncio.wait_for(connecting, PATIENCE_S)
         await self._read("ACK")
         self._say("PULL-DOC-REQ", {})
         document = await self._read("PULL-DOC-REPLY")
-        self._painted = _acknowledgement(json.loads(document))
+        self._painted = _acknowledgement(document)
         self._say("PATCH-DOC", {"events": [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": _READY}]})
 
     def close(self) -> None:
@@ -135,42 +130,28 @@ class Tab:
     def _say(self, kind: str, content: dict[str, Any]) -> None:
         header = {"msgid": str(next(self._ids)), "msgtype": kind, "num_buffers": 0}
         for part in (header, {}, content):
-            self._socket.write_message(json.dumps(part))
+            self._socket.send(json.dumps(part))
 
-    async def _read(self, kind: str) -> str:
+    async def _read(self, kind: str) -> bytes:
         """Return the content of the next message of a kind; EOFError where the page is closed."""
         while True:
-            header = json.loads(await self._part())
-            await self._part()
-            content = await self._part()
+            header = json.loads(await self._socket.receive())
+            await self._socket.receive()
+            content = await self._socket.receive()
             for _ in range(2 * header.get("num_buffers", 0)):
-                await self._part()
+                await self._socket.receive()
             if header["msgtype"] == kind:
                 return content
-
-    async def _part(self) -> Any:
-        part = await self._socket.read_message()
-        if part is None:
-            raise EOFError
-        self.received += len(part)
-        return part
 
 
 def _client() -> AsyncHTTPClient:
     return AsyncHTTPClient(max_clients=_MOST_CLIENTS, max_buffer_size=1 << 28, max_body_size=1 << 28)
 
 
-def _acknowledgement(thing: Any) -> str | None:
-    """Return the id of the source by which a page says which frame it has painted."""
-    if isinstance(thing, dict):
-        entries = dict(thing["entries"]) if thing.get("type") == "map" and _is_map(thing.get("entries")) else {}
-        if "sent" in entries and "painted" in entries:
-            return entries["painted"]["id"]
-        thing = list(thing.values())
-    if isinstance(thing, list):
-        return next((found for each in thing if (found := _acknowledgement(each)) is not None), None)
-    return None
+def _acknowledgement(document: bytes) -> str | None:
+    """Return the id of the source by which a page says which frame it has painted.
 
-
-def _is_map(entries: Any) -> bool:
-    return isinstance(entries, list) and all(isinstance(entry, list) and isinstance(entry[0], str) for entry in entries)
+    It is searched for: to read whole documents would keep this process from the frames of its other tabs.
+    """
+    found = _PAINTED.search(document)
+    return None if found is None else found[1].decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -127,8 +128,10 @@ def bench(
     from bnnviz.benchmarks import find
 
     rows = []
-    with console(stderr=True).status("Starting.") as status:
-        for row in until_interrupt(find(suite).run(case, seconds, status.update)):
+    screen = console(stderr=True)
+    with screen.status("Starting.") as status:
+        tell = status.update if screen.is_terminal else partial(print, file=sys.stderr, flush=True)
+        for row in until_interrupt(find(suite).run(case, seconds, tell)):
             rows.append(row)
             print(_line(to_json(row)), file=sys.stderr, flush=True)
     heads = ("case", "metric", "value", "unit", "target", "", "note")

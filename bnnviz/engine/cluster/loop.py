@@ -150,6 +150,7 @@ class LiveLoop:
         for slot in self._all():
             self._attend(slot, now)
         slots = self._all()
+        self._places.take_turns(slots, now)
         slot = self._next(slots, now)
         if slot is not None:
             self._advance(slot)
@@ -215,6 +216,7 @@ class LiveLoop:
             slot.show_again()
             slot.catch_up()
             slot.state, slot.touched = "running", time.monotonic()
+            slot.since = slot.touched
         slot_recording.begin(slot)
         slot.saving.spent()
         self._changed_together()
@@ -336,6 +338,7 @@ class LiveLoop:
     def _play(self, slot: Slot) -> None:
         if slot.run.finished:
             raise BnnvizError("This run has made all its draws; reset it to play again.")
+        slot.since = slot.since if slot.playing else time.monotonic()
         slot.playing = True
         slot.message = ""
         slot.pace.restart()

@@ -1,7 +1,8 @@
 """Give the places of a worker to runs that advance, and have the others wait for one in a queue.
 
 A place belongs to who plays: a run that rests, and that nobody has touched for a while, keeps its state and gives its
-place back. It gets one again when it is asked to move, at once where one is free.
+place back. It gets one again when it is asked to move, at once where one is free. Where more play than there are
+places, they take turns.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from bnnviz.engine.cluster.slot import MOVES, Slot
 
 CAPACITY = 8  # live runs that a worker advances at a time, unless BNNVIZ_PLACES says another; more wait for their turn
 REST_S = 30.0  # a run that rests keeps its place for so long
+TURN_S = 30.0  # a run that plays keeps its place for so long where others wait
 MOST_HELD = 8  # for each place: runs that are built, whether they rest or not; the memory is bounded
 
 
@@ -32,10 +34,12 @@ class Places:
         Runs that advance at a time.
     rest_s : float
         Seconds for which a run that rests keeps its place.
+    turn_s : float
+        Seconds for which a run that plays keeps its place where others wait.
     """
 
-    def __init__(self, capacity: int = CAPACITY, rest_s: float = REST_S) -> None:
-        self.capacity, self.rest_s = capacity, rest_s
+    def __init__(self, capacity: int = CAPACITY, rest_s: float = REST_S, turn_s: float = TURN_S) -> None:
+        self.capacity, self.rest_s, self.turn_s = capacity, rest_s, turn_s
 
     def has_place(self, slot: Slot, now: float) -> bool:
         """Tell whether a run takes a place: it advances, or somebody has touched it lately."""
@@ -47,19 +51,39 @@ class Places:
 
     def lets_on(self, slot: Slot, slots: Sequence[Slot], now: float) -> bool:
         """Tell whether a run gets a place now; if not, its message says how many are before it."""
+        full = self._is_full(slots)
+        if full and slot.state == "queued":
+            held = MOST_HELD * self.capacity
+            slot.message = f"This worker already holds {held} live runs; this one starts when one of them ends."
+            return False
         taken = sum(self.has_place(other, now) for other in slots if other is not slot)
-        if slot.state == "queued":
-            built = sum(other.run is not None for other in slots)
-            taken = max(taken, self.capacity if built >= MOST_HELD * self.capacity else 0)
-        before = sum(other.waits and other.asked < slot.asked for other in slots)
+        before = sum(_waits(other, full) and other.asked < slot.asked for other in slots)
         if before < self.capacity - taken:
             return True
         then = "starts" if slot.state == "queued" else "goes on"
         slot.message = (
             f"This worker already advances {taken} live runs; this one is number {before + 1} in the queue and {then}"
-            " when one of them ends or rests."
+            f" in its turn, each of which is {self.turn_s:g} s."
         )
         return False
+
+    def take_turns(self, slots: Sequence[Slot], now: float) -> None:
+        """Have the run that has played longest wait in its turn, where it has played for long and others wait."""
+        full = self._is_full(slots)
+        if not any(_waits(slot, full) for slot in slots):
+            return
+        if sum(self.has_place(slot, now) for slot in slots) < self.capacity:
+            return
+        long = [slot for slot in slots if slot.plays and now - slot.since >= self.turn_s]
+        if long:
+            slot = min(long, key=lambda slot: slot.since)
+            slot.playing = False
+            slot.hold_back("play", {})
+            slot.touch()
+
+    def _is_full(self, slots: Sequence[Slot]) -> bool:
+        """Tell whether there is no room for another run, whoever plays."""
+        return sum(slot.run is not None for slot in slots) >= MOST_HELD * self.capacity
 
     def hold_back(self, slot: Slot, name: str, args: dict[str, Any], slots: Sequence[Slot]) -> bool:
         """Keep a command that needs a place until there is one; return whether it has to wait."""
@@ -84,3 +108,8 @@ class Places:
             slot.message, slot.touched = "", now
             slot.commands.extendleft((name, args, None) for name, args in reversed(slot.held_back))
             slot.held_back.clear()
+
+
+def _waits(slot: Slot, full: bool) -> bool:
+    """Tell whether a run waits for a place that somebody can give it."""
+    return slot.waits and not (full and slot.state == "queued")

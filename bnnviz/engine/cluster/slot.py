@@ -112,6 +112,7 @@ class Slot:
     last_pull: float = field(default_factory=time.monotonic)
     asked: float = field(default_factory=time.monotonic)  # when it last asked for a place
     touched: float = field(default_factory=time.monotonic)  # when somebody last had it move
+    since: float = field(default_factory=time.monotonic)  # when its turn began
     version: int = 0  # grows with everything that a frame could show
     changed_at: float = 0.0
 
@@ -155,6 +156,11 @@ class Slot:
         if self.state != "running" or self.run.finished:
             return False
         return self.playing or self.run.phase == "start" or self.under_way
+
+    @property
+    def plays(self) -> bool:
+        """Whether it plays, and is not on its way to its start or to a step that was."""
+        return self.playing and self.going and self.run.phase != "start" and not self.under_way
 
     @property
     def under_way(self) -> bool:

@@ -81,3 +81,48 @@ def test_a_pause_takes_back_what_waits(loop: LiveLoop) -> None:
         assert rests._slot.step == 0
 
     asyncio.run(main())
+
+
+def test_where_more_play_than_there_are_places_they_take_turns(loop: LiveLoop) -> None:
+    loop._places.turn_s = 0.3
+
+    async def main() -> None:
+        runs = [start(loop, run_id=name, play=True) for name in "abcde"]
+        await until(lambda: all(run._slot.step > 0 for run in runs), 20)
+        before = [run._slot.step for run in runs]
+        await until(lambda: all(run._slot.step > step for run, step in zip(runs, before, strict=True)), 20)
+        assert all(run._slot.report()["playing"] for run in runs)
+        assert sum(run._slot.playing for run in runs) <= 2
+        assert any("in its turn" in run._slot.message for run in runs)
+
+    asyncio.run(main())
+
+
+def test_who_plays_alone_or_steps_keeps_the_place(loop: LiveLoop) -> None:
+    loop._places.turn_s = 0.1
+
+    async def main() -> None:
+        runs = [start(loop, run_id=name, play=True) for name in "ab"]
+        await until(lambda: all(run._slot.step > 0 for run in runs))
+        await asyncio.sleep(0.4)
+        assert all(run._slot.playing and not run._slot.held_back for run in runs)
+
+    asyncio.run(main())
+
+
+def test_a_worker_that_is_full_lets_on_who_is_in_it(loop: LiveLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "MOST_HELD", 1)
+
+    async def main() -> None:
+        inside = [start(loop, run_id=name) for name in "ab"]
+        for run in inside:
+            await run.ready()
+        await asyncio.sleep(0.4)
+        outside = start(loop, run_id="c", play=True)
+        await until(lambda: "already holds 2 live runs" in outside._slot.message)
+        await inside[0].command("play", {})
+        await until(lambda: inside[0]._slot.step > 0)
+        await inside[1].stop()
+        await until(lambda: outside._slot.step > 0)
+
+    asyncio.run(main())
