@@ -25,6 +25,7 @@ from bnnviz.errors import BnnvizError
 PATIENCE_S = 300.0
 _TOKEN = re.compile(r'"token":"([^"]+)"')
 _NUMBER, _AT = re.compile(rb'\["number",\[(\d+)\]\]'), re.compile(rb'\["at",\[([0-9.e+]+)\]\]')
+_QUEUED = b" in the queue and "
 _PAINTED = re.compile(rb'\["painted",\{[^{}]*?"id":"([^"]+)"')
 _READY = {"type": "event", "name": "document_ready", "values": {"type": "map"}}
 _MOST_CLIENTS = 2000
@@ -47,12 +48,15 @@ class Tab:
         From the request of the page to the whole page.
     frames : list of (float, float)
         When each frame came, and how old it was, in seconds.
+    queued : list of float
+        When it was told that its run waits for its turn.
     """
 
     url: str
     token: str
     opened_s: float = float("nan")
     frames: list[tuple[float, float]] = field(default_factory=list)
+    queued: list[float] = field(default_factory=list)
     _person: str = field(default_factory=lambda: uuid.uuid4().hex)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
     _socket: WebSocket | None = None
@@ -113,6 +117,8 @@ class Tab:
         with contextlib.suppress(EOFError):
             while True:
                 content = await self._read("PATCH-DOC")
+                if _QUEUED in content:
+                    self.queued.append(time.monotonic())
                 found = _NUMBER.search(content)
                 if found is None:
                     continue

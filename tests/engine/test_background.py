@@ -9,9 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import types
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -82,6 +85,25 @@ def test_a_step_that_takes_long_does_not_abort_the_program():
     done = interrupted(slow)
     assert done.returncode == 130
     assert "terminate called" not in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", ["compiled", "auto"])
+def test_an_interrupt_while_a_step_is_compiled_gives_the_run_and_leaves_no_process(kernel):
+    sample = f'bnnviz.sample(bnnviz.BNN(net, (x, x**2)), "bps", draws=10**6, warmup=2, chains=2, kernel="{kernel}")'
+    caught = (
+        f"\ntry:\n    {sample}\nexcept KeyboardInterrupt as interrupt:\n    raise SystemExit(interrupt.run.running + 7)"
+    )
+    with subprocess.Popen([sys.executable, "-c", _NETWORK + caught], stderr=-1, text=True) as process:
+        compilers = []
+        while not compilers and process.poll() is None:
+            family = psutil.Process(process.pid).children(recursive=True)
+            compilers = [one for one in family if "compile_worker" in " ".join(one.cmdline())]
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, len(compilers)) == (7, 1), err
+    assert not psutil.wait_procs(compilers, timeout=10)[1]
 
 
 def test_in_a_notebook_an_interrupt_gives_the_run(monkeypatch):
@@ -159,6 +181,25 @@ def test_runs_come_back_from_other_processes(method):
     with multiprocessing.get_context(method).Pool(1) as pool:
         run = pool.apply_async(_sampled, (4,)).get(120)
     assert np.array_equal(run.draws, _sampled(4).draws)
+
+
+def test_runs_come_back_from_a_fork_beside_a_live_run_and_from_threads():
+    live = bnnviz.start("gaussian", "hmc", draws=None)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        run = pool.apply_async(_sampled, (4,)).get(120)
+    live.stop()
+    with ThreadPoolExecutor(3) as threads:
+        beside = list(threads.map(_sampled, [4, 5, 4]))
+    assert all(np.array_equal(one.draws, run.draws) for one in (beside[0], beside[2]))
+    assert not np.array_equal(beside[1].draws, run.draws)
+
+
+@pytest.mark.slow
+def test_runs_come_back_from_joblib():
+    joblib, loky = pytest.importorskip("joblib"), pytest.importorskip("joblib.externals.loky")
+    runs = joblib.Parallel(n_jobs=2)(joblib.delayed(_sampled)(seed) for seed in (4, 5))
+    loky.get_reusable_executor().shutdown()
+    assert np.array_equal(runs[0].draws, _sampled(4).draws)
 
 
 @pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad], ids=["inference_mode", "no_grad"])

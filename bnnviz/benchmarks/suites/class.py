@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ FREEZE, OPENED, LEFT, GROWTH = Goal("<=", 0.3), Goal("<=", 10), Goal("<=", 0), G
 PREPARED_S = 300.0  # for pages that are built ahead
 BUILT_S, IDLE_S = 10.0, 1.0  # CPU seconds that these take at least, and most in two looks at a server that waits
 PLAYS_S = 400.0  # until all have played, some of them in their turn
-WAIT_S = 5.0  # a page that has no frame for so long waits for its turn
+BEFORE_S = 0.5  # before the last frame of a turn, at most, a page may be told that it waits for the next
 SETTLE_S = 3.0
 FAREWELL_S = 25.0  # a page that nobody has is kept for some time
 
@@ -117,25 +117,31 @@ async def _watched(served: Dashboard, tabs: list[Tab], seconds: float, name: str
     used = cpu_seconds(served.process) - used
     seen = [tab.since(begun) for tab in tabs]
     frames, ages = sum(map(len, seen)), [age for frames in seen for _, age in frames]
-    gaps = [gap for frames in seen for gap in _gaps(frames, begun)]
-    waits = [gap for gap in gaps if gap > WAIT_S]
+    found = [gap for tab, frames in zip(tabs, seen, strict=True) for gap in _gaps(frames, begun, tab.queued)]
+    gaps, waits = [gap for gap, waited in found if not waited], [gap for gap, waited in found if waited]
     at_once = len(tabs) - sum(waits) / seconds
     return [
         Row(f"{name}_at_once", at_once, "pages"),
         Row(f"{name}_longest_wait", max(waits, default=0.0), "s"),
         Row(f"{name}_rate", frames / seconds / max(at_once, 1e-9), "1/s"),
         Row(f"{name}_age_p95", 1000 * quantile(ages, 0.95), "ms"),
-        Row(f"{name}_gap_p99", quantile(sorted(gap for gap in gaps if gap <= WAIT_S), 0.99), "s"),
-        Row(f"{name}_freeze", max(gap for gap in gaps if gap <= WAIT_S), "s", FREEZE),
+        Row(f"{name}_gap_p99", quantile(gaps, 0.99), "s"),
+        Row(f"{name}_freeze", max(gaps), "s", FREEZE),
         Row(f"{name}_server_cpu", 1000 * used / max(1, frames), "ms/frame"),
         Row(f"{name}_memory", served.process.memory_info().rss / 1e6, "MB"),
     ]
 
 
-def _gaps(frames: list[tuple[float, float]], begun: float) -> list[float]:
-    """Return the times between frames (moment, age) from a moment on until now, by when the server has sent them."""
+def _gaps(frames: list[tuple[float, float]], begun: float, queued: Sequence[float] = ()) -> list[tuple[float, bool]]:
+    """Return the times between frames (moment, age) from a moment on until now, by when the server has sent them.
+
+    Beside each is whether the page was told in it that its run waits for its turn.
+    """
     moments = [begun, *(max(begun, moment - age) for moment, age in frames), time.monotonic()]
-    return [after - before for before, after in itertools.pairwise(moments)]
+    return [
+        (after - before, any(before - BEFORE_S < moment <= after for moment in queued) and after - before > BEFORE_S)
+        for before, after in itertools.pairwise(moments)
+    ]
 
 
 async def _followed(served: Dashboard, seconds: float, tell: Tell) -> list[Row]:
@@ -173,7 +179,7 @@ async def _opened(served: Dashboard, seconds: float, tell: Tell) -> list[Row]:
             return [
                 Row("all_opened", took, "s", OPENED),
                 Row("first_opened", min(tab.opened_s for tab in tabs), "s"),
-                Row("freeze", max(_gaps(player.since(begun), begun)), "s", FREEZE),
+                Row("freeze", max(gap for gap, _ in _gaps(player.since(begun), begun)), "s", FREEZE),
                 Row("server_cpu", used / AT_ONCE, "s/page"),
             ]
 
