@@ -146,7 +146,8 @@ class StartSearch:
 
     def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:
         self._target, self._x0, self._points = target, x0, points
-        self._remarks = [] if given or points is not None else check_slopes(target, sampler, x0)
+        if not given and points is None:
+            check_slopes(target, sampler, x0)
         self._at_mode, self._one_centre = sampler.starts_at_mode(target), sampler.starts_together(target)
         needed = not given and ((points is None and self._at_mode) or sampler.needs_mode)
         self.descent = self._descent(sampler) if needed else None
@@ -170,14 +171,11 @@ class StartSearch:
         return steps * self.descent.examples * len(self._x0)
 
     def remarks(self) -> list[str]:
-        """Say what is odd about gradients, and that there are modes from which no chain sets out.
-
-        Of a network there always are.
-        """
+        """Say that there are modes from which no chain sets out; of a network there always are."""
         if self.descent is None or self._points is not None or not self._one_centre or isinstance(self._target, BNN):
-            return self._remarks
+            return []
         said = other_modes(self._target, self.descent)
-        return [*self._remarks, said] if said else self._remarks
+        return [said] if said else []
 
     @property
     def done(self) -> bool:
