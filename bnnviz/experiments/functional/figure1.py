@@ -24,7 +24,7 @@ def _case(reading: str, others: dict[str, float]) -> Case:
 
 DOUBLE_WELL = Experiment(
     name="func-wells",
-    title="FuncHMC and HMC on the double well (functional-BNN paper, Figure 1)",
+    title="FuncHMC and HMC on the double well (functional paper, Fig. 1)",
     doc="Share of runs that cover both wells, and the median over runs of the total variation between a run's draws and"
     " the truth, 400 runs for each seed; learning rate .2, momentum .5, 100 draws of a functional.",
     measures=("func_hmc_covered", "hmc_covered", "func_hmc_median", "hmc_median", "first_distance"),
