@@ -12,6 +12,8 @@ from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 _VIEWS = {"envelope": "thinning"}  # which views draw parts that are not called as they are
+_SCENES = {"prediction": ("dim", "data"), "spread": ("dim", "data"), "envelope": ("dim",), "ratios": ("dim",)}
+_NOT_DRAWN = ("current", "settling")  # of a prediction that is over
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,15 @@ class FrameExperiment(PredictiveExperiment):
         return result(spec, self.pictures, self.watched, self.measures)
 
     def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
-        parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture)]
+        parts = [(name, _slim(picture, pictures[picture])) for name, pictures in firsts if pictures.get(picture)]
         view = _VIEWS.get(picture, picture)
         return [(f"{name}: {self.headings[picture]}", view, part) for name, part in parts]
+
+
+def _slim(picture: str, part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part with what its figure draws of the scene, which names every weight and has the plane's density."""
+    scene = {key: value for key, value in part["scene"].items() if key in _SCENES.get(picture, part["scene"])}
+    return {key: value for key, value in part.items() if key not in _NOT_DRAWN} | {"scene": scene}
 
 
 def _case(name: str, target: str, values: dict[str, Any], sampler: str, draws: int, note: str, **settings: Any) -> Case:
