@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import holoviews as hv
-import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import style
@@ -60,7 +59,6 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "weights": weights,
 }
 _BAND = "band"  # figures of this kind share their axes
-_LIVE = ("prediction", "ratios", "spread", "thinning")  # whose parts are arrays, as a live frame has them
 
 
 def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = False) -> hv.Overlay | hv.Layout:
@@ -96,22 +94,7 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
         return bands([part for _, _, part in found], dark=dark)
     figures = []
     for heading, view, part in found:
-        figure = FIGURES[view](_live(part) if view in _LIVE else part, dark=dark)
+        figure = FIGURES[view](part, dark=dark)
         own = style.title_of(figure)
         figures.append(style.apply(figure, title=f"{heading}: {own}" if own else heading))
     return style.layout(figures, across=min(ACROSS, len(figures)))
-
-
-def _live(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a recorded part with the arrays of a live one; where the record has no number, nan."""
-    return {key: _array(value) for key, value in part.items()}
-
-
-def _array(value: Any) -> Any:
-    if isinstance(value, dict):
-        return _live(value)
-    if value is None:
-        return np.nan
-    if isinstance(value, list) and not any(isinstance(each, str | dict) for each in value):
-        return np.array(value, dtype=float)
-    return value
