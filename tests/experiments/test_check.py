@@ -21,7 +21,6 @@ INCOMPLETE: dict[str, tuple[str, ...]] = {
     "pdmp-table1": (
         "The record holds 1 run of a case, of 5 announced.",
         "The record has nothing on Boomerang, gamma 0.01, Algorithm 2, all rows, MAP.",
-        "sigma-BPS, all rows: it differs from what is published, and no note says why.",
     ),
     "pdmp-fig3": ("The record holds 1 run of a case, of 5 announced.",),
     "pdmp-sweeps": ("The record holds 1 run of a case, of 2 announced.",),
@@ -33,20 +32,11 @@ INCOMPLETE: dict[str, tuple[str, ...]] = {
         "SGFuncRLD: its runs had other settings than they have now.",
         "SGFuncRLD, as printed: its runs had other settings than they have now.",
     ),
-    "pmcnet-table6": (
-        "The record holds 2 runs of a case, of 5 announced.",
-        "The record has nothing on Published weights.",
-    ),
     "pmcnet-table7": ("There is no record, and no word on why.",),
     "pmcnet-table10": ("There is no record, and no word on why.",),
     "pmcnet-table11": ("There is no record, and no word on why.",),
     "pmcnet-fig2": ("The record holds 1 run of a case, of 5 announced.",),
     "pmcnet-fig3": ("The record holds 1 run of a case, of 5 announced.",),
-    "pmcnet-fig4": (
-        "The record holds 1 run of a case, of 5 announced.",
-        "The record has nothing on Published weights.",
-    ),
-    "pmcnet-fig5": ("The record holds 1 run of a case, of 5 announced.",),
     "pmcnet-fig6": ("There is no record, and no word on why.",),
     "pmcnet-fig7": ("The record holds 1 run of a case, of 5 announced.",),
     "pmcnet-fig8": ("There is no record, and no word on why.",),

@@ -25,7 +25,7 @@ _CASES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
         "sigma-BPS, all rows",
         "sigma_bps",
         {},
-        "Its NLL of {nll|.2f} is above the published one because this one leaves the MAP, whose NLL that is"
+        "Its NLL is {nll|.2f}, its RMSE {rmse|.2f}. The NLL is above that of the MAP, which this one leaves"
         "{nll > nll@MAP}.",
     ),
     (

@@ -187,7 +187,10 @@ def _on_ionosphere() -> tuple[Case, ...]:
 
 def _times() -> tuple[Case, ...]:
     light = Case("PMCnet-light", _iono({}, "pmcnet_light"), {})
-    known, note = published.read("pmcnet-table11"), "Published: on a Tesla V100."
+    known, note = (
+        published.read("pmcnet-table11"),
+        ("Published: on a Tesla V100. The weight ESS of PMCnet's 5,000 draws is {weights_ess|.1f}."),
+    )
     cases = (*(case for case in _on_ionosphere() if case.name in known), light)
     return tuple(replace(case, specs=case.specs[:1], published=known[case.name], note=note) for case in cases)
 
