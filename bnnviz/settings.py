@@ -144,6 +144,7 @@ def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
             raise BnnvizError(f"{owner}: {name} is a switch; give true or false, not {short_repr(value)}.", name)
         return value
     if kind == "choice":
+        value = current_choice(setting, value)
         if value not in setting["choices"]:
             options = ", ".join(str(choice) for choice in setting["choices"])
             raise BnnvizError(f"{owner}: {name} cannot be {short_repr(value)}; choose one of {options}.", name)
@@ -220,6 +221,18 @@ OLD_NAMES: dict[str, tuple[str, ...]] = {
 def current_name(name: str, known: Container[str]) -> str:
     """Return the name that a setting has now, among the known ones; a name that is none of them stays."""
     return name if name in known else next((new for new in OLD_NAMES.get(name, ()) if new in known), name)
+
+
+#: Choices that settings had in what is saved or shared, with those they have now.
+OLD_CHOICES: dict[str, dict[str, str]] = {"curvature": {"paper": "published"}}
+
+
+def current_choice(setting: dict[str, Any], value: Any) -> Any:
+    """Return what a choice is called now; one that there is, or never was, stays."""
+    if not isinstance(value, str) or value in setting["choices"]:
+        return value
+    new = OLD_CHOICES.get(setting["name"], {}).get(value, value)
+    return new if new in setting["choices"] else value
 
 
 def old_names(name: str) -> list[str]:

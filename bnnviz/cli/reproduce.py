@@ -15,6 +15,7 @@ import typer
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
 from bnnviz.cli.output import INTERRUPTED, console, print_json, say, table, text
+from bnnviz.cli.records_check import check_records
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -36,10 +37,15 @@ app = typer.Typer()
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
+        "bnnviz reproduce --all --scale small --check",
     ),
 )
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="Its name, from bnnviz list papers.")],
+    experiment: Annotated[str | None, typer.Argument(help="Its name, from bnnviz list papers.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every experiment, one after the other.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run nothing: say what the records that come with bnnviz lack.")
+    ] = False,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
     data: Annotated[str | None, typer.Option(metavar="NAME", help="Which part, of a table of data sets.")] = None,
     scale: Annotated[
@@ -56,26 +62,63 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a paper's experiment and set our figures beside the published ones."""
+    chosen = _chosen(experiment, every, data, scale)
+    if check:
+        _refuse_beside("--check", {"repetitions": repetitions, "out": out, "scheduler": scheduler})
+        raise typer.Exit(check_records(chosen, as_json))
     # What a run comes to is kept: figures that are missing would be kept as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
+    if not every:
+        _reproduce(chosen[0], repetitions, out, (scheduler, insecure), as_json)
+        return
+    _refuse_beside("--all", {"out": out})
+    for found in chosen:
+        try:
+            _reproduce(found, repetitions, None, (scheduler, insecure), as_json)
+        except BnnvizError as error:
+            say(f"{found.name} is left out: {error.sentence}")
+
+
+def _chosen(name: str | None, every: bool, data: str | None, scale: str | None) -> list[Experiment]:
+    """Return the experiment of a name, or all of them, at a scale where they have several."""
     from bnnviz import experiments
+
+    if every == (name is not None):
+        raise BnnvizError("Name one experiment, or give --all; bnnviz list papers names them.", "experiment")
+    if not every:
+        return [experiments.find(name).at(data, scale)]
+    _refuse_beside("--all", {"data": data})
+    if scale is not None and scale not in experiments.SCALES:
+        raise BnnvizError(f"There is no scale {scale!r}; choose one of {', '.join(experiments.SCALES)}.", "scale")
+    return [one.at(None, scale) if hasattr(one, "scale") else one for one in experiments.EXPERIMENTS.values()]
+
+
+def _refuse_beside(option: str, others: dict[str, Any]) -> None:
+    """Refuse options that say nothing beside another one."""
+    for name, value in others.items():
+        if value is not None:
+            raise BnnvizError(f"{option} takes no --{name}; leave it out.", name)
+
+
+def _reproduce(
+    found: Experiment, repetitions: int | None, out: Path | None, where: tuple[str | None, bool], as_json: bool
+) -> None:
+    """Run one experiment, keep its record and print its table."""
     from bnnviz.experiments import results
     from bnnviz.experiments.notes import fill_rows
 
-    found = experiments.find(experiment).at(data, scale)
     found.check()
     out = _checked_figure(found, out)
     done: _Summaries = {}
     begun = time.perf_counter()
     try:
-        with _cluster(scheduler, insecure) as cluster:
-            where = _run(found, repetitions, cluster, done)
+        with _cluster(*where) as cluster:
+            workers = _run(found, repetitions, cluster, done)
     except KeyboardInterrupt:
         kept = sum(map(len, done.values()))
-        others = f"; {kept} runs are kept, and the same command goes on with the others" if found.keeps else ""
-        say(f"stopped{others}.")
+        say(f"stopped; {kept} runs are kept, and the same command goes on with the others.")
         raise typer.Exit(INTERRUPTED) from None
-    results.keep(found, done, time.perf_counter() - begun, where)
+    results.keep(found, done, time.perf_counter() - begun, workers)
     rows = fill_rows(found.row(case, done[case.name]) for case in found.cases)
     if out is not None:
         _draw(found, rows, done, out)
@@ -124,16 +167,16 @@ def _workload(experiment: Experiment, repetitions: int | None, cluster: Cluster 
     """Yield how many runs there are, how many of them are kept, and about how long the others take."""
     runs = experiment.runs(repetitions)
     begun = f"{experiment.title}: {runs} runs"
-    kept = experiment.kept(repetitions) if experiment.keeps else 0
+    kept = experiment.kept(repetitions)
+    begun += f", {kept} of them kept from before" if kept or experiment.over_draws else ""
     if cluster is not None:
-        already = f", {kept} of them kept from before" if experiment.keeps else ""
-        yield f"{begun}{already}, {cluster.slots()} at a time."
-    elif experiment.keeps:
-        yield f"{begun}, {kept} of them kept from before."
+        yield f"{begun}, {cluster.slots()} at a time."
+    elif experiment.over_draws:
+        yield f"{begun}."
         if kept < runs:
             yield f"The others take about {max(experiment.seconds(repetitions) / 60, 1):.0f} min here."
     elif experiment.minutes is not None:
-        yield f"{begun}; about {experiment.minutes * runs / experiment.runs():.0f} min on 2 cores."
+        yield f"{begun}; about {experiment.minutes * (runs - kept) / experiment.runs():.0f} min on 2 cores."
     else:
         yield f"{begun}."
 
@@ -159,7 +202,7 @@ def _print(experiment: Experiment, rows: list[dict[str, Any]], as_json: bool) ->
     if as_json:
         print_json(rows)
         return
-    console().print(_draws_table(experiment, rows) if experiment.keeps else _runs_table(experiment, rows))
+    console().print(_draws_table(experiment, rows) if experiment.over_draws else _runs_table(experiment, rows))
     for note in _notes(rows):
         console().print(note)
 
@@ -225,6 +268,6 @@ def _draw(experiment: Experiment, rows: list[dict[str, Any]], done: _Summaries, 
     """Write the figure of an experiment: its pictures, its bands of predictions, or a sweep of its measures."""
     from bnnviz import plots
 
-    swept = not (experiment.keeps or experiment.bands)
+    swept = not (experiment.over_draws or experiment.bands)
     figure = plots.sweep(rows, _heads(experiment)) if swept else plots.panels(experiment.panels(done))
     plots.save(figure, out, title=experiment.title)

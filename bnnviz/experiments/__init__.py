@@ -19,6 +19,7 @@ from bnnviz.experiments.pdmp.table1 import TABLE1
 from bnnviz.experiments.pdmp.table2 import TABLE2
 from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES
 from bnnviz.experiments.pmcnet.tables import PMCNET
+from bnnviz.experiments.scales import SCALES
 
 
 def _place(experiment: Experiment) -> tuple[bool, int]:
@@ -48,4 +49,4 @@ def describe() -> list[dict[str, Any]]:
     ]
 
 
-__all__ = ["EXPERIMENTS", "LABELS", "Case", "Experiment", "describe", "find"]
+__all__ = ["EXPERIMENTS", "LABELS", "SCALES", "Case", "Experiment", "describe", "find"]

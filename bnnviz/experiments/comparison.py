@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from bnnviz.experiments.experiment import Case, Experiment
@@ -47,12 +48,37 @@ class Figure:
         gap = self.measured - self.published
         if self.error > 0:
             return gap / self.error
-        return math.copysign(math.inf, gap) if gap else 0.0  # runs that are all alike
+        # Runs that are all alike: what is printed is rounded.
+        return math.copysign(math.inf, gap) if abs(gap) > _rounding(self.published) else 0.0
+
+    @property
+    def alone(self) -> bool:
+        """Whether a published figure stands beside a single run, so that nobody can tell whether they differ."""
+        return self.paired and self.error is None
+
+    @property
+    def verdict(self) -> str:
+        """How ours compares with the paper's, in a few words."""
+        if self.measured is None:
+            return "not measured"
+        if self.published is None:
+            return "nothing published"
+        if self.alone:
+            return "a single run"
+        if not self.differs:
+            return "within two standard errors"
+        side = "above" if self.off > 0 else "below"
+        return side if math.isinf(self.off) else f"{abs(self.off):.1f} standard errors {side}"
 
     @property
     def differs(self) -> bool:
         """Whether it is known to be off by more than two standard errors."""
         return self.off is not None and abs(self.off) > ERRORS
+
+
+def _rounding(printed: float) -> float:
+    """Return by how much a figure may be off that is printed with these digits; a hair more, for a tie."""
+    return 0.501 * 10.0 ** Decimal(repr(printed)).as_tuple().exponent
 
 
 @dataclass(frozen=True)

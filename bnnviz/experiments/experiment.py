@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
+from bnnviz.experiments import cache
 from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 
@@ -84,6 +89,11 @@ class Case:
     note: str = ""
     at: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def seeds(self) -> list[int]:
+        """The seed of each repetition."""
+        return [spec.settings["seed"] if isinstance(spec, DoubleWellSpec) else spec.seed for spec in self.specs]
+
 
 #: What samplers of the papers do without, and ours learn by default; and one reference for all chains.
 _AS_PRINTED = {
@@ -145,6 +155,8 @@ class Experiment:
         Whether a figure shows each case's predictions.
     minutes : float or None
         About how long all repetitions take on two CPU cores.
+    too_large : str
+        What cannot be told on a CPU in an hour, as the beginning of a sentence; empty where everything can.
     """
 
     name: str
@@ -154,6 +166,19 @@ class Experiment:
     cases: tuple[Case, ...]
     bands: bool = False
     minutes: float | None = None
+    too_large: str = ""
+
+    @property
+    def beyond(self) -> str:
+        """What cannot be told on a CPU in an hour, with the command for a GPU; empty where everything can."""
+        if not self.too_large:
+            return ""
+        return f"{self.too_large} cannot be told on a CPU in an hour; with a GPU: {self.larger_command}."
+
+    @property
+    def larger_command(self) -> str:
+        """The command that runs it as large as the paper does."""
+        return f"bnnviz reproduce {self.name}"
 
     @property
     def has_figure(self) -> bool:
@@ -161,9 +186,13 @@ class Experiment:
         return self.swept or self.bands
 
     @property
-    def keeps(self) -> bool:
-        """Whether its runs are kept on disk, so that it can go on after an interruption."""
+    def over_draws(self) -> bool:
+        """Whether its figures are means over single draws, each with a standard deviation."""
         return False
+
+    def kept(self, repetitions: int | None = None) -> int:
+        """Return how many of its runs are on disk."""
+        return sum(self._read(spec) is not None for case in self.cases for spec in case.specs[:repetitions])
 
     def at(self, data: str | None, scale: str | None) -> Experiment:
         """Return its part of a data set, or at another scale.
@@ -216,7 +245,9 @@ class Experiment:
         for case, i, spec in planned:
             found = self._read(spec)
             if found is None:
+                begun = time.process_time()
                 found = self.result(spec)
+                found["cpu_seconds"] = time.process_time() - begun
                 self._keep(spec, found)
             yield case, i, found
 
@@ -242,12 +273,17 @@ class Experiment:
         drive(run, _SLICE_S)
         return _with_more(run.summary()) | (_band(run) if self.bands else {})
 
+    def _place(self, spec: Spec | DoubleWellSpec) -> Path:
+        """Return where what a run comes to is kept."""
+        return cache.place(spec.checked().to_json(), ["summary", *(["band"] if self.bands else [])])
+
     def _read(self, spec: Spec | DoubleWellSpec) -> dict[str, Any] | None:
         """Return what is kept of a run; None where nothing is."""
-        return None
+        return cache.read(self._place(spec))
 
     def _keep(self, spec: Spec | DoubleWellSpec, found: dict[str, Any]) -> None:
-        """Keep what a run came to, where the experiment `keeps`."""
+        """Keep what a run came to, so that an experiment that was interrupted goes on."""
+        cache.write(self._place(spec), found)
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
         """Return (heading, view, part) of each picture of finished runs.
@@ -265,7 +301,7 @@ class Experiment:
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
         """Return a case's means and standard errors beside the published figures."""
         summaries = list(summaries)
-        row: dict[str, Any] = {"experiment": self.name, "case": case.name, "runs": len(summaries)}
+        row = self._row(case, len(summaries))
         for key in self.measures:
             values = [s[key] for s in summaries if s.get(key) is not None]
             mean = sum(values) / len(values) if values else None
@@ -273,6 +309,17 @@ class Experiment:
             row[f"{key}_se"] = standard_error(values)
             row[f"{key}_published"] = case.published.get(key)
         return row | case.at | {"note": case.note}
+
+    def _row(self, case: Case, runs: int) -> dict[str, Any]:
+        """Return what a row begins with: whose it is, and the seeds and a fingerprint of the specs of its runs."""
+        known = {"seeds": case.seeds[:runs], "specs": fingerprint(case.specs[:runs])}
+        return {"experiment": self.name, "case": case.name, "runs": runs, **known}
+
+
+def fingerprint(specs: Iterable[Spec | DoubleWellSpec]) -> str:
+    """Return a short text that differs for other specs, so that a record of other settings is told from this one."""
+    text = json.dumps([spec.to_json() for spec in specs], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _started(spec: Spec | DoubleWellSpec) -> Any:

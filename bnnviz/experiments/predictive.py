@@ -16,8 +16,6 @@ _HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelatio
 class PredictiveExperiment(Experiment):
     """A table or figure whose numbers are means and standard deviations over single draws.
 
-    Its runs are kept on disk, so that one that was interrupted goes on with those that are missing.
-
     Parameters
     ----------
     measures : tuple of str
@@ -29,11 +27,14 @@ class PredictiveExperiment(Experiment):
         The figures that a history is of.
     together : bool
         Whether the cases' ROC curves, histories or errors stand in one picture.
+    taken : tuple of str
+        The pictures that are taken of a run, so that a table and its figures have the same runs; empty: ``pictures``.
     """
 
     pictures: tuple[str, ...] = ()
     followed: tuple[str, ...] = ()
     together: bool = False
+    taken: tuple[str, ...] = ()
 
     @property
     def has_figure(self) -> bool:
@@ -41,19 +42,17 @@ class PredictiveExperiment(Experiment):
         return bool(self.pictures)
 
     @property
-    def keeps(self) -> bool:
-        """Whether its runs are kept on disk."""
+    def over_draws(self) -> bool:
+        """Whether its figures are means over single draws, each with a standard deviation."""
         return True
 
-    def kept(self, repetitions: int | None = None) -> int:
-        """Return how many of its runs are on disk."""
-        return sum(self._read(spec) is not None for case in self.cases for spec in case.specs[:repetitions])
-
     def _place(self, spec: Spec) -> Any:
-        return cache.place(spec.checked().to_json(), [*self.pictures, *self.followed])
+        return cache.place(spec.checked().to_json(), [*self._taken, *self.followed])
 
-    def _read(self, spec: Spec) -> dict[str, Any] | None:
-        return cache.read(self._place(spec))
+    @property
+    def _taken(self) -> tuple[str, ...]:
+        """The pictures that are taken of a run."""
+        return self.taken or self.pictures
 
     def seconds(self, repetitions: int | None = None) -> float:
         """Return about how long the missing runs take here, from the first two seconds of one run of each case.
@@ -69,14 +68,11 @@ class PredictiveExperiment(Experiment):
                 total += len(missing) * pilot(missing[0])
         return total
 
-    def _keep(self, spec: Spec, found: dict[str, Any]) -> None:
-        cache.write(self._place(spec), found)
-
     def result(self, spec: Spec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return what is kept of it."""
         from bnnviz.experiments.predictive_run import result  # with torch
 
-        return result(spec, self.pictures, self.followed)
+        return result(spec, self._taken, self.followed)
 
     def row(self, case: Case, summaries: Any) -> dict[str, Any]:
         """Return a case's figures: of each the mean over runs of its mean over draws, and what goes with it.
@@ -85,7 +81,7 @@ class PredictiveExperiment(Experiment):
         that of the averaged predictive; ``_published`` and ``_published_sd``: the paper's.
         """
         summaries = list(summaries)
-        row: dict[str, Any] = {"experiment": self.name, "case": case.name, "runs": len(summaries)}
+        row = self._row(case, len(summaries))
         for key in self.measures:
             values = _known(summaries, "figures", key)
             row[key], row[f"{key}_se"] = _mean(values), standard_error(values)

@@ -2,11 +2,11 @@
 
 A maintainer records an experiment by
 
-    python -m bnnviz.experiments.results NAME [--repetitions N] [--data D] [--scale S]
+    python -m bnnviz.experiments.results NAME [--repetitions N] [--data D] [--scale S] [--case C]
 
-It is run as `bnnviz reproduce` runs it, and its rows are written to ``bnnviz/experiments/records``, with version, date,
-device, and the arrays of its picture where they are small. What `bnnviz reproduce` came to on a user's machine is
-written in the same form under ``BNNVIZ_HOME``.
+It is run as `bnnviz reproduce` runs it, what is kept is not run again, and its rows are written to
+``bnnviz/experiments/records``, with version, date, device, and the arrays of its picture where they are small. What
+`bnnviz reproduce` came to on a user's machine is written in the same form under ``BNNVIZ_HOME``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Record:
     device : str
         Where it ran, in words.
     seconds : float
-        That its runs took.
+        Of CPU time that its runs took; by the clock where workers made them.
     rows : list of dict
         As ``bnnviz reproduce NAME --json`` prints them.
     part : dict of str
@@ -103,9 +103,19 @@ def records(name: str) -> tuple[list[Record], list[str]]:
     sentences : list of str
         One for each file that could not be read.
     """
+    return _of_folders(name, ((user_folder(), True), (SHIPPED, False)))
+
+
+def shipped(name: str) -> tuple[list[Record], list[str]]:
+    """Return the records of an experiment's parts that come with bnnviz, and what could not be read, as `records`."""
+    return _of_folders(name, ((SHIPPED, False),))
+
+
+def _of_folders(name: str, folders: Iterable[tuple[Path, bool]]) -> tuple[list[Record], list[str]]:
+    """Return the records in folders, the first one's before those of the next."""
     found: dict[str, Record] = {}
     sentences = []
-    for folder, here in ((user_folder(), True), (SHIPPED, False)):
+    for folder, here in folders:
         for path in _files(folder, name):
             if path.name in found:
                 continue
@@ -203,9 +213,12 @@ def write(
     seconds: float,
     folder: Path,
     where: str | None = None,
+    before: Record | None = None,
 ) -> Path:
-    """Write a record, whole or not at all, and return its place."""
+    """Write a record, whole or not at all, and return its place; cases that were not run stay as they were before."""
     part = part_of(experiment)
+    old = {} if before is None else {row["case"]: row for row in before.rows if row["case"] not in done}
+    rows = [old.get(case.name) or _plain(experiment.row(case, done.get(case.name, []))) for case in experiment.cases]
     record = {
         "format": FORMAT,
         "experiment": experiment.name,
@@ -213,9 +226,9 @@ def write(
         "version": VERSION,
         "date": datetime.now(UTC).date().isoformat(),
         "device": where or device(),
-        "seconds": round(_seconds(experiment, done, seconds), 1),
-        "rows": [_plain(experiment.row(case, done.get(case.name, []))) for case in experiment.cases],
-        "panels": _small([list(panel) for panel in experiment.panels(done)]),
+        "seconds": round(_seconds(done, seconds) + (before.seconds if before is not None else 0.0), 1),
+        "rows": rows,
+        "panels": _small([list(panel) for panel in experiment.panels(done)] if before is None else before.panels),
     }
     key = ",".join([experiment.name, *(f"{name}={value}" for name, value in part.items())])
     path = folder / f"{key}{_SUFFIX}"
@@ -242,11 +255,10 @@ def device() -> str:
     return f"{cores} CPU {'core' if cores == 1 else 'cores'} ({platform.system()}, {platform.machine()})"
 
 
-def _seconds(experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float) -> float:
-    """Return what the runs took; those that were kept from before took what they say themselves."""
-    if not experiment.keeps:
-        return seconds
-    return sum(summary["seconds"] for summaries in done.values() for summary in summaries)
+def _seconds(done: dict[str, list[dict[str, Any]]], seconds: float) -> float:
+    """Return the CPU time of the runs, or the time by the clock of those that do not say."""
+    each = [summary.get("cpu_seconds", summary.get("seconds")) for found in done.values() for summary in found]
+    return seconds if None in each else sum(each)
 
 
 def _small(panels: list[Any]) -> list[Any]:
@@ -289,6 +301,22 @@ def _run(experiment: Experiment, repetitions: int | None) -> Iterator[tuple[str,
         yield case.name, summary
 
 
+def _of_cases(experiment: Experiment, names: list[str] | None) -> Experiment:
+    """Return an experiment with some of its cases alone."""
+    if names is None:
+        return experiment
+    cases = tuple(case for case in experiment.cases if case.name in names)
+    if unknown := set(names) - {case.name for case in cases}:
+        raise BnnvizError(f"{experiment.name} has no case {min(unknown)!r}.", "case")
+    return replace(experiment, cases=cases)
+
+
+def _recorded(experiment: Experiment) -> Record | None:
+    """Return the record of an experiment's part that comes with bnnviz."""
+    part = part_of(experiment)
+    return next((record for record in shipped(experiment.name)[0] if record.part == part), None)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run an experiment and write its record into the package; return the exit status."""
     from bnnviz import experiments
@@ -296,6 +324,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bnnviz.experiments.results", description=main.__doc__)
     parser.add_argument("names", nargs="+", metavar="NAME")
     parser.add_argument("--repetitions", type=int, metavar="N", help="runs of each case; default: all of them")
+    parser.add_argument("--case", action="append", metavar="C", help="run this one, and keep the record's other rows")
     for part in PARTS:
         parser.add_argument(f"--{part}", help="of a table that has such parts")
     given = parser.parse_args(arguments)
@@ -304,9 +333,10 @@ def main(arguments: list[str] | None = None) -> int:
             experiment = experiments.find(name).at(given.data, given.scale)
             experiment.check()
             begun, done = time.perf_counter(), {}
-            for case, summary in _run(experiment, given.repetitions):
+            for case, summary in _run(_of_cases(experiment, given.case), given.repetitions):
                 done.setdefault(case, []).append(summary)
-            path = write(experiment, done, time.perf_counter() - begun, SHIPPED)
+            before = _recorded(experiment) if given.case else None
+            path = write(experiment, done, time.perf_counter() - begun, SHIPPED, before=before)
             sys.stdout.write(f"{path}\n")
     except BnnvizError as error:
         sys.stderr.write(f"{error.sentence}\n")

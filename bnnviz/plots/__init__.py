@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # for editors; what is imported, and when, the table below sa
     from bnnviz.plots.comparison.published import published
     from bnnviz.plots.comparison.race import race
     from bnnviz.plots.comparison.sweep import sweep
+    from bnnviz.plots.importance.density_ratio import density_ratio
     from bnnviz.plots.importance.functionals import functionals
     from bnnviz.plots.importance.history import history
     from bnnviz.plots.importance.population import population
@@ -66,6 +67,7 @@ _NAMES = {
     "comparison.published": ("published",),
     "comparison.race": ("race",),
     "comparison.sweep": ("sweep",),
+    "importance.density_ratio": ("density_ratio",),
     "importance.functionals": ("functionals",),
     "importance.history": ("history",),
     "importance.population": ("population",),

@@ -18,6 +18,7 @@ from bnnviz.plots.chain.trace import trace
 from bnnviz.plots.chain.trajectory import trajectory
 from bnnviz.plots.comparison.bands import bands
 from bnnviz.plots.comparison.race import race
+from bnnviz.plots.importance.density_ratio import density_ratio
 from bnnviz.plots.importance.functionals import functionals
 from bnnviz.plots.importance.history import history
 from bnnviz.plots.importance.population import population
@@ -40,6 +41,7 @@ FIGURES: dict[str, Callable[..., Any]] = {
     "chances": probability,
     "confusion": confusion,
     "curves": race,
+    "density_ratio": density_ratio,
     "digit": class_probabilities,
     "entropy": entropy,
     "errors2": squared_errors,

@@ -227,7 +227,7 @@ def line(
     return _styled(
         element,
         palette,
-        {"line_width": width, "line_dash": list(dashes) or "solid"},
+        {"line_width": width, "line_dash": " ".join(map(str, dashes)) or "solid"},
         {"linewidth": width * POINT, "linestyle": (0, tuple(d * POINT for d in dashes)) if dashes else "-"},
         color=colour,
         alpha=alpha,

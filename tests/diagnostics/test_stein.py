@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 import bnnviz
 from bnnviz import targets
-from bnnviz.diagnostics import variance_inflation
+from bnnviz.diagnostics import pareto_k, variance_inflation
 from bnnviz.engine.monitor.identity import has_long_tail
+from bnnviz.engine.monitor.importance import CLEAR_WEIGHTED
 from bnnviz.engine.monitor.variances import is_clear
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
@@ -167,3 +169,34 @@ def test_draws_of_another_spread_raise_the_alarm(factor: float) -> None:
         x, g = factor * x, factor * g
         found = variance_inflation(x.reshape(4, 500, -1), (x * g).sum(1).reshape(4, 500) / 2, g.reshape(4, 500, -1))
         assert is_clear(found.share, found.error) and (found.share > 0) == (factor > 1)
+
+
+@pytest.mark.parametrize("half", [1.0, 1.5, 5.0])
+def test_weighted_draws_that_miss_a_part_are_too_narrow_though_their_weights_are_light(half: float) -> None:
+    """Uniform draws in a box, weighted to be normal in it; its variance has a closed form."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-half, half, size=(10, 400, 2))
+    u = (x * x).sum(-1) / 2
+    found = variance_inflation(x, u, x, logs=-u)
+    cut = 2 * half * norm.pdf(half) / (2 * norm.cdf(half) - 1)
+    assert pareto_k(-u) < 0.5
+    assert abs(found.share + cut) < MOST * found.error < 0.3
+    assert is_clear(found.share, found.error, CLEAR_WEIGHTED) == (half < 5)
+
+
+def test_weights_that_undo_another_spread_leave_nothing_to_tell() -> None:
+    alarms = 0
+    for seed in range(10):
+        z = np.random.default_rng(seed).normal(size=(10, 100, 2))
+        x = 1.4 * z  # of twice the variance, weighted back
+        u = (x * x).sum(-1) / 2
+        found = variance_inflation(x, u, x, logs=(z * z).sum(-1) / 2 - u)
+        alarms += is_clear(found.share, found.error, CLEAR_WEIGHTED)
+        assert is_clear(*variance_inflation(x, u, x)[:2], CLEAR_WEIGHTED), "without their weights they are too wide"
+    assert alarms <= 1
+
+
+def test_weights_that_have_collapsed_tell_nothing() -> None:
+    x = np.random.default_rng(0).normal(size=(10, 400, 2))
+    u = (x * x).sum(-1) / 2
+    assert variance_inflation(x, u, x, logs=-1000 * u) is None

@@ -98,6 +98,7 @@ def test_a_table_of_a_sweep_has_no_published_figures(small: Experiment, capsys: 
 def test_all_samplers_of_a_seed_set_out_from_one_map(name: str) -> None:
     cases = experiments.find(name).cases
     same = [case for case in cases if case.specs[0].target_settings == cases[0].specs[0].target_settings]
+    same = [case for case in same if case.specs[0].sampler != "map"]  # which goes there itself
     assert {case.specs[0].sampler for case in same} >= {"bps", "sigma_bps", "boomerang", "sgld"}
     starts = {}
     for case in same:
@@ -140,7 +141,7 @@ def test_each_case_of_a_table_has_its_comment(
     assert f"{names[0]}, {names[1]}: Comment 0." in out
     assert f"{names[2]}: Comment 1." in out
     assert "(901.1)" in out
-    assert "3 runs; about 6 min on 2 cores" in err, "the time is told before it begins"
+    assert "3 runs; about 35 min on 2 cores" in err, "the time is told before it begins"
 
 
 @pytest.mark.demand

@@ -66,13 +66,35 @@ def test_a_checkpoint_goes_on_in_any_phase_with_the_same_draws() -> None:
 def test_the_summary_has_weighted_estimates_and_no_r_hat() -> None:
     run = finished(ViewedRun(spec(target="gaussian", chains=20, draws=60, warmup=0, settings=SMALL | {"sigma0": 1.5})))
     found = run.summary()
-    assert found["ess_min"] is None and found["rhat_max"] is None and found["widening"] is None
+    assert found["ess_min"] is None and found["rhat_max"] is None
     assert 0 < found["weight_ess"] <= 1200
     weights = diagnostics.normalised(run.log_weights)[..., None]
     np.testing.assert_allclose(found["mean"], (weights * run.draws).sum((0, 1)), rtol=1e-6)
     assert np.all(np.abs(np.array(found["mean"]) - run.target.mean()) < 5 * np.array(found["mean_se"]))
     # Two coordinates, all of U but a constant that the target leaves out.
     assert abs(found["log_z"] - 0.5 * np.linalg.slogdet(2 * np.pi * run.target.cov())[1]) < 5 * found["log_z_se"]
+
+
+@pytest.mark.parametrize(("target", "seed", "known"), [("funnel", 12, True), ("banana", 0, False)])
+def test_draws_that_miss_a_part_are_warned_of_though_k_hat_is_low(
+    target: str, seed: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each = 1000 if known else 2000
+    run = finished(ViewedRun(Spec(target, {}, "pmcnet", {}, 10 if known else 50, each, 200, seed)))
+    if not known:
+        monkeypatch.setattr(type(run.target), "cov", lambda self: None)
+    found = run.summary()
+    assert found["pareto_k"] < 0.7
+    (told,) = [sentence for sentence in found["warnings"] if "weighted variance" in sentence]
+    assert f"k-hat {found['pareto_k']:.2f}) does not show" in told
+    assert told.startswith("The weighted variance of" if known else "By Stein's identity the weighted variances are")
+
+
+def test_the_table_sets_stein_s_identity_beside_k_hat() -> None:
+    run = finished(ViewedRun(spec(chains=20, draws=400, settings={"draws_each": 200, "sigma0": 1.0})))
+    rows = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
+    text, tone = rows["Weighted variances, off by Stein's identity"]
+    assert "±" in text and (tone == "bad") <= (rows["Tail of the weights, Pareto k-hat"][1] != "good")
 
 
 def test_gradients_count_every_evaluation() -> None:

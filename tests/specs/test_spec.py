@@ -39,6 +39,30 @@ def test_round_trip(sampler, target):
     assert Spec.from_json(json.loads(text)).to_json() == spec.to_json()
 
 
+@pytest.mark.parametrize(
+    ("sampler", "own"),
+    [
+        ("bps", {"metric": "unit"}),
+        ("sigma_bps", {"variant": "paper", "warmup_events": 1000}),
+        ("boomerang", {"reference": "prior", "curvature": "hessian", "learn_reference": False}),
+    ],
+)
+def test_a_preset_as_in_the_paper_sets_all_that_is_the_papers(sampler, own):
+    (item,) = (item for item in catalogue.load()["samplers"] if item["name"] == sampler)
+    (preset,) = (preset for preset in item["presets"] if preset["name"] == "paper")
+    algorithm = {"bound": "interpolated", "alpha": 1.0, "reject_above": 2.0, "horizon": 1000.0, "clip_points": False}
+    assert preset["settings"].items() >= (algorithm | {"samples": "events", "batch": "event"} | own).items()
+
+
+def test_a_choice_that_had_another_name_is_read():
+    old = {"version": 1, "sampler": "boomerang", "settings": {"curvature": "paper"}}
+    assert Spec.from_json(old).settings["curvature"] == "published"
+    linked, sentences = Spec().read_query({"sampler": "boomerang", "s.curvature": "paper"})
+    assert (linked.settings["curvature"], sentences) == ("published", [])
+    with pytest.raises(BnnvizError, match="curvature cannot be 'papers'"):
+        Spec.from_json(old | {"settings": {"curvature": "papers"}})
+
+
 def test_presets_fit():
     for item in catalogue.load()["samplers"]:
         for preset in item["presets"]:

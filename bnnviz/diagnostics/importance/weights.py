@@ -54,8 +54,9 @@ def pareto_k(logs: np.ndarray) -> float:
 
     Source: Vehtari, Simpson, Gelman, Yao and Gabry 2024, https://jmlr.org/papers/v25/19-556.html.
 
-    Estimates are reliable below 0.7; from 1 on the weights' mean need not exist. nan of fewer than 25 draws, where all
-    weights are equal, or without ArviZ.
+    Below 0.7 weighted means settle; from 1 on the weights' mean need not exist. It says nothing of a region that no
+    draw has found, and means that have settled may be wrong (`bnnviz.diagnostics.variance_inflation`). nan of fewer
+    than 25 draws, where all weights are equal, or without ArviZ.
     """
     found = np.asarray(logs, dtype=float).ravel()
     found = found[np.isfinite(found)]

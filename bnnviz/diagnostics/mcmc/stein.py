@@ -18,10 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from bnnviz.diagnostics.importance.weights import normalised, weight_ess
+
 _GROUPS = 8  # of the jackknife
 _DEGREES = {1: 4, 2: 4, 3: 4, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2}  # of the polynomials psi, by dimension
 _ROWS_EACH = 25  # draws for each polynomial, at least
 _TEMPERS = (-0.3, 0.95)  # the least and largest k
+_NEARLY = 1 - 1e-9  # of a count of equal weights
 _LEAST = 1e-3  # of a variance's estimate, in units of the weighted one
 
 
@@ -43,7 +46,7 @@ class VarianceInflation(NamedTuple):
 
 
 def variance_inflation(
-    draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1
+    draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1, logs: np.ndarray | None = None
 ) -> VarianceInflation | None:
     """Estimate by what share the variances of draws are too large; None for fewer draws than that takes.
 
@@ -68,23 +71,30 @@ def variance_inflation(
         The gradient of U there.
     every : int, default 1
         Which draws these are: ``draws[:, ::every]``.
+    logs : ndarray, shape (chains, draws), optional
+        Logarithms of the draws' weights, where they have some. A region that no draw has found is in no weight, but the
+        identity, which the weighted draws then break, tells of it.
     """
     chains, count, dim = draws.shape
     degree = _DEGREES.get(dim)
     functions = 1 if degree is None else len(_exponents(dim, degree))
-    if potential.size < max(4 * _GROUPS, _ROWS_EACH * functions) or potential.shape[1] < _GROUPS:
+    weights = np.zeros((chains, count)) if logs is None else logs
+    enough = max(4 * _GROUPS, _ROWS_EACH * functions)
+    if weight_ess(weights[:, ::every]) < enough * _NEARLY or potential.shape[1] < _GROUPS:
         return None
-    groups = _groups(chains, count)
+    groups = _groups(chains, count) if logs is None else _dealt(chains, count)
     group, everyones = groups[:, ::every].ravel(), groups.ravel()
-    pooled = draws.reshape(-1, dim)
-    rows = draws[:, ::every].reshape(-1, dim), potential.ravel(), gradient.reshape(-1, dim)
+    pooled, shares = draws.reshape(-1, dim), normalised(weights).ravel()
+    own = normalised(weights[:, ::every]).ravel()
+    rows = draws[:, ::every].reshape(-1, dim), potential.ravel(), gradient.reshape(-1, dim), own
     if not all(np.isfinite(part).all() for part in rows):
         return None
     estimate = _virial if degree is None else partial(_variances, exponents=_exponents(dim, degree))
 
     def ratios(left_out: int) -> np.ndarray:
         found = estimate(*(part[group != left_out] for part in rows))
-        return found if degree is None else pooled[everyones != left_out].var(0) / found
+        kept = everyones != left_out
+        return found if degree is None else _variance(pooled[kept], shares[kept]) / found
 
     with np.errstate(all="ignore"):  # chains that run away have squares that overflow
         full, without = ratios(-1), np.stack([ratios(one) for one in range(_GROUPS)])
@@ -108,14 +118,31 @@ def _groups(chains: int, count: int) -> np.ndarray:
     return np.broadcast_to(np.arange(count) * _GROUPS // count, (chains, count))
 
 
-def _virial(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def _variance(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the variances (dim,) of draws x (rows, dim) with weights (rows,)."""
+    return np.average((x - np.average(x, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
+
+
+def _dealt(chains: int, count: int) -> np.ndarray:
+    """Return the group (chains, draws) of each weighted draw: some of every proposal, which are a mixture together."""
+    return np.broadcast_to(np.arange(count) % _GROUPS, (chains, count))
+
+
+def _virials(x: np.ndarray, gradient: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the means (dim,) of (x_i - m_i) dU/dx_i over draws with weights (rows,)."""
+    return np.average((x - np.average(x, axis=0, weights=weights)) * gradient, axis=0, weights=weights)
+
+
+def _virial(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, own: np.ndarray) -> np.ndarray:
     """Return the mean (1,) of (x_i - m_i) dU/dx_i over draws and coordinates."""
-    return ((x - x.mean(0)) * gradient).mean(keepdims=True).ravel()
+    return _virials(x, gradient, own).mean(keepdims=True)
 
 
-def _variances(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, exponents: list[np.ndarray]) -> np.ndarray:
+def _variances(
+    x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, own: np.ndarray, exponents: list[np.ndarray]
+) -> np.ndarray:
     """Return an estimate of the target's variances (dim,)."""
-    weights = _tempered(x, potential - potential.min(), gradient)
+    weights = _tempered(x, potential - potential.min(), gradient, own)
     centre = weights @ x
     scale = np.sqrt(weights @ (x - centre) ** 2)
     z = (x - centre) / scale
@@ -129,16 +156,20 @@ def _variances(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, expon
         return scale**2 * solved[0]
     # No variance is negative: a tail that no polynomial follows has decided the regression. The mean of
     # (x_i - m_i) dU/dx_i, which is the ratio of the variances on a Gaussian, has no such regression.
-    ratios = np.maximum(((x - x.mean(0)) * gradient).mean(0), _LEAST)
-    return np.where(solved[0] > _LEAST, scale**2 * solved[0], x.var(0) / ratios)
+    ratios = np.maximum(_virials(x, gradient, own), _LEAST)
+    return np.where(solved[0] > _LEAST, scale**2 * solved[0], _variance(x, own) / ratios)
 
 
-def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """Return weights exp(-k U) (rows,) of sum 1 that bring the mean of (x_i - m_i) dU/dx_i as near to 1 as it gets."""
+def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return weights exp(-k U) (rows,) of sum 1, times the draws' own, by which the virial is as near to 1 as it gets.
+
+    That is the mean of (x_i - m_i) dU/dx_i.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(own)
 
     def weights(k: float) -> np.ndarray:
-        w = np.exp(-k * (potential - (potential.max() if k < 0 else 0.0)))
-        return w / w.sum()
+        return normalised(logs - k * potential)
 
     def excess(k: float) -> float:
         w = weights(k)

@@ -7,13 +7,16 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics
+from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.monitor.variances import EFFORT, is_clear, weighted_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
-POOR, _GOOD_K, BAD_K = 0.05, 0.7, 1.0
+POOR, GOOD_K, BAD_K = 0.05, 0.7, 1.0
+CLEAR_WEIGHTED = 3.0  # standard errors: weights are looked at once, where a chain is measured again and again
 _FAR = 5  # standard errors
 
 
@@ -50,6 +53,7 @@ class Importance:
         """Drop what was taken."""
         self._key: tuple[int, int] | None = None
         self._rows: list[list[str]] = []
+        self._stein: tuple[int, VarianceInflation | None] = (0, None)
 
     @property
     def weight_ess(self) -> float:
@@ -78,13 +82,26 @@ class Importance:
         logs = weights.cpu().numpy()
         weight_ess, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
         share, (log_z, error) = weight_ess / len(logs), diagnostics.log_evidence(logs)
-        tone = "bad" if k > BAD_K else "good" if k < _GOOD_K else ""
+        stein = self._off_by_stein(draws, logs)
+        missed = stein is not None and is_clear(stein.share, stein.error, CLEAR_WEIGHTED)
+        # A light tail says nothing of what no draw has found.
+        tone = "bad" if k > BAD_K else "good" if k < GOOD_K and not missed else ""
         return [
             [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
             ["Tail of the weights, Pareto k-hat", number(k, ".2f"), tone],
+            *_coverage(stein, missed),
             ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *self._variances(draws, logs),
         ]
+
+    def _off_by_stein(self, draws: Tensor, logs: np.ndarray) -> VarianceInflation | None:
+        """Return how far variances are off by Stein's identity, measured anew with a quarter more iterations."""
+        measured, found = self._stein
+        iteration = self._chain.chain_trace.iteration
+        if not measured <= iteration < EFFORT.growth * measured:
+            found = weighted_variance_inflation(self._run, draws[None], logs[None])
+            self._stein = iteration, found
+        return found
 
     def _variances(self, draws: Tensor, logs: np.ndarray) -> list[list[str]]:
         target = self._run.target
@@ -95,3 +112,11 @@ class Importance:
         variance, error, true = np.diag(found.cov), found.variance_se, np.diag(cov)
         tones = np.where(np.abs(variance - true) > _FAR * error, "bad", "").tolist()
         return variance_rows(zip(target.names(), variance, error, true, tones, strict=True))[:_MOST_VARIANCES]
+
+
+def _coverage(stein: VarianceInflation | None, missed: bool) -> list[list[str]]:
+    """Return the row of how far variances are off by Stein's identity; none where nothing is known of that."""
+    if stein is None:
+        return []
+    text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %".replace("-", "\u2212")
+    return [["Weighted variances, off by Stein's identity", text, "bad" if missed else ""]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz.engine.monitor.importance import BAD_K, POOR
+from bnnviz.engine.monitor.importance import BAD_K, CLEAR_WEIGHTED, GOOD_K, POOR
 from bnnviz.engine.monitor.mixing import BAD_RHAT
 from bnnviz.engine.monitor.variances import is_clear, most_off
 from bnnviz.engine.monitor.words import named_chains
@@ -29,10 +29,10 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     found : dict
         Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``, and of a
         network ``rhat_function_max`` and ``rhat_canonical_max``; or
-        ``weight_ess_share`` and ``pareto_k``.
+        ``weight_ess_share`` and ``pareto_k``, with ``widening``, ``cov`` and ``variance_se`` where they are known.
     """
     if run.sampler.weighted:
-        return list(_of_weights(found))
+        return [*_of_weights(found), *_of_coverage(run, found)]
     if not run.sampler.converges:
         return []
     known = None if "cov" not in found else run.target.cov()
@@ -135,6 +135,27 @@ def _of_variance_inflation(inflation: dict[str, Any] | None) -> Iterator[str]:
             f"By Stein's identity the variances are {-share:.0f} ± {error:.0f} % too small:"
             " the chains have not been everywhere yet."
         )
+
+
+def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
+    """Say where weighted draws miss a part of the density: their weights do not know of what no draw has found."""
+    known = run.target.cov() if "cov" in found else None
+    inflation, k = found.get("widening"), found["pareto_k"]
+    blind = "" if k is None or k >= GOOD_K else f", which the weights' tail (Pareto k-hat {k:.2f}) does not show"
+    cause = f"the proposals have not been everywhere{blind}: take more of them, wider ones, or more iterations"
+    off = None
+    if known is not None:
+        variance, error = np.diag(np.array(found["cov"])), np.array(found["variance_se"])
+        off = most_off(variance, error, np.diag(known), CLEAR_WEIGHTED)
+    if off is not None:
+        yield (
+            f"The weighted variance of {run.target.names()[off.coordinate]} is {off.ratio:.2f} times the true one,"
+            f" {abs(off.z):.0f} standard errors off: {cause}."
+        )
+    elif inflation is not None and is_clear(inflation["share"], inflation["se"], CLEAR_WEIGHTED):
+        share, error = 100 * inflation["share"], 100 * inflation["se"]
+        side = "large" if share > 0 else "small"
+        yield f"By Stein's identity the weighted variances are {abs(share):.0f} ± {error:.0f} % too {side}: {cause}."
 
 
 def _of_weights(found: dict[str, Any]) -> Iterator[str]:

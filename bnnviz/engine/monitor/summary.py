@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
 from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import measure
@@ -14,7 +15,7 @@ from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import of_run, warnings
-from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
+from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation, weighted_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
@@ -52,7 +53,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **({} if run.search is None else {"search": run.search}),
         **(_importance(run) if run.sampler.weighted else _convergence(run, draws)),
         **_estimates(run, draws),
-        "widening": None if run.sampler.weighted else _variance_inflation(run),
+        "widening": _variance_inflation(run),
     }
     told = [*of_run(run), *of_gradient(run), *warnings(run, found), *of_moves(run), *_missing(run)]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
@@ -94,7 +95,10 @@ def _importance(run: DrawSource) -> dict[str, float | None]:
 
 def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
-    found = measured_variance_inflation(run, _EFFORT)
+    if run.sampler.weighted:
+        found = weighted_variance_inflation(run, torch.as_tensor(run.draws), run.log_weights, _EFFORT)
+    else:
+        found = measured_variance_inflation(run, _EFFORT)
     if found is None:
         return None
     each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}

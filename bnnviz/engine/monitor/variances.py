@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
@@ -255,14 +256,22 @@ class Off(NamedTuple):
     z: float
 
 
-def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> Off | None:
-    """Return which of the variances (dim,) is the clearest to differ from the known ones; None if none does."""
+def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray, errors: float = _CLEAR) -> Off | None:
+    """Return which of the variances (dim,) is the clearest to differ from the known ones; None if none does.
+
+    Parameters
+    ----------
+    variance, error, true : ndarray, shape (dim,)
+        With their standard errors, and the known ones.
+    errors : float
+        Standard errors that one has to be off by.
+    """
     ratios, z = _judged(variance, error, true)
     if not np.isfinite(z).any():
         return None
     worst = int(np.nanargmax(np.abs(z)))
     found = Off(worst, float(ratios[worst]), float(z[worst]))
-    return None if abs(found.z) < 5 or abs(found.ratio - 1) < _SMALL else found
+    return None if abs(found.z) < errors or abs(found.ratio - 1) < _SMALL else found
 
 
 def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -274,9 +283,17 @@ def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[
     return ratio, np.log(np.maximum(ratio, 1e-12)) / np.maximum(error / variance, 1e-12)
 
 
-def is_clear(share: float, error: float) -> bool:
-    """Tell whether a share by which variances are too large is not small, and not of chance alone."""
-    return abs(share) > max(_CLEAR * error, _SMALL)
+def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
+    """Tell whether a share by which variances are too large is not small, and not of chance alone.
+
+    Parameters
+    ----------
+    share, error : float
+        With its standard error.
+    errors : float
+        Standard errors that it has to be off by.
+    """
+    return abs(share) > max(errors * error, _SMALL)
 
 
 def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.VarianceInflation | None:
@@ -301,11 +318,48 @@ def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -
     if not x.numel() or bool((x == x[:, :1]).all()) or says_nothing(run.target, x.reshape(-1, dim)):
         return None
     parts = [run.sampler.tempered_target(part, run.state) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
+    potential, gradient = _columns(parts, x)
+    return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every)
+
+
+def weighted_variance_inflation(
+    run: DrawSource, draws: Tensor, logs: np.ndarray, effort: SteinEffort = EFFORT
+) -> diagnostics.VarianceInflation | None:
+    """Return by what share the variances of weighted draws are too large, by Stein's identity.
+
+    None where their weights leave too few of them, or where the identity does not apply.
+
+    Parameters
+    ----------
+    run : DrawSource
+        Whose target it is.
+    draws : Tensor, shape (proposals, draws, dim)
+    logs : ndarray, shape (proposals, draws)
+        Logarithms of their weights.
+    effort : SteinEffort, optional
+    """
+    proposals, count, dim = draws.shape
+    each = 6 * max(run.target.examples, 1) * run.target.row_work
+    if each * effort.least_draws > effort.largest_work or not np.isfinite(logs).any():
+        return None
+    rows = min(max(effort.work / each, effort.least_draws), effort.draws)
+    every = max(1, int(-(-proposals * count // rows)))
+    x = draws[:, ::every]
+    flat = x.reshape(-1, dim)
+    if not x.numel() or says_nothing(run.target, flat):
+        return None
+    parts = [run.target.gradient(part) for part in torch.split(flat, _GRADIENTS)]
+    potential, gradient = _columns(parts, x)
+    # Where U is not finite a draw has no weight, and no gradient that could be multiplied by it.
+    found = np.isfinite(logs[:, ::every])
+    potential, gradient = np.where(found, potential, 0.0), np.where(found[..., None], gradient, 0.0)
+    return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every, logs)
+
+
+def _columns(parts: list[tuple[Tensor, Tensor]], like: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Return U (chains, draws) and its gradient (chains, draws, dim) at points like (chains, draws, dim)."""
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
-    shape = x.shape
-    return diagnostics.variance_inflation(
-        draws.double().cpu().numpy(), potential.reshape(shape[:2]), gradient.reshape(shape), every
-    )
+    return potential.reshape(like.shape[:2]), gradient.reshape(like.shape)
 
 
 def _tone(ratio: float, z: float, draws: int) -> str:

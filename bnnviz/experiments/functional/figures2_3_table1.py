@@ -15,18 +15,20 @@ _BATCH = 128
 
 
 class _ImageSize(NamedTuple):
-    """Images to train on and to test, moves from a draw to the next, draws, and moves to the mode that begins."""
+    """Images to train on and to test, moves and draws in all, draws before the first, and moves to the mode."""
 
     rows: int | None
     test_rows: int
-    every: int
+    moves: int
     draws: int
+    warmup: int
     mode_steps: int
 
 
-_SMALL, _PAPER = _ImageSize(1000, 500, 50, 40, 500), _ImageSize(None, 10_000, 50, 100, 3000)
+_EACH = 5  # draws of a functional: the paper's M, and the sampler's default
+_SMALL, _PAPER = _ImageSize(1000, 500, 2000, 40, 5, 500), _ImageSize(None, 10_000, 5000, 5, 0, 3000)
 # Of traffic signs all images there are: 39,209, or the 860 of the subset. The paper has 30 epochs of 34,799 images.
-_SIGNS, _ALL_SIGNS = _ImageSize(None, 12_630, 50, 40, 500), _ImageSize(None, 12_630, 50, 163, 3000)
+_SIGNS, _ALL_SIGNS = _ImageSize(None, 12_630, 2000, 40, 5, 500), _ImageSize(None, 12_630, 8160, 5, 0, 3000)
 _LANES: dict[str, tuple[str, dict[str, Any]]] = {
     "SGFuncRLD": ("sgfuncrld", {}),
     "SGFuncRLD, as printed": ("sgfuncrld", {"variant": "paper", "step_size": 1e-3}),
@@ -48,27 +50,32 @@ _NOTES = {
     "SGHMC": "With a tenth of the step that is found from the curvature: the noise of batches throws it out otherwise.",
     "Adam": "One network, at the mode.",
 }
-_EACH = 5  # draws of a functional: the paper's M, and the sampler's default
 _DOC = (
-    "A 100-100 perceptron in place of the paper's network, conv6-pool-conv16-pool-conv120-84-10; five seeds, batches of"
-    " 128, a N(0, 1) prior, which is ours. Step sizes follow from the curvature, where the paper's learning rates are"
-    " .001 for SGFuncRLD, pSGLD and Adam and .1 for SGLD and SGHMC. Every sampler begins at a mode, and {draws} draws"
-    " are kept, where the paper keeps five functionals or draws (T = 5), and makes five draws of each functional"
+    "Five seeds, batches of 128, a N(0, 1) prior, which is ours. Step sizes follow from the curvature, where the"
+    " paper's learning rates are .001 for SGFuncRLD, pSGLD and Adam and .1 for SGLD and SGHMC. Every sampler begins at"
+    " a mode, and makes as many moves as any other. A functional of SGFuncRLD gives five draws, as in the paper"
     " (M = 5)."
 )
 _SCALED = {
-    "small": "Reduced: {rows:,} images to train on, {test_rows} to test, {moves:,} moves, where the paper makes 5,000;"
-    " SGFuncRLD makes {func_moves:,}, since a draw is a fifth of a functional.",
-    "paper": "All images, {moves:,} moves; SGFuncRLD makes {func_moves:,}, since a draw is a fifth of a functional.",
+    "small": "Reduced: a 100-100 perceptron in place of the paper's network, conv6-pool-conv16-pool-conv120-84-10;"
+    " {rows:,} images to train on, {test_rows} to test, {moves:,} moves, where the paper makes 5,000, and {draws} draws"
+    " of each, where the paper has five draws or functionals (T = 5).",
+    "paper": "The paper's network, conv6-pool-conv16-pool-conv120-84-10, all images, {moves:,} moves, and five draws or"
+    " functionals of each (T = 5), as in the paper.",
 }
+_NETWORKS = {"small": "mlp", "paper": "lenet5"}
 
 
 def _specs(target: dict[str, Any], size: _ImageSize, sampler: str, settings: dict[str, Any]) -> tuple[Spec, ...]:
     if sampler == "map":
         made, draws, warmup = {"batch_size": _BATCH, "steps": 2 * size.mode_steps}, 2, 0
     else:
-        made = {"batch_size": _BATCH, "every": size.every, "mode_steps": size.mode_steps}
-        draws, warmup = size.draws, 5
+        draws, warmup, every = size.draws, size.warmup, size.moves // size.draws
+        if sampler == "sgfuncrld" and size.draws == _EACH:
+            draws *= _EACH  # as many functionals as the others have draws
+        elif sampler == "sgfuncrld":
+            every *= _EACH  # as many draws as the others have, and as many moves
+        made = {"batch_size": _BATCH, "every": every, "mode_steps": size.mode_steps}
     return repeated("images", target, sampler, made | settings, seeds=SEEDS, draws=draws, warmup=warmup)
 
 
@@ -111,14 +118,12 @@ _FIGURES = (
 
 def _figure(figure: _DigitFigure, data: str, scale: str) -> UncertaintyExperiment:
     size = _SMALL if scale == "small" else _PAPER
-    moves = size.every * size.draws
-    counts = {"rows": size.rows, "test_rows": size.test_rows, "moves": moves, "func_moves": moves // _EACH}
     return UncertaintyExperiment(
         name=f"func-fig{figure.number}",
         title=f"{figure.what} (functional paper, Fig. {figure.number})",
-        doc=f"{_DOC.format(draws=size.draws)} {_SCALED[scale].format(**counts)} {figure.doc}",
+        doc=f"{_DOC} {_SCALED[scale].format(**size._asdict())} {figure.doc}",
         measures=figure.measures,
-        cases=_cases(data, "mlp", size, {}),
+        cases=_cases(data, _NETWORKS[scale], size, {}),
         pictures=figure.pictures,
         minutes=6 if scale == "small" else None,
         data=data,
@@ -134,14 +139,14 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
         name="func-table1",
         title="Traffic signs (functional paper, Table 1)",
         doc="The network of the paper, conv6-conv16-128-43, on all images there are, batches of 128, five seeds:"
-        f" 39,209, or the 860 of the subset where the whole set is not. {size.every * size.draws:,} moves from a mode,"
-        f" {size.every * size.draws // _EACH:,} of SGFuncRLD; the paper makes 30 epochs of 34,799 images, which are"
-        " 8,160. Images have colours and are standardised, where the paper's are grey with local normalisation; step"
-        " sizes follow from the curvature, where the paper's learning rates are .001 (SGFuncRLD), .0001 (pSGLD) and"
-        " .1.",
+        f" 39,209, or the 860 of the subset where the whole set is not. {size.moves:,} moves from a mode; the paper"
+        " makes 30 epochs of 34,799 images, which are 8,160. Images have colours and are standardised, where the"
+        " paper's are grey with local normalisation; step sizes follow from the curvature, where the paper's learning"
+        " rates are .001 (SGFuncRLD), .0001 (pSGLD) and .1.",
         measures=("accuracy", "nll", "ece"),
         cases=_cases(data, "gtsrb", size, published.read("func-table1", data)),
         pictures=("reliability",),
+        too_large="What these samplers come to on traffic signs",
         ood="cifar100" if data == "cifar10" else "cifar10",
         data=data,
         scale=scale,

@@ -33,4 +33,5 @@ BOSTON = Experiment(
     " modes, draws along the path under the grid bound.",
     measures=("rmse", "nll", "ess_pc1"),
     cases=tuple(_case(*row) for row in _CASES),
+    too_large="What twenty splits come to",
 )

@@ -12,6 +12,8 @@ from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 _VIEWS = {"envelope": "thinning"}  # which views draw parts that are not called as they are
+_SCENES = {"prediction": ("dim", "data"), "spread": ("dim", "data"), "envelope": ("dim",), "ratios": ("dim",)}
+_NOT_DRAWN = ("current", "settling")  # of a prediction that is over
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,15 @@ class FrameExperiment(PredictiveExperiment):
         return result(spec, self.pictures, self.watched, self.measures)
 
     def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
-        parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture)]
+        parts = [(name, _slim(picture, pictures[picture])) for name, pictures in firsts if pictures.get(picture)]
         view = _VIEWS.get(picture, picture)
         return [(f"{name}: {self.headings[picture]}", view, part) for name, part in parts]
+
+
+def _slim(picture: str, part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part with what its figure draws of the scene, which names every weight and has the plane's density."""
+    scene = {key: value for key, value in part["scene"].items() if key in _SCENES.get(picture, part["scene"])}
+    return {key: value for key, value in part.items() if key not in _NOT_DRAWN} | {"scene": scene}
 
 
 def _case(name: str, target: str, values: dict[str, Any], sampler: str, draws: int, note: str, **settings: Any) -> Case:
@@ -59,8 +67,17 @@ FIG1 = FrameExperiment(
     " density of one of them. The paper's network is not told.",
     measures=("ess_pc1", "ess_min"),
     cases=(
-        _case("Boomerang", "network", _LINE, "boomerang", 500, "Weights of a layer are far from independent."),
-        _case("BPS", "network", _LINE, "bps", 500, "It has not been everywhere yet: these are of its way."),
+        _case(
+            "Boomerang",
+            "network",
+            _LINE,
+            "boomerang",
+            500,
+            "Weights of a layer are far from independent. Its ESS is {ess_pc1|.0f}.",
+        ),
+        _case(
+            "BPS", "network", _LINE, "bps", 500, "It has not been everywhere yet{ess_pc1 < 5}: these are of its way."
+        ),
     ),
     pictures=("weights", "marginal"),
     watched={"block": 0, "component": {"kind": "coordinate", "i": 0}},
@@ -74,15 +91,30 @@ FIG2 = FrameExperiment(
     " of them, proposals. With Algorithm 2 as printed, and with the bound that is right. In the Lab it moves.",
     measures=("ess_pc1", "violation_share"),
     cases=(
-        _case("Algorithm 2", "banana", {}, "bps", 500, "Ratios above 1 are events that come too late.", **PAPER),
-        _case("Grid bound", "banana", {}, "bps", 500, "Lines from rates and derivatives, raised where they fail."),
+        _case(
+            "Algorithm 2",
+            "banana",
+            {},
+            "bps",
+            500,
+            "Ratios above 1 are events that come too late: {violation_share|.0%} of them.",
+            **PAPER,
+        ),
+        _case(
+            "Grid bound",
+            "banana",
+            {},
+            "bps",
+            500,
+            "Lines from rates and derivatives, raised where they fail: {violation_share|.0%} above 1.",
+        ),
     ),
     pictures=("envelope", "ratios"),
     headings={"envelope": "one segment", "ratios": "rate over envelope, all proposals"},
     minutes=1,
 )
 _MOONS = {"data": "moons", "hidden": "100-100", "activation": "relu"}
-_NEAR = "It begins at the MAP, and stays near it for as long as this."
+_NEAR = "It begins at the MAP, and stays near it for as long as this: its ESS is {ess_pc1|.1f} of 100{ess_pc1 < 10}."
 FIG4 = FrameExperiment(
     name="pdmp-fig4",
     title="Mean and spread of the probability on two moons (PDMP paper, Fig. 4)",
@@ -93,9 +125,9 @@ FIG4 = FrameExperiment(
     cases=tuple(
         _case(name, "network", _MOONS, sampler, 100, note, batch_size=150, mode_steps=1000, **settings)
         for name, sampler, note, settings in (
-            ("BPS", "bps", _NEAR, {"bound": "interpolated"}),
-            ("sigma-BPS", "sigma_bps", _NEAR, {"bound": "interpolated", "warmup_events": 200}),
-            ("Boomerang", "boomerang", "", {"bound": "interpolated"}),
+            ("BPS, interpolated", "bps", _NEAR, {"bound": "interpolated"}),
+            ("sigma-BPS, interpolated", "sigma_bps", _NEAR, {"bound": "interpolated", "warmup_events": 200}),
+            ("Boomerang, interpolated", "boomerang", "", {"bound": "interpolated"}),
             ("SGLD", "sgld", _NEAR, {"decay": 0.55, "every": 20}),
             ("SGLD-ND", "sgld", _NEAR, {"every": 20}),
         )

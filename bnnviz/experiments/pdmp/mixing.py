@@ -39,6 +39,7 @@ _LANES: dict[str, tuple[str, dict[str, Any], bool]] = {
 #: Moves from one draw to the next of those that move by batches, which makes gradients about equal.
 _MOVES = {"moons": 30, "digits": 60}
 _NOTES = {
+    "BPS": "Its R-hat is {rhat_max|.2f}: its chains do not agree yet{rhat_max > 1.1}.",
     "Boomerang": "It has {ess_pc1 / ess_pc1@WHERE, SGLD|.1f} times SGLD's effective draws at most, and"
     " {ess_pc1 / ess_pc1@WHERE, SGHMC|.1f} times SGHMC's. Its R-hat is {rhat_max|.2f}: where that is far above 1 an ESS"
     " near one for each chain is the least that there is.",
@@ -73,7 +74,8 @@ def _case(where: str, name: str) -> Case:
     if where == "digits" and sampler == "sghmc":
         chosen |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
     specs = repeated(target, values, sampler, chosen, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)
-    return Case(f"{where}, {name}", specs, {}, _NOTES.get(name, "").replace("WHERE", where))
+    label = f"{name}, interpolated, all rows" if not batched else name
+    return Case(f"{where}, {label}", specs, {}, _NOTES.get(name, "").replace("WHERE", where))
 
 
 MIXING = MixingExperiment(

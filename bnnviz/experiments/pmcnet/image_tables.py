@@ -86,15 +86,20 @@ def _light(target: dict[str, Any], small: bool) -> tuple[Spec, ...]:
 def _cases(data: str, small: bool, known: dict[str, published.Figures]) -> tuple[Case, ...]:
     target = _target(data, small)
     specs = {name: _trained(name, target, small) for name in COMPETITORS} | {"PMCnet-light": _light(target, small)}
-    return tuple(Case(name, found, known.get(name, {}), _NOTES.get(name, "")) for name, found in specs.items())
+    return tuple(Case(name, found, known.get(name, {}), _note(name, target, small)) for name, found in specs.items())
+
+
+def _note(name: str, target: dict[str, Any], small: bool) -> str:
+    rows = f"Trained on {target['train_rows']} images, where the paper has {_SETS[target['data']][1]:,}."
+    return " ".join(filter(None, [_NOTES.get(name, ""), rows if small else ""]))
 
 
 _NOTES = {
     "BBP": "Prior N(0, 0.1^2). At the small scale it begins with standard deviations of 0.001 and stops early: at the"
     " largest ELBO 500 rows leave nearly every weight its prior, and the network says nothing.",
     "SAE": "The paper's accuracy of it on MNIST-C, 0.9998, contradicts its F1 score.",
-    "PMCnet-light": "Starting means are modes of the posterior, and sigma0 0.001. The weight ESS of the draws is as"
-    " small as the table says: of the last iteration one draw counts, and its figures are that network's.",
+    "PMCnet-light": "Starting means are modes of the posterior, and sigma0 0.001. The weight ESS of the draws is"
+    " {weights_ess|.1f}: of the last iteration about one draw counts, and its figures are that network's.",
 }
 _STAND_INS = {"rotated_mnist": "Digits of MNIST that were rotated stand in for MNIST-C."}
 _MINUTES = {"rotated_mnist": 4, "svhn_grey": 4}  # of the small scale

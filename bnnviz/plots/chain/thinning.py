@@ -57,8 +57,9 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
             pieces = hv.Segments(ends, [t, up, "t1", "h1"], label=label)
             drawn.append(style.line(pieces, palette, colour, width))
     drawn += _proposals(part, t, up, palette)
-    if np.isfinite(part["refresh_t"]):
-        drawn.append(style.line(hv.VLine(float(part["refresh_t"])), palette, palette.purple, 1.8, (6, 4)))
+    refresh = part["refresh_t"]  # None in a record, where a frame has nan
+    if refresh is not None and np.isfinite(refresh):
+        drawn.append(style.line(hv.VLine(float(refresh)), palette, palette.purple, 1.8, (6, 4)))
     top = 1.08 * max(float(part["y_max"]), float(np.nanmax(part["proposal_height"], initial=0.0)), 1e-6)
     low = max(float(rate.min(initial=0.0)), -_BELOW * top)
     ends = {"xlim": (0.0, float(part["t_max"])), "ylim": (low, top)}

@@ -97,7 +97,7 @@ class SAE(Trained):
     with Gaussian noise, posterior precision P and mean m, they would follow N(m, P^-1 tau^-2 P^-1): the right mean, but
     narrower than the posterior N(m, P^-1), since the data are not perturbed as the anchors are. Members that lag behind
     their anchors are narrower still. Steps of anchors are in units of tau. Source: Delaunoy and Louppe 2022
-    (arXiv 2202.00031), whose code takes steps of 0.01 to 0.02; Gustafson 1998 (the guided walk).
+    (arXiv 2201.00649), whose code takes steps of 0.01 to 0.02; Gustafson 1998 (the guided walk).
     """
 
     registered = "sae"

@@ -36,16 +36,38 @@ _PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated: 
 _ROWS = 512  # gradients at once, where as many are wanted as there are draws
 
 
-def _algorithm_2(clip_points: bool) -> dict[str, Any]:
-    """Return the settings of Algorithm 2 of Goan, Perrin, Mengersen and Fookes 2023."""
-    return {
-        "bound": "interpolated",
-        "alpha": 1.0,
-        "reject_above": 2.0,
-        "horizon": 1000.0,
-        "clip_points": clip_points,
-        "samples": "events",
-    }
+#: Algorithm 2 of Goan, Perrin, Mengersen and Fookes 2023, with a batch, where there is one, held between events.
+ALGORITHM_2: dict[str, Any] = {
+    "bound": "interpolated",
+    "alpha": 1.0,
+    "reject_above": 2.0,
+    "horizon": 1000.0,
+    "clip_points": False,
+    "samples": "events",
+    "batch": "event",
+}
+
+
+def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the presets of a sampler of the paper: the right bound, the paper's settings, and eq. 12 to the letter.
+
+    Parameters
+    ----------
+    doc : str
+        What the paper's settings are.
+    more : dict
+        Those that are the sampler's own.
+    """
+    literal = (
+        "Points clipped at zero before the line is drawn: after a bounce the envelope is zero for a long stretch, and"
+        " the posterior comes out many times too wide."
+    )
+    clipped = {**ALGORITHM_2, "clip_points": True}
+    return [
+        {"name": "exact", "title": "Right (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
+        {"name": "paper", "title": "As in the paper", "doc": doc, "settings": {**ALGORITHM_2, **more}},
+        {"name": "literal", "title": "As eq. 12 reads literally", "doc": literal, "settings": clipped},
+    ]
 
 
 class PDMP(PathLearner, Sampler):
@@ -194,22 +216,11 @@ class PDMP(PathLearner, Sampler):
     )
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
-    presets = [
-        {"name": "exact", "title": "Right (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
-        {
-            "name": "paper",
-            "title": "As in the paper",
-            "doc": "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events.",
-            "settings": _algorithm_2(clip_points=False),
-        },
-        {
-            "name": "literal",
-            "title": "As eq. 12 reads literally",
-            "doc": "Points clipped at zero before the line is drawn: after a bounce the envelope is zero for a long"
-            " stretch, and the posterior comes out many times too wide.",
-            "settings": _algorithm_2(clip_points=True),
-        },
-    ]
+    presets: ClassVar[list[dict[str, Any]]] = as_in_the_paper(
+        "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events, one batch held"
+        " from an event to the next.",
+        {},
+    )
 
     @property
     def needs_mode(self) -> bool:

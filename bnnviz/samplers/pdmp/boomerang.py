@@ -25,6 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -34,7 +35,7 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
@@ -74,10 +75,11 @@ class Boomerang(PDMP):
     )
     curvature = settings.Choice(
         "fisher",
-        objects=["fisher", "hessian", "paper"],
+        objects=["fisher", "hessian", "published"],
         doc="What S^-1 is made of at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, its"
-        " Hessian's diagonal), never negative. hessian: the true diagonal, exact for small targets, by Hutchinson's"
-        " estimate for large ones. paper: the Hessian's row sums, as the authors' code has them.",
+        " Hessian's diagonal), never negative. hessian: the true diagonal, the corrected paper's eq. 5; exact for small"
+        " targets, by Hutchinson's estimate for large ones. published: the Hessian's row sums, eq. 5 as it was first"
+        " published and as the authors' code has it.",
     )
     gamma = settings.Number(
         1.0,
@@ -85,6 +87,32 @@ class Boomerang(PDMP):
         scale="log",
         doc="Factor on the reference's covariance S (the paper: 500 on the toys, 0.001 on CIFAR-10).",
     )
+
+    presets: ClassVar[list[dict[str, Any]]] = [
+        *as_in_the_paper(
+            "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held from an event to the next, and the"
+            " reference with the Hessian's diagonal in the place of the prior; for networks, which have one.",
+            {"reference": "prior", "curvature": "hessian", "learn_reference": False, "start": "one_mode"},
+        ),
+        {
+            "name": "published",
+            "title": "As first published",
+            "doc": "As in the paper, with the Hessian's row sums for its diagonal, which the corrigendum replaces.",
+            "settings": {
+                **ALGORITHM_2,
+                "reference": "prior",
+                "curvature": "published",
+                "learn_reference": False,
+                "start": "one_mode",
+            },
+        },
+        {
+            "name": "thinning",
+            "title": "The paper's event times, on a density",
+            "doc": "Algorithm 2 as in the paper, around a reference that leaves the target as it is.",
+            "settings": ALGORITHM_2,
+        },
+    ]
 
     learn_reference = settings.Boolean(
         False,
@@ -126,7 +154,7 @@ class Boomerang(PDMP):
     def _precision_at(self, mode: Tensor) -> tuple[Tensor, int]:
         """Return the diagonal of S^-1 (dim,) by the curvature at a mode, and how many entries were too small."""
         prior = self.target.prior_precision or 0.0
-        curvatures = {"hessian": self.target.hessian_diagonal, "paper": self.target.hessian_row_sums}
+        curvatures = {"hessian": self.target.hessian_diagonal, "published": self.target.hessian_row_sums}
         diagonal = curvatures.get(self.curvature, self.target.curvature_diagonal)(mode)
         if not torch.isfinite(diagonal).all():
             raise BnnvizError("The curvature at the mode is not finite; try another start or precision.", "start")

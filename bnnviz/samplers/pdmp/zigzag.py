@@ -21,7 +21,7 @@ Source: Bierkens, Fearnhead and Roberts 2019, doi:10.1214/18-AOS1715.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -41,6 +41,11 @@ class ZigZag(Preconditioned):
     late_events = "the posterior comes out wrong"
     registered = "zigzag"
     title = "Zig-Zag"
+    # The paper has no Zig-Zag.
+    presets: ClassVar[list[dict[str, Any]]] = [
+        preset | {"title": "The paper's event times"} if preset["name"] == "paper" else preset
+        for preset in Preconditioned.presets
+    ]
 
     refresh_rate = settings.Number(
         0.0,

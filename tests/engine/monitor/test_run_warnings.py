@@ -54,6 +54,16 @@ def test_a_bad_figure_of_chains_is_told(found: dict[str, Any], says: str) -> Non
         ({"pareto_k": None}, ""),
         ({"pareto_k": 1.2, "weight_ess_share": 0.001}, "k-hat 1.20"),
         ({"weight_ess_share": 0.001}, "weight ESS is 0.1 % of the number"),
+        (
+            {"widening": {"share": -0.2, "se": 0.05}},
+            "20 ± 5 % too small: the proposals have not been everywhere, which",
+        ),
+        ({"widening": {"share": -0.2, "se": 0.07}}, ""),
+        (
+            {"cov": [[1.0, 0.0], [0.0, 2.0]], "variance_se": [0.05, 0.2]},
+            "weighted variance of b is 0.50 times the true one, 7 standard errors off: the proposals",
+        ),
+        ({"cov": [[1.0, 0.0], [0.0, 3.9]], "variance_se": [0.05, 0.2]}, ""),
     ],
 )
 def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> None:
