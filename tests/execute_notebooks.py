@@ -49,6 +49,8 @@ def executed(path: Path) -> Any:
         place.mkdir()
         resources = {"metadata": {"path": str(place)}}
         client = NotebookClient(notebook, timeout=5 * MOST_SECONDS, resources=resources, record_timing=False)
+        # Else it depends on the moment how many outputs a cell has that prints.
+        client.coalesce_streams = True
         client.extra_arguments = ["--IPKernelApp.log_level=ERROR"]
         with client.setup_kernel(env=_environment(Path(folder))):
             for number, cell in enumerate(list(notebook.cells)):

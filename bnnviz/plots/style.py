@@ -80,6 +80,7 @@ def _show_pictures() -> None:
     from holoviews.ipython.display_hooks import png_display
 
     hv.Store.output_settings.initialize(list(hv.Store.renderers))
+    hv.renderer("matplotlib").dpi = PIXELS
     hv.Store.set_display_hook("png", LabelledData, png_display)
     hv.Store.display_formats = ["png"]
     # Letters over the parts of a layout are for a caption, which a notebook has not.

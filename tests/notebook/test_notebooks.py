@@ -122,13 +122,18 @@ def test_each_figure_in_the_text_is_computed(path):
 # --- what the texts say
 
 
+RHATS = ("rhat_max", "rhat_function_max")
+
+
 def first_look(cells: Cells) -> None:
     assert {"banana", "fit", "still", "band"} <= set(pictures(cells))
     assert int(shown(cells["step"])) == int(shown(cells["pause"])) + 1
     sds = [numbers(line)[-1] for line in said(cells["predict"]).splitlines()]
-    assert sds[2] > 3 * max(sds[1], sds[3]) and min(sds[0], sds[4]) > 3 * max(sds[1], sds[3])
+    assert min(sds[0], sds[2], sds[4]) > 2 * max(sds[1], sds[3])
+    weights, functions = (float(re.search(rf"'{name}': ([\d.]+)", shown(cells["summary"]))[1]) for name in RHATS)
+    assert functions < 1.1 < weights
     gap, data = (numbers(line) for line in said(cells["answer"]).splitlines())
-    assert gap[0] == pytest.approx(gap[1], rel=0.3) and gap[1] > 3 * data[1]
+    assert gap[0] == pytest.approx(gap[1], rel=0.3) and gap[1] > 2 * data[1]
 
 
 def thinning(cells: Cells) -> None:
@@ -153,8 +158,7 @@ def thinning(cells: Cells) -> None:
     assert path == pytest.approx(1, abs=0.03)
     assert weighted == pytest.approx(1, abs=0.03)
     rows = [numbers(line) for line in said(cells["answer"]).splitlines()]
-    assert all(row[1] > 4 and row[1] > row[2] for row in rows)
-    assert rows[-1][2] < rows[0][2]
+    assert all(row[1] > 5 > row[2] > 2 for row in rows)
 
 
 def functionals(cells: Cells) -> None:
@@ -164,7 +168,8 @@ def functionals(cells: Cells) -> None:
     first, after = numbers(said(cells["start"]).splitlines()[0])
     assert first == pytest.approx(after, abs=0.04)
     ten, _, many = [numbers(line)[1:] for line in said(cells["long"]).splitlines()]
-    assert ten[0] < ten[1] and many[1] < many[0]
+    assert ten[0] < ten[1] and many[1] < 0.5 * ten[1]
+    assert many[1] - many[0] < 0.05
     plain, weighted = numbers(said(cells["weights"]))
     assert plain == pytest.approx(2, abs=0.15)
     assert weighted == pytest.approx(1, abs=0.1)
@@ -197,7 +202,7 @@ def races(cells: Cells) -> None:
         theory, race = (float(part.split()[0]) for part in (line.split("is ")[1], line.split("by ")[2]))
         assert race == pytest.approx(theory, abs=0.03)
     assert "nan" in said(cells["poor"]) and "spent all on tuning" in said(cells["poor"])
-    assert said(cells["luck"]).count("is first") == 6
+    assert said(cells["luck"]).count("is first") == 5
     assert "nan" not in said(cells["luck"]) + said(cells["answer"])
     for line in said(cells["answer"]).splitlines()[:2]:
         least, most, mean = numbers(line.split("errors")[1])
