@@ -221,7 +221,7 @@ def pmcnet(cells: Cells) -> None:
     assert all(float(line.split(": ")[1].split()[0]) < 20 for line in said(cells["collapse"]).splitlines())
     lines = said(cells["published"]).splitlines()
     spread = {line[:32].strip(): float(line.split("(")[1].split(")")[0]) for line in lines}
-    assert spread["T = 10, weights ignored"] > 0.01 > 0.5 * spread["T = 10, by their weights"]
+    assert spread["T = 3, weights ignored"] > 0.01 > 0.5 * spread["T = 3, by their weights"]
     _, share, of_rows, rows = numbers(said(cells["rows"]))
     assert share == pytest.approx(1 / 3, abs=0.05) and of_rows < 1 and rows == 71
     assert "HMC" in said(cells["posterior"])
@@ -268,7 +268,7 @@ def recordings(cells: Cells) -> None:
 def boomerang(cells: Cells) -> None:
     assert pictures(cells) == ["flow", "paths", "bands", "curves"]
     bps, own = (numbers(line) for line in said(cells["gaussian"]).splitlines())
-    assert own[0] == 0 < bps[0]
+    assert own[0] < 0.05 * bps[0]
     for line in said(cells["line"]).splitlines():
         mean, sd, true_mean, true_sd = numbers(line[17:])
         assert mean == pytest.approx(true_mean, abs=0.25 * true_sd)
@@ -295,14 +295,14 @@ def minibatches(cells: Cells) -> None:
     assert abs(mean - truth) > 10 * error
     assert numbers(posterior)[-1] == pytest.approx(10**0.5, rel=0.1)
     for line in said(cells["held"]).splitlines():
-        _, every, every_se, fresh, fresh_se, held, _ = numbers(line)
-        assert abs(every - 0.5) < 4 * every_se and abs(fresh - 0.5) < 4 * fresh_se
+        _, fresh, fresh_se, held, _, truth = numbers(line)
+        assert truth == 0.5 and abs(fresh - truth) < 4 * fresh_se
         assert held > 0.6
     whole, _, control = (numbers(line[26:]) for line in said(cells["cost"]).splitlines())
     assert all(numbers(line)[-1] < 0.2 for line in said(cells["cost"]).splitlines())
     assert control[1] < whole[1]
     same = [numbers(line)[2] for line in said(cells["velocity"]).splitlines()]
-    assert same[2] == pytest.approx(same[0], rel=0.3) and same[3] == pytest.approx(same[0], rel=0.3)
+    assert same[2] == pytest.approx(same[0], rel=0.3)
     assert said(cells["orbit"]).count("\n") == 2
     variances = numbers(said(cells["orbit"]).splitlines()[1])
     assert variances[0] == pytest.approx(variances[4], rel=0.1)
@@ -317,7 +317,7 @@ def own_table(cells: Cells) -> None:
     assert said(cells["again"]).startswith("usable")
     inside, known = re.match(r"(\d+) of (\d+) observations", said(cells["picture"])).groups()
     assert int(inside) >= 8 and known == "12"
-    assert said(cells["picture"]).splitlines()[1].endswith("[12]")
+    assert said(cells["picture"]).splitlines()[1].endswith("12]")
     like, unlike = (numbers(part)[0] for part in said(cells["answer"]).split("would remove: ")[1].splitlines())
     assert unlike > like
 
