@@ -19,7 +19,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all screenshots clean
+.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all screenshots notebooks clean
 
 help:
 	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
@@ -30,6 +30,7 @@ help:
 	@echo 'make browser      get a browser for the tests where there is none, as make test does'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
 	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
+	@echo 'make notebooks    execute the notebooks and keep their outputs (WHAT="02 05": some of them)'
 	@echo 'make clean        remove the environment and everything generated'
 	@echo 'PYTHON=           the Python to make the environment with (3.11, 3.12 or 3.13)'
 
@@ -74,6 +75,9 @@ browser: $(TESTABLE)
 
 screenshots: $(TESTABLE)
 	$(PY) tests/screenshots.py $(WHAT)
+
+notebooks: $(TESTABLE)
+	$(PY) tests/execute_notebooks.py $(WHAT)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info tests/artifacts .pytest_cache .ruff_cache .import_linter_cache .hypothesis

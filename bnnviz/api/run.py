@@ -244,10 +244,10 @@ def start(
 
     Parameters
     ----------
-    target : str, Spec, PriorSearch, Target or callable
-        A registered name; a `Spec`, which says everything else too, or what `search_prior` found; a `BNN` of your
-        network and data or another `Target`; or a function U of states (chains, dim) in torch that returns (chains,),
-        minus the log density up to a constant.
+    target : str, Spec, PriorSearch, UserTable, Target or callable
+        A registered name; a `Spec`, which says everything else too, or what `search_prior` found; a table that
+        `bnnviz.data.read_table` has read; a `BNN` of your network and data or another `Target`; or a function U of
+        states (chains, dim) in torch that returns (chains,), minus the log density up to a constant.
     sampler : str or Sampler
         A registered name, or an instance with its settings. ``auto`` is for a network on a table: a pilot, for which
         this waits, chooses a sampler that fits the time, and what is left open of a named network; draws, warmup and
@@ -307,6 +307,7 @@ def start(
     if record is not None:
         reader.check_zarr("record")
     folder = None if record is None else reader.new_place(str(record))
+    target, target_settings, attachment = automatic.of_table(target, target_settings)
     others = {"minutes": minutes, "settings": settings, "start": start}
     chooses = automatic.is_automatic(target, sampler, others)
     sampler = Spec.sampler if isinstance(sampler, str) and sampler == automatic.AUTO else sampler
@@ -316,7 +317,7 @@ def start(
         spec, own = target.checked(), None
     else:
         run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
-        run |= {"device": device, "dtype": dtype, "kernel": kernel}
+        run |= {"device": device, "dtype": dtype, "kernel": kernel, "attachment": attachment}
         spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
     chosen = None
     if chooses:

@@ -46,7 +46,8 @@ def use(*backends: str) -> None:
     Parameters
     ----------
     *backends : {"bokeh", "matplotlib"}
-        The first one draws where HoloViews is not told otherwise.
+        The first one draws where HoloViews is not told otherwise. In a notebook ``use("matplotlib")`` shows pictures,
+        which stay where the notebook is kept.
 
     Raises
     ------
@@ -61,7 +62,7 @@ def use(*backends: str) -> None:
     if unknown:
         raise BnnvizError(f"There is no backend {unknown[0]!r}; choose {' or '.join(BACKENDS)}.", "backends")
     chosen = backends or [name for name in BACKENDS if optional.has(name)]
-    if optional.in_notebook():
+    if optional.in_notebook() and tuple(chosen) != ("matplotlib",):
         hv.extension(*chosen, logo=False, inline=True)
         return
     for name in chosen:
@@ -69,6 +70,21 @@ def use(*backends: str) -> None:
         __import__(_MODULES[name])
     if backends or hv.Store.current_backend not in hv.Store.renderers:
         hv.Store.set_current_backend(chosen[0])
+    if optional.in_notebook():
+        _show_pictures()
+
+
+def _show_pictures() -> None:
+    """Let a notebook show figures of Matplotlib as PNG, which need no script and stay where it is kept or printed."""
+    from holoviews.core.dimension import LabelledData
+    from holoviews.ipython.display_hooks import png_display
+
+    hv.Store.output_settings.initialize(list(hv.Store.renderers))
+    hv.renderer("matplotlib").dpi = PIXELS
+    hv.Store.set_display_hook("png", LabelledData, png_display)
+    hv.Store.display_formats = ["png"]
+    # Letters over the parts of a layout are for a caption, which a notebook has not.
+    hv.opts.defaults(hv.opts.Layout(sublabel_format="", backend="matplotlib"))
 
 
 def loaded() -> list[str]:

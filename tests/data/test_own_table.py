@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bnnviz
 from bnnviz import data, targets
 from bnnviz.cli.main import main
 from bnnviz.data.tables import source
@@ -379,3 +380,23 @@ def test_a_file_called_like_a_data_set_is_read_only_with_a_target_column(monkeyp
         run_here(["sample", "--data", "toy_c"]) == run_here(["sample", "--data", "toy_c", "--target-column", "y"]) == 0
     )
     assert [spec.target_settings["data"] for spec in specs] == ["toy_c", "own"]
+
+
+# --- sampled from Python
+
+
+def test_a_table_is_a_target_of_sample():
+    table = read(GOOD)
+    options = {"draws": 6, "warmup": 4, "chains": 2, "seed": 3}
+    run = bnnviz.sample(table, "hmc", target_settings={"hidden": "3"}, **options)
+    settings = {"data": catalogue.own_data(), "hidden": "3"}
+    spec = Spec(target="network", target_settings=settings, sampler="hmc", attachment=table.pack(), **options)
+    np.testing.assert_array_equal(run.draws, bnnviz.sample(spec).draws)
+    frame = run.predict(GOOD.encode()).to_frame()
+    assert len(frame) == len(table.y)
+
+
+def test_a_table_alone_has_all_chosen():
+    run = bnnviz.sample(read(GOOD), minutes=0.02, chains=2, draws=10)
+    assert run.spec.target_settings["noise"] == "learnt"
+    assert "was chosen" in run.summary()["notes"][0]

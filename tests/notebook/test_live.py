@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import resource
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +17,6 @@ import bnnviz
 from bnnviz.engine.background import FairLock
 from bnnviz.notebook.widget import MOST_SIGHTS, Live
 from bnnviz.views import View
-
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-MOST_SECONDS = 60  # for a notebook on two cores
 
 
 @pytest.fixture
@@ -387,158 +382,3 @@ def test_a_missing_library_is_named():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert result.stdout.strip() == "Live figures need anywidget; install it with: pip install 'bnnviz[notebook]'."
-
-
-# The notebooks.
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_are_kept_without_outputs(path):
-    code = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
-    assert code and all(not cell["outputs"] and cell["execution_count"] is None for cell in code)
-
-
-def _kernels_cpu() -> float:
-    """Return the CPU seconds of all processes that this one has started and that have ended."""
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return spent.ru_utime + spent.ru_stime
-
-
-def executed(name: str, folder: Path) -> dict[str, Any]:
-    """Run a notebook without a screen and return its cells by their ids."""
-    # Imported here: they take seconds, which every process that runs tests would spend.
-    import nbformat
-    from nbclient import NotebookClient
-
-    notebook = nbformat.read(NOTEBOOKS[0].with_name(name), as_version=4)
-    before = _kernels_cpu()
-    NotebookClient(notebook, timeout=2 * MOST_SECONDS, resources={"metadata": {"path": folder}}).execute()
-    assert 1 < _kernels_cpu() - before < MOST_SECONDS
-    return {cell.id: cell for cell in notebook.cells}
-
-
-def showing(cells: dict[str, Any], kind: str) -> list[str]:
-    return [name for name, cell in cells.items() if any(kind in out.get("data", {}) for out in cell.get("outputs", []))]
-
-
-def said(cell: Any) -> str:
-    return "".join(out.text for out in cell.outputs if out.output_type == "stream")
-
-
-def test_every_notebook_is_run_by_a_test():
-    assert [path.name for path in NOTEBOOKS] == [
-        "01_first_look.ipynb", "02_thinning.ipynb", "03_functional.ipynb", "04_race.ipynb",
-        "05_pmcnet.ipynb", "06_uncertainty.ipynb", "07_recordings.ipynb",
-    ]  # fmt: skip
-
-
-@pytest.mark.slow
-def test_the_first_look_runs_without_a_screen(tmp_path):
-    cells = executed("01_first_look.ipynb", tmp_path)
-    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["banana", "fit"]
-    output = {name: cells[name].outputs[0].data["text/plain"] for name in ("pause", "step")}
-    assert int(output["step"]) == int(output["pause"]) + 1
-
-
-@pytest.mark.demand
-def test_the_notebook_on_thinning_shows_what_it_says(tmp_path):
-    cells = executed("02_thinning.ipynb", tmp_path)
-    figures = showing(cells, "application/vnd.bokehjs_exec.v0+json")
-    assert figures == ["rate", "steps", "law", "eq11", "clip", "events"]
-    # Two proposals are rejected under lines above the rate, and the third is accepted.
-    assert [line.split()[-1] for line in said(cells["algorithm"]).splitlines()] == [
-        "look", "rejected", "rejected", "accepted",
-    ]  # fmt: skip
-    assert "After a bounce: 100% of the events come after time 2, exactly 0.0%" in said(cells["law"])
-    assert "0% lie after 1.0" in said(cells["eq11"])
-    variances = [float(line.split("variance")[1].split()[0]) for line in said(cells["clip"]).splitlines()]
-    points, line, horizon, grid = variances
-    assert points > 5 > line > 2 > 1.5 > horizon
-    assert grid == pytest.approx(1, abs=0.15)
-    events, path, weighted = (float(part.split()[-1]) for part in said(cells["events"]).split(","))
-    assert events == pytest.approx(1.327, abs=0.05)
-    assert path == pytest.approx(1, abs=0.03)
-    assert weighted == pytest.approx(1, abs=0.03)
-
-
-@pytest.mark.demand
-def test_the_notebook_on_races_shows_what_it_says(tmp_path):
-    cells = executed("04_race.ipynb", tmp_path)
-    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
-    assert {"table", "bias"} <= set(showing(cells, "text/html"))
-    assert "SGLD (step_size 3) diverged and is not ranked" in said(cells["bias"])
-    for line in said(cells["floor"]).splitlines():
-        theory, race = (float(part.split()[0]) for part in (line.split("is ")[1], line.split("by ")[2]))
-        assert race == pytest.approx(theory, abs=0.03)
-    assert said(cells["luck"]).count("is first") == 4
-
-
-@pytest.mark.demand
-def test_the_notebook_on_functionals_shows_what_it_says(tmp_path):
-    cells = executed("03_functional.ipynb", tmp_path)
-    assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["picture"]
-    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
-    first, after = (float(part.split()[-1]) for part in said(cells["start"]).splitlines()[0].split(","))
-    assert first == pytest.approx(after, abs=0.04)
-    ten, _, many = [[float(side.split()[-1]) for side in line.split(",")] for line in said(cells["long"]).splitlines()]
-    assert ten[0] < ten[1] and many[1] < many[0]
-    plain, weighted = (float(part.split(" times")[0].split()[-1]) for part in said(cells["weights"]).split(", "))
-    assert plain == pytest.approx(2, abs=0.15)
-    assert weighted == pytest.approx(1, abs=0.1)
-    corrected, paper = (float(line.split()[1]) for line in said(cells["law"]).splitlines())
-    assert corrected == pytest.approx(1, abs=0.2)
-    assert paper < 0.6
-
-
-@pytest.mark.demand
-def test_the_notebook_on_pmcnet_shows_what_it_says(tmp_path):
-    cells = executed("05_pmcnet.ipynb", tmp_path)
-    assert showing(cells, "application/vnd.jupyter.widget-view+json") == ["live"]
-    found, exact = (float(part.split()[0]) for part in said(cells["integral"]).split(": ")[1].split("exactly "))
-    assert found == pytest.approx(exact, abs=0.02)
-    narrow = float(said(cells["banana"]).splitlines()[0].split("[")[1].split()[0])
-    assert narrow < 0.9
-    assert "'accuracy': 0.9155, 'auc': 0.9796" in said(cells["start"])
-    assert all(float(line.split(": ")[1].split()[0]) < 20 for line in said(cells["collapse"]).splitlines())
-    lines = said(cells["published"]).splitlines()
-    spread = {line[:32].strip(): float(line.split("(")[1].split(")")[0]) for line in lines}
-    assert spread["T = 10, weights ignored"] > 0.01 > 0.5 * spread["T = 10, by their weights"]
-    assert "HMC" in said(cells["posterior"])
-
-
-@pytest.mark.demand
-def test_the_notebook_on_uncertainty_shows_what_it_says(tmp_path):
-    cells = executed("06_uncertainty.ipynb", tmp_path)
-    assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["picture"]
-    told = [float(line.split("AUROC ")[1].split()[0]) for line in said(cells["judged"]).splitlines()]
-    assert 0.8 < told[0] < told[1]  # the posterior tells letters better than the mode does
-    alone, together = (float(line.split("(")[1].split()[0]) for line in said(cells["parts"]).splitlines())
-    assert together > alone > 1
-    attacker, others = said(cells["attack"]).splitlines()
-    accuracy = [
-        [float(part.split("accuracy ")[1].split(",")[0]) for part in line.split(";")] for line in (attacker, others)
-    ]
-    assert all(right > wrong for wrong, right in zip(*accuracy, strict=True))
-    assert accuracy[0][-1] < 0.1 < accuracy[1][-1] < accuracy[1][0]
-    assert float(said(cells["chains"]).split("worth: ")[1].split()[0]) < 50
-
-
-@pytest.mark.demand
-def test_the_notebook_on_recordings_shows_what_it_says(tmp_path):
-    cells = executed("07_recordings.ipynb", tmp_path)
-    assert showing(cells, "application/vnd.bokehjs_exec.v0+json") == ["overlay"]
-    assert {"header.json", "progress.json"} <= {line.strip() for line in said(cells["record"]).splitlines()}
-    stopped, same = said(cells["resume"]).splitlines()
-    assert 36 < int(stopped.split()[2]) < 60  # a third of 150 draws and 20 of warm-up
-    assert same == "the same draws: True"
-    warm, cold = (float(line.split("draw ")[1].split(";")[0]) for line in said(cells["start"]).splitlines())
-    assert warm == pytest.approx(1, abs=0.3)
-    assert cold < 0.1
-    steps = said(cells["steps"]).splitlines()
-    counts = {line.split(":")[0]: int(line.split(": ")[1].replace(",", "")) for line in steps[1:-1]}
-    # The chance of acceptance is that of the proposals: bounces of bounces and rejections.
-    share = counts["bounce"] / (counts["bounce"] + counts["rejected"])
-    assert float(steps[-1].split()[-4]) == pytest.approx(share, abs=0.05)
-    assert "smallest ESS" in said(cells["arviz"])
-    assert said(cells["torch"]).startswith("80 networks with")
-    assert 0 < float(said(cells["page"]).split(": ")[1].split()[0]) < 6

@@ -1,0 +1,70 @@
+"""Draw live views as they are now: `execute_notebooks` runs this in the kernel, where the runs are.
+
+A kept notebook has no kernel that could feed a widget; its place is taken by a picture of the same figures.
+"""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from IPython import display
+from ipywidgets import Widget
+from PIL import Image
+
+from bnnviz import plots
+from bnnviz.errors import BnnvizError
+
+ACROSS, DPI = 2, 75
+OF_ONE, MANY = ("trace", "acf", "density"), 4  # variables; of many of them the live view shows a component
+CURVES = "curves"  # the view of a race that is not a picture of one lane
+
+
+def show(models: list[str]) -> None:
+    """Display a picture of each live view, by the numbers that its widgets have."""
+    plots.use("matplotlib")
+    for model in models:
+        live = Widget.widgets[model]
+        figures = _of_race(live) if "lanes" in live._scene else _of_run(live)
+        display.display(display.Image(_beside([_drawn(figure) for figure in figures])))
+
+
+def _drawn(figure: Any) -> Image.Image:
+    with tempfile.TemporaryDirectory() as folder:
+        return Image.open(io.BytesIO(plots.save(figure, Path(folder) / "still.png", dpi=DPI).read_bytes()))
+
+
+def _beside(pictures: list[Image.Image]) -> bytes:
+    """Return one picture of several, in rows."""
+    width, height = (max(getattr(picture, side) for picture in pictures) for side in ("width", "height"))
+    rows = -(-len(pictures) // ACROSS)
+    whole = Image.new("RGB", (min(ACROSS, len(pictures)) * width, rows * height), "white")
+    for place, picture in enumerate(pictures):
+        row, column = divmod(place, ACROSS)
+        whole.paste(picture, (column * width, row * height))
+    made = io.BytesIO()
+    whole.save(made, "png", optimize=True)
+    return made.getvalue()
+
+
+def _of_run(live: Any) -> list[Any]:
+    figures = []
+    first = live._scene["names"][0] if live._scene["dim"] < MANY else "PC 1"
+    for view in live._shown:
+        draw = getattr(plots, view.name)
+        try:
+            figures.append(draw(live._run, first) if view.name in OF_ONE else draw(live._run))
+        except BnnvizError:  # there is nothing to show of it yet
+            continue
+    if not figures:
+        raise SystemExit(f"{live!r} shows nothing at the end of the notebook: let its run make draws.")
+    return figures
+
+
+def _of_race(live: Any) -> list[Any]:
+    lanes = [view for view in live._shown if view.name != CURVES]
+    names = live._run.spec.names()
+    paths = [plots.trajectory(live._run.lane_draws(place)).opts(title=names[place]) for place in range(len(lanes))]
+    return [*paths, plots.race(live._run)]
