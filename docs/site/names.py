@@ -1,0 +1,41 @@
+"""Link what docstrings name in backticks to its entry, where it has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+#: Names of classes that are public by another one.
+_RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race"}
+
+
+def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.Element) -> nodes.Node | None:
+    """Return a link to the one entry of this name; the name itself where there is none."""
+    if node.get("reftype") != "obj":
+        return None
+    domain = env.get_domain("py")
+    last = str(node["reftarget"]).rpartition(".")[2]
+    last = _RENAMED.get(last, last)
+    found = [name for name in domain.objects if name.rpartition(".")[2] == last]
+    whole = [name for name in found if name == node["reftarget"]]
+    (name,) = whole or (found if len(found) == 1 else [None])
+    if name is None:
+        return shown
+    entry = domain.objects[name]
+    return _reference(app, node["refdoc"], entry.docname, entry.node_id, name, shown)
+
+
+def _reference(app: Sphinx, at: str, page: str, place: str, title: str, shown: nodes.Element) -> nodes.Node:
+    link = nodes.reference("", "", internal=True, reftitle=title)
+    link["refuri"] = f"{app.builder.get_relative_uri(at, page)}#{place}"
+    return link + shown
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the links to Sphinx."""
+    app.connect("missing-reference", _resolve)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

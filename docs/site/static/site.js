@@ -1,0 +1,9 @@
+// Replays take the colours of the page that they are in.
+const follow = () => {
+  const dark = document.documentElement.dataset.theme === "dark"
+  for (const frame of document.querySelectorAll("figure.replay iframe")) {
+    frame.src = `${frame.getAttribute("src").split("#")[0]}#${dark ? "dark" : "light"}`
+  }
+}
+follow()
+new MutationObserver(follow).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] })
