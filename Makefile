@@ -19,7 +19,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all screenshots clean
+.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all docs screenshots clean
 
 help:
 	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
@@ -29,6 +29,7 @@ help:
 	@echo 'make test-all     every test, those too that only repeat others at length: hours'
 	@echo 'make browser      get a browser for the tests where there is none, as make test does'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
+	@echo 'make docs         build the documentation in build/docs/html: three minutes'
 	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make clean        remove the environment and everything generated'
 	@echo 'PYTHON=           the Python to make the environment with (3.11, 3.12 or 3.13)'
@@ -71,6 +72,9 @@ test-all: lint
 
 browser: $(TESTABLE)
 	@$(PY) tests/get_browser.py
+
+docs: $(TESTABLE)
+	$(PY) -m docs.site.build
 
 screenshots: $(TESTABLE)
 	$(PY) tests/screenshots.py $(WHAT)

@@ -23,6 +23,12 @@ class LogisticRegression(RowTarget):
     .. math:: U(w) = \sum_i \left[ \log(1 + e^{x_i^\top w}) - y_i x_i^\top w \right] + \frac{|w|^2}{2 \sigma^2}
 
     Its moments are known by quadrature around Laplace's approximation.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.LogisticRegression(rows=50).dim
+    3
     """
 
     registered = "logistic_regression"
@@ -126,6 +132,12 @@ class TwoData(RowTarget):
 
     It is the smallest target with batches: one datum of the two pulls to its own side. Where a sampler holds a batch
     from one event to the next, the variance is larger than 1/2, the more so the larger c is.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.TwoData(apart=2.0).cov().tolist()
+    [[0.5]]
     """
 
     registered = "two_data"

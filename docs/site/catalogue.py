@@ -71,7 +71,7 @@ def _settings(settings: list[dict[str, Any]]) -> str:
     rows = [
         (f"``{each['name']}``", _default(each), _range(each), _plain(each["doc"]))
         for each in settings
-        if not (each["hidden"] is True)
+        if each["hidden"] is not True
     ]
     return table(("setting", "default", "values", "what it is"), rows, (18, 12, 22, 48)) if rows else ""
 
@@ -100,7 +100,7 @@ def _samplers(listed: list[dict[str, Any]]) -> str:
     text = [
         _title("Samplers", "="),
         "Each by its name, with its settings: ``bnnviz sample --sampler NAME --set KEY=VALUE``, or",
-        "``bnnviz.sample(target, \"NAME\", settings={...})``. :doc:`/concepts/index` says what they do.\n",
+        '``bnnviz.sample(target, "NAME", settings={...})``. :doc:`/concepts/index` says what they do.\n',
     ]
     for family, title in FAMILIES.items():
         text.append(_title(title, "-"))

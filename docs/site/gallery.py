@@ -112,7 +112,7 @@ def _gallery(drawn: set[str]) -> str:
     ]
     for group, title in GROUPS.items():
         names = [name for name in plots.__all__ if _group(name) == group]
-        text.append(f"{title}\n{'-' * len(title)}\n\n.. raw:: html\n\n   <ul class=\"gallery\">")
+        text.append(f'{title}\n{"-" * len(title)}\n\n.. raw:: html\n\n   <ul class="gallery">')
         text += [f"   <li>{_card(name, name in drawn)}</li>" for name in names]
         text.append("   </ul>\n")
     pages = "\n".join(f"   {name}" for name in plots.__all__)

@@ -13,7 +13,6 @@ from typing import Any
 from bnnviz.engine.recording.replay_frames import ReplayFrames, take_frames
 from bnnviz.replays import player
 from bnnviz.specs.run import Spec
-
 from docs.site.contents import ROOT
 
 LISTED = ROOT / "docs" / "concepts" / "replays.json"

@@ -34,6 +34,15 @@ class VarianceInflation(NamedTuple):
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
         Of each coordinate; None in more than 8 dimensions, where the average alone is estimated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
+    >>> found = diagnostics.variance_inflation(draws, (draws**2).sum(-1) / 2, draws)
+    >>> abs(found.share) < 4 * found.error
+    True
     """
 
     share: float
@@ -68,6 +77,15 @@ def variance_inflation(
         The gradient of U there.
     every : int, default 1
         Which draws these are: ``draws[:, ::every]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))  # of a standard normal distribution
+    >>> wide = 1.2 * draws
+    >>> diagnostics.variance_inflation(wide, (wide**2).sum(-1) / 2, wide).share > 0.2
+    True
     """
     chains, count, dim = draws.shape
     degree = _DEGREES.get(dim)

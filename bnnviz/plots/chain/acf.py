@@ -49,7 +49,8 @@ def acf(
     Examples
     --------
     >>> import numpy as np
-    >>> acf(np.random.default_rng(0).normal(size=(4, 500)), lags=20)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.acf(np.random.default_rng(0).normal(size=(4, 500)), lags=20)  # doctest: +ELLIPSIS
     :Overlay...
     """
     if lags < 1:

@@ -49,7 +49,8 @@ def weights(
     Examples
     --------
     >>> import numpy as np
-    >>> weights(np.random.default_rng(0).normal(size=(4, 100, 5)))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.weights(np.random.default_rng(0).normal(size=(4, 100, 5)))  # doctest: +ELLIPSIS
     :Image...
     """
     palette = style.palette_of(dark)

@@ -46,7 +46,8 @@ def density(
     Examples
     --------
     >>> import numpy as np
-    >>> density({"mu": np.random.default_rng(0).normal(size=(4, 500))})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.density({"mu": np.random.default_rng(0).normal(size=(4, 500))})  # doctest: +ELLIPSIS
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -54,8 +54,9 @@ def pair(
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> draws = np.random.default_rng(0).normal(size=(4, 100, 2))
-    >>> pair(draws)  # doctest: +ELLIPSIS
+    >>> plots.pair(draws)  # doctest: +ELLIPSIS
     :Overlay...
     """
     found = sources.read(source)

@@ -51,7 +51,8 @@ def rank(
     Examples
     --------
     >>> import numpy as np
-    >>> rank(np.random.default_rng(0).normal(size=(4, 500)))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.rank(np.random.default_rng(0).normal(size=(4, 500)))  # doctest: +ELLIPSIS
     :Overlay...
     """
     if bins < 2:

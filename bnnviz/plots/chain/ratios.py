@@ -37,8 +37,9 @@ def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
+    >>> from bnnviz import plots
     >>> run = bnnviz.sample("gaussian", "bps", draws=50, chains=2)
-    >>> ratios(run)  # doctest: +ELLIPSIS
+    >>> plots.ratios(run)  # doctest: +ELLIPSIS
     :Overlay...
     """
     part = parts.part(source, "ratios", "ratios of rate and envelope").part

@@ -38,8 +38,9 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
+    >>> from bnnviz import plots
     >>> run = bnnviz.sample("gaussian", "bps", draws=50, chains=2)
-    >>> thinning(run)  # doctest: +ELLIPSIS
+    >>> plots.thinning(run)  # doctest: +ELLIPSIS
     :Overlay...
     """
     part = parts.part(source, "envelope", "proposals under an envelope").part

@@ -51,8 +51,9 @@ def trace(
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> draws = {"mu": np.random.default_rng(0).normal(size=(4, 200))}
-    >>> trace(draws)  # doctest: +ELLIPSIS
+    >>> plots.trace(draws)  # doctest: +ELLIPSIS
     :Overlay...
     """
     palette = style.palette_of(dark)

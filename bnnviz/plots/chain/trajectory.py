@@ -49,8 +49,9 @@ def trajectory(
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> draws = np.random.default_rng(0).normal(size=(4, 100, 2))
-    >>> trajectory(draws, draws=50)  # doctest: +ELLIPSIS
+    >>> plots.trajectory(draws, draws=50)  # doctest: +ELLIPSIS
     :Overlay...
     """
     palette = style.palette_of(dark)

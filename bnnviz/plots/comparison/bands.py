@@ -45,9 +45,10 @@ def bands(
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> band = {"x": [0, 1], "mean": [0, 1], "lo50": [-1, 0], "hi50": [1, 2], "lo95": [-2, -1], "hi95": [2, 3]}
     >>> data = {"x": [0.5], "y": [0.4], "x_range": (0, 1), "y_range": (-2, 3), "x_label": "x", "y_label": "y"}
-    >>> bands([{"row": "toy", "column": "BPS", "data": data, "parts": [band]}])  # doctest: +ELLIPSIS
+    >>> plots.bands([{"row": "toy", "column": "BPS", "data": data, "parts": [band]}])  # doctest: +ELLIPSIS
     :Overlay...
     """
     found = [parts.as_arrays(dict(each)) for each in source]

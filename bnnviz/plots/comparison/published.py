@@ -43,8 +43,9 @@ def published(source: Sequence[Figure], *, dark: bool = False) -> hv.Overlay | h
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> from bnnviz.experiments.comparison import Figure
-    >>> published([Figure("BPS", "accuracy", 0.968, 0.001, published=0.97)])  # doctest: +ELLIPSIS
+    >>> plots.published([Figure("BPS", "accuracy", 0.968, 0.001, published=0.97)])  # doctest: +ELLIPSIS
     :Overlay...
     """
     dots = list(source)

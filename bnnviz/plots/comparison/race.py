@@ -36,8 +36,9 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> lane = {"name": "HMC", "gradients": [1e3, 1e4, 1e5], "error": [0.5, 0.2, 0.06], "diverged": float("nan")}
-    >>> race({"lanes": [lane]})  # doctest: +ELLIPSIS
+    >>> plots.race({"lanes": [lane]})  # doctest: +ELLIPSIS
     :Overlay...
     """
     lanes = parts.lanes(source)

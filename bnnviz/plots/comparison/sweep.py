@@ -50,8 +50,9 @@ def sweep(
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> rows = [{"setting": "step", "value": v, "sampler": "HMC", "ess": 100 * v, "ess_se": 5} for v in (0.1, 1)]
-    >>> sweep(rows, {"ess": "ESS"})  # doctest: +ELLIPSIS
+    >>> plots.sweep(rows, {"ess": "ESS"})  # doctest: +ELLIPSIS
     :Overlay...
     """
     rows = list(source)

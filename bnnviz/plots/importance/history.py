@@ -34,8 +34,9 @@ def history(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> line = {"name": "PMCnet", "iteration": [1, 2, 3], "mean": [0.6, 0.7, 0.8], "sd": [0.1, 0.05, 0.02]}
-    >>> history({"label": "accuracy", "lines": [line]})  # doctest: +ELLIPSIS
+    >>> plots.history({"label": "accuracy", "lines": [line]})  # doctest: +ELLIPSIS
     :Overlay...
     """
     part = parts.part(source, "history", "a history of figures").part

@@ -37,7 +37,8 @@ def weight_ess(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import numpy as np
-    >>> weight_ess(np.random.default_rng(0).normal(size=(10, 100)))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.weight_ess(np.random.default_rng(0).normal(size=(10, 100)))  # doctest: +ELLIPSIS
     :Overlay...
     """
     label, at, share = _shares(source)

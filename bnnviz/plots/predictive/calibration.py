@@ -50,8 +50,9 @@ def calibration(
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> probabilities = np.random.default_rng(0).dirichlet([1, 1], size=200)
-    >>> calibration(probabilities, probabilities.argmax(1))  # doctest: +ELLIPSIS
+    >>> plots.calibration(probabilities, probabilities.argmax(1))  # doctest: +ELLIPSIS
     :Overlay...
     """
     palette = style.palette_of(dark)

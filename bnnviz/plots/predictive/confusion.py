@@ -49,8 +49,9 @@ def confusion(
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> probabilities = np.random.default_rng(0).dirichlet([1, 1, 1], size=200)
-    >>> confusion(probabilities, np.arange(200) % 3, classes=["cat", "dog", "owl"])  # doctest: +ELLIPSIS
+    >>> plots.confusion(probabilities, np.arange(200) % 3, classes=["cat", "dog", "owl"])  # doctest: +ELLIPSIS
     :Overlay...
     """
     if isinstance(source, Mapping) and "matrix" in source:

@@ -54,9 +54,10 @@ def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
+    >>> from bnnviz import plots
     >>> network = {"data": "toy_a", "hidden": "3"}
     >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=20, warmup=10, chains=2)
-    >>> prediction(run)  # doctest: +ELLIPSIS
+    >>> plots.prediction(run)  # doctest: +ELLIPSIS
     :Overlay...
     """
     scene, part = _part(source)
@@ -88,9 +89,10 @@ def spread(source: Any, *, dark: bool = False) -> hv.Image:
     Examples
     --------
     >>> import bnnviz
+    >>> from bnnviz import plots
     >>> network = {"data": "moons", "hidden": "3"}
     >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=20, warmup=10, chains=2)
-    >>> spread(run)  # doctest: +ELLIPSIS
+    >>> plots.spread(run)  # doctest: +ELLIPSIS
     :Image...
     """
     if isinstance(source, Mapping):

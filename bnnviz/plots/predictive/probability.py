@@ -38,7 +38,8 @@ def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overla
     Examples
     --------
     >>> import numpy as np
-    >>> probability(np.random.default_rng(0).beta(5, 2, 300))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.probability(np.random.default_rng(0).beta(5, 2, 300))  # doctest: +ELLIPSIS
     :Overlay...
     """
     palette = style.palette_of(dark)
@@ -85,8 +86,9 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> lane = {"name": "HMC", "mean": [0.1, 0.9], "low": [0.0, 0.7], "high": [0.3, 1.0]}
-    >>> class_probabilities({"classes": ["cat", "dog"], "observed": 1, "lanes": [lane]})  # doctest: +ELLIPSIS
+    >>> plots.class_probabilities({"classes": ["cat", "dog"], "observed": 1, "lanes": [lane]})  # doctest: +ELLIPSIS
     :Overlay...
     """
     lanes = parts.lanes(source)

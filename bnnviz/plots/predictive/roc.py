@@ -48,8 +48,9 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark:
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> probabilities = np.random.default_rng(0).dirichlet([1, 1], size=(20, 200))
-    >>> roc(probabilities, probabilities[0].argmax(1))  # doctest: +ELLIPSIS
+    >>> plots.roc(probabilities, probabilities[0].argmax(1))  # doctest: +ELLIPSIS
     :Overlay...
     """
     palette = style.palette_of(dark)

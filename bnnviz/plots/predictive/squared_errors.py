@@ -40,7 +40,8 @@ def squared_errors(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import numpy as np
-    >>> squared_errors({"HMC": np.random.default_rng(0).normal(size=300) ** 2})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.squared_errors({"HMC": np.random.default_rng(0).normal(size=300) ** 2})  # doctest: +ELLIPSIS
     :Overlay...
     """
     boxes = parts.lanes(source, "boxes") or _boxes(source)
