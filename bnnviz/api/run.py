@@ -147,7 +147,7 @@ class BackgroundRun(WithFigures, WithPredictions):
             return self._run.draws
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Return the kept draws of named parameters, (chains, draws, *shape) each, as their constraints have them.
+        """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, as their constraints have them.
 
         Raises
         ------
@@ -264,8 +264,8 @@ def start(
     dim : int, optional
         Dimension of a state; needed for a function of states only.
     parameters : mapping of str to shape or Parameter, optional
-        What a function is of in the place of states: it gets a dict of tensors (chains, *shape) by these names. A shape
-        is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
+        What a function is of in the place of states: it gets a dict of tensors ``(chains, *shape)`` by these names. A
+        shape is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
         constraints, whose log-Jacobians are added to U. ``draws`` are of coordinates without bounds;
         ``parameters()`` gives the parameters.
     draws : int or None

@@ -257,7 +257,7 @@ class Target(param.Parameterized):
         return [f"x{i + 1}" for i in range(self.dim)]
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return what coordinates x (n, dim) stand for by name, (n, *shape) each; empty where they have no names."""
+        """Return by name what coordinates x (n, dim) stand for, ``(n, *shape)`` each; empty where they have none."""
         return {}
 
     def describe_value(self) -> str:

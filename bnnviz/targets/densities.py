@@ -312,7 +312,7 @@ class GaussianMixture(Target):
         return -torch.logsumexp(closeness, dim=1), (x - share @ self.centres) / self.width**2
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and |v|^2 / width^2 less the spread of the centres along v, over width^4."""
+        """Return U, its gradient and ``|v|^2 / width^2`` less the spread of the centres along v, over width^4."""
         share, along = torch.softmax(self._closeness(x), dim=1), v @ self.centres.T
         spread = (share * (along - (share * along).sum(1, keepdim=True)).square()).sum(1)
         return *self.gradient(x), v.square().sum(1) / self.width**2 - spread / self.width**4
@@ -365,7 +365,7 @@ class Funnel(Target):
         self.dim = self.size
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return v^2 / (2 spread^2) + e^-v |x|^2 / 2 + (dim - 1) v / 2."""
+        """Return ``v^2 / (2 spread^2) + e^-v |x|^2 / 2 + (dim - 1) v / 2``."""
         v, rest = x[:, 0], x[:, 1:]
         return 0.5 * ((v / self.spread).square() + torch.exp(-v) * rest.square().sum(1) + (self.dim - 1) * v)
 

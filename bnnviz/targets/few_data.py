@@ -55,7 +55,7 @@ class LogisticRegression(RowTarget):
         return Rows(self.design, self.labels)
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return the weighted negative log likelihood plus |x|^2 / (2 prior_sd^2)."""
+        """Return the weighted negative log likelihood plus ``|x|^2 / (2 prior_sd^2)``."""
         return self.gradient_on(theta, rows)[0]
 
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:

@@ -95,7 +95,7 @@ class Parameter:
         return [name + (f"[{', '.join(map(str, place))}]" if place else "") + free for place in places]
 
     def value(self, free: Tensor) -> tuple[Tensor, Tensor]:
-        """Return values (n, *shape) of coordinates without bounds (n, size), and log |det T'| (n,)."""
+        """Return values ``(n, *shape)`` of coordinates without bounds (n, size), and ``log |det T'|`` (n,)."""
         transform, free = self.transform, free.reshape(len(free), *self.free_shape)
         value = transform(free)
         jacobian = transform.log_abs_det_jacobian(free, value)
@@ -174,7 +174,7 @@ def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
 
 
 def simplex(count: int, shape: Shape = ()) -> Parameter:
-    """Return shares (*shape, count), each positive, which add up to 1; their density is that of all but the last.
+    """Return shares ``(*shape, count)``, each positive, which add up to 1; their density is that of all but the last.
 
     Examples
     --------
@@ -206,8 +206,8 @@ class ParameterDensity(Callable):
     Parameters
     ----------
     function : callable
-        From a dict of tensors (chains, *shape) by name to minus the log density (chains,), in torch; the density is one
-        of the parameters, so log-Jacobians are no part of it.
+        From a dict of tensors ``(chains, *shape)`` by name to minus the log density (chains,), in torch; the density is
+        one of the parameters, so log-Jacobians are no part of it.
     parameters : mapping of str to Parameter, int or tuple of int
         Each parameter's shape, or `positive()`, `interval(low, high)`, `simplex(count)` and the like.
 
@@ -245,7 +245,7 @@ class ParameterDensity(Callable):
         return value - sum(jacobian for _, jacobian in found.values())
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return the parameters (n, *shape) by name at x (n, dim)."""
+        """Return the parameters ``(n, *shape)`` by name at x (n, dim)."""
         return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}
 
     def groups(self) -> list[tuple[str, int]]:

@@ -54,7 +54,17 @@ def build(out: Path) -> int:
     stage(out / "source")
     shutil.rmtree(out / "html", ignore_errors=True)
     reference.name_as_public()
-    options = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet", "--doctree-dir", str(out / "doctrees")]
+    static = f"html_static_path={out / 'source' / '_static'}"
+    options = [
+        "-D",
+        static,
+        "--fail-on-warning",
+        "--keep-going",
+        "--nitpicky",
+        "--quiet",
+        "--doctree-dir",
+        str(out / "doctrees"),
+    ]
     return build_main(["-b", "html", "-c", str(_SITE), *options, str(out / "source"), str(out / "html")])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,24 @@ FAMILIES = {
     "importance": "Adaptive importance sampling",
     "baselines": "What they are compared with",
 }
+_SAMPLERS = """# Samplers
+
+Each by its name, with its settings: `bnnviz sample --sampler NAME --set KEY=VALUE`, or
+`bnnviz.sample(target, "NAME", settings={...})`. The [concepts](../concepts/index.md) say what they do."""
+_TARGETS = """# Targets
+
+Each by its name, with its settings: `bnnviz sample --target NAME --set target.KEY=VALUE`. For targets of your own see
+[networks](../manual/networks.md) and [densities](../manual/densities.md)."""
+_DATA_SETS = """# Data sets
+
+Each by its name: `bnnviz sample --data NAME`. [A page](../manual/data_and_workers.md) says which ones come with
+bnnviz, and [another one](../manual/tables.md) how a table of your own is read."""
+_RUN = """# Settings of a run
+
+What every run has, whatever its sampler: options of `bnnviz sample`, and arguments of {py:obj}`bnnviz.sample`."""
+_COMMANDS = """# Commands
+
+What `bnnviz COMMAND --help` says; [the command line](../manual/command_line.md) has examples."""
 
 
 def write(folder: Path) -> None:
@@ -33,144 +52,107 @@ def write(folder: Path) -> None:
         Where the pages are staged.
     """
     listed = catalogue.load()
-    place = folder / "reference"
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "samplers.rst").write_text(_samplers(listed["samplers"]), encoding="utf-8")
-    (place / "targets.rst").write_text(_targets(listed["targets"]), encoding="utf-8")
-    (place / "data_sets.rst").write_text(_data_sets(listed["data"]), encoding="utf-8")
-    (place / "run_settings.rst").write_text(_run_settings(listed["run"]), encoding="utf-8")
-    (place / "commands.rst").write_text(_commands(), encoding="utf-8")
+    pages = {
+        "samplers": _samplers(listed["samplers"]),
+        "targets": _targets(listed["targets"]),
+        "data_sets": _data_sets(listed["data"]),
+        "run_settings": [_RUN, _settings(listed["run"])],
+        "commands": _commands(),
+    }
+    for name, parts in pages.items():
+        text = "\n\n".join(part for part in parts if part)
+        (folder / "reference" / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
 
 
-def _title(text: str, line: str) -> str:
-    return f"{text}\n{line * len(text)}\n"
-
-
-def table(heads: tuple[str, ...], rows: list[tuple[str, ...]], widths: tuple[int, ...]) -> str:
-    """Return a table in reStructuredText.
+def table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a table in Markdown; none without rows.
 
     Parameters
     ----------
     heads : tuple of str
     rows : list of tuple of str
-    widths : tuple of int
-        Of the columns, as shares.
     """
-    text = [".. list-table::", "   :header-rows: 1", f"   :widths: {' '.join(map(str, widths))}", ""]
-    for row in (heads, *rows):
-        text += [f"   {'*' if i == 0 else ' '} - {cell}" for i, cell in enumerate(row)]
-    return "\n".join(text) + "\n"
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) if rows else ""
 
 
 def _plain(text: str) -> str:
-    """Return a text of the catalogue without marks that reStructuredText would read."""
-    return re.sub(r"([*|_\\])", r"\\\1", text).replace("`", "")
+    """Return a text without marks that Markdown would read."""
+    return re.sub(r"([*|_<>\\\[\]$])", r"\\\1", " ".join(text.split()))
 
 
 def _settings(settings: list[dict[str, Any]]) -> str:
-    rows = [
-        (f"``{each['name']}``", _default(each), _range(each), _plain(each["doc"]))
-        for each in settings
-        if each["hidden"] is not True
-    ]
-    return table(("setting", "default", "values", "what it is"), rows, (18, 12, 22, 48)) if rows else ""
+    shown = [each for each in settings if each["hidden"] is not True]
+    rows = [(f"`{each['name']}`", _default(each), _range(each), _plain(each["doc"])) for each in shown]
+    return table(("setting", "default", "values", "what it is"), rows)
 
 
 def _default(setting: dict[str, Any]) -> str:
     value = setting["default"]
     if value is None:
         return _plain(setting["empty"])
-    return f"``{value}``" if value != "" else "none"
+    return f"`{value}`" if value != "" else "none"
 
 
 def _range(setting: dict[str, Any]) -> str:
+    unit = f" {setting['unit']}" if setting["unit"] else ""
     if setting["choices"]:
         hidden = setting["hidden"] if isinstance(setting["hidden"], list) else []
-        return ", ".join(f"``{choice}``" for choice in setting["choices"] if choice not in hidden)
-    unit = f" {setting['unit']}" if setting["unit"] else ""
+        return ", ".join(f"`{choice}`" for choice in setting["choices"] if choice not in hidden)
     if setting["bounds"]:
         low, high = setting["bounds"]
-        return f"{low:g} to {high:g}{_plain(unit)}"
-    return {"boolean": "yes or no"}.get(setting["type"], setting["type"]) + _plain(unit)
+        return _plain(f"{low:g} to {high:g}{unit}")
+    return {"boolean": "yes or no"}.get(setting["type"], _plain(setting["type"] + unit))
 
 
-def _samplers(listed: list[dict[str, Any]]) -> str:
-    by_name = {entry["name"]: entry for entry in listed}
+def _samplers(listed: list[dict[str, Any]]) -> list[str]:
     homes = {cls.registered: cls.__module__ for cls in samplers.REGISTRY}
-    text = [
-        _title("Samplers", "="),
-        "Each by its name, with its settings: ``bnnviz sample --sampler NAME --set KEY=VALUE``, or",
-        '``bnnviz.sample(target, "NAME", settings={...})``. :doc:`/concepts/index` says what they do.\n',
-    ]
+    parts = [_SAMPLERS]
     for family, title in FAMILIES.items():
-        text.append(_title(title, "-"))
-        for name in sorted(by_name):
-            if homes[name].split(".")[2] == family:
-                text += _sampler(by_name[name], homes[name])
-    return "\n".join(text)
+        parts.append(f"## {title}")
+        for entry in sorted(listed, key=lambda entry: entry["name"]):
+            home = homes[entry["name"]]
+            if home.split(".")[2] == family:
+                parts += [f"### `{entry['name']}`: {entry['title']}", _plain(entry["doc"]), _told(home)]
+                parts.append(_settings(entry["settings"]))
+    return parts
 
 
-def _sampler(entry: dict[str, Any], home: str) -> list[str]:
-    return [
-        f".. _sampler-{entry['name']}:\n",
-        _title(f"``{entry['name']}``: {entry['title']}", "~"),
-        f"{_plain(entry['doc'])}\n",
-        f".. automodule:: {home}\n   :no-members:\n   :no-index:\n",
-        _settings(entry["settings"]),
-    ]
+def _told(module: str) -> str:
+    """Return what a sampler's module says of it: formulas and sources, which Markdown reads as they are."""
+    return inspect.getdoc(sys.modules[module]).partition("\n\n")[2]
 
 
-def _targets(listed: list[dict[str, Any]]) -> str:
-    text = [
-        _title("Targets", "="),
-        "Each by its name, with its settings: ``bnnviz sample --target NAME --set target.KEY=VALUE``. For targets of",
-        "your own see :doc:`/manual/networks` and :doc:`/manual/densities`.\n",
-    ]
+def _targets(listed: list[dict[str, Any]]) -> list[str]:
+    parts = [_TARGETS]
     for entry in listed:
         dim = f" Dimension {entry['dim']}." if entry["dim"] else ""
-        text += [_title(f"``{entry['name']}``: {entry['title']}", "-"), f"{_plain(entry['doc'])}{dim}\n"]
-        text.append(_settings(entry["settings"]))
-    return "\n".join(text)
+        parts += [f"## `{entry['name']}`: {entry['title']}", _plain(entry["doc"]) + dim, _settings(entry["settings"])]
+    return parts
 
 
-def _data_sets(listed: list[dict[str, Any]]) -> str:
+def _data_sets(listed: list[dict[str, Any]]) -> list[str]:
     rows = [
-        (f"``{each['name']}``", _task(each), f"{each['rows']:,}", _plain(f"{each['title']}. {each['doc']}"))
+        (f"`{each['name']}`", _task(each), f"{each['rows']:,}", _plain(f"{each['title']}. {each['doc']}"))
         for each in listed
         if not each["attached"]
     ]
-    text = [
-        _title("Data sets", "="),
-        "Each by its name: ``bnnviz sample --data NAME``. :doc:`/manual/data_and_workers` says which ones come with",
-        "bnnviz, and :doc:`/manual/tables` how a table of your own is read.\n",
-        table(("name", "task", "rows", "what it is"), rows, (18, 18, 10, 54)),
-    ]
-    return "\n".join(text)
+    return [_DATA_SETS, table(("name", "task", "rows", "what it is"), rows)]
 
 
 def _task(entry: dict[str, Any]) -> str:
     return f"{entry['task']}, {entry['classes']} classes" if entry["classes"] else entry["task"]
 
 
-def _run_settings(listed: list[dict[str, Any]]) -> str:
-    text = [
-        _title("Settings of a run", "="),
-        "What every run has, whatever its sampler: options of ``bnnviz sample``, and arguments of `bnnviz.sample`.\n",
-        _settings(listed),
-    ]
-    return "\n".join(text)
-
-
 # --- commands
 
 
-def _commands() -> str:
-    text = [_title("Commands", "="), "What ``bnnviz COMMAND --help`` says; :doc:`/manual/command_line` has examples.\n"]
+def _commands() -> list[str]:
+    parts = [_COMMANDS]
     for name, command in _walk(typer.main.get_command(app), "bnnviz"):
-        text += [_title(f"``{name}``", "-"), f"{_help(command.help)}\n"]
         rows = [row for option in command.params if (row := _option(option)) is not None]
-        text.append(table(("option", "default", "what it is"), rows, (28, 16, 56)) if rows else "")
-    return "\n".join(text)
+        parts += [f"## `{name}`", _plain(command.help or ""), table(("option", "default", "what it is"), rows)]
+    return parts
 
 
 def _walk(command: Any, name: str) -> list[tuple[str, Any]]:
@@ -180,10 +162,6 @@ def _walk(command: Any, name: str) -> list[tuple[str, Any]]:
     return [found for word, each in inner.items() for found in _walk(each, f"{name} {word}")]
 
 
-def _help(text: str | None) -> str:
-    return _plain(" ".join(inspect.cleandoc(text or "").split()))
-
-
 def _option(option: Any) -> tuple[str, str, str] | None:
     if getattr(option, "hidden", False) or "--help" in option.opts:
         return None
@@ -191,5 +169,5 @@ def _option(option: Any) -> tuple[str, str, str] | None:
     if option.param_type_name == "argument":
         words = [str(option.metavar or option.name).upper()]
     default = option.default
-    shown = f"``{default}``" if isinstance(default, str | int | float) and not isinstance(default, bool) else ""
-    return ", ".join(f"``{word}``" for word in words), shown, _help(getattr(option, "help", ""))
+    said = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    return ", ".join(f"`{word}`" for word in words), f"`{default}`" if said else "", _plain(option.help or "")

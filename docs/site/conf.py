@@ -53,7 +53,9 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"bnnviz {VERSION}"
-html_static_path = ["_static"]
+# `docs/site/build.py` says where what is generated lies.
+html_static_path: list[str] = []
+exclude_patterns = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_math_renderer = "mathml"

@@ -16,7 +16,7 @@ ROOT_PAGES = {
 }
 
 #: Links that lead to a page of another text.
-INSTEAD = {"README.md": "index.md", "README.md#samplers": "reference/samplers.rst"}
+INSTEAD = {"README.md": "index.md", "README.md#samplers": "reference/samplers.md"}
 
 #: The page of tutorials where `docs/tutorials` has none.
 TUTORIALS = """# Tutorials
@@ -94,11 +94,12 @@ def toctree(entries: list[str], folder: Path) -> str:
     folder : Path
         Where the pages are staged.
     """
-    kept = [entry for entry in entries if "*" in entry or _is_staged(entry, folder)]
+    kept = [entry for entry in entries if _is_staged(entry, folder)]
     lines = "\n".join(entry.replace("<", "</") if "<" in entry else f"/{entry}" for entry in kept)
     return f"\n\n```{{toctree}}\n:hidden:\n:glob:\n\n{lines}\n```\n"
 
 
 def _is_staged(entry: str, folder: Path) -> bool:
     name = entry.rpartition("<")[2].rstrip(">")
-    return any((folder / f"{name}{ending}").exists() for ending in (".md", ".rst", ".ipynb"))
+    found = [path for ending in (".md", ".rst", ".ipynb") for path in folder.glob(f"{name}{ending}")]
+    return any("*" not in name or path.stem != "index" for path in found)

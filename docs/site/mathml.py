@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -16,12 +17,17 @@ _log = logging.getLogger(__name__)
 def _write(translator: Any, node: nodes.Element, as_block: bool) -> None:
     text = node.astext().strip()
     try:
-        formula = tex2mathml(text, as_block=as_block)
+        formula = tex2mathml(_known(text), as_block=as_block)
     except (MathError, SyntaxError) as error:
         _log.warning("A formula cannot be drawn: %s (%s)", text, error, location=node)
         formula = f"<code>{translator.encode(text)}</code>"
     translator.body.append(f'<div class="math" tabindex="0">{formula}</div>' if as_block else formula)
     raise nodes.SkipNode
+
+
+def _known(text: str) -> str:
+    """Return a formula without what docutils does not know and browsers do by themselves."""
+    return re.sub(r"\\textstyle\s*", "", text).replace(r"\dots", r"\ldots")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: node
 def _reference(app: Sphinx, at: str, page: str, place: str, title: str, shown: nodes.Element) -> nodes.Node:
     link = nodes.reference("", "", internal=True, reftitle=title)
     link["refuri"] = f"{app.builder.get_relative_uri(at, page)}#{place}"
-    return link + shown
+    link.append(shown)
+    return link
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 #: The modules whose ``__all__`` is public, with what they are for.
 MODULES = {
     "bnnviz": "Sample, predict and compare.",
-    "bnnviz.plots": "Draw finished runs; each entry is a page of the [gallery](../gallery/index.md).",
+    "bnnviz.plots": "Draw finished runs; each entry is a page of the [gallery](../gallery/index.rst).",
     "bnnviz.sklearn": "Estimators of scikit-learn.",
     "bnnviz.data": "Data sets, and tables of your own.",
     "bnnviz.models": "Ready-made networks.",

@@ -58,8 +58,8 @@ def variance_inflation(
 
     In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials that Stein's identity says
     are zero on average; what is left is the variance of the target. The regression is
-    weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = |x - m|^2 / 2: where the
-    draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
+    weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = ``|x - m|^2 / 2``: where
+    the draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
     mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios. So it is for a
     coordinate whose regression gives a negative variance, as in the tails of a funnel.
 
