@@ -52,6 +52,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 # --- pages
 
 html_theme = "pydata_sphinx_theme"
+html_context = {"default_mode": "auto"}
 html_title = f"bnnviz {VERSION}"
 # `docs/site/build.py` says where what is generated lies.
 html_static_path: list[str] = []

@@ -21,7 +21,7 @@ def _write(translator: Any, node: nodes.Element, as_block: bool) -> None:
     except (MathError, SyntaxError) as error:
         _log.warning("A formula cannot be drawn: %s (%s)", text, error, location=node)
         formula = f"<code>{translator.encode(text)}</code>"
-    translator.body.append(f'<div class="math" tabindex="0">{formula}</div>' if as_block else formula)
+    translator.body.append(f'<div class="formula" tabindex="0">{formula}</div>' if as_block else formula)
     raise nodes.SkipNode
 
 

@@ -1,4 +1,4 @@
-"""The Python of the README and of the documentation runs as it stands there, in a folder with the files that it names."""
+"""The Python of README and documentation runs as it stands there, in a folder with the files that it names."""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def weights(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> plots.weights(np.random.default_rng(0).normal(size=(4, 100, 5)))  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> mixed = np.eye(8) + 0.5 * rng.normal(size=(8, 8))
+    >>> plots.weights(rng.normal(size=(4, 100, 8)) @ mixed)
     :Image...
     """
     palette = style.palette_of(dark)

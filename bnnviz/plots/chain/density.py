@@ -47,7 +47,8 @@ def density(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> plots.density({"mu": np.random.default_rng(0).normal(size=(4, 500))})  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> plots.density({"NUTS": {"mu": rng.normal(size=(4, 500))}, "SGLD": {"mu": 1.4 * rng.normal(size=(4, 500))}})
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -54,7 +54,7 @@ def mixing(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> plots.mixing(np.random.default_rng(0).normal(size=(4, 500)), points=4)  # doctest: +ELLIPSIS
+    >>> plots.mixing(np.random.default_rng(0).normal(size=(4, 500, 1)), points=12)
     :Layout...
     """
     if points < 2:

@@ -55,8 +55,10 @@ def pair(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> draws = np.random.default_rng(0).normal(size=(4, 100, 2))
-    >>> plots.pair(draws)  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4, 250))
+    >>> banana = np.stack([x, x**2 - 1 + 0.5 * rng.normal(size=(4, 250))], -1)
+    >>> plots.pair(banana)
     :Overlay...
     """
     found = sources.read(source)

@@ -52,7 +52,9 @@ def rank(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> plots.rank(np.random.default_rng(0).normal(size=(4, 500)))  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> apart = rng.normal(size=(4, 500)) + [[0.0], [0.0], [0.0], [0.5]]  # the last chain has a level of its own
+    >>> plots.rank({"mu": apart})
     :Overlay...
     """
     if bins < 2:

@@ -38,8 +38,9 @@ def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
     --------
     >>> import bnnviz
     >>> from bnnviz import plots
-    >>> run = bnnviz.sample("gaussian", "bps", draws=50, chains=2)
-    >>> plots.ratios(run)  # doctest: +ELLIPSIS
+    >>> paper = {"bound": "interpolated", "alpha": 1.0, "horizon": 1.0}
+    >>> run = bnnviz.sample("banana", "bps", draws=100, warmup=20, chains=2, settings=paper)
+    >>> plots.ratios(run)
     :Overlay...
     """
     part = parts.part(source, "ratios", "ratios of rate and envelope").part

@@ -39,8 +39,9 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     --------
     >>> import bnnviz
     >>> from bnnviz import plots
-    >>> run = bnnviz.sample("gaussian", "bps", draws=50, chains=2)
-    >>> plots.thinning(run)  # doctest: +ELLIPSIS
+    >>> paper = {"bound": "interpolated", "alpha": 2.0}
+    >>> run = bnnviz.sample("gaussian", "bps", draws=20, warmup=0, chains=1, seed=3, settings=paper)
+    >>> plots.thinning(run)
     :Overlay...
     """
     part = parts.part(source, "envelope", "proposals under an envelope").part

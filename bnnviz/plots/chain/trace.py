@@ -52,8 +52,8 @@ def trace(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> draws = {"mu": np.random.default_rng(0).normal(size=(4, 200))}
-    >>> plots.trace(draws)  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> plots.trace({"mu": np.cumsum(rng.normal(size=(4, 200)), 1) / 5})
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -48,10 +48,10 @@ def trajectory(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import bnnviz
     >>> from bnnviz import plots
-    >>> draws = np.random.default_rng(0).normal(size=(4, 100, 2))
-    >>> plots.trajectory(draws, draws=50)  # doctest: +ELLIPSIS
+    >>> run = bnnviz.sample("banana", "hmc", draws=60, warmup=50, chains=1)
+    >>> plots.trajectory(run, draws=60)
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -37,7 +37,7 @@ def functionals(source: Any, *, dark: bool = False) -> hv.Overlay:
     --------
     >>> import bnnviz
     >>> from bnnviz import plots
-    >>> plots.functionals(bnnviz.wells(moves=5))  # doctest: +ELLIPSIS
+    >>> plots.functionals(bnnviz.wells(moves=5))
     :Overlay...
     """
     scene, part = parts.part(source, "wells", "functionals")

@@ -39,7 +39,7 @@ def population(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> import bnnviz
     >>> from bnnviz import plots
     >>> run = bnnviz.sample("banana", "pmcnet", draws=40)
-    >>> plots.population(run)  # doctest: +ELLIPSIS
+    >>> plots.population(run)
     :Overlay...
     """
     scene, part = parts.part(source, "population", "a population")

@@ -51,8 +51,10 @@ def calibration(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> probabilities = np.random.default_rng(0).dirichlet([1, 1], size=200)
-    >>> plots.calibration(probabilities, probabilities.argmax(1))  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.uniform(size=2000)
+    >>> right = rng.uniform(size=2000) < said**1.5  # surer than it should be
+    >>> plots.calibration(np.column_stack([1 - said, said]), right.astype(int))
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -50,8 +50,10 @@ def confusion(
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
-    >>> probabilities = np.random.default_rng(0).dirichlet([1, 1, 1], size=200)
-    >>> plots.confusion(probabilities, np.arange(200) % 3, classes=["cat", "dog", "owl"])  # doctest: +ELLIPSIS
+    >>> rng = np.random.default_rng(0)
+    >>> observed = np.arange(300) % 3
+    >>> probabilities = rng.dirichlet([1, 1, 1], size=300) + np.eye(3)[observed]
+    >>> plots.confusion(probabilities / 2, observed, classes=["cat", "dog", "owl"])
     :Overlay...
     """
     if isinstance(source, Mapping) and "matrix" in source:
