@@ -64,7 +64,8 @@ async function build() {
   for (const card of cards.values()) {
     for (const id of card.axes) { labels.set(id, doc.get_model_by_id(id).axis_label) }
   }
-  // A page that shows this one in a frame says by the address which colours it has.
+  // A page that shows this one in a frame has a heading for it, and says by the address which colours it has.
+  if (self !== top) { document.documentElement.dataset.framed = "true" }
   const told = () => ({"#dark": true, "#light": false})[location.hash]
   let frame = -1, dark = told() ?? film.dark ?? matchMedia("(prefers-color-scheme: dark)").matches
   let playing = false, due = 0, painted = 0
