@@ -264,7 +264,7 @@ def test_links_between_documents_resolve(document: Path) -> None:
 @functools.cache
 def words_of_the_code() -> frozenset[str]:
     """Return every word in the code of the package, the dashboard and the tests."""
-    files = [file for folder in ("bnnviz", "app", "tests") for file in (ROOT / folder).rglob("*")]
+    files = [file for folder in ("bnnviz", "app", "tests", "docs/site") for file in (ROOT / folder).rglob("*")]
     text = [file.read_text(encoding="utf-8") for file in files if file.suffix in (".py", ".js", ".json", ".css")]
     text += [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "Makefile")]
     return frozenset(re.findall(r"\w+", "\n".join(text))) | {file.stem for file in files}
