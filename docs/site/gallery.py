@@ -23,7 +23,7 @@ GROUPS = {
     "comparison": "Several runs",
     "": "Lay out, link and save",
 }
-_DPI = 150
+_DPI = 120
 #: What the last line of an example prints says nothing beside its picture.
 SHOWN = (":Overlay", ":Layout", ":Image", ":NdOverlay", ":NdLayout")
 

@@ -39,7 +39,7 @@ def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> import bnnviz
     >>> from bnnviz import plots
     >>> paper = {"bound": "interpolated", "alpha": 1.0, "horizon": 1.0}
-    >>> run = bnnviz.sample("banana", "bps", draws=100, warmup=20, chains=2, settings=paper)
+    >>> run = bnnviz.sample("banana", "bps", draws=50, warmup=0, chains=2, settings=paper)
     >>> plots.ratios(run)
     :Overlay...
     """

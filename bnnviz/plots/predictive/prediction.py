@@ -56,7 +56,7 @@ def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> import bnnviz
     >>> from bnnviz import plots
     >>> network = {"data": "toy_c", "hidden": "5", "prior_sd": 2.0}
-    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=40, warmup=50, chains=2)
+    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=40, warmup=20, chains=2)
     >>> plots.prediction(run)
     :Overlay...
     """
