@@ -115,7 +115,8 @@ def wells(**settings: Any) -> DoubleWellDemo:
 
     Examples
     --------
-    >>> figures = wells(moves=5).figures()
+    >>> import bnnviz
+    >>> figures = bnnviz.wells(moves=5).figures()
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
     20
     """

@@ -358,9 +358,10 @@ def sample(target: Any, sampler: Any = "auto", **options: Any) -> BackgroundRun:
 
     Examples
     --------
-    >>> run = sample("gaussian", "bps", draws=200, chains=8)
+    >>> import bnnviz
+    >>> run = bnnviz.sample("gaussian", "hmc", draws=50, chains=8)
     >>> run.draws.shape
-    (8, 200, 2)
+    (8, 50, 2)
     """
     return start(target, sampler, **options).run_to_end()
 

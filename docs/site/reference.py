@@ -45,7 +45,7 @@ CONSTANTS = {
     ),
     "bnnviz.samplers.REGISTRY": (
         "The samplers by name.",
-        ">>> from bnnviz import samplers\n>>> samplers.REGISTRY.get('hmc').title\n'Hamiltonian Monte Carlo'",
+        ">>> from bnnviz import samplers\n>>> samplers.REGISTRY.get('hmc').title\n'HMC'",
     ),
     "bnnviz.diagnostics.ODD": (
         "Names of odd activations: a hidden unit may change its sign, and `canonical` undoes that.",
