@@ -39,8 +39,8 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     --------
     >>> import bnnviz
     >>> from bnnviz import plots
-    >>> paper = {"bound": "interpolated", "alpha": 2.0}
-    >>> run = bnnviz.sample("gaussian", "bps", draws=20, warmup=0, chains=1, seed=3, settings=paper)
+    >>> paper = {"bound": "interpolated", "alpha": 2.0, "refresh_rate": 0.1, "metric": "unit"}
+    >>> run = bnnviz.sample("gaussian", "bps", draws=10, warmup=0, chains=1, seed=10, settings=paper)
     >>> plots.thinning(run)
     :Overlay...
     """
