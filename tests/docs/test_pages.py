@@ -119,6 +119,7 @@ def opened(browser: Any, html: Path) -> Iterator[Callable[..., Any]]:
         context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True, **options)
         contexts.append(context)
         shown = context.new_page()
+        shown.set_default_timeout(120_000)  # machines are shared
         shown.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
         shown.on("pageerror", lambda error: problems.append(str(error)))
         shown.on("request", lambda asked: None if _is_here(asked.url) else problems.append(f"asked for {asked.url}"))
