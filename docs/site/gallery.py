@@ -24,8 +24,6 @@ GROUPS = {
     "": "Lay out, link and save",
 }
 _DPI = 120
-#: What the last line of an example prints says nothing beside its picture.
-SHOWN = (":Overlay", ":Layout", ":Image", ":NdOverlay", ":NdLayout")
 
 
 def write(folder: Path) -> None:

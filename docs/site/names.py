@@ -1,4 +1,4 @@
-"""Link what docstrings name in backticks to its entry, where it has one."""
+"""Link what docstrings name in backticks to its entry, where it has one, and show figures by their pictures alone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from sphinx.environment import BuildEnvironment
 
 #: Names of classes that are public by another one.
 _RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race"}
+#: What Python prints of a figure: its picture stands above.
+_PRINTED = (":Overlay", ":Layout", ":Image")
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.Element) -> nodes.Node | None:
@@ -36,7 +38,12 @@ def _reference(app: Sphinx, at: str, page: str, place: str, title: str, shown: n
     return link
 
 
+def _leave_out_printed(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = [line for line in lines if not line.strip().startswith(_PRINTED)]
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Add the links to Sphinx."""
+    """Add both to Sphinx."""
+    app.connect("autodoc-process-docstring", _leave_out_printed)
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
