@@ -7,3 +7,9 @@ const follow = () => {
 }
 follow()
 new MutationObserver(follow).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] })
+
+// The theme's arrows that open a part of the sidebar have no name.
+for (const arrow of document.querySelectorAll("nav li > details > summary")) {
+  const above = arrow.closest("li").querySelector("a")
+  if (above && !arrow.textContent.trim()) { arrow.setAttribute("aria-label", `Pages of ${above.textContent.trim()}`) }
+}
