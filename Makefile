@@ -19,7 +19,7 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all screenshots notebooks clean
+.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all docs screenshots notebooks clean
 
 help:
 	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
@@ -29,6 +29,7 @@ help:
 	@echo 'make test-all     every test, those too that only repeat others at length: hours'
 	@echo 'make browser      get a browser for the tests where there is none, as make test does'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
+	@echo 'make docs         build the documentation in build/docs/html: three minutes'
 	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make notebooks    execute the notebooks and keep their outputs (WHAT="02 05": some of them)'
 	@echo 'make clean        remove the environment and everything generated'
@@ -46,7 +47,7 @@ lint: $(TESTABLE)
 	$(VENV)/bin/lint-imports
 
 # Where tests need a browser: the others are not read for them, which takes a quarter of a minute.
-BROWSER := tests/browser tests/benchmarks/test_bench.py tests/plots/test_plot_pages.py tests/views/test_views.py
+BROWSER := tests/browser tests/benchmarks/test_bench.py tests/docs/test_pages.py tests/plots/test_plot_pages.py tests/views/test_views.py
 
 # Where there is no browser and none can be got, one line says so; where one is required, the tests fail for want of it.
 in_browser = if $(PY) tests/get_browser.py || [ "$${BNNVIZ_REQUIRE_BROWSER:-}" = 1 ]; then \
@@ -72,6 +73,9 @@ test-all: lint
 
 browser: $(TESTABLE)
 	@$(PY) tests/get_browser.py
+
+docs: $(TESTABLE)
+	$(PY) -m docs.site.build
 
 screenshots: $(TESTABLE)
 	$(PY) tests/screenshots.py $(WHAT)

@@ -14,8 +14,9 @@ if TYPE_CHECKING:  # for editors; what is imported, and when, the table below sa
     from bnnviz.api.analysis import attack, measure, replay, search_prior, uncertainty, wells
     from bnnviz.api.race import BackgroundRace as Race
     from bnnviz.api.race import race
+    from bnnviz.api.recorded import recording
     from bnnviz.api.run import BackgroundRun as Run
-    from bnnviz.api.run import recording, resume, sample, start
+    from bnnviz.api.run import resume, sample, start
     from bnnviz.errors import BnnvizError
     from bnnviz.specs.race import RaceSpec
     from bnnviz.specs.run import Spec
@@ -29,7 +30,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 _NAMES = {
     "bnnviz.api.analysis": ("attack", "measure", "replay", "search_prior", "uncertainty", "wells"),
     "bnnviz.api.race": ("BackgroundRace", "race"),
-    "bnnviz.api.run": ("BackgroundRun", "recording", "resume", "sample", "start"),
+    "bnnviz.api.recorded": ("recording",),
+    "bnnviz.api.run": ("BackgroundRun", "resume", "sample", "start"),
     "bnnviz.errors": ("BnnvizError",),
     "bnnviz.specs.race": ("RaceSpec",),
     "bnnviz.specs.run": ("Spec",),

@@ -12,6 +12,15 @@ class BnnvizError(ValueError):
         What is wrong and what to do about it.
     field : str or None, default None
         The setting it belongs to, so that a page can show the sentence beside its control.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> try:
+    ...     bnnviz.sample("banana", "bpz")
+    ... except bnnviz.BnnvizError as error:
+    ...     print(error.field)
+    sampler
     """
 
     def __init__(self, sentence: str, field: str | None = None) -> None:

@@ -81,9 +81,11 @@ def search_prior(
 
     Examples
     --------
-    >>> network = {"data": "pmcnet_wine", "hidden": "3"}
-    >>> found = search_prior("network", target_settings=network, draws=20, tries=3)  # doctest: +SKIP
-    >>> run = sample(found)  # doctest: +SKIP
+    >>> import bnnviz
+    >>> network = {"data": "pmcnet_wine", "hidden": "2"}
+    >>> found = bnnviz.search_prior("network", "map", target_settings=network, tries=2, settings={"steps": 50})
+    >>> len(found.tries)
+    2
     """
     spec = target
     if not isinstance(target, Spec):
@@ -113,7 +115,8 @@ def wells(**settings: Any) -> DoubleWellDemo:
 
     Examples
     --------
-    >>> figures = wells(moves=5).figures()
+    >>> import bnnviz
+    >>> figures = bnnviz.wells(moves=5).figures()
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
     20
     """
@@ -165,7 +168,12 @@ def replay(
 
     Examples
     --------
-    >>> replay(run, "run.html")  # doctest: +SKIP
+    >>> import bnnviz
+    >>> import tempfile
+    >>> spec = bnnviz.Spec(target="banana", chains=1, draws=20, warmup=0)
+    >>> page = bnnviz.replay(spec, f"{tempfile.mkdtemp()}/banana.html", frames=10)
+    >>> page.name
+    'banana.html'
     """
     with optional.needed("A replay needs"):
         from bnnviz.replays.player import write

@@ -23,6 +23,13 @@ class BackgroundRace(WithFigures):
     Attributes
     ----------
     spec : RaceSpec
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> race = bnnviz.race("gaussian", ["sgld", "hmc"], budget=2_000, chains=2, warmup=5)
+    >>> sorted(row["sampler"] for row in race.table)
+    ['hmc', 'sgld']
     """
 
     _run: racing.Race
@@ -117,6 +124,13 @@ def race(
     ------
     BnnvizError
         If something given does not fit, or every lane diverged.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> race = bnnviz.race("gaussian", ["sgld", ("hmc", {"num_leapfrog_steps": 5})], budget=2_000, chains=2, warmup=5)
+    >>> len(race.curves)
+    2
     """
     spec = target
     if not isinstance(target, RaceSpec):

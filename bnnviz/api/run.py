@@ -16,13 +16,13 @@ from bnnviz import settings as declared
 from bnnviz.api import automatic
 from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
+from bnnviz.api.recorded import PublicRecording
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.prior_search import PriorSearch
-from bnnviz.engine.recording import export, reader, warm_start
+from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
-from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -80,6 +80,15 @@ class BackgroundRun(WithFigures, WithPredictions):
     spec : Spec
     recording : PublicRecording or None
         Where it is kept on disk while it goes on.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> run = bnnviz.start("banana", "bps", draws=None, paused=True)
+    >>> run = run.step()
+    >>> run.playing
+    False
+    >>> run = run.stop()
     """
 
     _run: ViewedRun
@@ -138,7 +147,7 @@ class BackgroundRun(WithFigures, WithPredictions):
             return self._run.draws
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Return the kept draws of named parameters, (chains, draws, *shape) each, as their constraints have them.
+        """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, as their constraints have them.
 
         Raises
         ------
@@ -255,8 +264,8 @@ def start(
     dim : int, optional
         Dimension of a state; needed for a function of states only.
     parameters : mapping of str to shape or Parameter, optional
-        What a function is of in the place of states: it gets a dict of tensors (chains, *shape) by these names. A shape
-        is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
+        What a function is of in the place of states: it gets a dict of tensors ``(chains, *shape)`` by these names. A
+        shape is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
         constraints, whose log-Jacobians are added to U. ``draws`` are of coordinates without bounds;
         ``parameters()`` gives the parameters.
     draws : int or None
@@ -303,6 +312,13 @@ def start(
     ------
     BnnvizError
         If something given does not fit; the sentence says what and the remedy.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> run = bnnviz.start("gaussian", "hmc", draws=20, warmup=10, chains=2)
+    >>> run.wait().draws.shape
+    (2, 20, 2)
     """
     if record is not None:
         reader.check_zarr("record")
@@ -343,56 +359,12 @@ def sample(target: Any, sampler: Any = "auto", **options: Any) -> BackgroundRun:
 
     Examples
     --------
-    >>> run = sample("gaussian", "bps", draws=200, chains=8)
+    >>> import bnnviz
+    >>> run = bnnviz.sample("gaussian", "hmc", draws=50, chains=8)
     >>> run.draws.shape
-    (8, 200, 2)
+    (8, 50, 2)
     """
     return start(target, sampler, **options).run_to_end()
-
-
-class PublicRecording(Recording, WithPredictions):
-    """A recording, with what else a program asks of it."""
-
-    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws; a ``target`` of your own, where the run began with such.
-
-        Raises
-        ------
-        BnnvizError
-            If it is no network on data, there are no draws, or the recording is damaged.
-        """
-        return network_draws(resuming.resume(self.folder, target=target))
-
-    def _spec_of_draws(self) -> Spec:
-        return self.spec()
-
-    def verdict(self) -> str | None:
-        """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
-        return (self.summary or {}).get("verdict")
-
-    def to_arviz(self) -> Any:
-        """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
-
-        Raises
-        ------
-        BnnvizError
-            If there are none, or the recording is damaged.
-        """
-        return export.to_arviz(self)
-
-
-def recording(word: str | Path) -> PublicRecording:
-    """Return a recording, by its name or its folder.
-
-    Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
-    arrays, and ``to_arviz()`` makes an ArviZ data tree of the draws.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none.
-    """
-    return PublicRecording(reader.find(word))
 
 
 @torch.inference_mode(False)
@@ -414,6 +386,15 @@ def resume(
     ------
     BnnvizError
         If there is none, or a part of it is damaged.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import tempfile
+    >>> folder = f"{tempfile.mkdtemp()}/mine"
+    >>> run = bnnviz.sample("gaussian", "hmc", draws=20, warmup=10, chains=2, record=folder)
+    >>> bnnviz.resume(folder).wait().draws.shape
+    (2, 20, 2)
     """
     folder = reader.find(word)
     return BackgroundRun(resuming.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()

@@ -17,7 +17,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import write_whole
 
 if TYPE_CHECKING:
-    from bnnviz.api.run import PublicRecording
+    from bnnviz.api.recorded import PublicRecording
     from bnnviz.data.tables.new_rows import NewRows
     from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
 
@@ -52,7 +52,7 @@ def predict(
     interval; a class its probabilities. far: 1 where a row lies far from all training rows. What the file has of the
     target's own column is compared with the predictions.
     """
-    from bnnviz.api.run import recording
+    from bnnviz.api.recorded import recording
     from bnnviz.engine.evaluation.predictive_distribution import scores_of
     from bnnviz.engine.recording.reader import check_zarr
 

@@ -28,6 +28,13 @@ class Standardiser:
     y_mean, y_scale : float
         The same for the target. Multiply a standard deviation by `y_scale` (not `y_back`) to bring
         it back to the original unit.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> scale = data.load("boston").standardiser
+    >>> len(scale.x_mean), scale.y_scale > 1
+    (13, True)
     """
 
     x_mean: np.ndarray
@@ -159,6 +166,13 @@ class DataSet(Evaluated):
     noise_sd : float or None, default None
         Standard deviation of the observation noise to assume where none is given, on the network's
         scale; None where the set has none of its own.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> toy = data.load("toy_c")
+    >>> toy.task, toy.x_train.shape[1]
+    ('regression', 1)
     """
 
     _no_validation = "choose one that has, or set some training rows aside."

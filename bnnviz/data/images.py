@@ -48,6 +48,16 @@ class ImageSet(Evaluated):
     ------
     BnnvizError
         If images are no bytes of one shape, or labels no class numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import data
+    >>> pictures = np.arange(256, dtype=np.uint8).reshape(4, 1, 8, 8)
+    >>> labels = np.array([0, 1, 0, 1])
+    >>> given = {"x_train": pictures, "y_train": labels, "x_test": pictures, "y_test": labels}
+    >>> data.ImageSet(name="mine", title="Mine", doc="", class_names=("a", "b"), **given).class_names
+    ('a', 'b')
     """
 
     _no_validation = "set some training rows aside (with_validation)."

@@ -38,6 +38,12 @@ class PublishedWeights:
         Of its hidden layers.
     files : tuple of (DataFile, DataFile)
         Weights, stored (inputs, outputs), and biases of each layer, from input to output.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.PublishedWeights("10", "tanh", ()).hidden
+    '10'
     """
 
     hidden: str

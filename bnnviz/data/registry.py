@@ -21,21 +21,46 @@ _entries: dict[str, DataEntry] = {}
 
 
 def register(entry: DataEntry) -> None:
-    """Add a data set under its own name; refuse a name that is taken."""
+    """Add a data set under its own name; refuse a name that is taken.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> from bnnviz.data.sets import toys
+    >>> try:
+    ...     data.register(toys.SETS[0])
+    ... except ValueError:
+    ...     print("this name is taken")
+    this name is taken
+    """
     if entry.name in _entries:
         raise BnnvizError(f"A data set {entry.name!r} is registered already: choose another name.", field="data")
     _entries[entry.name] = entry
 
 
 def names(kind: Kind | None = None) -> list[str]:
-    """Give the names of the data sets, all or those of a kind ("table" or "images"), in the order of registration."""
+    """Give the names of the data sets, all or those of a kind ("table" or "images"), in the order of registration.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> "mnist" in data.names("images")
+    True
+    """
     if kind is not None and kind not in KINDS:
         raise BnnvizError(f"There are no data sets of kind {kind!r}: choose one of {', '.join(KINDS)}.", field="kind")
     return [name for name, entry in _entries.items() if kind in (None, entry.kind)]
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Give the facts of a data set as plain JSON values, without downloading anything (`DataEntry.describe`)."""
+    """Give the facts of a data set as plain JSON values, without downloading anything (`DataEntry.describe`).
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.describe("boston")["rows"]
+    506
+    """
     return _entry(name).describe()
 
 
@@ -60,6 +85,13 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
     ------
     BnnvizError
         If the name or the split does not exist, or the file cannot be had.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> boston = data.load("boston", split=1)
+    >>> len(boston.x_train) + len(boston.x_test)
+    506
     """
     entry = _entry(name)
     if isinstance(split, bool) or not isinstance(split, int) or not 0 <= split < entry.splits:
@@ -73,7 +105,14 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
 
 
 def fetch(name: str) -> Path:
-    """Make sure that the files of a data set are on this machine, and give the place of the first; as `fetch_all`."""
+    """Make sure that the files of a data set are on this machine, and give the place of the first; as `fetch_all`.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.fetch("boston").exists()  # it comes with bnnviz
+    True
+    """
     return fetch_all(name)[0]
 
 
@@ -89,17 +128,37 @@ def fetch_all(name: str) -> list[Path]:
     ------
     BnnvizError
         If the set is generated and has no file, or a file cannot be had.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> all(path.exists() for path in data.fetch_all("boston"))
+    True
     """
     return [files.fetch(file) for file in _sources(name)]
 
 
 def is_here(name: str) -> bool:
-    """Tell whether a data set can be loaded without a download, as a generated one; nothing is read or checked."""
+    """Tell whether a data set can be loaded without a download, as a generated one; nothing is read or checked.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.is_here("boston")
+    True
+    """
     return _entry(name).is_here()
 
 
 def remark(name: str) -> str:
-    """Tell what is special about the files of a data set here, such as that they are a part of it; "" for nothing."""
+    """Tell what is special about the files of a data set here, such as that they are a part of it; "" for nothing.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.remark("toy_a")
+    ''
+    """
     return _entry(name).remark()
 
 
@@ -123,6 +182,16 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     ------
     BnnvizError
         If nobody has published weights for this set, or the files cannot be had.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import data
+    >>> try:
+    ...     data.published_weights("boston")
+    ... except bnnviz.BnnvizError as error:
+    ...     print(error.field)
+    data
     """
     found = _entry(name).weights
     if found is None:
@@ -138,6 +207,12 @@ def path(name: str) -> Path:
     ------
     BnnvizError
         If the set is generated and has no file, or the file is not on this machine.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.path("boston").exists()
+    True
     """
     return files.locate(_sources(name)[0])
 

@@ -15,15 +15,36 @@ def array_stats() -> ModuleType:
 
 
 def has_arviz() -> bool:
-    """Return whether ArviZ's functions are there: a figure of theirs is nan without them."""
+    """Return whether ArviZ's functions are there: a figure of theirs is nan without them.
+
+    Examples
+    --------
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.has_arviz()
+    True
+    """
     return optional.has(_ARVIZ)
 
 
 def learn_metrics() -> ModuleType:
-    """Return the module ``sklearn.metrics``; raise a `BnnvizError` where it is not installed."""
+    """Return the module ``sklearn.metrics``; raise a `BnnvizError` where it is not installed.
+
+    Examples
+    --------
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.learn_metrics().__name__
+    'sklearn.metrics'
+    """
     return optional.require(f"{_LEARN}.metrics", "Precision, recall, F1, AUC and ROC curves need")
 
 
 def has_learn() -> bool:
-    """Return whether scikit-learn is installed."""
+    """Return whether scikit-learn is installed.
+
+    Examples
+    --------
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.has_learn()
+    True
+    """
     return optional.has(_LEARN)

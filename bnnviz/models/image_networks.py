@@ -64,7 +64,8 @@ def image_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
 
     Examples
     --------
-    >>> sum(p.numel() for p in image_network("lenet5", (1, 28, 28), 10).parameters())
+    >>> from bnnviz import models
+    >>> sum(p.numel() for p in models.image_network("lenet5", (1, 28, 28), 10).parameters())
     61706
     """
     if name not in _MAKERS:

@@ -38,7 +38,8 @@ def parse_hidden(text: str) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> parse_hidden("25-10")
+    >>> from bnnviz import models
+    >>> models.parse_hidden("25-10")
     (25, 10)
     """
     widths: tuple[int, ...] = ()

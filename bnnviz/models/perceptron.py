@@ -74,7 +74,8 @@ def mlp(
 
     Examples
     --------
-    >>> sum(p.numel() for p in mlp(1, (25, 10), 1).parameters())
+    >>> from bnnviz import models
+    >>> sum(p.numel() for p in models.mlp(1, (25, 10), 1).parameters())
     321
     """
     if activation not in _MODULES:

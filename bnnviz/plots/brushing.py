@@ -38,7 +38,7 @@ def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
     >>> import numpy as np
     >>> from bnnviz import plots
     >>> draws = np.random.default_rng(0).normal(size=(2, 50, 2))
-    >>> both = linked(plots.pair(draws), plots.trace(draws, "x[0]", points=True))
+    >>> both = plots.linked(plots.pair(draws), plots.trace(draws, "x[0]", points=True))
     >>> len(both)
     2
     """

@@ -83,8 +83,9 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> part = {"matrix": [[8, 2], [1, 9]], "classes": ["cat", "dog"]}
-    >>> panels([("HMC", "confusion", part), ("SGLD", "confusion", part)])  # doctest: +ELLIPSIS
+    >>> plots.panels([("HMC", "confusion", part), ("SGLD", "confusion", part)])
     :Layout...
     """
     found = list(source)

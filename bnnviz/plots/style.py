@@ -56,7 +56,8 @@ def use(*backends: str) -> None:
 
     Examples
     --------
-    >>> use("bokeh")
+    >>> from bnnviz import plots
+    >>> plots.use("bokeh")
     """
     unknown = [name for name in backends if name not in BACKENDS]
     if unknown:

@@ -64,7 +64,10 @@ async function build() {
   for (const card of cards.values()) {
     for (const id of card.axes) { labels.set(id, doc.get_model_by_id(id).axis_label) }
   }
-  let frame = -1, dark = film.dark ?? matchMedia("(prefers-color-scheme: dark)").matches
+  // A page that shows this one in a frame has a heading for it, and says by the address which colours it has.
+  if (self !== top) { document.documentElement.dataset.framed = "true" }
+  const told = () => ({"#dark": true, "#light": false})[location.hash]
+  let frame = -1, dark = told() ?? film.dark ?? matchMedia("(prefers-color-scheme: dark)").matches
   let playing = false, due = 0, painted = 0
 
   // ---- what is there from the beginning
@@ -280,6 +283,7 @@ async function build() {
   by_id("next").onclick = () => go(frame + 1)
   by_id("scrubber").oninput = (event) => go(Number(event.target.value))
   by_id("theme").onclick = () => set_theme(!dark)
+  addEventListener("hashchange", () => { if (told() !== undefined) { set_theme(told()) } })
   by_id("about").onclick = () => by_id("dialog").showModal()
   document.addEventListener("keydown", (event) => {
     const {key, target} = event

@@ -44,6 +44,13 @@ class Sampler(param.Parameterized):
 
     A family defines its ``State`` and ``Info``, its settings as parameters, ``registered`` (a unique name), ``title``,
     `gradients_per_step`, `init` and `kernel`. All else has a default.
+
+    Examples
+    --------
+    >>> from bnnviz import samplers
+    >>> bps = samplers.BPS(refresh_rate=0.5)
+    >>> isinstance(bps, samplers.Sampler), bps.refresh_rate
+    (True, 0.5)
     """
 
     registered: ClassVar[str] = ""

@@ -198,6 +198,16 @@ class BNNRegressor(RegressorMixin, _Estimator):
     rhat_ : float
         The largest R-hat of the outputs at 50 training rows at most.
     n_draws_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz.sklearn import BNNRegressor
+    >>> x = np.linspace(-2, 2, 40)[:, None]
+    >>> model = BNNRegressor(hidden=4, sampler="hmc", draws=20, warmup=20, chains=2, random_state=0)
+    >>> mean, sd = model.fit(x, np.sin(x[:, 0])).predict(x, return_std=True)
+    >>> mean.shape, sd.shape
+    ((40,), (40,))
     """
 
     task = "regression"
@@ -247,6 +257,15 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         Network and draws; None where all training rows are of one class.
     rhat_ : float
     n_draws_, n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz.sklearn import BNNClassifier
+    >>> x = np.linspace(-2, 2, 40)[:, None]
+    >>> model = BNNClassifier(hidden=4, sampler="laplace", draws=50, warmup=0, random_state=0)
+    >>> model.fit(x, np.where(x[:, 0] > 0, "right", "left")).predict([[-1.5], [1.5]]).tolist()
+    ['left', 'right']
     """
 
     task = "classification"

@@ -52,6 +52,13 @@ class RaceSpec:
         lane ends: their ``draws`` are None.
     budget : int
         Per-example gradients that each lane may spend, all its chains together, tuning and warm-up included.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> lanes = tuple(bnnviz.Spec(target="banana", sampler=name, draws=None) for name in ("bps", "hmc"))
+    >>> bnnviz.RaceSpec(lanes, budget=100_000).names()
+    ['Bouncy Particle', 'HMC']
     """
 
     #: What executes it, ``module:name``.

@@ -106,6 +106,13 @@ class Spec:
     start_points : bytes or None
         The points of ``start``, packed (`bnnviz.engine.run.start_points`); not part of the JSON. A run that has
         begun has them, so that it needs the recording no more.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> spec = bnnviz.Spec(target="banana", sampler="hmc", chains=2, draws=100)
+    >>> bnnviz.Spec.from_json(spec.to_json()).draws
+    100
     """
 
     #: What executes it, ``module:name``.

@@ -82,6 +82,18 @@ class Target(param.Parameterized):
         Learning rate of such a descent's first step.
     rejected : RejectedPoints
         Where `potential` raised an error of its domain.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> import torch
+    >>> class Laplacian(targets.Target):
+    ...     registered, title, dim = "", "Laplace", 1
+    ...     def potential(self, x):
+    ...         return x.abs().sum(-1)
+    >>> potential, gradient = Laplacian().gradient(torch.tensor([[2.0], [-3.0]]))
+    >>> gradient.flatten().tolist()
+    [1.0, -1.0]
     """
 
     registered: ClassVar[str] = ""
@@ -245,7 +257,7 @@ class Target(param.Parameterized):
         return [f"x{i + 1}" for i in range(self.dim)]
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return what coordinates x (n, dim) stand for by name, (n, *shape) each; empty where they have no names."""
+        """Return by name what coordinates x (n, dim) stand for, ``(n, *shape)`` each; empty where they have none."""
         return {}
 
     def describe_value(self) -> str:
@@ -334,7 +346,16 @@ def _shortened(text: str) -> str:
 
 
 class Callable(Target):
-    """A density given by any function U of (chains, dim) in torch, which may raise an error where it is not defined."""
+    """A density given by any function U of (chains, dim) in torch, which may raise an error where it is not defined.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> import torch
+    >>> round_one = targets.Callable(lambda x: x.square().sum(-1) / 2, dim=3)
+    >>> round_one.potential(torch.ones(2, 3)).tolist()
+    [1.5, 1.5]
+    """
 
     title = "Your function"
     located = False

@@ -59,6 +59,15 @@ class BNN(NetworkCurvature):
     ------
     BnnvizError
         If the data do not fit the module or the likelihood, or the module cannot be sampled; the sentence says why.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import torch
+    >>> net = torch.nn.Sequential(torch.nn.Linear(1, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
+    >>> x = torch.linspace(-1, 1, 20)[:, None]
+    >>> bnnviz.BNN(net, (x, x[:, 0] ** 2), noise_sd=0.1).dim
+    16
     """
 
     registered = ""

@@ -81,7 +81,7 @@ class NetworkCurvature(NetworkOutputs):
         return Rows(self.x, self.y)
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return weighted negative log likelihood plus |theta|^2 / (2 prior_sd^2), up to a constant."""
+        """Return weighted negative log likelihood plus ``|theta|^2 / (2 prior_sd^2)``, up to a constant."""
         each = 1 if rows.y.ndim == 1 and self._takes_turns(theta) else len(theta)
         loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, each))
         return rows.weight * loss + self._penalty(theta)

@@ -62,6 +62,12 @@ class Network(BNN):
         The packed table of the data set that stands for a file of the user's (`bnnviz.data.UserTable`).
     values
         The settings, by name.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.Network(data="toy_c", hidden="5").dim
+    16
     """
 
     registered = "network"

@@ -24,6 +24,12 @@ class Gaussian(Target):
     r"""Normal density of any mean and covariance; by default correlated neighbours in two dimensions.
 
     .. math:: U(x) = \tfrac12 (x - m)^\top \Sigma^{-1} (x - m), \qquad \Sigma_{ij} = s_i s_j \rho^{|i - j|}
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.Gaussian(mean=[1.0, 2.0], cov=[[1.0, 0.5], [0.5, 1.0]]).mean().tolist()
+    [1.0, 2.0]
     """
 
     registered = "gaussian"
@@ -130,6 +136,12 @@ class Banana(Target):
     .. math:: U(x) = \frac{x_1^2}{2} + \frac{(x_2 - b (x_1^2 - 1))^2}{2 w^2}
 
     The shape is that of Haario, Saksman and Tamminen 1999, https://doi.org/10.1007/s001800050022.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.Banana(bend=1.0, width=0.5).mean().tolist()
+    [0.0, 0.0]
     """
 
     registered = "banana"
@@ -185,6 +197,13 @@ class DoubleWell(Target):
     r"""Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper.
 
     .. math:: U'(t) = 4 t (c t^2 - 1), \qquad \text{modes at } t = \pm c^{-1/2}, \text{ barrier } 1 / c
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> import torch
+    >>> targets.DoubleWell(reading="figure").potential(torch.tensor([[1.0]], dtype=torch.float64)).tolist()
+    [-1.0]
     """
 
     registered = "double_well"
@@ -254,6 +273,12 @@ class GaussianMixture(Target):
     .. math::
         U(x) = -\log \sum_{k=1}^K e^{-|x - c_k|^2 / (2 w^2)}, \qquad
         c_k = r (\cos \tfrac{2 \pi k}{K}, \sin \tfrac{2 \pi k}{K})
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.GaussianMixture(components=2, radius=3.0).dim
+    2
     """
 
     registered = "gaussian_mixture"
@@ -287,7 +312,7 @@ class GaussianMixture(Target):
         return -torch.logsumexp(closeness, dim=1), (x - share @ self.centres) / self.width**2
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and |v|^2 / width^2 less the spread of the centres along v, over width^4."""
+        """Return U, its gradient and ``|v|^2 / width^2`` less the spread of the centres along v, over width^4."""
         share, along = torch.softmax(self._closeness(x), dim=1), v @ self.centres.T
         spread = (share * (along - (share * along).sum(1, keepdim=True)).square()).sum(1)
         return *self.gradient(x), v.square().sum(1) / self.width**2 - spread / self.width**4
@@ -319,6 +344,12 @@ class Funnel(Target):
     .. math:: U(v, x) = \frac{v^2}{2 s^2} + \frac{e^{-v} |x|^2 + (d - 1) v}{2}
 
     Source: Neal 2003, section 8, https://doi.org/10.1214/aos/1056562461.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.Funnel(size=5).dim
+    5
     """
 
     registered = "funnel"
@@ -334,7 +365,7 @@ class Funnel(Target):
         self.dim = self.size
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return v^2 / (2 spread^2) + e^-v |x|^2 / 2 + (dim - 1) v / 2."""
+        """Return ``v^2 / (2 spread^2) + e^-v |x|^2 / 2 + (dim - 1) v / 2``."""
         v, rest = x[:, 0], x[:, 1:]
         return 0.5 * ((v / self.spread).square() + torch.exp(-v) * rest.square().sum(1) + (self.dim - 1) * v)
 

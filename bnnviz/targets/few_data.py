@@ -23,6 +23,12 @@ class LogisticRegression(RowTarget):
     .. math:: U(w) = \sum_i \left[ \log(1 + e^{x_i^\top w}) - y_i x_i^\top w \right] + \frac{|w|^2}{2 \sigma^2}
 
     Its moments are known by quadrature around Laplace's approximation.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.LogisticRegression(rows=50).dim
+    3
     """
 
     registered = "logistic_regression"
@@ -49,7 +55,7 @@ class LogisticRegression(RowTarget):
         return Rows(self.design, self.labels)
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return the weighted negative log likelihood plus |x|^2 / (2 prior_sd^2)."""
+        """Return the weighted negative log likelihood plus ``|x|^2 / (2 prior_sd^2)``."""
         return self.gradient_on(theta, rows)[0]
 
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
@@ -126,6 +132,12 @@ class TwoData(RowTarget):
 
     It is the smallest target with batches: one datum of the two pulls to its own side. Where a sampler holds a batch
     from one event to the next, the variance is larger than 1/2, the more so the larger c is.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.TwoData(apart=2.0).cov().tolist()
+    [[0.5]]
     """
 
     registered = "two_data"

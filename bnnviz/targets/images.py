@@ -31,6 +31,12 @@ class ImageNetwork(BNN):
     ----------
     values
         The settings, by name.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.ImageNetwork(network="mlp", train_rows=20, test_rows=20).examples
+    20
     """
 
     registered = "images"

@@ -28,6 +28,13 @@ class Rows(NamedTuple):
         Inputs (rows, ...) and observations (rows,), the same for all chains; or with a chain axis in front.
     weight : float
         Factor on their negative log likelihood: N / B for B of N rows.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> import torch
+    >>> targets.Rows(torch.zeros(5, 2), torch.zeros(5)).weight
+    1.0
     """
 
     x: Tensor
@@ -36,7 +43,14 @@ class Rows(NamedTuple):
 
 
 class RowTarget(Target):
-    """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`."""
+    """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> isinstance(targets.TwoData(), targets.RowTarget)
+    True
+    """
 
     def all_rows(self) -> Rows:
         """Return all data rows."""

@@ -50,6 +50,13 @@ class Parameter:
     ------
     BnnvizError
         If the shape is none, or does not fit the constraint, or torch has no such bijection.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from torch.distributions import constraints
+    >>> bnnviz.Parameter(constraints.corr_cholesky, (3, 3)).size
+    3
     """
 
     def __init__(self, constraint: Constraint = constraints.real, shape: Shape = ()) -> None:
@@ -88,7 +95,7 @@ class Parameter:
         return [name + (f"[{', '.join(map(str, place))}]" if place else "") + free for place in places]
 
     def value(self, free: Tensor) -> tuple[Tensor, Tensor]:
-        """Return values (n, *shape) of coordinates without bounds (n, size), and log |det T'| (n,)."""
+        """Return values ``(n, *shape)`` of coordinates without bounds (n, size), and ``log |det T'|`` (n,)."""
         transform, free = self.transform, free.reshape(len(free), *self.free_shape)
         value = transform(free)
         jacobian = transform.log_abs_det_jacobian(free, value)
@@ -109,17 +116,40 @@ def _shape(given: Any) -> tuple[int, ...]:
 
 
 def positive(shape: Shape = ()) -> Parameter:
-    """Return a parameter above 0."""
+    """Return a parameter above 0.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> given = {"x": bnnviz.positive()}
+    >>> run = bnnviz.sample(lambda p: p["x"], "nuts", parameters=given, draws=20, warmup=20, chains=2)
+    >>> bool((run.parameters()["x"] > 0).all())
+    True
+    """
     return Parameter(constraints.positive, shape)
 
 
 def above(low: float, shape: Shape = ()) -> Parameter:
-    """Return a parameter above a bound."""
+    """Return a parameter above a bound.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> bnnviz.above(2.0, 3).size
+    3
+    """
     return Parameter(constraints.greater_than(_bound(low)), shape)
 
 
 def below(high: float, shape: Shape = ()) -> Parameter:
-    """Return a parameter below a bound."""
+    """Return a parameter below a bound.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> bnnviz.below(0.0).shape
+    ()
+    """
     return Parameter(constraints.less_than(_bound(high)), shape)
 
 
@@ -130,6 +160,12 @@ def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
     ------
     BnnvizError
         If the lower one is not below the upper one.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> bnnviz.interval(0.0, 1.0, (2, 3)).shape
+    (2, 3)
     """
     low, high = _bound(low), _bound(high)
     if not low < high:
@@ -138,7 +174,15 @@ def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
 
 
 def simplex(count: int, shape: Shape = ()) -> Parameter:
-    """Return shares (*shape, count), each positive, which add up to 1; their density is that of all but the last."""
+    """Return shares ``(*shape, count)``, each positive, which add up to 1; their density is that of all but the last.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> shares = bnnviz.simplex(3)
+    >>> shares.shape, shares.size
+    ((3,), 2)
+    """
     return Parameter(constraints.simplex, (*_shape(shape), *_shape(count)))
 
 
@@ -162,8 +206,8 @@ class ParameterDensity(Callable):
     Parameters
     ----------
     function : callable
-        From a dict of tensors (chains, *shape) by name to minus the log density (chains,), in torch; the density is one
-        of the parameters, so log-Jacobians are no part of it.
+        From a dict of tensors ``(chains, *shape)`` by name to minus the log density (chains,), in torch; the density is
+        one of the parameters, so log-Jacobians are no part of it.
     parameters : mapping of str to Parameter, int or tuple of int
         Each parameter's shape, or `positive()`, `interval(low, high)`, `simplex(count)` and the like.
 
@@ -171,6 +215,13 @@ class ParameterDensity(Callable):
     ------
     BnnvizError
         If a parameter is none.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> gamma = bnnviz.ParameterDensity(lambda p: p["x"] - 2 * p["x"].log(), {"x": bnnviz.positive()})
+    >>> gamma.dim
+    1
     """
 
     def __init__(self, function: Function[[dict[str, Tensor]], Tensor], parameters: Mapping[str, Any]) -> None:
@@ -194,7 +245,7 @@ class ParameterDensity(Callable):
         return value - sum(jacobian for _, jacobian in found.values())
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return the parameters (n, *shape) by name at x (n, dim)."""
+        """Return the parameters ``(n, *shape)`` by name at x (n, dim)."""
         return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}
 
     def groups(self) -> list[tuple[str, int]]:

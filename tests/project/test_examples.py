@@ -1,4 +1,4 @@
-"""The Python of the README and of the manual runs as it stands there, in a folder with the files that it names."""
+"""The Python of README and documentation runs as it stands there, in a folder with the files that it names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from core_only import ROOT
 import bnnviz
 
 LONG = ["README.md", "docs/manual/python.md"]  # each samples for minutes
-PAGES = [*LONG, "docs/manual/densities.md", "docs/manual/figures.md"]
+CONCEPTS = [f"docs/concepts/{path.name}" for path in sorted((ROOT / "docs" / "concepts").glob("*.md"))]
+PAGES = [
+    *LONG,
+    *("docs/README.md", "docs/manual/densities.md", "docs/manual/figures.md", "docs/manual/paper_figure.md"),
+    *(page for page in CONCEPTS if "```python" in (ROOT / page).read_text(encoding="utf-8")),
+]
 # One needs Slurm or Kubernetes, the other a file that is exported: their Python is read and not run.
 ELSEWHERE = {"docs/manual/clusters.md", "docs/manual/tables.md"}
 
@@ -56,11 +61,18 @@ def test_examples_run(page: str, names: dict[str, Any]) -> None:
         assert shapes == {"x": (4, 200), "w": (4, 200, 3), "theta": (4, 200, 8)}
     if page == "README.md":
         assert Path("run.nc").exists()
+    if page == "docs/README.md":
+        assert all(Path(f"{name}.png").exists() for name in ("banana", "mine"))
+    if page.endswith("paper_figure.md"):
+        for name in ("chains", "density", "serif"):
+            content = Path(f"{name}.pdf").read_bytes()
+            assert b"/FontFile2" in content and b"/Type3" not in content
 
 
 def test_every_page_with_python_is_run_or_read() -> None:
-    """Pages of contributors have tests of their own."""
-    pages = {str(page.relative_to(ROOT)) for page in [ROOT / "README.md", *(ROOT / "docs" / "manual").glob("*.md")]}
+    """Pages of contributors have tests of their own, and so have tutorials."""
+    texts = [page for page in (ROOT / "docs").rglob("*.md") if page.parent.name not in ("contributing", "tutorials")]
+    pages = {str(page.relative_to(ROOT)) for page in [ROOT / "README.md", *texts]}
     assert {page for page in pages if blocks(page)} == {*PAGES, *ELSEWHERE}
     for page in ELSEWHERE:
         for block in blocks(page):

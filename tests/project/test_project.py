@@ -120,8 +120,9 @@ def test_constraints_pin_every_requirement_within_its_bounds() -> None:
         assert requirement.specifier.contains(pinned[name]), f"{name}=={pinned[name]} is not {requirement.specifier}"
 
 
-def test_all_holds_every_extra_but_the_tests_the_peers_and_the_compiler() -> None:
-    others = {line for extra in EXTRAS if extra not in ("all", "test", "bench", "shading") for line in expand(extra)}
+def test_all_holds_every_extra_but_the_tests_the_texts_the_peers_and_the_compiler() -> None:
+    apart = ("all", "test", "docs", "bench", "shading")
+    others = {line for extra in EXTRAS if extra not in apart for line in expand(extra)}
     assert set(expand("all")) == others
 
 
@@ -263,7 +264,7 @@ def test_links_between_documents_resolve(document: Path) -> None:
 @functools.cache
 def words_of_the_code() -> frozenset[str]:
     """Return every word in the code of the package, the dashboard and the tests."""
-    files = [file for folder in ("bnnviz", "app", "tests") for file in (ROOT / folder).rglob("*")]
+    files = [file for folder in ("bnnviz", "app", "tests", "docs/site") for file in (ROOT / folder).rglob("*")]
     text = [file.read_text(encoding="utf-8") for file in files if file.suffix in (".py", ".js", ".json", ".css")]
     text += [(ROOT / name).read_text(encoding="utf-8") for name in ("pyproject.toml", "Makefile")]
     return frozenset(re.findall(r"\w+", "\n".join(text))) | {file.stem for file in files}

@@ -8,6 +8,8 @@ from families import DISCRETE, QUICK, STOCHASTIC, fits, fitting, target_of
 
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers import REGISTRY
+from bnnviz.samplers.moves import MoveStats
 from bnnviz.specs.run import Spec
 
 ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "every": 7}, chains=3, draws=30, device="cpu")
@@ -173,3 +175,10 @@ def test_a_batch_costs_what_it_reads() -> None:
         run.prepare()
     assert plain.sampler.gradients_per_step == 20
     assert controlled.sampler.gradients_per_step == 40
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_a_run_without_a_move_has_its_rows_and_its_sentence(name: str) -> None:
+    stats = MoveStats(REGISTRY.get(name)())
+    stats.rows()
+    assert stats.sentence().startswith("All chains so far: 0 moves")

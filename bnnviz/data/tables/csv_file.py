@@ -45,7 +45,7 @@ def read_csv(
     name: str | None = None,
     split: int = 0,
 ) -> DataSet:
-    """Read a CSV file and divide its rows; takes what `read_table` takes.
+    r"""Read a CSV file and divide its rows; takes what `read_table` takes.
 
     Parameters
     ----------
@@ -58,17 +58,30 @@ def read_csv(
     -------
     DataSet
         Its ``doc`` says what was done to the rows and columns.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> text = "x,y\n" + "\n".join(f"{i},{2 * i + 1}.5" for i in range(30))
+    >>> data.read_csv(text.encode(), "y").task
+    'regression'
     """
     return read_table(source, target_column, task, name).load(split)
 
 
 def read_header(source: str | os.PathLike | bytes, name: str | None = None) -> list[str]:
-    """Return the names of a file's columns; takes what `read_table` takes.
+    r"""Return the names of a file's columns; takes what `read_table` takes.
 
     Raises
     ------
     BnnvizError
         If it is no CSV file.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> data.read_header(b"rooms,area,price\n1,2,3\n")
+    ['rooms', 'area', 'price']
     """
     content, name = source_file.content(source, name)
     return layout.find(source_file.decode(content, name), name).names
@@ -83,7 +96,7 @@ def read_table(
     decimal: Decimal | None = None,
     missing: Sequence[str] | None = None,
 ) -> UserTable:
-    """Read a CSV file into a table of numbers.
+    r"""Read a CSV file into a table of numbers.
 
     Parameters
     ----------
@@ -115,6 +128,13 @@ def read_table(
     ------
     BnnvizError
         If the file cannot be used; the sentence names the cause and the remedy.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> text = "rooms,kind,price\n" + "\n".join(f"{i},{'ab'[i % 2]},{100 + 3 * i}.5" for i in range(30))
+    >>> data.read_table(text.encode(), "price").x_names
+    ('rooms', 'kind=b')
     """
     content, name = source_file.content(source, name)
     if task is not None and task not in get_args(Task):

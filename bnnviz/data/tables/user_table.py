@@ -21,7 +21,7 @@ _WORDS = ("name", "sha256", "task", "target", "levels", "decimal", "missing")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTable:
-    """Rows read from a file of the user's, not yet divided into training and test rows.
+    r"""Rows read from a file of the user's, not yet divided into training and test rows.
 
     Parameters
     ----------
@@ -48,6 +48,13 @@ class UserTable:
         The mark before the decimals of its numbers, where they show one.
     missing : tuple of str or None, default None
         What was said to stand for a missing value.
+
+    Examples
+    --------
+    >>> from bnnviz import data
+    >>> table = data.read_table(b"x,y\n1,2.5\n2,4.1\n3,6.2\n4,8.3\n5,9.9\n", "y")
+    >>> data.UserTable.unpack(table.pack()).target
+    'y'
     """
 
     name: str

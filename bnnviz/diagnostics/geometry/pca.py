@@ -27,6 +27,14 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
 
     Signs are fixed by the largest component, so that a refit does not mirror a picture. Draws that are all the same
     have the first coordinates for axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(500, 3)) * [5.0, 1.0, 0.1]
+    >>> len(diagnostics.principal_axes(draws))
+    2
     """
     if draws.size > _WIDE and len(draws) <= draws.shape[1]:
         return _axes_of_few(draws, count)
@@ -67,6 +75,14 @@ def last_axis(draws: np.ndarray) -> np.ndarray:
 
     Of fewer draws than dimensions that is the last of their n - 1 axes, which says more of the few draws than of the
     density. Its sign is fixed as in `principal_axes`; draws that are all the same have the first coordinate for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(500, 2)) * [5.0, 0.1]
+    >>> np.abs(diagnostics.last_axis(draws)).round(1).tolist()
+    [0.0, 1.0]
     """
     centred = draws - draws.mean(0)
     wide = centred.shape[0] < centred.shape[1]

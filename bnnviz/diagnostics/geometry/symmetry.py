@@ -73,6 +73,17 @@ def canonical(
     Returns
     -------
     ndarray, shape (..., dim)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics, targets
+    >>> network = targets.Network(data="toy_c", hidden="2")
+    >>> draw = np.arange(1.0, 8.0)  # incoming weights and biases of two units, their outgoing weights, a bias
+    >>> exchanged = draw[[1, 0, 3, 2, 5, 4, 6]]
+    >>> both = diagnostics.canonical(np.stack([draw, exchanged]), network.layers)
+    >>> bool((both[0] == both[1]).all())
+    True
     """
     flat = [np.array(each, copy=True).reshape(-1, each.shape[-1]) for each in (draws, vectors) if each is not None]
     for layer, after in zip(layers[:-1], layers[1:], strict=True):

@@ -42,6 +42,15 @@ class Ratio(NamedTuple):
         The kernels' standard deviation.
     scores : dict of float to float
         The mean log ratio of rows held out, for each width that was tried; empty where there was only one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = diagnostics.kliep(rng.normal(1, 1, 200), rng.normal(0, 1, 200))
+    >>> bool(ratio(np.array([2.0]))[0] > ratio(np.array([-2.0]))[0])
+    True
     """
 
     centres: np.ndarray
@@ -91,6 +100,15 @@ def kliep(
     BnnvizError
         If a sample is empty or not finite, dimensions differ, a width is not above 0, there are fewer rows of p than
         folds, or no kernel reaches q's sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = diagnostics.kliep(rng.normal(0, 1, 200), rng.normal(0, 2, 200))
+    >>> bool(ratio(np.array([0.0]))[0] > 1)
+    True
     """
     p, q = _table(numerator, "numerator"), _table(denominator, "denominator")
     _check(p, q, widths, centres)

@@ -22,7 +22,16 @@ from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 class Weighted(NamedTuple):
-    """Moments of weighted draws with standard errors, each (dim,) but for `cov`, (dim, dim)."""
+    """Moments of weighted draws with standard errors, each (dim,) but for `cov`, (dim, dim).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(500, 2))
+    >>> diagnostics.weighted_moments(draws, np.zeros(500)).cov.shape
+    (2, 2)
+    """
 
     mean: np.ndarray
     mean_se: np.ndarray
@@ -31,7 +40,15 @@ class Weighted(NamedTuple):
 
 
 def normalised(logs: np.ndarray) -> np.ndarray:
-    """Return weights of sum 1, in the shape of their logarithms; zeros where no draw has a weight."""
+    """Return weights of sum 1, in the shape of their logarithms; zeros where no draw has a weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.normalised(np.log([1.0, 3.0])).round(6).tolist()
+    [0.25, 0.75]
+    """
     logs = np.asarray(logs, dtype=float)
     most = logs.max(initial=-math.inf)
     if not math.isfinite(most):
@@ -44,6 +61,13 @@ def weight_ess(logs: np.ndarray) -> float:
     """Return the effective number of weighted draws, 1 / sum of squared weights; 0 without weights.
 
     It cannot see a region that no draw has found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> round(diagnostics.weight_ess(np.zeros(10)), 6), diagnostics.weight_ess(np.array([0.0, -1000.0]))
+    (10.0, 1.0)
     """
     squares = float((normalised(logs) ** 2).sum())
     return 1 / squares if squares > 0 else 0.0
@@ -57,6 +81,14 @@ def pareto_k(logs: np.ndarray) -> float:
     Below 0.7 weighted means settle; from 1 on the weights' mean need not exist. It says nothing of a region that no
     draw has found, and means that have settled may be wrong (`bnnviz.diagnostics.variance_inflation`). nan of fewer
     than 25 draws, where all weights are equal, or without ArviZ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> logs = np.random.default_rng(0).normal(size=1000)
+    >>> diagnostics.pareto_k(logs) < 0.7
+    True
     """
     found = np.asarray(logs, dtype=float).ravel()
     found = found[np.isfinite(found)]
@@ -73,6 +105,14 @@ def log_evidence(logs: np.ndarray) -> tuple[float, float]:
 
     (-inf, nan) without weights. The error is that of a mean of independent draws, and too small where few of them carry
     the weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> value, error = diagnostics.log_evidence(np.zeros(100))
+    >>> value, error
+    (0.0, 0.0)
     """
     logs = np.asarray(logs, dtype=float).ravel()
     most = logs.max(initial=-math.inf)
@@ -97,6 +137,14 @@ def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
     -------
     Weighted
         Standard errors by the delta method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.array([[0.0], [1.0]])
+    >>> diagnostics.weighted_moments(draws, np.log([1.0, 3.0])).mean.round(6).tolist()
+    [0.75]
     """
     x = np.asarray(draws, dtype=float).reshape(-1, np.shape(draws)[-1])
     weights = normalised(logs).ravel()[:, None]
@@ -126,6 +174,13 @@ def systematic(logs: np.ndarray, count: int, offset: float = 0.5) -> np.ndarray:
     ------
     ValueError
         If no draw has a weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.systematic(np.log([0.5, 0.25, 0.25]), 4).tolist()
+    [0, 0, 1, 2]
     """
     shares = normalised(logs)
     if not shares.any():

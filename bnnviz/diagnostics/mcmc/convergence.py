@@ -26,6 +26,14 @@ def ess(values: np.ndarray) -> float:
     """Return the bulk effective sample size of (chains, draws).
 
     It is nan for fewer than four draws, no spread, or without ArviZ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> 1500 < diagnostics.ess(draws) < 2500
+    True
     """
     if not _measurable(values):
         return float("nan")
@@ -36,6 +44,14 @@ def ess_tail(values: np.ndarray) -> float:
     """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
 
     It is nan for fewer than four draws, no spread, or without ArviZ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> 1000 < diagnostics.ess_tail(draws) < 2500
+    True
     """
     if not _measurable(values):
         return float("nan")
@@ -43,7 +59,16 @@ def ess_tail(values: np.ndarray) -> float:
 
 
 def ess_each(values: np.ndarray) -> np.ndarray:
-    """Return the bulk effective sample size of each column of (chains, draws, columns)."""
+    """Return the bulk effective sample size of each column of (chains, draws, columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 3))
+    >>> diagnostics.ess_each(draws).shape
+    (3,)
+    """
     return np.array([ess(values[:, :, i]) for i in range(values.shape[2])])
 
 
@@ -52,6 +77,14 @@ def rhat(values: np.ndarray) -> float:
 
     It is nan for fewer than four draws, no spread, or without ArviZ; infinite where every chain stands still, each at
     its own place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> diagnostics.rhat(draws) < 1.01 < diagnostics.rhat(draws + np.arange(4)[:, None])
+    True
     """
     if not _measurable(values):
         return float("nan")
@@ -69,6 +102,14 @@ def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
 
     Each chain is centred at the mean of all, so that chains which sit apart show as correlation
     that does not fall off.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 1000))
+    >>> float(diagnostics.autocorrelation(draws, lags=5)[0])
+    1.0
     """
     draws = values.shape[1]
     centred = values - values.mean()

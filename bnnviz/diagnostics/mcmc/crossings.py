@@ -18,6 +18,13 @@ class Crossings(NamedTuple):
         Moves of the longest stay on one side, an unfinished one included.
     stay : float
         Mean moves of a stay, over all chains: moves by crossings; nan before the first one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.crossings(np.array([[-1.0, 1.0, 1.0, -1.0]])).count.tolist()
+    [2]
     """
 
     count: np.ndarray
@@ -26,7 +33,16 @@ class Crossings(NamedTuple):
 
 
 def crossings(x: np.ndarray, level: float = 0.0) -> Crossings:
-    """Count passages of x (chains, moves) over a level, and how long chains stay on a side."""
+    """Count passages of x (chains, moves) over a level, and how long chains stay on a side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> found = diagnostics.crossings(np.array([[-1.0, 1.0, 1.0, -1.0, -1.0]]))
+    >>> found.count.tolist(), found.longest.tolist()
+    ([2], [2])
+    """
     above = np.asarray(x) > level
     changed = above[:, 1:] != above[:, :-1]
     count = changed.sum(1)

@@ -15,6 +15,14 @@ def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarr
     """Return places and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
 
     Empty for fewer than four values, no spread, or without ArviZ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> places, height = diagnostics.density(np.random.default_rng(0).normal(size=1000))
+    >>> places.shape, height.shape
+    ((200,), (200,))
     """
     if values.size < 4 or not np.ptp(values) > 0 or not has_arviz():
         return np.empty(0), np.empty(0)
@@ -23,6 +31,15 @@ def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarr
 
 
 def correlation(draws: np.ndarray) -> np.ndarray:
-    """Return the correlations (dim, dim) of draws (n, dim); nan for a coordinate without spread."""
+    """Return the correlations (dim, dim) of draws (n, dim); nan for a coordinate without spread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> x = np.arange(5.0)
+    >>> diagnostics.correlation(np.column_stack([x, -x])).round(6).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.atleast_2d(np.corrcoef(draws.T))

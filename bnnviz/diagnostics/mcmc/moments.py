@@ -31,6 +31,14 @@ def moments_with_errors(draws: np.ndarray) -> Moments:
     Each chain is cut into equal batches, some 64 over all chains or one a chain if there are more;
     the spread of the batches' averages is the error, autocorrelation included as long as a batch
     is longer than it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> found = diagnostics.moments_with_errors(np.random.default_rng(0).normal(size=(4, 500, 2)))
+    >>> found.mean.shape
+    (2,)
     """
     chains, count, dim = draws.shape
     pooled = draws.reshape(-1, dim)
@@ -52,7 +60,17 @@ def moments_with_errors(draws: np.ndarray) -> Moments:
 
 
 class PathMoments(NamedTuple):
-    """Mean and variance of each coordinate (dim,) with a standard error, and the path time of a chain behind them."""
+    """Mean and variance of each coordinate (dim,) with a standard error, and the path time of a chain behind them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> time = np.linspace(0.0, 10.0, 11)
+    >>> sums = np.stack([time, 2 * time, 5 * time], -1)[None]  # of a path with mean 2 and mean square 5
+    >>> diagnostics.path_moments(sums).time
+    10.0
+    """
 
     mean: np.ndarray
     mean_se: np.ndarray
@@ -75,6 +93,16 @@ def path_moments(sums: np.ndarray) -> PathMoments | None:
     sums : ndarray, shape (chains, marks, 1 + 2 dim)
         At marks along each chain's path, the time since its beginning, and the integrals of the position and of its
         square up to there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> time = np.linspace(0.0, 10.0, 11)
+    >>> sums = np.stack([time, 2 * time, 5 * time], -1)[None]  # of a path with mean 2 and mean square 5
+    >>> found = diagnostics.path_moments(sums)
+    >>> found.mean.round(6).tolist(), found.variance.round(6).tolist()
+    ([2.0], [1.0])
     """
     chains, marks, columns = sums.shape
     if marks < 2 or columns < 3:

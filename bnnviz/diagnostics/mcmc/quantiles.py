@@ -27,6 +27,13 @@ def column_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
     Returns
     -------
     ndarray, shape (shares, columns)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.column_quantiles(np.arange(10.0).reshape(5, 2), [0.5]).tolist()
+    [[4.0, 5.0]]
     """
     ordered = np.sort(values.T, axis=1)  # along rows of memory
     place = np.asarray(shares) * (len(values) - 1)

@@ -37,6 +37,15 @@ class VarianceInflation(NamedTuple):
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
         Of each coordinate; None in more than 8 dimensions, where the average alone is estimated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
+    >>> found = diagnostics.variance_inflation(draws, (draws**2).sum(-1) / 2, draws)
+    >>> abs(found.share) < 4 * found.error
+    True
     """
 
     share: float
@@ -52,8 +61,8 @@ def variance_inflation(
 
     In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials that Stein's identity says
     are zero on average; what is left is the variance of the target. The regression is
-    weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = |x - m|^2 / 2: where the
-    draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
+    weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = ``|x - m|^2 / 2``: where
+    the draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
     mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios. So it is for a
     coordinate whose regression gives a negative variance, as in the tails of a funnel.
 
@@ -74,6 +83,15 @@ def variance_inflation(
     logs : ndarray, shape (chains, draws), optional
         Logarithms of the draws' weights, where they have some. A region that no draw has found is in no weight, but the
         identity, which the weighted draws then break, tells of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))  # of a standard normal distribution
+    >>> wide = 1.2 * draws
+    >>> diagnostics.variance_inflation(wide, (wide**2).sum(-1) / 2, wide).share > 0.2
+    True
     """
     chains, count, dim = draws.shape
     degree = _DEGREES.get(dim)

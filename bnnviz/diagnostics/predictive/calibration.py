@@ -26,6 +26,14 @@ class Reliability(NamedTuple):
     class, ``accuracy``, the share of them that are of that class, and ``low`` and ``high``, the ends of its interval:
     (bins,), nan in a bin without rows. ``ece``: the expected calibration error, from 0 to 1 (papers print it times
     100).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    >>> int(diagnostics.reliability(chances, np.array([0, 0, 1, 0])).count.sum())
+    4
     """
 
     edges: np.ndarray
@@ -46,6 +54,13 @@ def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int
     observed : ndarray, shape (rows,)
         Class numbers.
     bins : int, default 15
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.calibration_error(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
+    0.0
     """
     sure, right, place = _binned(probabilities, observed, bins)
     # A bin's share of the rows times its gap is the sum of its gaps over all rows.
@@ -74,6 +89,15 @@ def reliability(
     ------
     BnnvizError
         If there are no rows, or not an observation for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    >>> found = diagnostics.reliability(chances, np.array([0, 0, 1, 0]))
+    >>> int(found.count.sum()), 0 < found.ece < 1
+    (4, True)
     """
     probabilities, observed = np.asarray(probabilities, dtype=float), np.asarray(observed)
     if probabilities.ndim != 2 or not len(probabilities) or observed.shape != probabilities.shape[:1]:

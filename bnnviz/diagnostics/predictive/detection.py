@@ -31,6 +31,14 @@ class Detection(NamedTuple):
 
     ``auroc``: the probability that a row out of distribution has the higher score, ties counting half; ``fpr95``: the
     share of the rows of the trained kind that are taken for others where 95 % of the others are found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> found = diagnostics.detection(np.array([0.1, 0.2, 0.3]), np.array([0.7, 0.8, 0.9]))
+    >>> found.auroc
+    1.0
     """
 
     auroc: float
@@ -42,7 +50,16 @@ class Detection(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """A curve over values: ``x`` and ``y``."""
+    """A curve over values: ``x`` and ``y``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> found = diagnostics.score_ecdf(np.array([0.1, 0.4, 0.4, 0.9]))
+    >>> float(found.y[-1])
+    1.0
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -68,6 +85,15 @@ def detection(
     ------
     BnnvizError
         If there are fewer than two rows of a kind, a score is no number, or scikit-learn is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> rng = np.random.default_rng(0)
+    >>> found = diagnostics.detection(rng.normal(0, 1, 100), rng.normal(2, 1, 100))
+    >>> found.auroc_low < found.auroc < found.auroc_high
+    True
     """
     inside, outside = _scores(inside, "inside"), _scores(outside, "outside")
     found = scipy.stats.bootstrap(
@@ -93,6 +119,13 @@ def score_histogram(values: np.ndarray, top: float, bins: int = _BINS) -> Steps:
     top : float
         Where the last bin ends: of entropies the logarithm of the number of classes.
     bins : int, default 40
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> float(diagnostics.score_histogram(np.array([0.1, 0.4, 0.4, 0.9]), top=1.0, bins=2).y[0])
+    0.75
     """
     count, edges = np.histogram(np.clip(_scores(values, "values", 1), 0.0, top), bins=bins, range=(0.0, top))
     return Steps(edges, count / count.sum())
@@ -106,6 +139,13 @@ def score_ecdf(values: np.ndarray, points: int = _POINTS) -> Steps:
     values : ndarray, shape (rows,)
     points : int, default 200
         Every so many-th, the lowest and the highest among them; all where there are no more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.score_ecdf(np.array([0.1, 0.4, 0.4, 0.9])).x.tolist()
+    [0.1, 0.4, 0.9]
     """
     cdf = scipy.stats.ecdf(_scores(values, "values", 1)).cdf
     taken = np.unique(np.linspace(0, len(cdf.quantiles) - 1, points).astype(int))

@@ -24,6 +24,13 @@ def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, f
     right, rows : int
         At least one row.
     level : float, default 0.95
+
+    Examples
+    --------
+    >>> from bnnviz import diagnostics
+    >>> low, high = diagnostics.share_interval(90, 100)
+    >>> low < 0.9 < high
+    True
     """
     found = scipy.stats.binomtest(int(right), int(rows)).proportion_ci(level, method="wilson")
     return float(found.low), float(found.high)
@@ -38,6 +45,14 @@ def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000
         With one row both ends are its value.
     level : float, default 0.95
     resamples, seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> low, high = diagnostics.mean_interval(np.random.default_rng(0).normal(size=200))
+    >>> low < 0.2 and high > -0.2
+    True
     """
     values = np.asarray(values, dtype=float)
     if len(values) < 2:

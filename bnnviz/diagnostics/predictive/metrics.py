@@ -59,6 +59,14 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
         precision, recall, F1 and AUC are means over the classes that have rows, each against the rest, and
         ``f1_weighted`` and ``auc_weighted`` are means by the classes' rows. Without scikit-learn only accuracy, NLL,
         ECE and Brier score are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    >>> diagnostics.class_metrics(chances, np.array([0, 0, 1, 0])).values["accuracy"]
+    0.75
     """
     observed = np.asarray(observed).astype(int)
     predicted, classes = probabilities.argmax(1), probabilities.shape[1]
@@ -86,7 +94,14 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
 
 
 def without_learn() -> str:
-    """Return the sentence on the metrics that only scikit-learn computes."""
+    """Return the sentence on the metrics that only scikit-learn computes.
+
+    Examples
+    --------
+    >>> from bnnviz import diagnostics
+    >>> "scikit-learn" in diagnostics.without_learn()
+    True
+    """
     return f"Precision, recall, F1 and AUC are missing: {optional.install('sklearn')}."
 
 
@@ -135,6 +150,13 @@ def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.n
     predicted, observed : ndarray, shape (rows,)
         Class numbers from 0.
     classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.confusion(np.array([0, 1, 1]), np.array([0, 1, 0]), 2).tolist()
+    [[1, 1], [0, 1]]
     """
     cells = np.asarray(observed).astype(int) * classes + np.asarray(predicted).astype(int)
     return np.bincount(cells, minlength=classes**2).reshape(classes, classes)
@@ -156,6 +178,14 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
     Figures
         ``mse`` and ``rmse`` of the mixture's mean, ``nll`` (mean over rows of minus the log density), ``coverage_50``
         and ``coverage_95`` (share of the rows inside the mixture's central interval) and ``crps``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> found = diagnostics.number_metrics(np.zeros((10, 3)), np.ones((10, 3)), np.zeros(3))
+    >>> found.values["rmse"]
+    0.0
     """
     sd = sds[:, None]
     mse = float(np.mean((means.mean(0) - observed) ** 2))

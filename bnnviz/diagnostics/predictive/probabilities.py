@@ -22,6 +22,14 @@ class ProbabilitySpread(NamedTuple):
 
     ``edges`` (bins + 1,) and ``density`` (bins,), of area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
     (points,): the fitted density, empty without one; ``said``: what is to be known of the fit, "" for nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.random.default_rng(0).beta(5, 2, size=300)
+    >>> len(diagnostics.probability_spread(chances).density)
+    10
     """
 
     edges: np.ndarray
@@ -46,6 +54,15 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
     ProbabilitySpread
         The fit is the likeliest beta density on [0, 1]. Where a probability is exactly 0 or 1 that has no likelihood,
         and the fit has the mean and variance of the probabilities; where all draws agree there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.random.default_rng(0).beta(5, 2, size=300)
+    >>> a, b = diagnostics.probability_spread(chances).beta
+    >>> a > b
+    True
     """
     probabilities = np.asarray(probabilities, dtype=float)
     density, edges = np.histogram(probabilities, bins=bins, range=(0.0, 1.0), density=True)

@@ -23,6 +23,15 @@ class ErrorSpread(NamedTuple):
     them, at most 200 evenly spread ones of it, the extremes among them; ``y`` and ``density`` (points,): the violin,
     empty where all errors are equal; ``mean``: the logarithm of the mean of the squared errors; ``zeros``: rows without
     any error, which have no logarithm and are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> squared = np.random.default_rng(0).normal(size=200) ** 2
+    >>> found = diagnostics.error_spread(squared)
+    >>> found.q1 < found.median < found.q3
+    True
     """
 
     low: float
@@ -44,6 +53,13 @@ def error_spread(squared: np.ndarray) -> ErrorSpread | None:
     ----------
     squared : ndarray, shape (rows,)
         Squared errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.error_spread(np.zeros(10)) is None
+    True
     """
     squared = np.asarray(squared, dtype=float)
     values = np.log10(squared[squared > 0])

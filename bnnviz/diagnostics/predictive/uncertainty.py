@@ -23,7 +23,17 @@ _ROUNDING = 1e-3  # that probabilities of one row may miss 1 by
 
 
 class ClassIntervals(NamedTuple):
-    """Of each row's class probabilities over the draws: mean and central interval, each (rows, classes)."""
+    """Of each row's class probabilities over the draws: mean and central interval, each (rows, classes).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.random.default_rng(0).dirichlet([2, 2, 2], size=(100, 5))
+    >>> found = diagnostics.class_intervals(chances)
+    >>> bool((found.low <= found.mean).all() and (found.mean <= found.high).all())
+    True
+    """
 
     mean: np.ndarray
     low: np.ndarray
@@ -35,6 +45,14 @@ class FunctionEss(NamedTuple):
 
     ``each`` (rows, classes), nan where no draw differs or there are fewer than four of a chain; ``median`` and
     ``lowest``, the smallest decile, over those that are known (nan where none is); ``unknown``: how many are not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.random.default_rng(0).dirichlet([2, 2], size=(4, 100, 5))
+    >>> diagnostics.function_ess(chances).median > 100
+    True
     """
 
     each: np.ndarray
@@ -61,6 +79,14 @@ def predictive_entropy(
     ------
     BnnvizError
         If they are no probabilities, or weights do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> sure = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # two draws that are sure, each of another class
+    >>> diagnostics.predictive_entropy(sure, base=2).tolist()
+    [1.0]
     """
     probabilities, shares = _checked(probabilities, weights)
     return _entropy(np.tensordot(shares, probabilities, 1), base)
@@ -70,6 +96,14 @@ def expected_entropy(probabilities: np.ndarray, base: float = math.e, weights: n
     """Return the mean over the draws of their own entropies (rows,): what stays unsure once the weights are known.
 
     Parameters and errors as in `predictive_entropy`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> sure = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # two draws that are sure, each of another class
+    >>> diagnostics.expected_entropy(sure).tolist()
+    [0.0]
     """
     probabilities, shares = _checked(probabilities, weights)
     return np.tensordot(shares, _entropy(probabilities, base), 1)
@@ -81,6 +115,14 @@ def mutual_information(
     """Return how much a row's class would tell of the weights (rows,): predictive minus expected entropy, from 0.
 
     It is the draws' disagreement. Parameters and errors as in `predictive_entropy`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> sure = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # two draws that are sure, each of another class
+    >>> diagnostics.mutual_information(sure, base=2).tolist()
+    [1.0]
     """
     gap = predictive_entropy(probabilities, base, weights) - expected_entropy(probabilities, base, weights)
     # It is never below zero but for rounding.
@@ -104,6 +146,14 @@ def class_intervals(
     ------
     BnnvizError
         If they are no probabilities, or weights do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.random.default_rng(0).dirichlet([2, 2, 2], size=(100, 5))
+    >>> diagnostics.class_intervals(chances).mean.shape
+    (5, 3)
     """
     equal = weights is None
     probabilities, shares = _checked(probabilities, weights)
@@ -128,6 +178,14 @@ def function_ess(probabilities: np.ndarray) -> FunctionEss:
     ------
     BnnvizError
         If the shape is another one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> chances = np.random.default_rng(0).dirichlet([2, 2], size=(4, 100, 5))
+    >>> diagnostics.function_ess(chances).unknown
+    0
     """
     probabilities = np.asarray(probabilities, dtype=float)
     if probabilities.ndim != 4:

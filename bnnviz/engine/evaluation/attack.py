@@ -120,6 +120,17 @@ def attack(
     BnnvizError
         If something given does not fit: no network with classes, no draws, no such attacker or row, nobody left to
         judge, steps that are no sizes, or rows outside of the bounds.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import torch
+    >>> x = torch.linspace(-2, 2, 40).reshape(20, 2)
+    >>> network = bnnviz.BNN(torch.nn.Linear(2, 1), (x, (x[:, 0] > 0).int()), likelihood="bernoulli")
+    >>> run = bnnviz.sample(network, "hmc", draws=20, warmup=20, chains=2, settings={"mode_steps": 20})
+    >>> found = bnnviz.attack(run, eps=(0.0, 1.0))
+    >>> found["accuracy"][0] > found["accuracy"][1]
+    True
     """
     given = given_draws(target_or_run, draws, log_weights)
     steps, roles = _sizes(eps), _roles(given, attacker, judge)

@@ -161,6 +161,14 @@ def measure(
     ------
     BnnvizError
         If it is no network, there are no draws, or weights and draws do not fit.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> network, few = {"data": "toy_c"}, {"steps": 100}
+    >>> run = bnnviz.sample("network", "map", target_settings=network, settings=few, draws=1, chains=2)
+    >>> 0 < bnnviz.measure(run)["averaged"]["rmse"] < 1
+    True
     """
     target, theta, log_weights, _, known = given_draws(target_or_run, draws, log_weights)
     picked = chosen(len(theta), log_weights, resamples, seed)

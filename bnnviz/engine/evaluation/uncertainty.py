@@ -147,6 +147,17 @@ def uncertainty(
     BnnvizError
         If it is no network with classes, there are no draws, weights and draws do not fit, out-of-distribution rows do
         not fit the network, or a row number is none.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import torch
+    >>> x = torch.linspace(-2, 2, 40).reshape(20, 2)
+    >>> network = bnnviz.BNN(torch.nn.Linear(2, 1), (x, (x[:, 0] > 0).int()), likelihood="bernoulli")
+    >>> run = bnnviz.sample(network, "hmc", draws=20, warmup=20, chains=2, settings={"mode_steps": 20})
+    >>> summary = bnnviz.uncertainty(run)["summary"]
+    >>> 0 <= summary["test"]["entropy"] < 0.7
+    True
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)

@@ -49,7 +49,11 @@ def acf(
     Examples
     --------
     >>> import numpy as np
-    >>> acf(np.random.default_rng(0).normal(size=(4, 500)), lags=20)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> noise = rng.normal(size=(4, 500))
+    >>> chains = np.array([[sum(0.8**k * row[t - k] for k in range(min(t, 30))) for t in range(500)] for row in noise])
+    >>> plots.acf({"mu": chains}, lags=30)
     :Overlay...
     """
     if lags < 1:

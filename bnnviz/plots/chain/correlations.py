@@ -49,7 +49,10 @@ def weights(
     Examples
     --------
     >>> import numpy as np
-    >>> weights(np.random.default_rng(0).normal(size=(4, 100, 5)))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> mixed = np.eye(8) + 0.5 * rng.normal(size=(8, 8))
+    >>> plots.weights(rng.normal(size=(4, 100, 8)) @ mixed)
     :Image...
     """
     palette = style.palette_of(dark)

@@ -46,7 +46,9 @@ def density(
     Examples
     --------
     >>> import numpy as np
-    >>> density({"mu": np.random.default_rng(0).normal(size=(4, 500))})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.density({"NUTS": {"mu": rng.normal(size=(4, 500))}, "SGLD": {"mu": 1.4 * rng.normal(size=(4, 500))}})
     :Overlay...
     """
     palette = style.palette_of(dark)

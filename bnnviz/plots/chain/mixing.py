@@ -53,7 +53,8 @@ def mixing(
     Examples
     --------
     >>> import numpy as np
-    >>> mixing(np.random.default_rng(0).normal(size=(4, 500)), points=4)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.mixing(np.random.default_rng(0).normal(size=(4, 500, 1)), points=12)
     :Layout...
     """
     if points < 2:

@@ -54,8 +54,11 @@ def pair(
     Examples
     --------
     >>> import numpy as np
-    >>> draws = np.random.default_rng(0).normal(size=(4, 100, 2))
-    >>> pair(draws)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4, 250))
+    >>> banana = np.stack([x, x**2 - 1 + 0.5 * rng.normal(size=(4, 250))], -1)
+    >>> plots.pair(banana)
     :Overlay...
     """
     found = sources.read(source)

@@ -51,7 +51,10 @@ def rank(
     Examples
     --------
     >>> import numpy as np
-    >>> rank(np.random.default_rng(0).normal(size=(4, 500)))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> apart = rng.normal(size=(4, 500)) + [[0.0], [0.0], [0.0], [0.5]]  # the last chain has a level of its own
+    >>> plots.rank({"mu": apart})
     :Overlay...
     """
     if bins < 2:

@@ -37,8 +37,10 @@ def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
-    >>> run = bnnviz.sample("gaussian", "bps", draws=50, chains=2)
-    >>> ratios(run)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> paper = {"bound": "interpolated", "alpha": 1.0, "horizon": 1.0}
+    >>> run = bnnviz.sample("banana", "bps", draws=50, warmup=0, chains=2, settings=paper)
+    >>> plots.ratios(run)
     :Overlay...
     """
     part = parts.part(source, "ratios", "ratios of rate and envelope").part

@@ -38,8 +38,10 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
-    >>> run = bnnviz.sample("gaussian", "bps", draws=50, chains=2)
-    >>> thinning(run)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> paper = {"bound": "interpolated", "alpha": 2.0, "refresh_rate": 0.1, "metric": "unit"}
+    >>> run = bnnviz.sample("gaussian", "bps", draws=10, warmup=0, chains=1, seed=10, settings=paper)
+    >>> plots.thinning(run)
     :Overlay...
     """
     part = parts.part(source, "envelope", "proposals under an envelope").part

@@ -51,8 +51,9 @@ def trace(
     Examples
     --------
     >>> import numpy as np
-    >>> draws = {"mu": np.random.default_rng(0).normal(size=(4, 200))}
-    >>> trace(draws)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.trace({"mu": np.cumsum(rng.normal(size=(4, 200)), 1) / 5})
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -48,9 +48,10 @@ def trajectory(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> draws = np.random.default_rng(0).normal(size=(4, 100, 2))
-    >>> trajectory(draws, draws=50)  # doctest: +ELLIPSIS
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> run = bnnviz.sample("banana", "hmc", draws=60, warmup=50, chains=1)
+    >>> plots.trajectory(run, draws=60)
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -45,10 +45,15 @@ def bands(
 
     Examples
     --------
-    >>> band = {"x": [0, 1], "mean": [0, 1], "lo50": [-1, 0], "hi50": [1, 2], "lo95": [-2, -1], "hi95": [2, 3]}
-    >>> data = {"x": [0.5], "y": [0.4], "x_range": (0, 1), "y_range": (-2, 3), "x_label": "x", "y_label": "y"}
-    >>> bands([{"row": "toy", "column": "BPS", "data": data, "parts": [band]}])  # doctest: +ELLIPSIS
-    :Overlay...
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> x = np.linspace(0, 1, 50)
+    >>> mean, sd = np.sin(6 * x), 0.1 + 2 * (x - 0.5) ** 2
+    >>> ends = {"lo50": mean - 0.7 * sd, "hi50": mean + 0.7 * sd, "lo95": mean - 2 * sd, "hi95": mean + 2 * sd}
+    >>> data = {"x": x[15:35], "y": mean[15:35], "x_range": (0, 1), "y_range": (-3, 3), "x_label": "x", "y_label": "y"}
+    >>> part = {"x": x, "mean": mean, **ends}
+    >>> plots.bands([{"row": "toy", "column": name, "data": data, "parts": [part]} for name in ("BPS", "SGLD")])
+    :Layout...
     """
     found = [parts.as_arrays(dict(each)) for each in source]
     missing = [name for each in found for name in _NAMES if name not in each]

@@ -43,8 +43,11 @@ def published(source: Sequence[Figure], *, dark: bool = False) -> hv.Overlay | h
 
     Examples
     --------
+    >>> from bnnviz import plots
     >>> from bnnviz.experiments.comparison import Figure
-    >>> published([Figure("BPS", "accuracy", 0.968, 0.001, published=0.97)])  # doctest: +ELLIPSIS
+    >>> bps = Figure("BPS", "accuracy", 0.968, 0.001, published=0.97)
+    >>> sgld = Figure("SGLD", "accuracy", 0.9, 0.004, published=0.91)
+    >>> plots.published([bps, sgld])
     :Overlay...
     """
     dots = list(source)

@@ -36,8 +36,12 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Examples
     --------
-    >>> lane = {"name": "HMC", "gradients": [1e3, 1e4, 1e5], "error": [0.5, 0.2, 0.06], "diverged": float("nan")}
-    >>> race({"lanes": [lane]})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> spent = [1e3, 1e4, 1e5, 1e6]
+    >>> never = float("nan")
+    >>> hmc = {"name": "HMC", "gradients": spent, "error": [0.5, 0.2, 0.06, 0.02], "diverged": never}
+    >>> sgld = {"name": "SGLD", "gradients": spent, "error": [0.4, 0.2, 0.15, 0.14], "diverged": never}
+    >>> plots.race({"lanes": [hmc, sgld]})
     :Overlay...
     """
     lanes = parts.lanes(source)

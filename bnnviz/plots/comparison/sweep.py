@@ -50,8 +50,12 @@ def sweep(
 
     Examples
     --------
-    >>> rows = [{"setting": "step", "value": v, "sampler": "HMC", "ess": 100 * v, "ess_se": 5} for v in (0.1, 1)]
-    >>> sweep(rows, {"ess": "ESS"})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> sizes = (0.01, 0.03, 0.1, 0.3, 1.0)
+    >>> of = {"setting": "step size", "ess_se": 5}
+    >>> rows = [{**of, "sampler": "HMC", "value": size, "ess": 300 * size / (0.2 + size**2)} for size in sizes]
+    >>> rows += [{**of, "sampler": "SGLD", "value": size, "ess": 200 * size} for size in sizes]
+    >>> plots.sweep(rows, {"ess": "ESS"})
     :Overlay...
     """
     rows = list(source)

@@ -36,7 +36,8 @@ def functionals(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
-    >>> functionals(bnnviz.wells(moves=5))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.functionals(bnnviz.wells(moves=5))
     :Overlay...
     """
     scene, part = parts.part(source, "wells", "functionals")

@@ -34,8 +34,11 @@ def history(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Examples
     --------
-    >>> line = {"name": "PMCnet", "iteration": [1, 2, 3], "mean": [0.6, 0.7, 0.8], "sd": [0.1, 0.05, 0.02]}
-    >>> history({"label": "accuracy", "lines": [line]})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> steps = list(range(1, 8))
+    >>> full = {"name": "PMCnet", "iteration": steps, "mean": [1 - 0.4 * 0.6**t for t in steps], "sd": [0.03] * 7}
+    >>> light = {"name": "light", "iteration": steps, "mean": [1 - 0.5 * 0.8**t for t in steps], "sd": [0.05] * 7}
+    >>> plots.history({"label": "accuracy", "lines": [full, light]})
     :Overlay...
     """
     part = parts.part(source, "history", "a history of figures").part

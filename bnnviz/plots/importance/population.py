@@ -37,8 +37,9 @@ def population(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
+    >>> from bnnviz import plots
     >>> run = bnnviz.sample("banana", "pmcnet", draws=40)
-    >>> population(run)  # doctest: +ELLIPSIS
+    >>> plots.population(run)
     :Overlay...
     """
     scene, part = parts.part(source, "population", "a population")

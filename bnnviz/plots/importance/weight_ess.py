@@ -37,7 +37,10 @@ def weight_ess(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import numpy as np
-    >>> weight_ess(np.random.default_rng(0).normal(size=(10, 100)))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> spread = np.linspace(4, 0.5, 20)[:, None]  # of the logarithms, by iteration
+    >>> plots.weight_ess(spread * rng.normal(size=(20, 100)))
     :Overlay...
     """
     label, at, share = _shares(source)

@@ -43,9 +43,10 @@ def attack(
 
     Examples
     --------
-    >>> sizes = [0.0, 0.1, 0.2]
-    >>> ends = {"accuracy_low": [0.85, 0.6, 0.2], "accuracy_high": [0.95, 0.8, 0.4]}
-    >>> attack({"eps": sizes, "accuracy": [0.9, 0.7, 0.3], **ends}, figure="accuracy")  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> sizes = [0.0, 0.1, 0.2, 0.3]
+    >>> ends = {"accuracy_low": [0.85, 0.6, 0.2, 0.1], "accuracy_high": [0.95, 0.8, 0.4, 0.2]}
+    >>> plots.attack({"eps": sizes, "accuracy": [0.9, 0.7, 0.3, 0.15], **ends}, figure="accuracy")
     :Overlay...
     """
     if figure not in ("accuracy", "entropy", "both"):

@@ -50,8 +50,11 @@ def calibration(
     Examples
     --------
     >>> import numpy as np
-    >>> probabilities = np.random.default_rng(0).dirichlet([1, 1], size=200)
-    >>> calibration(probabilities, probabilities.argmax(1))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.uniform(size=2000)
+    >>> right = rng.uniform(size=2000) < said**1.5  # surer than it should be
+    >>> plots.calibration(np.column_stack([1 - said, said]), right.astype(int))
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -49,8 +49,11 @@ def confusion(
     Examples
     --------
     >>> import numpy as np
-    >>> probabilities = np.random.default_rng(0).dirichlet([1, 1, 1], size=200)
-    >>> confusion(probabilities, np.arange(200) % 3, classes=["cat", "dog", "owl"])  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> observed = np.arange(300) % 3
+    >>> probabilities = rng.dirichlet([1, 1, 1], size=300) + np.eye(3)[observed]
+    >>> plots.confusion(probabilities / 2, observed, classes=["cat", "dog", "owl"])
     :Overlay...
     """
     if isinstance(source, Mapping) and "matrix" in source:

@@ -57,8 +57,9 @@ def entropy(
     Examples
     --------
     >>> import numpy as np
+    >>> from bnnviz import plots
     >>> rng = np.random.default_rng(0)
-    >>> entropy(rng.beta(1, 4, 200), rng.beta(4, 1, 200), top=1.0)  # doctest: +ELLIPSIS
+    >>> plots.entropy(rng.beta(1, 4, 200), rng.beta(4, 1, 200), top=1.0)
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -40,9 +40,10 @@ def functions(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
-    >>> network = {"data": "toy_a", "hidden": "3"}
-    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=20, warmup=10, chains=2)
-    >>> functions(run)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> network = {"data": "toy_c", "hidden": "5", "prior_sd": 2.0}
+    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=40, warmup=20, chains=2)
+    >>> plots.functions(run)
     :Overlay...
     """
     given = source if isinstance(source, Mapping) else drawn_functions(parts.network_draws(source))

@@ -54,9 +54,10 @@ def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
-    >>> network = {"data": "toy_a", "hidden": "3"}
-    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=20, warmup=10, chains=2)
-    >>> prediction(run)  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> network = {"data": "toy_c", "hidden": "5", "prior_sd": 2.0}
+    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=40, warmup=20, chains=2)
+    >>> plots.prediction(run)
     :Overlay...
     """
     scene, part = _part(source)
@@ -88,9 +89,10 @@ def spread(source: Any, *, dark: bool = False) -> hv.Image:
     Examples
     --------
     >>> import bnnviz
+    >>> from bnnviz import plots
     >>> network = {"data": "moons", "hidden": "3"}
     >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=20, warmup=10, chains=2)
-    >>> spread(run)  # doctest: +ELLIPSIS
+    >>> plots.spread(run)
     :Image...
     """
     if isinstance(source, Mapping):

@@ -38,7 +38,8 @@ def probability(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overla
     Examples
     --------
     >>> import numpy as np
-    >>> probability(np.random.default_rng(0).beta(5, 2, 300))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.probability(np.random.default_rng(0).beta(5, 2, 300))
     :Overlay...
     """
     palette = style.palette_of(dark)
@@ -85,8 +86,10 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Examples
     --------
-    >>> lane = {"name": "HMC", "mean": [0.1, 0.9], "low": [0.0, 0.7], "high": [0.3, 1.0]}
-    >>> class_probabilities({"classes": ["cat", "dog"], "observed": 1, "lanes": [lane]})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> hmc = {"name": "HMC", "mean": [0.1, 0.7, 0.2], "low": [0.0, 0.5, 0.1], "high": [0.3, 0.9, 0.4]}
+    >>> sgld = {"name": "SGLD", "mean": [0.05, 0.9, 0.05], "low": [0.0, 0.8, 0.0], "high": [0.1, 1.0, 0.1]}
+    >>> plots.class_probabilities({"classes": ["cat", "dog", "owl"], "observed": 1, "lanes": [hmc, sgld]})
     :Overlay...
     """
     lanes = parts.lanes(source)

@@ -48,8 +48,11 @@ def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark:
     Examples
     --------
     >>> import numpy as np
-    >>> probabilities = np.random.default_rng(0).dirichlet([1, 1], size=(20, 200))
-    >>> roc(probabilities, probabilities[0].argmax(1))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> observed = np.arange(200) % 2
+    >>> scores = 1 / (1 + np.exp(-(1.5 * observed - 0.75 + rng.normal(size=200) + 0.5 * rng.normal(size=(20, 200)))))
+    >>> plots.roc(np.stack([1 - scores, scores], -1), observed)
     :Overlay...
     """
     palette = style.palette_of(dark)

@@ -40,7 +40,9 @@ def squared_errors(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import numpy as np
-    >>> squared_errors({"HMC": np.random.default_rng(0).normal(size=300) ** 2})  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.squared_errors({"HMC": rng.normal(size=300) ** 2, "SGLD": (1.5 * rng.normal(size=300)) ** 2})
     :Overlay...
     """
     boxes = parts.lanes(source, "boxes") or _boxes(source)

@@ -18,14 +18,15 @@ class LeapfrogText(MoveText):
         return [["Leapfrog step", f"{self.sampler.size(state.adaptation):.3g}", ""]]
 
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return acceptance, lengths, and the share that diverged."""
-        share = means["diverging"]
-        tone = "bad" if share > 0.01 else ""
-        return [*super().mean_rows(means), [f"{self.diverged} that diverged", f"{100 * share:.2g} %", tone]]
+        """Return acceptance, lengths, and the share that diverged where moves report it."""
+        rows, share = super().mean_rows(means), means.get("diverging")
+        if share is None:
+            return rows
+        return [*rows, [f"{self.diverged} that diverged", f"{100 * share:.2g} %", "bad" if share > 0.01 else ""]]
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return acceptance, lengths, and the share that diverged."""
-        return super().mean_words(means | {"percent": 100 * means["diverging"]})
+        return super().mean_words(means | {"percent": 100 * means.get("diverging", 0.0)})
 
 
 class HMCText(LeapfrogText):

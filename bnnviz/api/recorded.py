@@ -1,0 +1,70 @@
+"""Read what was recorded: draws, summaries, predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.api.predict import WithPredictions
+from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
+from bnnviz.engine.recording import export, reader
+from bnnviz.engine.recording import resume as resuming
+from bnnviz.engine.recording.reader import Recording
+from bnnviz.specs.run import Spec
+
+if TYPE_CHECKING:
+    from bnnviz.targets import BNN
+
+
+class PublicRecording(Recording, WithPredictions):
+    """A recording, with what else a program asks of it."""
+
+    def network_draws(self, target: BNN | None = None) -> NetworkDraws:
+        """Return the network and its draws; a ``target`` of your own, where the run began with such.
+
+        Raises
+        ------
+        BnnvizError
+            If it is no network on data, there are no draws, or the recording is damaged.
+        """
+        return network_draws(resuming.resume(self.folder, target=target))
+
+    def _spec_of_draws(self) -> Spec:
+        return self.spec()
+
+    def verdict(self) -> str | None:
+        """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
+        return (self.summary or {}).get("verdict")
+
+    def to_arviz(self) -> Any:
+        """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
+
+        Raises
+        ------
+        BnnvizError
+            If there are none, or the recording is damaged.
+        """
+        return export.to_arviz(self)
+
+
+def recording(word: str | Path) -> PublicRecording:
+    """Return a recording, by its name or its folder.
+
+    Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
+    arrays, and ``to_arviz()`` makes an ArviZ data tree of the draws.
+
+    Raises
+    ------
+    BnnvizError
+        If there is none.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import tempfile
+    >>> folder = f"{tempfile.mkdtemp()}/mine"
+    >>> run = bnnviz.sample("gaussian", "hmc", draws=20, warmup=10, chains=2, record=folder)
+    >>> bnnviz.recording(folder).draws().shape
+    (2, 20, 2)
+    """
+    return PublicRecording(reader.find(word))

@@ -1,0 +1,1 @@
+"""Texts of the project, and what makes pages of them."""

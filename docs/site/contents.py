@@ -1,0 +1,105 @@
+"""List the pages of the documentation in the order in which they are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Where files that have no page are looked at.
+HOST = "https://github.com/bnnviz/bnnviz/blob/main"
+
+#: Documents outside of `docs/` that have a page, and its name.
+ROOT_PAGES = {
+    "ARCHITECTURE.md": "architecture/overview.md",
+    "CONTRIBUTING.md": "contributing/guide.md",
+    "CHANGELOG.md": "changelog.md",
+}
+
+#: Links that lead to a page of another text.
+INSTEAD = {"README.md": "index.md", "README.md#samplers": "reference/samplers.md"}
+
+#: The page of tutorials where `docs/tutorials` has none.
+TUTORIALS = """# Tutorials
+
+Texts to follow from top to bottom, with code and what it prints. Start with the first one. The
+[notebooks](../manual/notebooks.md) run in JupyterLab, too.
+"""
+
+#: What stands under a page, by names of staged pages; ``*`` stands for all of a folder, what is not there is left out.
+BELOW: dict[str, list[str]] = {
+    "index": [
+        "concepts/index",
+        "tutorials/index",
+        "How-to <manual/index>",
+        "gallery/index",
+        "reference/index",
+        "project",
+    ],
+    "concepts/index": [
+        f"concepts/{name}"
+        for name in (
+            *("posterior", "thinning", "bounds", "refreshment", "boomerang"),
+            *("minibatches", "step_size", "mixing", "functional_priors", "importance_weights"),
+        )
+    ],
+    "tutorials/index": ["tutorials/*", "manual/notebooks", "notebooks/*"],
+    "manual/index": [
+        *(f"manual/{name}" for name in ("tables", "networks", "densities")),
+        "contributing/add_a_sampler",
+        *(
+            f"manual/{name}"
+            for name in (
+                *("paper_figure", "gpu", "clusters", "classes", "python", "command_line", "dashboard"),
+                *("figures", "recordings", "replay", "data_and_workers"),
+            )
+        ),
+    ],
+    "reference/index": [
+        "reference/api",
+        "reference/samplers",
+        "reference/targets",
+        "reference/data_sets",
+        "reference/run_settings",
+        "reference/commands",
+        "papers",
+        "glossary",
+    ],
+    "project": [
+        "architecture/performance",
+        "architecture/index",
+        "contributing/guide",
+        "security",
+        "changelog",
+    ],
+    "architecture/index": [
+        "architecture/overview",
+        *(
+            f"architecture/{name}"
+            for name in (
+                *("live_path", "pdmp", "samplers", "compilation", "recordings", "replay", "history", "races"),
+                *("images_and_uncertainty", "clusters_and_sweeps", "correctness"),
+            )
+        ),
+    ],
+}
+
+
+def toctree(entries: list[str], folder: Path) -> str:
+    """Return the directive that lists pages; of those without an asterisk the ones that a folder has.
+
+    Parameters
+    ----------
+    entries : list of str
+        Names of pages, each alone or as ``text <name>``.
+    folder : Path
+        Where the pages are staged.
+    """
+    kept = [entry for entry in entries if _is_staged(entry, folder)]
+    lines = "\n".join(entry.replace("<", "</") if "<" in entry else f"/{entry}" for entry in kept)
+    return f"\n\n```{{toctree}}\n:hidden:\n:glob:\n\n{lines}\n```\n"
+
+
+def _is_staged(entry: str, folder: Path) -> bool:
+    name = entry.rpartition("<")[2].rstrip(">")
+    found = [path for ending in (".md", ".rst", ".ipynb") for path in folder.glob(f"{name}{ending}")]
+    return any("*" not in name or path.stem != "index" for path in found)

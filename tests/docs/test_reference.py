@@ -1,0 +1,52 @@
+"""Every public name has an entry in the reference, with an example that runs."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from pathlib import Path
+
+import pytest
+
+from docs.site import reference
+
+#: Figures have a test of their own.
+ENTRIES = [entry for entry in reference.entries() if entry.same_as is None and entry.module != "bnnviz.plots"]
+#: What takes some seconds in an example.
+_RUNS = ("bnnviz.sample(", "bnnviz.wells(", "bnnviz.race(", ".fit(", "bnnviz.search_prior(", "bnnviz.replay(")
+
+
+def case(entry: reference.Entry) -> object:
+    """Return an entry; where its example samples, its test is a slow one."""
+    marks = [pytest.mark.slow] if any(call in entry.text for call in _RUNS) else []
+    return pytest.param(entry, marks=marks, id=entry.path)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("entry", [case(entry) for entry in ENTRIES])
+def test_the_example_runs(entry: reference.Entry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(entry.text, {}, entry.path, None, 0)
+    assert any(doctest.SKIP not in example.options for example in test.examples), "no example runs"
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test).failed == 0
+
+
+def test_every_public_name_has_an_entry(tmp_path: Path) -> None:
+    """Entries of figures are pages of the gallery."""
+    (tmp_path / "reference").mkdir()
+    reference.write(tmp_path)
+    text = "\n".join(page.read_text(encoding="utf-8") for page in (tmp_path / "reference").glob("*.rst"))
+    for entry in ENTRIES:
+        assert reference.directive(entry) in text, entry.path
+    overview = (tmp_path / "reference" / "api.md").read_text(encoding="utf-8")
+    for entry in reference.entries():
+        assert f"`{entry.name} <{entry.same_as or entry.path}>`" in overview
+
+
+def test_every_package_that_lists_its_names_has_its_page() -> None:
+    """A package with `__all__` that is no part of another one is public."""
+    root = Path(inspect.getfile(reference)).parents[2] / "bnnviz"
+    lists = {path.parent for path in root.glob("*/__init__.py") if "__all__" in path.read_text(encoding="utf-8")}
+    inner = {"benchmarks", "experiments", "views"}  # of the project alone
+    assert {path.name for path in lists} - inner == {name.partition(".")[2] for name in reference.MODULES} - {""}
