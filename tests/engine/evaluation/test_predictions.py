@@ -131,8 +131,16 @@ def test_a_run_that_fails_is_a_row_with_its_reason():
 def test_other_images_stand_in():
     other = experiments.find("func-fig2").at("rotated_mnist", "paper")
     assert {spec.target_settings["data"] for case in other.cases for spec in case.specs} == {"rotated_mnist"}
-    assert "All images, 5,000 moves; SGFuncRLD makes 1,000" in other.doc
-    assert {case.specs[0].draws for case in other.cases} == {2, 100}
+    assert "all images, 5,000 moves, and five draws or functionals" in other.doc
+    assert {case.specs[0].target_settings["network"] for case in other.cases} == {"lenet5"}
+    assert {case.specs[0].draws for case in other.cases} == {2, 5, 25}
+    for part in (other, experiments.find("func-fig2")):
+        moves = {}
+        for case in part.cases:
+            spec = case.specs[0]
+            each = 5 if spec.sampler == "sgfuncrld" else 1
+            moves[case.name] = spec.draws // each * spec.settings.get("every", 0)
+        assert len({count for count in moves.values() if count}) == 1, "as many moves of each"
     experiments.find("func-fig2").at("rotated_mnist", "small").check()
     signs = experiments.find("func-table1")
     assert {case.name for case in signs.cases if case.published} == {"SGFuncRLD", "pSGLD", "SGHMC", "SGLD"}
