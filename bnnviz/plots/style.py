@@ -84,8 +84,8 @@ def _show_pictures() -> None:
     hv.renderer("matplotlib").dpi = PIXELS
     hv.Store.set_display_hook("png", LabelledData, png_display)
     hv.Store.display_formats = ["png"]
-    # Letters over the parts of a layout are for a caption, which a notebook has not.
-    hv.opts.defaults(hv.opts.Layout(sublabel_format="", backend="matplotlib"))
+    # Letters over the parts are for a caption, which a notebook has not; a title needs room under the axis above it.
+    hv.opts.defaults(hv.opts.Layout(sublabel_format="", vspace=0.5, backend="matplotlib"))
 
 
 def loaded() -> list[str]:
