@@ -191,7 +191,7 @@ def test_runs_are_kept_and_an_interrupted_experiment_goes_on(
     rows = json.loads(told.out)
     assert [row["case"] for row in rows] == ["light", "chain"]
     assert ran == ["pmcnet_light", "pmcnet_light", "sgld"]
-    assert "confusion" in out.read_text()
+    assert "predicted class" in out.read_text()
     assert run_here("reproduce pmcnet-fig3") == 0
     told = capsys.readouterr()
     assert "take about" not in told.err

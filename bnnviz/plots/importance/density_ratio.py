@@ -33,7 +33,8 @@ def density_ratio(source: Any, *, dark: bool = False) -> hv.Overlay:
     Examples
     --------
     >>> import bnnviz
-    >>> density_ratio(bnnviz.wells(moves=5))  # doctest: +ELLIPSIS
+    >>> from bnnviz import plots
+    >>> plots.density_ratio(bnnviz.wells(moves=5))
     :Overlay...
     """
     _, part = parts.part(source, "ratio", "density ratio")
