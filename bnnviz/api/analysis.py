@@ -118,7 +118,7 @@ def wells(**settings: Any) -> DoubleWellDemo:
     >>> import bnnviz
     >>> figures = bnnviz.wells(moves=5).figures()
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
-    20
+    22
     """
     made = DoubleWellDemo(DoubleWellSpec(settings))
     while not made.finished:
