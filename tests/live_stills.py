@@ -53,7 +53,9 @@ def _of_run(live: Any) -> list[Any]:
     figures = []
     first = live._scene["names"][0] if live._scene["dim"] < MANY else "PC 1"
     for view in live._shown:
-        draw = getattr(plots, view.name)
+        draw = getattr(plots, view.name, None)  # a gauge is for who watches
+        if draw is None:
+            continue
         try:
             figures.append(draw(live._run, first) if view.name in OF_ONE else draw(live._run))
         except BnnvizError:  # there is nothing to show of it yet

@@ -31,7 +31,7 @@ from bnnviz.views import DARK, LIGHT, Palette, View, views, views_for
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 MOST_SIGHTS = 8
 # The first two of these that a run can feed stand above the others, larger.
-_ORDER = ("trajectory", "prediction", "spread", "thinning", "trace", "acf")
+_ORDER = ("trajectory", "population", "prediction", "spread", "thinning", "gauge", "trace", "acf")
 # A race shows so many of its pictures beside each other, all of one size.
 _ACROSS = {3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
 

@@ -239,6 +239,12 @@ def test_a_playing_run_answers_by_itself(run):
         until(lambda: len(page.messages) > count, "no frame came")  # noqa: B023
 
 
+def test_a_population_is_shown():
+    run = bnnviz.start("banana", "pmcnet", settings={"draws_each": 5}, chains=4, draws=None, paused=True)
+    assert [view.name for view in run.live()._shown] == ["population", "gauge"]
+    run.stop()
+
+
 def test_the_buttons_do_what_the_run_does(run):
     page = Page(run.live())
     page.tell(do="step")
