@@ -47,7 +47,7 @@ lint: $(TESTABLE)
 	$(VENV)/bin/lint-imports
 
 # Where tests need a browser: the others are not read for them, which takes a quarter of a minute.
-BROWSER := tests/browser tests/benchmarks/test_bench.py tests/docs/test_pages.py tests/plots/test_plot_pages.py tests/views/test_views.py
+BROWSER := tests/browser tests/benchmarks/test_bench.py tests/docs/test_built_pages.py tests/plots/test_plot_pages.py tests/views/test_views.py
 
 # Where there is no browser and none can be got, one line says so; where one is required, the tests fail for want of it.
 in_browser = if $(PY) tests/get_browser.py || [ "$${BNNVIZ_REQUIRE_BROWSER:-}" = 1 ]; then \

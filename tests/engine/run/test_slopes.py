@@ -21,6 +21,7 @@ WITHOUT_SLOPE: dict[str, Density] = {
     "detached": lambda t: (t**2).sum(-1).detach() + 0 * t.sum(-1),
     "rounded": lambda t: (torch.round(t) ** 2).sum(-1),
     "compared": lambda t: (t.abs() > 1).sum(-1) * 2.0 + 0 * t.sum(-1),
+    "one coordinate detached": lambda t: t[..., 0] ** 2 / 2 + t[..., 1].detach() ** 2 / 2,
     "one coordinate": lambda t: t[..., 0] ** 2 / 2 + torch.round(t[..., 1]) ** 2,
 }
 #: Functions that have a slope, however odd.

@@ -313,7 +313,7 @@ def test_a_run_of_an_experiment_that_fails_ends_it_with_a_sentence(scheduler: st
     far = Experiment("test-far", "Far", "Of tests.", (), (Case("far", (Spec(target="nowhere"),), {}),))
     with (
         scheduling.Cluster(scheduler) as cluster,
-        pytest.raises(BnnvizError, match="Run 1 of test-far failed: There is"),
+        pytest.raises(BnnvizError, match="There is no target 'nowhere'"),
     ):
         list(far.reproduce(None, cluster))
 
