@@ -235,7 +235,7 @@ def _spare_work() -> None:
 
 def _text_alone(pane: HTMLBasePane, ref: str, model: Model) -> None:
     """Update the text of a pane without its design, which would look for files each time."""
-    model.update(**pane._process_param_change(pane._transform_object(pane.object)))
+    model.update(**pane._process_param_change({"object": pane.object}))
 
 
 class _PatchSerializer(Serializer):

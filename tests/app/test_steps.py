@@ -216,3 +216,12 @@ def test_what_is_built_for_nobody_rests_where_somebody_plays_and_nobody_waits(mo
     assert asyncio.run(built(True)) > 0
     with steps._IN_LINE:
         assert asyncio.run(built(True)) == 0
+
+
+@pytest.mark.parametrize("kind", [pn.pane.HTML, pn.pane.Markdown])
+def test_a_text_is_updated_as_it_was_written_first(cache: None, kind: type[pn.pane.HTML]) -> None:
+    texts = "<b class='a'>one &amp; *two*</b>", "<i>three < 4</i>"
+    pane = kind(texts[0])
+    model = pane.get_root(Document())
+    pane.object = texts[1]
+    assert model.text == kind(texts[1]).get_root(Document()).text
