@@ -23,6 +23,7 @@ from bnnviz.engine.cluster import loop
 from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.engine.cluster.live_handle import CALL_S, LOSSES, LOSSES_S, WORKER_S, LiveHandle
 from bnnviz.engine.cluster.slot import LEASE_S
+from bnnviz.engine.cluster.tls_connector import register_tls_connector
 from bnnviz.errors import BnnvizError
 
 CONNECT_S = 4.0  # looking for a remote scheduler
@@ -93,7 +94,8 @@ class Backend:
             distributed, answer = imported_dask("Live runs"), own.wait()
             # frames go straight from a worker to the page, not through the scheduler
             security = answer["key"].security()
-            client = distributed.Client(answer["address"], security=security, direct_to_workers=True)
+            # it looks for a lost scheduler as long as a new one may take
+            client = distributed.Client(answer["address"], WORKER_S, security=security, direct_to_workers=True)
         except Exception:
             own.close()
             raise
@@ -157,9 +159,11 @@ class Backend:
         atexit.unregister(self.close)
         for task in self._tasks:
             task.cancel()
-        self.client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        try:
+            self.client.close()
+        finally:
+            if self._cluster is not None:
+                self._cluster.close()
 
     def __enter__(self) -> Backend:
         return self
@@ -261,7 +265,9 @@ def imported_dask(what: str) -> Any:
     BnnvizError
         If it is not installed.
     """
-    return optional.require("distributed", f"{what} need")
+    distributed = optional.require("distributed", f"{what} need")
+    register_tls_connector()
+    return distributed
 
 
 def scheduler_address(address: str | None) -> str | None:

@@ -25,12 +25,14 @@ from bnnviz.engine.cluster import checkpoints, live_handle, local_cluster, slot
 from bnnviz.engine.cluster import loop as live
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.backend import Backend
+from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.engine.cluster.checkpoints import Saved
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
 pytest.importorskip("distributed")
+IOStream = pytest.importorskip("tornado.iostream").IOStream
 
 PLAIN = "test_backend:PlainRun"
 
@@ -733,6 +735,31 @@ def test_a_run_survives_the_process_of_its_scheduler(backend: Backend) -> None:
 
     asyncio.run(main())
     backend._losses.clear()  # the other tests lose some too
+
+
+def test_a_connection_cut_before_its_handshake_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the scheduler ends just then; a closed stream makes tornado raise ValueError."""
+    distributed = backends.imported_dask("Tests")
+    cut: list[IOStream] = []
+    start_tls = IOStream.start_tls
+
+    def start(self: IOStream, server_side: bool, *args: object, **kwargs: object) -> object:
+        if not server_side and len(cut) < 2:
+            self.close()
+            cut.append(self)
+        return start_tls(self, server_side, *args, **kwargs)
+
+    async def main() -> str:
+        security = ClusterKey.make().security()
+        async with distributed.Scheduler(
+            port=0, dashboard=False, host="tls://127.0.0.1", security=security
+        ) as scheduler:
+            arguments = security.get_connection_args("client")
+            monkeypatch.setattr(IOStream, "start_tls", start)
+            async with distributed.rpc(scheduler.address, connection_args=arguments) as client:
+                return (await asyncio.wait_for(client.identity(n_workers=0), 10))["type"]
+
+    assert asyncio.run(main()) == "Scheduler" and len(cut) == 2
 
 
 def test_a_scheduler_that_ends_each_time_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
