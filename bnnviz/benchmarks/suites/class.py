@@ -135,13 +135,16 @@ async def _watched(served: Dashboard, tabs: list[Tab], seconds: float, name: str
 def _gaps(frames: list[tuple[float, float]], begun: float, queued: Sequence[float] = ()) -> list[tuple[float, bool]]:
     """Return the times between frames (moment, age) from a moment on until now, by when the server has sent them.
 
-    Beside each is whether the page was told in it that its run waits for its turn.
+    Beside each is whether the run waits in it for its turn: from when the page is told so until frames come apace again.
+    What it is told changes with its number in the queue only, so it may hear nothing between two frames.
     """
     moments = [begun, *(max(begun, moment - age) for moment, age in frames), time.monotonic()]
-    return [
-        (after - before, any(before - BEFORE_S < moment <= after for moment in queued) and after - before > BEFORE_S)
-        for before, after in itertools.pairwise(moments)
-    ]
+    waits, found = any(moment <= begun for moment in queued), []
+    for before, after in itertools.pairwise(moments):
+        told, gap = any(before - BEFORE_S < moment <= after for moment in queued), after - before
+        waits = told or (waits and gap > BEFORE_S)
+        found.append((gap, waits and gap > BEFORE_S))
+    return found
 
 
 async def _followed(served: Dashboard, seconds: float, tell: Tell) -> list[Row]:

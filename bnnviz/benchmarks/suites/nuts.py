@@ -1,0 +1,181 @@
+"""Compare NUTS with numpyro's on three densities: effective draws of the worst coordinate for each CPU second.
+
+The densities are a Gaussian whose coordinates are spread from 0.1 to 10, a logistic regression in 25 dimensions and
+a network 1-50-1. Both run with their defaults, four chains in single precision on one thread; warm-up, tuning and the
+search for a start are counted, and so is numpyro's compilation. Ours is compiled in a process of its own and kept, as a
+second run finds it: it is compiled before the clock runs, and what that took is a row. Where both are right the ratio
+is that of the rates; R-hat of each stands beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import util
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz import diagnostics, targets
+from bnnviz.api.run import start
+from bnnviz.benchmarks import budget
+from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
+
+DIM, ROWS = 25, 500  # of the regression
+GOALS = {"compiled": Goal(">=", 1.0), "eager": Goal(">=", 0.5)}
+COMPILE_S = 600.0
+
+
+class Density(NamedTuple):
+    """A density as we sample it, and as numpyro does.
+
+    Attributes
+    ----------
+    ours : tuple
+        Target and further arguments of `bnnviz.start`.
+    theirs : callable
+        Makes U of one state (dim,), in JAX.
+    dim : int
+    """
+
+    ours: tuple[Any, dict[str, Any]]
+    theirs: Callable[[], Callable[[Any], Any]]
+    dim: int
+
+
+def _gaussian() -> Density:
+    scales = np.logspace(-1, 1, 50)
+    precision = torch.as_tensor(scales**-2.0, dtype=torch.float32)
+
+    def potential(x: Tensor) -> Tensor:
+        return 0.5 * (precision.to(x.dtype) * x * x).sum(-1)
+
+    def theirs() -> Callable[[Any], Any]:
+        weights = np.asarray(scales**-2.0, "float32")
+        return lambda x: 0.5 * (weights * x * x).sum()
+
+    return Density((potential, {"dim": len(scales)}), theirs, len(scales))
+
+
+def _regression() -> Density:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((ROWS, DIM)).astype("float32")
+    y = (rng.random(ROWS) < 1 / (1 + np.exp(-x @ rng.standard_normal(DIM)))).astype("float32")
+    rows, labels = torch.as_tensor(x), torch.as_tensor(y)
+
+    def potential(w: Tensor) -> Tensor:
+        logits = w @ rows.to(w.dtype).T
+        fit = torch.nn.functional.softplus(logits) - labels.to(w.dtype) * logits
+        return fit.sum(-1) + 0.5 * (w * w).sum(-1)
+
+    def theirs() -> Callable[[Any], Any]:
+        from jax.nn import softplus
+
+        return lambda w: (softplus(x @ w) - y * (x @ w)).sum() + 0.5 * (w * w).sum()
+
+    return Density((potential, {"dim": DIM}), theirs, DIM)
+
+
+def _network() -> Density:
+    settings = {"data": "toy_c", "hidden": "50"}
+    target = targets.REGISTRY.get("network")(**settings).to("cpu", torch.float32)
+
+    def theirs() -> Callable[[Any], Any]:
+        from bnnviz.benchmarks.networks.jax_network import network_potential
+
+        return network_potential(target)
+
+    return Density(("network", {"target_settings": settings}), theirs, target.dim)
+
+
+DENSITIES = {"gaussian": _gaussian, "logistic": _regression, "network": _network}
+
+
+class Found(NamedTuple):
+    """What a sampler made of its CPU seconds: the worst coordinate's ESS, R-hat, draws of a chain, gradients."""
+
+    ess: float
+    rhat: float
+    draws: int
+    gradients: float
+    cpu_seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Effective draws for each CPU second."""
+        return budget.per(self.ess, self.cpu_seconds)
+
+
+def judge(draws: np.ndarray, gradients: float, cpu_seconds: float) -> Found:
+    """Return what draws (chains, draws, dim) are worth; 0 effective draws of fewer than four."""
+    if not draws.size or draws.shape[1] < 4:
+        return Found(0.0, np.nan, draws.shape[1] if draws.ndim == 3 else 0, gradients, cpu_seconds)
+    table = draws.astype(float)
+    rhat = max(diagnostics.rhat(table[..., i]) for i in range(table.shape[2]))
+    return Found(float(np.nanmin(diagnostics.ess_each(table))), rhat, table.shape[1], gradients, cpu_seconds)
+
+
+def _ours(density: Density, kernel: str, seconds: float) -> Found:
+    target, options = density.ours
+    run = budget.run(target, "nuts", seconds, dtype="float32", kernel=kernel, **options)
+    return judge(run.draws, run.summary.get("grad_evals", 0), run.cpu_seconds)
+
+
+def _compiled_before(density: Density) -> float:
+    """Have the step compiled and kept; return the seconds that it took."""
+    target, options = density.ours
+    begun = time.monotonic()
+    run = start(target, "nuts", draws=1, warmup=10, chains=budget.CHAINS, dtype="float32", kernel="compiled", **options)
+    try:
+        run.run_to_end()
+    finally:
+        run.stop()
+    return time.monotonic() - begun
+
+
+def _theirs(density: Density, seconds: float) -> Found:
+    from bnnviz.benchmarks.posteriors import numpyro_nuts
+
+    found = numpyro_nuts.sample(density.theirs(), density.dim, seconds, dtype="float32")
+    return judge(found.draws, found.gradients, found.cpu_seconds)
+
+
+def _row(name: str, found: Found, peer: Found | None) -> Row:
+    note = (
+        f"{found.draws} draws of a chain, ESS {found.ess:.0f}, R-hat {found.rhat:.3f}, {found.gradients:,.0f} gradients"
+    )
+    more: dict[str, Any] = {**found._asdict(), "note": note}
+    if peer is None:
+        return Row(name, found.rate, "ESS/CPU s", None, more)
+    ratio = budget.per(found.rate, peer.rate)
+    more |= {
+        "peer": "numpyro",
+        "peer_rate": peer.rate,
+        "note": f"{found.rate:.3g} against {peer.rate:.3g} a CPU s; {note}",
+    }
+    return Row(f"{name}_by_numpyro", ratio, "", GOALS[name], more)
+
+
+def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
+    density = DENSITIES[name]()
+    with one_thread():
+        peer = None
+        if util.find_spec("numpyro") is None:
+            tell("numpyro is not installed, so it is not compared with: pip install 'bnnviz[bench]'.")
+        else:
+            tell(f"numpyro's NUTS on {name}, for {seconds:g} CPU seconds.")
+            peer = _theirs(density, seconds)
+            yield _row("numpyro", peer, None)
+        tell(f"The step of NUTS on {name} is compiled.")
+        yield Row("compiling", _compiled_before(density), "s")
+        for kernel in GOALS:
+            tell(f"NUTS on {name}, {kernel}, for {seconds:g} CPU seconds.")
+            yield _row(kernel, _ours(density, kernel, seconds), peer)
+
+
+_CASES: dict[str, Case] = {name: partial(_case, name) for name in DENSITIES}
+SUITE = Suite("nuts", "NUTS beside numpyro's: effective draws for each CPU second.", _CASES)
