@@ -135,7 +135,7 @@ async def _watched(served: Dashboard, tabs: list[Tab], seconds: float, name: str
 def _gaps(frames: list[tuple[float, float]], begun: float, queued: Sequence[float] = ()) -> list[tuple[float, bool]]:
     """Return the times between frames (moment, age) from a moment on until now, by when the server has sent them.
 
-    Beside each is whether the run waits in it for its turn: from when the page is told so until frames come apace again.
+    Beside each is whether the run waits in it for its turn: from when the page is told so until frames come fast again.
     What it is told changes with its number in the queue only, so it may hear nothing between two frames.
     """
     moments = [begun, *(max(begun, moment - age) for moment, age in frames), time.monotonic()]
