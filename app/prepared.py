@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +31,7 @@ from bnnviz_app.steps import AHEAD
 
 SHELF = "shelf"  # under this name the server keeps it
 MOST = 24  # pages
+PATIENCE_S = 10.0  # with pages that others wait for, before the next one is built ahead
 REST_S = 0.3  # between two pages that are built ahead: who comes meanwhile has the server first
 _FOLLOW = next(iter(OF_CLASS))
 
@@ -112,6 +114,7 @@ class Shelf:
         AHEAD.set(True)
         while True:
             while len(self._ready) < MOST:
+                await _others_are_painted()
                 try:
                     session = await self._built({})
                     await session.with_document_locked(_with_own_styles, session)
@@ -146,6 +149,13 @@ class Shelf:
             expiration=application.session_token_expiration,
             extra_payload=payload,
         )
+
+
+async def _others_are_painted() -> None:
+    """Wait until no browser waits for its page, but not for ever: one may have gone."""
+    until = time.monotonic() + PATIENCE_S
+    while pn.state.cache["loading"] and time.monotonic() < until:
+        await asyncio.sleep(REST_S)
 
 
 def _with_own_styles(session: ServerSession) -> None:

@@ -34,6 +34,7 @@ from param.parameterized import Parameterized
 from bnnviz_app.memory import COLLECTOR
 
 STEP_S = 0.008  # of building, before everybody else has a turn
+TURNS = 8  # for those who play, after a step: a frame goes by way of so many callbacks
 PAUSE_S = 0.024  # after a step for nobody, where somebody plays
 REST_S = 0.06  # after work that takes longer than a step, where somebody plays
 #: Whether what is built now is built ahead, for nobody yet.
@@ -69,8 +70,9 @@ class InSteps:
             try:
                 waited = work.go_on(answer, raised)
                 answer = raised = None
-                if waited is None and not work.dead:
-                    yield  # a turn for everybody else, before the next step of this work or of another
+                # Turns for everybody else, before the next step of this work or of another.
+                for _ in range(TURNS if COLLECTOR.somebody_plays else int(waited is None and not work.dead)):
+                    yield
             except _Ended as ended:
                 raise ended.error from None
             except GeneratorExit:  # nobody waits any more

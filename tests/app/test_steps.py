@@ -225,3 +225,31 @@ def test_a_text_is_updated_as_it_was_written_first(cache: None, kind: type[pn.pa
     model = pane.get_root(Document())
     pane.object = texts[1]
     assert model.text == kind(texts[1]).get_root(Document()).text
+
+
+@pytest.mark.parametrize("plays", [True, False])
+def test_a_frame_passes_while_few_steps_are_taken(cache: None, monkeypatch: pytest.MonkeyPatch, plays: bool) -> None:
+    """A frame is many callbacks, each of which would wait for a step of every page that opens."""
+    monkeypatch.setattr(steps.COLLECTOR, "_worked", time.monotonic() + 1e6 * (1 if plays else -1))
+    monkeypatch.setattr(steps, "STEP_S", 0.0)
+    taken = 0
+
+    async def build() -> None:
+        nonlocal taken
+        for _ in range(200):
+            taken += 1
+            Div()
+
+    async def main() -> int:
+        building = [asyncio.ensure_future(steps.in_steps(build)()) for _ in range(4)]
+        while not taken:
+            await asyncio.sleep(0)
+        before = taken
+        for _ in range(4 * steps.TURNS):
+            await asyncio.sleep(0)
+        passed = taken - before
+        await asyncio.gather(*building)
+        return passed
+
+    passed = asyncio.run(main())
+    assert passed <= 8 if plays else passed > 8

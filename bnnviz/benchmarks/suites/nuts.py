@@ -3,8 +3,8 @@
 The densities are a Gaussian whose coordinates are spread from 0.1 to 10, a logistic regression in 25 dimensions and
 a network 1-50-1. Both run with their defaults, four chains in single precision on one thread; warm-up, tuning and the
 search for a start are counted, and so is numpyro's compilation. Ours is compiled in a process of its own and kept, as a
-second run finds it: it is compiled before the clock runs, and what that took is a row. Where both are right the ratio
-is that of the rates; R-hat of each stands beside it.
+second run finds it: it is compiled before the clock runs, and what that took is a row. Beside each is R-hat: of weights
+that disagree between chains the effective draws are a guess, and those of the network's predictions tell more.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from bnnviz import diagnostics, targets
 from bnnviz.api.run import start
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.networks.mixing import measure
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 
 DIM, ROWS = 25, 500  # of the regression
 GOALS = {"compiled": Goal(">=", 1.0), "eager": Goal(">=", 0.5)}
-COMPILE_S = 600.0
+MOST = 100_000  # draws of a chain, which it does not reach
 
 
 class Density(NamedTuple):
@@ -40,11 +41,14 @@ class Density(NamedTuple):
     theirs : callable
         Makes U of one state (dim,), in JAX.
     dim : int
+    network : Target or None
+        Whose predictions are measured too, in double precision.
     """
 
     ours: tuple[Any, dict[str, Any]]
     theirs: Callable[[], Callable[[Any], Any]]
     dim: int
+    network: targets.BNN | None = None
 
 
 def _gaussian() -> Density:
@@ -82,47 +86,61 @@ def _regression() -> Density:
 
 def _network() -> Density:
     settings = {"data": "toy_c", "hidden": "50"}
-    target = targets.REGISTRY.get("network")(**settings).to("cpu", torch.float32)
+    target = targets.REGISTRY.get("network")(**settings).to("cpu", torch.float64)
 
     def theirs() -> Callable[[Any], Any]:
         from bnnviz.benchmarks.networks.jax_network import network_potential
 
         return network_potential(target)
 
-    return Density(("network", {"target_settings": settings}), theirs, target.dim)
+    return Density(("network", {"target_settings": settings}), theirs, target.dim, target)
 
 
 DENSITIES = {"gaussian": _gaussian, "logistic": _regression, "network": _network}
 
 
 class Found(NamedTuple):
-    """What a sampler made of its CPU seconds: the worst coordinate's ESS, R-hat, draws of a chain, gradients."""
+    """What a sampler made of its CPU seconds.
+
+    Attributes
+    ----------
+    ess, rhat : float
+        Of the worst coordinate.
+    prediction_ess, prediction_rhat : float
+        Of the worst prediction of a network; nan of others.
+    draws : int
+        Of a chain.
+    gradients, cpu_seconds : float
+    """
 
     ess: float
     rhat: float
+    prediction_ess: float
+    prediction_rhat: float
     draws: int
     gradients: float
     cpu_seconds: float
 
-    @property
-    def rate(self) -> float:
-        """Effective draws for each CPU second."""
-        return budget.per(self.ess, self.cpu_seconds)
 
-
-def judge(draws: np.ndarray, gradients: float, cpu_seconds: float) -> Found:
+def judge(density: Density, draws: np.ndarray, gradients: float, cpu_seconds: float) -> Found:
     """Return what draws (chains, draws, dim) are worth; 0 effective draws of fewer than four."""
-    if not draws.size or draws.shape[1] < 4:
-        return Found(0.0, np.nan, draws.shape[1] if draws.ndim == 3 else 0, gradients, cpu_seconds)
+    count = draws.shape[1] if draws.ndim == 3 else 0
+    if count < 4:
+        return Found(0.0, np.nan, 0.0, np.nan, count, gradients, cpu_seconds)
     table = draws.astype(float)
     rhat = max(diagnostics.rhat(table[..., i]) for i in range(table.shape[2]))
-    return Found(float(np.nanmin(diagnostics.ess_each(table))), rhat, table.shape[1], gradients, cpu_seconds)
+    ess = float(np.nanmin(diagnostics.ess_each(table)))
+    of_predictions = (np.nan, np.nan)
+    if density.network is not None:
+        measured = measure(density.network, draws)
+        of_predictions = measured.prediction_least, measured.rhat
+    return Found(ess, rhat, *of_predictions, count, gradients, cpu_seconds)
 
 
 def _ours(density: Density, kernel: str, seconds: float) -> Found:
     target, options = density.ours
-    run = budget.run(target, "nuts", seconds, dtype="float32", kernel=kernel, **options)
-    return judge(run.draws, run.summary.get("grad_evals", 0), run.cpu_seconds)
+    run = budget.run(target, "nuts", seconds, dtype="float32", kernel=kernel, draws=MOST, **options)
+    return judge(density, run.draws, run.summary.get("grad_evals", 0), run.cpu_seconds)
 
 
 def _compiled_before(density: Density) -> float:
@@ -141,23 +159,23 @@ def _theirs(density: Density, seconds: float) -> Found:
     from bnnviz.benchmarks.posteriors import numpyro_nuts
 
     found = numpyro_nuts.sample(density.theirs(), density.dim, seconds, dtype="float32")
-    return judge(found.draws, found.gradients, found.cpu_seconds)
+    return judge(density, found.draws, found.gradients, found.cpu_seconds)
 
 
-def _row(name: str, found: Found, peer: Found | None) -> Row:
-    note = (
-        f"{found.draws} draws of a chain, ESS {found.ess:.0f}, R-hat {found.rhat:.3f}, {found.gradients:,.0f} gradients"
-    )
-    more: dict[str, Any] = {**found._asdict(), "note": note}
-    if peer is None:
-        return Row(name, found.rate, "ESS/CPU s", None, more)
-    ratio = budget.per(found.rate, peer.rate)
-    more |= {
-        "peer": "numpyro",
-        "peer_rate": peer.rate,
-        "note": f"{found.rate:.3g} against {peer.rate:.3g} a CPU s; {note}",
-    }
-    return Row(f"{name}_by_numpyro", ratio, "", GOALS[name], more)
+def _rows(name: str, found: Found, peer: Found | None) -> Iterator[Row]:
+    for kind in ("", "prediction_"):
+        ess, rhat = getattr(found, f"{kind}ess"), getattr(found, f"{kind}rhat")
+        rate = budget.per(ess, found.cpu_seconds)
+        if kind and np.isnan(ess):
+            continue
+        said = f"{found.draws} draws of a chain, ESS {ess:.0f}, R-hat {rhat:.3f}, {found.gradients:,.0f} gradients"
+        more: dict[str, Any] = {**found._asdict(), "note": said}
+        if peer is None:
+            yield Row(f"{name}_{kind}rate", rate, "ESS/CPU s", None, more)
+            continue
+        theirs = budget.per(getattr(peer, f"{kind}ess"), peer.cpu_seconds)
+        more |= {"peer": "numpyro", "peer_rate": theirs, "note": f"{rate:.3g} against {theirs:.3g} a CPU s; {said}"}
+        yield Row(f"{name}_{kind}by_numpyro", budget.per(rate, theirs), "", GOALS[name], more)
 
 
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
@@ -169,12 +187,12 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
         else:
             tell(f"numpyro's NUTS on {name}, for {seconds:g} CPU seconds.")
             peer = _theirs(density, seconds)
-            yield _row("numpyro", peer, None)
+            yield from _rows("numpyro", peer, None)
         tell(f"The step of NUTS on {name} is compiled.")
         yield Row("compiling", _compiled_before(density), "s")
         for kernel in GOALS:
             tell(f"NUTS on {name}, {kernel}, for {seconds:g} CPU seconds.")
-            yield _row(kernel, _ours(density, kernel, seconds), peer)
+            yield from _rows(kernel, _ours(density, kernel, seconds), peer)
 
 
 _CASES: dict[str, Case] = {name: partial(_case, name) for name in DENSITIES}
