@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: What the table shows of a lane, where the target has it.
 _COLUMNS = {
     "error": "error",
+    "error_low": "from",
+    "error_high": "to",
     "rhat": "R-hat",
     "ess": "ESS",
     "ess_per_s": "ESS/s",
@@ -186,7 +188,7 @@ def _print(race: Race, as_json: bool) -> None:
 
 def _cells(row: dict[str, Any], shown: Iterable[str]) -> tuple[str | Text, ...]:
     name = failure("diverged", before=f"{row['name']}: ") if row["diverged"] else row["name"]
-    return str(row["rank"] or "–"), name, *(short(row[key]) for key in shown)
+    return row["ranks"] or "–", name, *(short(row[key]) for key in shown)
 
 
 # --- the double well

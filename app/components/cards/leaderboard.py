@@ -51,7 +51,7 @@ class LeaderboardCard(TitledCard):
         set_changed(self._leaderboard, columns=[[each.name, each.head, each.doc, each.best > 0] for each in shown])
         self._leaderboard.rows = [
             [
-                row["rank"],
+                row["ranks"],
                 lane_colour(row["lane"]),
                 row["name"],
                 written.settings_text(row["settings"]),

@@ -16,6 +16,10 @@ from bnnviz.targets import BNN, Target
 _DRAWS, _INPUTS = 4000, 100
 _RESAMPLED = 1000  # draws taken of weighted ones
 _LEAST_PROBABILITY_SD = 0.01  # of a probability: smaller ones are not told apart
+_WIDTH = 2.0  # standard errors, of an interval to each side
+# Groups of chains that are left out one after another for a standard error: fewer tell nothing, and where there are
+# many quantities their estimates without each group would fill the memory.
+_FEWEST_GROUPS, _MOST_GROUPS, _NUMBERS = 4, 16, 20_000
 
 
 class TrueMoments(NamedTuple):
@@ -33,6 +37,21 @@ class TrueMoments(NamedTuple):
     scale: np.ndarray
 
 
+class Moments(NamedTuple):
+    """Hold estimates of means and standard deviations, each (quantities,).
+
+    Attributes
+    ----------
+    mean, sd : ndarray
+    without : ndarray or None, shape (groups, 2, quantities)
+        The same without each group of chains in turn; None of fewer than four chains, or of weighted draws.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    without: np.ndarray | None = None
+
+
 class EstimateError(NamedTuple):
     """Hold how far estimates are from the truth, in its standard deviations.
 
@@ -40,15 +59,24 @@ class EstimateError(NamedTuple):
     ----------
     mean, sd : float
         Root mean square over quantities of (mean - true mean) / true sd, and of sd / true sd - 1.
+    log_se : float
+        Standard error of the logarithm of both together, by the jackknife over chains; nan where it is not known.
     """
 
     mean: float
     sd: float
+    log_se: float = float("nan")
 
     @property
     def both(self) -> float:
         """The root of half the sum of their squares."""
         return float(np.sqrt((self.mean**2 + self.sd**2) / 2))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Two standard errors below and above both together; nan where that is not known."""
+        factor = float(np.exp(_WIDTH * self.log_se))
+        return self.both / factor, self.both * factor
 
 
 def known_truth(target: Target) -> TrueMoments | None:
@@ -59,13 +87,39 @@ def known_truth(target: Target) -> TrueMoments | None:
     return TrueMoments(target.mean(), sd, sd)
 
 
-def error(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> EstimateError:
-    """Return how far means and standard deviations (quantities,) are from the truth."""
+def error(found: Moments, truth: TrueMoments) -> EstimateError:
+    """Return how far estimates are from the truth."""
+    with np.errstate(all="ignore"):
+        mean, sd = _distances(found.mean, found.sd, truth)
+        if found.without is None:
+            return EstimateError(float(mean), float(sd))
+        parts = _distances(found.without[:, 0], found.without[:, 1], truth)
+        each, groups = np.log(np.square(parts).sum(0)) / 2, len(found.without)
+        log_se = float(np.sqrt((groups - 1) / groups * np.square(each - each.mean()).sum()))
+    return EstimateError(float(mean), float(sd), log_se)
+
+
+def _distances(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> np.ndarray:
+    """Return the root mean squares (2, ...) over quantities of the errors of means and sds (..., quantities)."""
+    off = np.stack([(mean - truth.mean) / truth.scale, (sd - truth.sd) / truth.scale])
+    return np.sqrt(np.mean(np.square(off), axis=-1))
+
+
+def moments_of(values: np.ndarray) -> Moments:
+    """Return the moments of draws (chains, draws, quantities), and those without each group of chains."""
+    chains, _, quantities = values.shape
+    groups = min(chains, _MOST_GROUPS, max(_FEWEST_GROUPS, _NUMBERS // max(quantities, 1)))
     with np.errstate(over="ignore", invalid="ignore"):
-        return EstimateError(
-            float(np.sqrt(np.mean(((mean - truth.mean) / truth.scale) ** 2))),
-            float(np.sqrt(np.mean(((sd - truth.sd) / truth.scale) ** 2))),
-        )
+        mean, sd = values.mean((0, 1)), values.std((0, 1))
+        if groups < _FEWEST_GROUPS:
+            return Moments(mean, sd)
+        shifted = values - mean  # else squares of large means would hide small variances
+        first, second = shifted.mean(1), np.square(shifted).mean(1)
+        parts = np.array_split(np.arange(chains), groups)
+        kept = [np.setdiff1d(np.arange(chains), part) for part in parts]
+        means = np.stack([first[rows].mean(0) for rows in kept])
+        sds = np.sqrt(np.maximum(np.stack([second[rows].mean(0) for rows in kept]) - means**2, 0.0))
+    return Moments(mean, sd, np.stack([mean + means, sds], axis=1))
 
 
 class Estimates:
@@ -101,26 +155,23 @@ class Estimates:
             return run.store.view(run.alive).double().cpu().numpy()
         return self._table.values(_DRAWS)
 
-    def moments(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def moments(self) -> Moments | None:
         """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
         if self._run.sampler.weighted:
             return self._weighted()
         values = self.values()
-        if values.shape[1] < 2:
-            return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            return values.mean((0, 1)), values.std((0, 1))
+        return None if values.shape[1] < 2 else moments_of(values)
 
-    def _weighted(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def _weighted(self) -> Moments | None:
         """Return the moments of draws that came with weights."""
         run = self._run
         if not np.isfinite(run.log_weights).any():
             return None
         if self._predictor is None:
             found = diagnostics.weighted_moments(run.draws, run.log_weights)
-            return found.mean, np.sqrt(np.diag(found.cov))
+            return Moments(found.mean, np.sqrt(np.diag(found.cov)))
         values = self._predictor.functions(run.resampled(_RESAMPLED), _INPUTS)
-        return values.mean(0), values.std(0)
+        return Moments(values.mean(0), values.std(0))
 
     def truth(self, mean: np.ndarray, sd: np.ndarray) -> TrueMoments:
         """Return means and standard deviations (quantities,) as a truth; a certain probability keeps a scale."""

@@ -12,7 +12,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
 from bnnviz.engine.monitor.components import Components
-from bnnviz.engine.race.estimates import Estimates
+from bnnviz.engine.race.estimates import Estimates, Moments
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.viewed_run import ViewedRun
@@ -32,12 +32,11 @@ _SHARE, _LONGEST_WAIT = 0.03, 10.0
 
 
 class Note(NamedTuple):
-    """Hold what a lane estimated when it had spent so much: mean and sd (quantities,) over so many draws of a chain."""
+    """Hold what a lane estimated when it had spent so much, over so many draws of a chain."""
 
     gradients: int
     draws: int
-    mean: np.ndarray
-    sd: np.ndarray
+    moments: Moments
 
 
 def largest_step_cost(run: Run) -> int:
@@ -139,7 +138,7 @@ class Lane(ViewedRun):
             return
         moments = self.estimates.moments()
         if moments is not None:
-            self.recorded.append(Note(self.gradients, self.store.common(self.alive), *moments))
+            self.recorded.append(Note(self.gradients, self.store.common(self.alive), moments))
 
     def figures(self) -> dict[str, float]:
         """Return ESS and R-hat of the first component, and of a network its scores; now and then taken again."""
@@ -155,11 +154,15 @@ class Lane(ViewedRun):
 
     def save_notes(self) -> list[list[Any]]:
         """Return what was recorded, for a checkpoint."""
-        return [[n.gradients, n.draws, torch.as_tensor(n.mean), torch.as_tensor(n.sd)] for n in self.recorded]
+        tensors = [[None if part is None else torch.as_tensor(part) for part in n.moments] for n in self.recorded]
+        return [[n.gradients, n.draws, *parts] for n, parts in zip(self.recorded, tensors, strict=True)]
 
     def load_notes(self, saved: list[list[Any]]) -> None:
         """Take over what was recorded."""
-        self.recorded = [Note(gradients, draws, mean.numpy(), sd.numpy()) for gradients, draws, mean, sd in saved]
+        self.recorded = [
+            Note(gradients, draws, Moments(*(None if part is None else part.numpy() for part in parts)))
+            for gradients, draws, *parts in saved
+        ]
 
 
 class LaneFigures:

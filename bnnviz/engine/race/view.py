@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bnnviz.engine.race.lane import Lane
     from bnnviz.engine.race.reference import Reference
 
-_LEVEL = 1.15  # a ratio of errors up to which two lanes are called level
+_APART = 2.0  # standard errors of their difference, from which on two lanes are told apart
 _UNKNOWN = EstimateError(math.nan, math.nan)
 _RATE_S = 0.5
 
@@ -159,18 +159,26 @@ class RaceView:
         return table | {"reference": self._reference()}
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row for each lane: the best first, those without a figure last."""
+        """Return one row for each lane: the best first, those without a figure last.
+
+        ``rank`` is the place by the figure itself; from ``rank_best`` to ``rank_worst`` are those that chance allows.
+        """
         rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
         rows.sort(key=lambda row: (row["diverged"], _last(row[self.ranked_by])))
         for place, row in enumerate(rows):
             row["rank"] = place + 1 if math.isfinite(row[self.ranked_by]) else None
+        ranked = [row for row in rows if row["rank"] is not None]
+        for row in ranked:
+            best = 1 + sum(_is_better(other, row) for other in ranked) if self.errors else row["rank"]
+            worst = len(ranked) - sum(_is_better(row, other) for other in ranked) if self.errors else row["rank"]
+            row |= {"rank_best": best, "rank_worst": worst, "ranks": f"{best}" if best == worst else f"{best}–{worst}"}
         return rows
 
     def _row(self, number: int, lane: Lane) -> dict[str, Any]:
         spec = self._race.spec
         nan = math.nan
         row = {
-            "rank": None,
+            **dict.fromkeys(("rank", "rank_best", "rank_worst", "ranks")),
             "lane": number,
             "name": self._names[number],
             "sampler": lane.spec.sampler,
@@ -178,7 +186,8 @@ class RaceView:
             "state": _state(lane),
             "diverged": lane.diverged,
             "chains_lost": lane.lost,
-            **dict.fromkeys(("error", "error_mean", "error_sd", "rhat", "ess", "ess_per_s", "ess_per_million"), nan),
+            **dict.fromkeys(("error", "error_low", "error_high", "error_mean", "error_sd", "error_log_se"), nan),
+            **dict.fromkeys(("rhat", "ess", "ess_per_s", "ess_per_million"), nan),
             **dict.fromkeys(self._scores(), nan),
             "draws": 0 if lane.diverged else lane.store.common(lane.alive) * lane.store.every,
             "steps": lane.steps,
@@ -190,7 +199,9 @@ class RaceView:
         if lane.diverged:
             return row
         found = self._errors(number)[-1] if lane.recorded else _UNKNOWN
-        return row | {"error": found.both, "error_mean": found.mean, "error_sd": found.sd} | lane.figures()
+        low, high = found.interval
+        errors = {"error": found.both, "error_low": low, "error_high": high, "error_log_se": found.log_se}
+        return row | errors | {"error_mean": found.mean, "error_sd": found.sd} | lane.figures()
 
     def _scores(self) -> list[str]:
         """Return the names of the scores that a network's predictions have."""
@@ -207,7 +218,7 @@ class RaceView:
         known = self._known.setdefault(number, [])
         if known and known[0][0] is not truth:
             known.clear()
-        known += [(truth, error(note.mean, note.sd, truth)) for note in recorded[len(known) :]]
+        known += [(truth, error(note.moments, truth)) for note in recorded[len(known) :]]
         return [found for _, found in known]
 
     def curves(self) -> list[dict[str, Any]]:
@@ -221,6 +232,8 @@ class RaceView:
                     "name": self._names[number],
                     "gradients": np.array([note.gradients for note in lane.recorded], dtype=float),
                     "error": np.array([each.both for each in errors]),
+                    "error_low": np.array([each.interval[0] for each in errors]),
+                    "error_high": np.array([each.interval[1] for each in errors]),
                     "error_mean": np.array([each.mean for each in errors]),
                     "error_sd": np.array([each.sd for each in errors]),
                     "diverged": float(lane.gradients) if lane.diverged else math.nan,
@@ -285,21 +298,22 @@ class RaceView:
         return after + self._standing() + self._against()
 
     def _standing(self) -> str:
-        """Say who leads, and by how much."""
+        """Say who leads, by how much, and from whom the leader cannot be told."""
         ranked = [row for row in self.table() if row["rank"] is not None]
         if not ranked:
             return self._why_unknown()
         first, rest = ranked[0], ranked[1:]
-        leads = f"{first['name']} has the smallest error ({first['error']:.2g} sd)"
+        leads = f"{first['name']} has the smallest error ({_with_interval(first)})"
         if not rest:
             return f"{leads}; no other lane can be measured yet."
-        second = rest[0]
-        ratio = second["error"] / max(first["error"], 1e-300)
-        if ratio < _LEVEL:
-            errors = f"errors of {first['error']:.2g} and {second['error']:.2g} sd"
-            return f"{first['name']} and {second['name']} are level, with {errors}."
-        by = f"{ratio:.2g} times" if ratio < 100 else "over 100 times"
-        return f"{leads}, {by} smaller than that of {second['name']}, which is next."
+        unlike = [row for row in rest if _is_better(first, row)]
+        alike = [row["name"] for row in rest if row not in unlike]
+        if not alike:
+            return f"{leads}, {_times(unlike[0], first)} smaller than that of {unlike[0]['name']}, which is next."
+        if not any(map(_is_judged, ranked)):
+            return f"{leads}; with fewer than four chains nobody can tell it from chance."
+        named = " and ".join(alike) if len(alike) < 3 else f"{', '.join(alike[:-1])} and {alike[-1]}"
+        return f"{leads}, not told apart from {'that' if len(alike) == 1 else 'those'} of {named}."
 
     def _why_unknown(self) -> str:
         if any(lane.recorded for lane in self._race.lanes):
@@ -352,6 +366,31 @@ def _state(lane: Lane) -> str:
 def _kernel(kernels: list[str]) -> str:
     """Return what computes the steps of all lanes: the slowest kind that is left."""
     return next(kind for kind in ("compiling", "eager", "compiled") if kind in kernels)
+
+
+def _is_judged(row: dict[str, Any]) -> bool:
+    """Return whether a row has a standard error."""
+    return math.isfinite(row["error_log_se"])
+
+
+def _is_better(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether a row's error is smaller than another's by more than chance makes it."""
+    if not (_is_judged(one) and _is_judged(other)) or one["error"] >= other["error"]:
+        return False
+    apart = math.log(other["error"]) - math.log(max(one["error"], 1e-300))
+    return apart > _APART * math.hypot(one["error_log_se"], other["error_log_se"])
+
+
+def _with_interval(row: dict[str, Any]) -> str:
+    """Return an error with its interval, in words."""
+    if not _is_judged(row):
+        return f"{row['error']:.2g} sd"
+    return f"{row['error']:.2g} sd, {row['error_low']:.2g} to {row['error_high']:.2g}"
+
+
+def _times(worse: dict[str, Any], better: dict[str, Any]) -> str:
+    ratio = worse["error"] / max(better["error"], 1e-300)
+    return f"{ratio:.2g} times" if ratio < 100 else "over 100 times"
 
 
 def _last(value: float) -> float:

@@ -12,6 +12,7 @@ from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import DARK, LIGHT, Kind, legend, line_html
 
 MOST_LANES = 6
+BAND = 0.16  # opacity of two standard errors to each side
 HIGHEST = 2.0  # powers of ten: what is further from the truth than 100 sd runs out of the picture
 ROOM = 0.12  # powers of ten, over and under the curves
 EDGE = 0.03  # of the width, between a cross and the edge that it lies beyond
@@ -26,7 +27,10 @@ _UNITS = ((9, "G"), (6, "M"), (3, "k"), (0, ""))
 
 
 class CurvesView(View):
-    """Draw errors of mean and sd against the truth, the lower the better; a cross is where a lane diverged."""
+    """Draw errors of mean and sd against the truth, the lower the better; a cross is where a lane diverged.
+
+    The band is two standard errors to each side, by the jackknife over chains.
+    """
 
     name = "curves"
     title = "Error against gradients"
@@ -36,14 +40,15 @@ class CurvesView(View):
         fig = self._figure("gradients of each lane", "error (sd)", (3.0, 6.0), (-2.0, 1.0))
         self._x, self._y = fig.x_range, self._window(fig.y_range)
         self._names: list[str] = []
-        names = ("x", "y", "end_x", "end_y", "lost_x", "lost_y")
+        names = ("x", "y", "low", "high", "end_x", "end_y", "lost_x", "lost_y")
         self.packed_columns = [PackedColumns(names) for _ in range(MOST_LANES)]
         self._glyphs = []
         for packed, end in zip(self.packed_columns, ENDS, strict=True):
+            band = self.canvas.band(packed, "x", "low", "high", opacity=BAND)
             line = self.canvas.line(packed, "x", "y", width=2.4)
             mark = self.canvas.marks(packed, "end_x", "end_y", end, 9, width=2)
             cross = self.canvas.marks(packed, "lost_x", "lost_y", DIVERGED, 12, width=3)
-            self._glyphs.append((line, mark, cross))
+            self._glyphs.append((line, mark, cross, band))
 
     def reset(self, scene: dict) -> None:
         """Begin a new race: its lanes and its budget."""
@@ -54,7 +59,7 @@ class CurvesView(View):
         self._y.restart()
         self._tick(self.root.yaxis[0], self.root.y_range, _plain)
         for packed in self.packed_columns:
-            self._push(packed, _columns([], [], math.nan, (0.0, 0.0)))
+            self._push(packed, _columns(([],) * 4, math.nan, (0.0, 0.0)))
 
     def theme(self, dark: bool) -> None:
         """Change every colour in place, the lanes' too."""
@@ -78,16 +83,16 @@ class CurvesView(View):
 
     def _show(self, part: dict) -> bool:
         lanes = [_logarithms(lane) for lane in part["lanes"]]
-        reach = extent(*[y for _, y in lanes]) if lanes else None
+        reach = extent(*[y for _, y, _, _ in lanes]) if lanes else None
         if reach is not None:
-            self._begin_at(min(float(x[0]) for x, _ in lanes if len(x)) - ROOM / 4)
+            self._begin_at(min(float(x[0]) for x, _, _, _ in lanes if len(x)) - ROOM / 4)
             self._y.cover((reach[0] - ROOM, min(reach[1], HIGHEST) + ROOM))
             self._tick(self.root.yaxis[0], self.root.y_range, _plain)
         left, right = float(self._x.start), float(self._x.end)
         corner = left + EDGE * (right - left), float(self.root.y_range.end) - ROOM / 2
         changed = [
-            self._push(packed, _columns(x, y, lane["diverged"], corner))
-            for packed, lane, (x, y) in zip(self.packed_columns, part["lanes"], lanes, strict=False)
+            self._push(packed, _columns(of_lane, lane["diverged"], corner))
+            for packed, lane, of_lane in zip(self.packed_columns, part["lanes"], lanes, strict=False)
         ]
         return any(changed)
 
@@ -114,20 +119,24 @@ class CurvesView(View):
             axis.update(ticker=FixedTicker(ticks=list(ticks)), major_label_overrides=ticks)
 
 
-def _logarithms(lane: dict) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logarithms of what is finite and above zero."""
+def _logarithms(lane: dict) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the logarithms of gradients, errors and their intervals, where errors are finite and above zero."""
     x, y = np.asarray(lane["gradients"], dtype=float), np.asarray(lane["error"], dtype=float)
     fit = np.isfinite(y) & (y > 0) & (x > 0)
-    return np.log10(x[fit]), np.log10(y[fit])
+    x, y = np.log10(x[fit]), np.log10(y[fit])
+    low, high = (np.log10(np.asarray(lane.get(f"error_{end}", lane["error"]), float)[fit]) for end in ("low", "high"))
+    # Of unknown width: none.
+    return x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)
 
 
-def _columns(x: np.ndarray, y: np.ndarray, diverged: float, corner: tuple[float, float]) -> dict:
+def _columns(of_lane: tuple, diverged: float, corner: tuple[float, float]) -> dict:
     """Return a lane's columns; a cross that would lie outside is put at the edge, left and top as in ``corner``."""
+    x, y, low, high = of_lane
     lost = math.isfinite(diverged)
     end = ([], []) if lost or not len(x) else (x[-1:], y[-1:])
     lost_x = [max(math.log10(max(diverged, 1.0)), corner[0])] if lost else []
     lost_y = [min(float(y[-1]), corner[1]) if len(y) else corner[1]] if lost else []
-    return columns(x=x, y=y, end_x=end[0], end_y=end[1], lost_x=lost_x, lost_y=lost_y)
+    return columns(x=x, y=y, low=low, high=high, end_x=end[0], end_y=end[1], lost_x=lost_x, lost_y=lost_y)
 
 
 def _plain(value: float) -> str:

@@ -25,6 +25,8 @@ class Column(NamedTuple):
 
 COLUMNS = (
     Column("error", "error", "root of half the sum of squares of the two errors beside it", "small", -1),
+    Column("error_low", "from", "two standard errors lower: the jackknife over chains, of its logarithm", "small", 0),
+    Column("error_high", "to", "two standard errors higher", "small", 0),
     Column("error_mean", "mean", "root mean square error of the means, in true standard deviations", "small", -1),
     Column("error_sd", "sd", "root mean square of sd / true sd - 1", "small", -1),
     Column("rhat", "R-hat", "of the first principal component", "rhat", -1),
@@ -50,7 +52,7 @@ COLUMNS = (
     ),
 )
 _SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
-_ERRORS = ("error", "error_mean", "error_sd")
+_ERRORS = ("error", "error_low", "error_high", "error_mean", "error_sd")
 _STYLE = """<style>
 .race {border-collapse: collapse; font: 14px sans-serif} .race th, .race td {padding: 5px 11px; text-align: right}
 .race th {border-bottom: 2px solid; cursor: help} .race td {border-bottom: 1px solid #d9e0e6}
@@ -114,5 +116,5 @@ def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark:
         name += f" <small>{html.escape(settings)}</small>" if settings and settings not in row["name"] else ""
         name += f" <span class='lost'>{divergence}</span>" if divergence else ""
         cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)
-        lines.append(f"<tr><td>{row['rank'] or '–'}</td><td>{name}</td>{cells}</tr>")
+        lines.append(f"<tr><td>{row.get('ranks') or '–'}</td><td>{name}</td>{cells}</tr>")
     return f"{_STYLE}<table class='race'><tr><th></th><th>sampler</th>{heads}</tr>{''.join(lines)}</table>"
