@@ -37,6 +37,7 @@ class PageEntry:
 
 _ENTRIES = (
     PageEntry("lab", "Lab", "bnnviz_app.pages.lab"),
+    PageEntry("learn", "Learn", "bnnviz_app.pages.learn"),
     PageEntry("race", "Race", "bnnviz_app.pages.race"),
     PageEntry("population", "Population", "bnnviz_app.pages.population"),
     PageEntry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
