@@ -17,7 +17,7 @@ from bnnviz.views.base import View, columns
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.component import PageComponent
+from bnnviz_app.learn.piece import Piece
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
@@ -113,17 +113,12 @@ class LargestView(View):
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 
 
-class CollapsePiece(PageComponent):
+class CollapsePiece(Piece):
     """Let a reader choose the dimension, and how wide the proposal is.
 
     Parameters
     ----------
     dark : bool
-
-    Attributes
-    ----------
-    cards : dict of str to Card
-        By their areas of the stage.
     """
 
     grid = '"collapse" minmax(0, 1.3fr) "largest" minmax(0, 1fr) / minmax(0, 1fr)'
@@ -133,7 +128,7 @@ class CollapsePiece(PageComponent):
         self.dimension = pmui.IntSlider(label="Dimension d", start=1, end=MOST, value=2, **look)
         self.width = pmui.FloatSlider(label="Width s of the proposal", start=0.8, end=2.0, step=0.05, value=1.3, **look)
         for slider in (self.dimension, self.width):
-            slider.param.watch(lambda event: self._paint(), "value")
+            slider.param.watch(lambda event: self.paint(), "value")
         sliders = pn.Row(self.dimension, self.width, sizing_mode="stretch_width", margin=(0, 4))
         self.cards = {
             "collapse": Card(CollapseView(dark=dark), below=[sliders]),
@@ -145,19 +140,7 @@ class CollapsePiece(PageComponent):
         """Take the sliders back to where they were."""
         self._measured = (0.0, np.empty(0))
         self.dimension.value, self.width.value = 2, 1.3
-        for card in self.cards.values():
-            card.reset({})
-        self._paint()
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        for card in self.cards.values():
-            card.theme(dark)
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        for card in self.cards.values():
-            card.magnify(large)
+        super().begin()
 
     def frame(self) -> dict[str, Any]:
         """Return what the views show."""
@@ -169,9 +152,3 @@ class CollapsePiece(PageComponent):
             "collapse": {"dimension": dimension, "width": width, "measured": self._measured[1]},
             "largest": {"share": share},
         }
-
-    def _paint(self) -> None:
-        frame = self.frame()
-        for card in self.cards.values():
-            card.update(frame)
-            card.head()

@@ -11,8 +11,8 @@ from bnnviz.views.base import View, columns, extent, separated
 from bnnviz.views.canvas import Glyph, PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button
+from bnnviz_app.learn.piece import Piece
 
 #: Of each hidden unit (a row): incoming weight, bias, outgoing weight. The last layer's bias is apart.
 START = np.array([[2.6, 1.5, 1.1], [-1.2, 0.4, 1.7], [3.4, -2.2, -0.8], [0.7, 0.1, 1.4]])
@@ -181,17 +181,12 @@ class WeightPlaneView(View):
         return self._push(self._here, columns(x=x[-1:], y=y[-1:]))
 
 
-class ExchangePiece(PageComponent):
+class ExchangePiece(Piece):
     """Let a reader exchange two units of a network and turn one's sign.
 
     Parameters
     ----------
     dark : bool
-
-    Attributes
-    ----------
-    cards : dict of str to Card
-        By their areas of the stage.
     """
 
     grid = '"graph graph" minmax(0, 1.15fr) "function weight_plane" minmax(0, 1fr) / minmax(0, 1fr) minmax(0, 1fr)'
@@ -212,9 +207,7 @@ class ExchangePiece(PageComponent):
         """Take the weights of the beginning."""
         self.units, self._order = START.copy(), list(range(len(START)))
         self._visited = [self.units]
-        for card in self.cards.values():
-            card.reset({})
-        self._paint()
+        super().begin()
 
     def exchange(self, first: int, second: int) -> None:
         """Exchange two units, wherever they stand."""
@@ -225,16 +218,6 @@ class ExchangePiece(PageComponent):
     def turn(self, unit: int) -> None:
         """Turn the sign of a unit's weights, wherever it stands."""
         self._move(turned(self.units, self._order.index(unit)))
-
-    def theme(self, dark: bool) -> None:
-        """Turn light or dark."""
-        for card in self.cards.values():
-            card.theme(dark)
-
-    def magnify(self, large: bool) -> None:
-        """Take the type of the projector, or put it down."""
-        for card in self.cards.values():
-            card.magnify(large)
 
     def frame(self) -> dict[str, Any]:
         """Return what the views show."""
@@ -252,10 +235,4 @@ class ExchangePiece(PageComponent):
     def _move(self, units: np.ndarray) -> None:
         self.units = units
         self._visited.append(units)
-        self._paint()
-
-    def _paint(self) -> None:
-        frame = self.frame()
-        for card in self.cards.values():
-            card.update(frame)
-            card.head()
+        self.paint()

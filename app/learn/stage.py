@@ -88,6 +88,11 @@ class LessonTransport(StepTransport):
         super().__init__(session)
         self._on_again = on_again
 
+    @property
+    def eventful(self) -> bool:
+        """Whether what runs has events to step to."""
+        return self._eventful
+
     def again(self) -> None:
         """Begin the step again."""
         self._on_again()

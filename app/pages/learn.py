@@ -101,10 +101,11 @@ class LearnPage(Page):
     def _obey(self, message: Any) -> None:
         """Do what the reader asks for; what the browser sends is not trusted."""
         if isinstance(message, dict):
-            if message.get("lesson") in self._lessons:
-                self._show(self._lessons[message["lesson"]], 0)
-            elif self._asks and message.get("choose") in range(len(self.lesson.question.choices)):
-                self.panel.ask(self.lesson, message["choose"])
+            name, choice = str(message.get("lesson")), message.get("choose")
+            if name in self._lessons:
+                self._show(self._lessons[name], 0)
+            elif self._asks and type(choice) is int and 0 <= choice < len(self.lesson.question.choices):
+                self.panel.ask(self.lesson, choice)
                 self._answered = True
         elif self.lesson is None:
             return
@@ -114,7 +115,7 @@ class LearnPage(Page):
             self._again()
         elif message in ("next", "back"):
             self._turn_page(message)
-        elif isinstance(message, int) and 0 <= message <= len(self.lesson.steps):
+        elif type(message) is int and 0 <= message <= len(self.lesson.steps):
             self._show(self.lesson, message)
 
     @property
@@ -149,11 +150,12 @@ class LearnPage(Page):
             "help": self.guide.toggle,
         }
         if self.stage.runs:
-            step = self.stage.transport.step
+            transport = self.stage.transport
+            event = "event" if transport.eventful else "proposal"
             keys |= {
-                "play": self.stage.transport.play,
-                "proposal": lambda: step("proposal"),
-                "event": lambda: step("event"),
+                "play": transport.play,
+                "proposal": lambda: transport.step("proposal"),
+                "event": lambda: transport.step(event),
             }
         if key in keys:
             keys[key]()
