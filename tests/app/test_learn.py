@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import panel as pn
@@ -371,3 +372,18 @@ def test_chains_at_copies_agree_on_functions_and_not_on_a_weight() -> None:
     x = exchange.GRID[::10]
     inside, ends = values[:, :, np.abs(x) <= 1.25].std((0, 1)).mean(), values[:, :, np.abs(x) == 2].std((0, 1))
     assert (ends / inside > 1.5).all() and (ends / inside < 2.8).all(), "about twice as much"
+
+
+# --- the lecture
+
+
+def test_every_link_of_the_lecture_names_a_lesson_and_a_step_that_there_are() -> None:
+    text = (ROOT / "docs" / "manual" / "lecture.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((http[^)]+)\)", text)
+    assert len(links) >= 15
+    for link in links:
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
+        assert asked.pop("page") == "learn" and set(asked) == {"lesson", "step"}, link
+        assert 1 <= int(asked["step"]) <= len(LESSONS[asked["lesson"]].steps) + 1, link
+    ends = [int(end) for end in re.findall(r"^\| \d+–(\d+) \|", text, re.MULTILINE)]
+    assert ends == sorted(ends) and ends[-1] == 45
