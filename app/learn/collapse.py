@@ -131,8 +131,8 @@ class CollapsePiece(Piece):
             slider.param.watch(lambda event: self.paint(), "value")
         sliders = pn.Row(self.dimension, self.width, sizing_mode="stretch_width", margin=(0, 4))
         self.cards = {
-            "collapse": Card(CollapseView(dark=dark), below=[sliders]),
-            "largest": Card(LargestView(dark=dark)),
+            "collapse": Card(CollapseView(dark=dark), long_legend=True, below=[sliders]),
+            "largest": Card(LargestView(dark=dark), long_legend=True),
         }
         self.begin()
 

@@ -179,8 +179,8 @@ class CopiesPiece(Piece):
         )
         self.place.param.watch(lambda event: self.paint(), "value")
         made = [RawWeightView(dark=dark), OrderedWeightView(dark=dark), ValueView(dark=dark)]
-        self.cards = {view.needs[0]: Card(view) for view in made}
-        self.cards["chain_functions"] = Card(ChainFunctionsView(dark=dark), below=[self.place])
+        self.cards = {view.needs[0]: Card(view, long_legend=True) for view in made}
+        self.cards["chain_functions"] = Card(ChainFunctionsView(dark=dark), long_legend=True, below=[self.place])
         self.begin()
 
     def begin(self) -> None:

@@ -198,9 +198,9 @@ class ExchangePiece(Piece):
         sign = button("Turn a's sign", lambda: self.turn(0), **look)
         back = button("Back", self.begin, margin=(2, 4))
         tools = pn.FlexBox(first, second, sign, back, sizing_mode="stretch_width", margin=(2, 8))
-        graph = Card(GraphView(dark=dark), below=[tools])
-        self.cards = {"graph": graph, "function": Card(FunctionView(dark=dark))}
-        self.cards["weight_plane"] = Card(WeightPlaneView(dark=dark))
+        graph = Card(GraphView(dark=dark), long_legend=True, below=[tools])
+        self.cards = {"graph": graph, "function": Card(FunctionView(dark=dark), long_legend=True)}
+        self.cards["weight_plane"] = Card(WeightPlaneView(dark=dark), long_legend=True)
         self.begin()
 
     def begin(self) -> None:
