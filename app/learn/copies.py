@@ -183,6 +183,18 @@ class CopiesPiece(Piece):
         self.cards["chain_functions"] = Card(ChainFunctionsView(dark=dark), long_legend=True, below=[self.place])
         self.begin()
 
+    @classmethod
+    def prepared(cls) -> bool:
+        """Tell whether the chains have been sampled."""
+        return ordered_weights.cache_info().currsize > 0
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Sample the chains, and import what measures them."""
+        functions()
+        agreement(weights())
+        ordered_weights()
+
     def begin(self) -> None:
         """Take the slider back to where it was."""
         self.place.value = 0.0

@@ -20,6 +20,15 @@ class Piece(PageComponent):
     grid: ClassVar[str]  # CSS template of the stage
     cards: dict[str, Card]
 
+    @classmethod
+    def prepared(cls) -> bool:
+        """Tell whether what takes a while has been done; it is done once for all readers."""
+        return True
+
+    @classmethod
+    def prepare(cls) -> None:
+        """Do what takes a while."""
+
     def begin(self) -> None:
         """Go back to where the reader began."""
         for card in self.cards.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS, styles
 
 _TABLE = "table"
+_LOOK_S = 0.05  # between two looks whether the browser has the page
+_SAMPLED = "Four chains are being sampled, which takes a second or two."
 _RANKS = {RaceSpec: "error", ImageRaceSpec: "nll"}  # what lanes are sorted by
 _VIEWS = {view.needs[0]: view for view in views.BY_NAME.values()}
 #: The grid of two, three and four cards, the largest first.
@@ -68,6 +71,22 @@ class LessonSession(Session):
         self._idle = True
         self._let_go()
         self._let_go_before()
+
+    def later(self, work: Callable[[], None], then: Callable[[], None]) -> None:
+        """Do some work beside the page, and then something on it; without an event loop both at once."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            work()
+            then()
+        else:
+            self._spawn(self._in_thread(work, then))
+
+    async def _in_thread(self, work: Callable[[], None], then: Callable[[], None]) -> None:
+        await asyncio.to_thread(work)
+        while not (self._loaded or self._closed):  # what changes before the browser has the page would be lost
+            await asyncio.sleep(_LOOK_S)
+        await self._show(then)
 
     async def _scene(self, handle: Any) -> dict[str, Any] | None:
         scene = await super()._scene(handle)
@@ -169,7 +188,9 @@ class LessonStage(PageComponent):
     def again(self) -> None:
         """Begin the picture again."""
         if self.picture is not None and self.picture.piece:
-            self._pieces[self.picture.piece].begin()
+            piece = self._pieces.get(self.picture.piece)
+            if piece is not None:
+                piece.begin()
         self.show(self.picture, onward=False)
 
     @property
@@ -237,15 +258,29 @@ class LessonStage(PageComponent):
         return [self.caption, self.transport, *self._cards.values(), *self._pieces.values()]
 
     def _show_piece(self, name: str) -> None:
+        self._fed = []
+        self.transport.root.visible = False
+        if not PIECES[name].prepared():
+            self._reveal([])
+            self.caption.root.visible = True
+            self.stage.styles = {"grid-template": '"caption" auto'}
+            self.caption.reset({})
+            self.caption.notice(_SAMPLED)
+            self.session.later(PIECES[name].prepare, lambda: self._piece_is_prepared(name))
+            return
         if name not in self._pieces:
             piece = self._pieces[name] = PIECES[name](self.dark)
             piece.magnify(self._large)
             self.stage.extend([card.root for card in piece.cards.values()])
         piece = self._pieces[name]
-        self._fed = []
         self._reveal([card.root for card in piece.cards.values()])
         self.stage.styles = {"grid-template": piece.grid}
-        self.caption.root.visible = self.transport.root.visible = False
+        self.caption.root.visible = False
+
+    def _piece_is_prepared(self, name: str) -> None:
+        """Show a piece, if its step is still the one that is looked at."""
+        if self.picture is not None and self.picture.piece == name:
+            self._show_piece(name)
 
     def _arrange(self, picture: LivePicture, goes_on: bool) -> None:
         """Share the stage among the views of a step."""
