@@ -109,6 +109,7 @@ class LargestView(View):
 
     def _show(self, part: dict) -> bool:
         share = part["share"]
+        self.root.y_range.update(end=float(min(1.0, max(0.01, 1.2 * share[0]))))
         self.note = f"the largest holds {share[0]:.1%}, these {_SHOWN} {share.sum():.1%}"
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 
