@@ -40,8 +40,13 @@ _GRIDS = (
 _STYLES = styles(__file__)
 
 
-def grid(parts: Sequence[str]) -> str:
-    """Return the CSS grid template of these cards under the caption."""
+def grid(parts: Sequence[str], lanes: bool = False) -> str:
+    """Return the CSS grid template of these cards under the caption; the wide table of lanes lies under the others."""
+    if lanes and _TABLE in parts and len(parts) > 1:
+        others = [part for part in parts if part != _TABLE]
+        caption, table = (" ".join([name] * len(others)) for name in ("caption", _TABLE))
+        columns = " ".join(["minmax(0, 1fr)"] * len(others))
+        return f'"{caption}" auto "{" ".join(others)}" minmax(0, 1fr) "{table}" minmax(140px, 0.45fr) / {columns}'
     if len(parts) == 1:
         return f'"caption" auto "{parts[0]}" minmax(0, 1fr) / minmax(0, 1fr)'
     return '"caption caption" auto ' + _GRIDS[len(parts) - 2].format(*parts)
@@ -287,7 +292,7 @@ class LessonStage(PageComponent):
         cards = [self._card(part, type(picture.spec)) for part in picture.show]
         before, self._fed = self._fed, [self.caption, self.transport, *cards, self.narrator]
         self._reveal([card.root for card in cards])
-        self.stage.styles = {"grid-template": grid(picture.show)}
+        self.stage.styles = {"grid-template": grid(picture.show, type(picture.spec) in _RANKS)}
         self.caption.root.visible = self.transport.root.visible = True
         if goes_on:
             for shown in self._fed:
