@@ -12,7 +12,7 @@ Each but a piece may have ``do``, actions as those of a guided scene, and beside
 
 `app/lessons/LANGUAGE/NAME.json` has all texts: ``title``, ``aim``, a ``title`` and a ``text`` for each of the
 ``steps``, and the ``question`` with its ``text``, its ``choices`` and the ``reason`` of the right one. A language is
-one such folder, with a file for each lesson.
+one such folder, with a file for each lesson, and ``page.json`` with what the page itself says.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from bnnviz_app.components.guidance.scenes import Action
 
 FOLDER = Path(__file__).parents[1] / "lessons"
 LANGUAGE = "en"
+_PAGE = "page"  # the file of a language with what the page itself says
 _SPECS = {"wells": DoubleWellSpec, "step_sizes": StepSizeSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
 
 
@@ -131,6 +132,12 @@ def load(language: str = LANGUAGE) -> dict[str, Lesson]:
     plans = {path.stem: _json(path) for path in FOLDER.glob("*.json")}
     names = sorted(plans, key=lambda name: plans[name]["order"])
     return {name: read(name, plans[name], _json(FOLDER / language / f"{name}.json")) for name in names}
+
+
+@functools.cache
+def words(language: str = LANGUAGE) -> dict[str, str]:
+    """Return what the page itself says, by names."""
+    return _json(FOLDER / language / f"{_PAGE}.json")
 
 
 def languages() -> list[str]:

@@ -17,6 +17,11 @@ function forget() {
   try { localStorage.removeItem(KEPT) } catch { /* nothing was kept */ }
 }
 
+// Put values into a sentence.
+function filled(sentence, values) {
+  return sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)
+}
+
 export function render({model}) {
   const root = make("div", {className: "learn"})
   const overview = make_overview(model), lesson = make_lesson(model)
@@ -35,7 +40,8 @@ export function render({model}) {
 function make_overview(model) {
   const sentence = make("p", {className: "sentence", role: "alert"})
   const list = make("ol", {className: "lessons"})
-  const again = make_button("Forget my ticks", {className: "forget"}, () => { forget(); fill(model.content) })
+  const words = model.words
+  const again = make_button(words.forget, {className: "forget"}, () => { forget(); fill(model.content) })
   const fill = (content) => {
     sentence.textContent = content.sentence
     list.replaceChildren(...content.lessons.map((item) => {
@@ -47,33 +53,33 @@ function make_overview(model) {
         model.send_msg({lesson: item.name})
       })
       const ticks = make("span", {className: all ? "done" : "ticks"})
-      ticks.textContent = all ? "✓ done" : done ? `${done} of ${item.count} seen` : `${item.count - 1} steps, 1 question`
-      const line = make("div", {className: "line"}, make("span", {textContent: `${item.minutes} minutes`}), ticks)
+      const some = done ? filled(words.seen_some, {seen: done, count: item.count}) : filled(words.unseen, {steps: item.count - 1})
+      ticks.textContent = all ? `✓ ${words.done}` : some
+      const line = make("div", {className: "line"}, make("span", {textContent: filled(words.minutes, item)}), ticks)
       return make("li", {}, make("h2", {}, link), make("p", {textContent: item.aim}), line)
     }))
   }
-  const text = "Lessons in the order in which they build on each other, each with live pictures and a question at its " +
-    "end. Underlined words say what they mean. What you have seen is ticked, in this browser only."
-  const head = make("div", {className: "about"}, make("h1", {textContent: "Learn"}), make("p", {textContent: text}), sentence)
+  const head = make("div", {className: "about"}, make("h1", {textContent: words.heading}), make("p", {textContent: words.about}), sentence)
   return {element: make("div", {className: "overview"}, head, list, again), fill}
 }
 
 function make_lesson(model) {
+  const words = model.words
   const send = (message) => () => model.send_msg(message)
   const title = make("h1"), about = make("p", {className: "aim"}), sentence = make("p", {className: "sentence", role: "alert"})
   const steps = make("ol", {className: "steps"})
-  const heading = make("h2"), text = make("div", {className: "text"}), choices = make("div", {className: "choices", role: "group", label: "Your answer"})
+  const heading = make("h2"), text = make("div", {className: "text"}), choices = make("div", {className: "choices", role: "group", label: words.your_answer})
   const verdict = make("p", {className: "verdict"}), reason = make("div", {className: "text reason"})
   const meaning = make("div", {className: "meaning", role: "tooltip", id: "meaning", hidden: true})
   const article = make("article", {role: "status"}, heading, text)
   const answer = make("div", {role: "status"}, verdict, reason)
-  const back = make_button("Back", {className: "back"}, send("back"))
-  const again = make_button("Reset to this step", {className: "again"}, send("again"))
-  const next = make_button("Next", {className: "next"}, send("next"))
-  const way = make("nav", {className: "way", label: "Steps"}, back, again, next)
-  const all = make_button("All lessons", {className: "all-lessons"}, send("all"))
+  const back = make_button(words.back, {className: "back"}, send("back"))
+  const again = make_button(words.again, {className: "again"}, send("again"))
+  const next = make_button(words.next, {className: "next"}, send("next"))
+  const way = make("nav", {className: "way", label: words.steps}, back, again, next)
+  const all = make_button(words.all, {className: "all-lessons"}, send("all"))
   const told = make("div", {className: "told"}, article, choices, answer, meaning)
-  const element = make("section", {className: "lesson", label: "Lesson"}, all, title, about, sentence, steps, told, way)
+  const element = make("section", {className: "lesson", label: words.lesson}, all, title, about, sentence, steps, told, way)
   const terms = explained(told, meaning)
   let asked = ""
 
@@ -83,14 +89,14 @@ function make_lesson(model) {
     if (!question || answered) { keep(content.name, number) }
     const seen = seen_of(content.name)
     title.textContent = content.title
-    about.textContent = `${content.minutes} minutes. ${content.aim}`
+    about.textContent = `${filled(words.minutes, content)}. ${content.aim}`
     sentence.textContent = content.sentence
     steps.replaceChildren(...content.titles.map((name, i) => {
       const mark = make("span", {className: "mark", textContent: seen.has(i) ? "✓" : String(i + 1)})
       const button = make_button("", {className: "step"}, send(i))
       button.append(mark, make("span", {className: "name", textContent: name}))
       if (i === number) { button.setAttribute("aria-current", "step") }
-      if (seen.has(i)) { mark.setAttribute("aria-label", "seen") }
+      if (seen.has(i)) { mark.setAttribute("aria-label", words.seen) }
       return make("li", {}, button)
     }))
     heading.textContent = question ? content.heading : `${number + 1}. ${content.heading}`
@@ -105,12 +111,12 @@ function make_lesson(model) {
       button.classList.toggle("wrong", answered && i === content.chosen && i !== content.right)
       button.setAttribute("aria-pressed", answered && i === content.chosen)
     }
-    verdict.textContent = !answered ? "" : content.chosen === content.right ? "Right." : `No. It is: ${content.choices[content.right]}`
+    verdict.textContent = !answered ? "" : content.chosen === content.right ? words.right : filled(words.wrong, {choice: content.choices[content.right]})
     verdict.className = answered && content.chosen === content.right ? "verdict good" : "verdict"
     reason.innerHTML = answered ? content.reason : ""
     back.disabled = number === 0
     again.hidden = question
-    next.textContent = !question ? (number === count - 2 ? "Question" : "Next") : content.after ? "Next lesson" : "All lessons"
+    next.textContent = !question ? (number === count - 2 ? words.question : words.next) : content.after ? words.next_lesson : words.all
     next.title = question && content.after ? content.after : ""
     next.disabled = question && !answered
     terms.tell(content.terms)

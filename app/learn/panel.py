@@ -22,6 +22,7 @@ class LessonText(JSComponent):
     """Show texts and buttons; the browser keeps which steps have been seen."""
 
     content = param.Dict(default={}, doc="What is shown: a list of lessons, or a step of one.")
+    words = param.Dict(default={}, doc="What buttons and headings say.")
 
     _esm = script(__file__, "panel.js")
 
@@ -32,15 +33,23 @@ class LessonPanel(PageComponent):
     Parameters
     ----------
     lessons : mapping of str to Lesson
+    words : mapping of str to str
+        What buttons and headings say.
     on_message : callable
         Called with what its reader asks for: ``next``, ``back``, ``again``, ``all``, the number of a step, a choice
         ``{"choose": number}``, or a lesson ``{"lesson": name}``.
     """
 
-    def __init__(self, lessons: Mapping[str, Lesson], on_message: Callable[[Any], None]) -> None:
-        self._lessons = lessons
+    def __init__(
+        self, lessons: Mapping[str, Lesson], words: Mapping[str, str], on_message: Callable[[Any], None]
+    ) -> None:
+        self._lessons, self._words = lessons, words
         self.root = LessonText(
-            sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["pills"], _STYLES["panel"]], css_classes=["all"]
+            words=dict(words),
+            sizing_mode="stretch_both",
+            margin=0,
+            stylesheets=[SHEETS["pills"], _STYLES["panel"]],
+            css_classes=["all"],
         )
         self.root.on_msg(lambda event: on_message(event.data))
 
@@ -70,7 +79,7 @@ class LessonPanel(PageComponent):
         """Ask the lesson's question; with a choice, say what is right and why."""
         asked = lesson.question
         text, terms = glossary.link(asked.text)
-        shown = {"kind": "question", "heading": "Question", "html": text, "choices": list(asked.choices)}
+        shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": list(asked.choices)}
         if chosen is not None:
             reason, more = glossary.link(asked.reason)
             terms |= more
@@ -90,7 +99,7 @@ class LessonPanel(PageComponent):
             "title": lesson.title,
             "minutes": lesson.minutes,
             "aim": lesson.aim,
-            "titles": [*(step.title for step in lesson.steps), "Question"],
+            "titles": [*(step.title for step in lesson.steps), self._words["question"]],
             "number": number,
             "after": self._lessons[after[0]].title if after else "",
         }

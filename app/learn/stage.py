@@ -28,7 +28,6 @@ from bnnviz_app.theme import SHEETS, styles
 
 _TABLE = "table"
 _LOOK_S = 0.05  # between two looks whether the browser has the page
-_SAMPLED = "Four chains are being sampled, which takes a second or two."
 _RANKS = {RaceSpec: "error", ImageRaceSpec: "nll"}  # what lanes are sorted by
 _VIEWS = {view.needs[0]: view for view in views.BY_NAME.values()}
 #: The grid of two, three and four cards, the largest first.
@@ -140,14 +139,16 @@ class LessonStage(PageComponent):
     Parameters
     ----------
     dark : bool
+    sampled : str
+        What is said while chains of a piece are sampled.
     on_key : callable
         Called with the name of each pressed key.
     on_again : callable
         Called without arguments when the step is to begin again.
     """
 
-    def __init__(self, dark: bool, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
-        self.dark, self._large = dark, False
+    def __init__(self, dark: bool, sampled: str, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
+        self.dark, self._large, self._sampled = dark, False, sampled
         self.heartbeat = Heartbeat(on_key)
         doc, backend = pn.state.curdoc, pn.state.cache["backend"]
         self.session = LessonSession(Spec(), backend, self, self.heartbeat, doc)
@@ -270,7 +271,7 @@ class LessonStage(PageComponent):
             self.caption.root.visible = True
             self.stage.styles = {"grid-template": '"caption" auto'}
             self.caption.reset({})
-            self.caption.notice(_SAMPLED)
+            self.caption.notice(self._sampled)
             self.session.later(PIECES[name].prepare, lambda: self._piece_is_prepared(name))
             return
         if name not in self._pieces:

@@ -36,12 +36,12 @@ class LearnPage(Page):
 
     def __init__(self, dark: bool, flags: Mapping[str, str], asked: Mapping[str, str]) -> None:
         super().__init__(dark, flags)
-        self._lessons = lessons.load()
+        self._lessons, self._words = lessons.load(), lessons.words()
         self.lesson: Lesson | None = None
         self.number = 0
         self._answered = False
-        self.panel = LessonPanel(self._lessons, self._obey)
-        self.stage = LessonStage(dark, self._key, self._again)
+        self.panel = LessonPanel(self._lessons, self._words, self._obey)
+        self.stage = LessonStage(dark, self._words["sampled"], self._key, self._again)
         self._lay_out()
         self._open(asked)
         self._resize()
@@ -70,10 +70,10 @@ class LearnPage(Page):
             count = len(self._lessons[name].steps) + 1
             number = int(step) if step.isascii() and step.isdigit() and len(step) < 6 else 0
             taken = min(max(number, 1), count)
-            wrong = f"This lesson has steps 1 to {count}, and none {step[:20]!r}; step {taken} was taken."
+            wrong = self._words["no_step"].format(count=count, step=repr(step[:20]), taken=taken)
             self._show(self._lessons[name], taken - 1, sentence="" if number == taken else wrong)
         else:
-            self._show_all(f"There is no lesson {name[:40]!r}; choose one of these." if name else "")
+            self._show_all(self._words["no_lesson"].format(name=repr(name[:40])) if name else "")
 
     def _show_all(self, sentence: str = "") -> None:
         """List the lessons."""

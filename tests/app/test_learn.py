@@ -84,7 +84,10 @@ def test_a_lesson_is_whole(name: str) -> None:
 @pytest.mark.parametrize("language", lessons.languages())
 def test_a_language_is_there_whole(language: str) -> None:
     theirs = lessons.load(language)
-    assert {path.stem for path in (lessons.FOLDER / language).glob("*.json")} == set(LESSONS) == set(theirs)
+    assert {path.stem for path in (lessons.FOLDER / language).glob("*.json")} == {*LESSONS, "page"}
+    assert set(theirs) == set(LESSONS)
+    holes = {name: set(re.findall(r"{(\w+)}", words)) for name, words in lessons.words().items()}
+    assert {name: set(re.findall(r"{(\w+)}", words)) for name, words in lessons.words(language).items()} == holes
     for name, lesson in theirs.items():
         assert len(lesson.steps) == len(LESSONS[name].steps)
         assert len(lesson.question.choices) == len(LESSONS[name].question.choices)
