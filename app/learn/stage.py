@@ -155,6 +155,7 @@ class LessonStage(PageComponent):
         self.narrator = Narrator(lambda: self.session.playing)
         self.caption = Caption(lambda settings: self._do([("change", settings)]))
         self.transport = LessonTransport(self.session, on_again)
+        self.transport.root.stylesheets = [*self.transport.root.stylesheets, _STYLES["bar"]]
         self.picture: LivePicture | None = None
         self._scene: dict[str, Any] = {}
         self._cards: dict[tuple[str, str], Any] = {}
