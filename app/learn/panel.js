@@ -81,7 +81,7 @@ function make_lesson(model) {
   const told = make("div", {className: "told"}, article, choices, answer, meaning)
   const element = make("section", {className: "lesson", label: words.lesson}, all, title, about, sentence, steps, told, way)
   const terms = explained(told, meaning)
-  let asked = ""
+  let asked = "", listed = ""
 
   const fill = (content) => {
     const question = content.kind === "question", answered = question && content.chosen !== undefined
@@ -91,14 +91,22 @@ function make_lesson(model) {
     title.textContent = content.title
     about.textContent = `${filled(words.minutes, content)}. ${content.aim}`
     sentence.textContent = content.sentence
-    steps.replaceChildren(...content.titles.map((name, i) => {
-      const mark = make("span", {className: "mark", textContent: seen.has(i) ? "✓" : String(i + 1)})
-      const button = make_button("", {className: "step"}, send(i))
-      button.append(mark, make("span", {className: "name", textContent: name}))
-      if (i === number) { button.setAttribute("aria-current", "step") }
-      if (seen.has(i)) { mark.setAttribute("aria-label", words.seen) }
-      return make("li", {}, button)
-    }))
+    // The same buttons as long as the lesson is the same: one of them may have the focus.
+    if (listed !== content.name) {
+      steps.replaceChildren(...content.titles.map((name, i) => {
+        const button = make_button("", {className: "step"}, send(i))
+        button.append(make("span", {className: "mark"}), make("span", {className: "name", textContent: name}))
+        return make("li", {}, button)
+      }))
+      listed = content.name
+    }
+    for (const [i, button] of [...steps.querySelectorAll(".step")].entries()) {
+      const mark = button.querySelector(".mark")
+      mark.textContent = seen.has(i) ? "✓" : String(i + 1)
+      mark.toggleAttribute("data-seen", seen.has(i))
+      button.title = seen.has(i) ? words.seen : ""
+      if (i === number) { button.setAttribute("aria-current", "step") } else { button.removeAttribute("aria-current") }
+    }
     heading.textContent = question ? content.heading : `${number + 1}. ${content.heading}`
     text.innerHTML = content.html
     const key = content.name + content.choices.join("|")
