@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ def _offered() -> dict[str, PageEntry]:
 
 def _links(here: str) -> pn.pane.HTML:
     links = "".join(
-        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'>{entry.title}</a>"
+        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'"
+        f" title='{html.escape(entry.purpose)}'>{entry.title}</a>"
         for entry in _offered().values()
     )
     return pn.pane.HTML(links, stylesheets=[_STYLES["nav"]], margin=(0, 0, 0, 18), sizing_mode="stretch_width")

@@ -20,6 +20,8 @@ class PageEntry:
         Its name in the header.
     module : str
         The module with its ``build`` function, imported when the page is opened.
+    purpose : str
+        What it is for, in a sentence.
     keeps : bool
         Whether it shows or makes what is kept, which students of a class do not.
     """
@@ -27,6 +29,7 @@ class PageEntry:
     name: str
     title: str
     module: str
+    purpose: str
     keeps: bool = False
 
     @property
@@ -36,16 +39,61 @@ class PageEntry:
 
 
 _ENTRIES = (
-    PageEntry("lab", "Lab", "bnnviz_app.pages.lab"),
-    PageEntry("race", "Race", "bnnviz_app.pages.race"),
-    PageEntry("population", "Population", "bnnviz_app.pages.population"),
-    PageEntry("uncertainty", "Uncertainty", "bnnviz_app.pages.uncertainty"),
-    PageEntry("wells", "Wells", "bnnviz_app.pages.double_well"),
-    PageEntry("microscope", "Step size", "bnnviz_app.pages.step_size"),
-    PageEntry("papers", "Papers", "bnnviz_app.pages.papers", keeps=True),
-    PageEntry("recordings", "Recordings", "bnnviz_app.pages.recordings", keeps=True),
+    PageEntry("lab", "Lab", "bnnviz_app.pages.lab", "Watch one sampler on one target, step by step or at full speed."),
+    PageEntry(
+        "learn",
+        "Learn",
+        "bnnviz_app.pages.learn",
+        "Learn in lessons with live pictures, from what a posterior is to what its uncertainty is worth.",
+    ),
+    PageEntry(
+        "race",
+        "Race",
+        "bnnviz_app.pages.race",
+        "Let two to six samplers spend the same budget of gradients, and compare their errors.",
+    ),
+    PageEntry(
+        "population",
+        "Population",
+        "bnnviz_app.pages.population",
+        "Watch the proposals of an importance sampler move to where the weight is.",
+    ),
+    PageEntry(
+        "uncertainty",
+        "Uncertainty",
+        "bnnviz_app.pages.uncertainty",
+        "See what samplers on images are unsure of, and whether they should be.",
+    ),
+    PageEntry(
+        "wells",
+        "Wells",
+        "bnnviz_app.pages.double_well",
+        "See distributions cross between two wells where points stay in one.",
+    ),
+    PageEntry(
+        "microscope",
+        "Step size",
+        "bnnviz_app.pages.step_size",
+        "Measure how wrong a sampler is in the end, against its step size.",
+    ),
+    PageEntry(
+        "papers",
+        "Papers",
+        "bnnviz_app.pages.papers",
+        "Compare the papers' tables and figures with what is measured here.",
+        keeps=True,
+    ),
+    PageEntry(
+        "recordings",
+        "Recordings",
+        "bnnviz_app.pages.recordings",
+        "Find runs that were kept on disk, compare them, and go on with them.",
+        keeps=True,
+    ),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Pages of a class only.
-OF_CLASS: dict[str, PageEntry] = {"follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow")}
+OF_CLASS: dict[str, PageEntry] = {
+    "follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow", "Look at what the teacher's Lab shows.")
+}
 FIRST = next(iter(PAGES))

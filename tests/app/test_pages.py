@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -42,6 +43,7 @@ def test_a_page_turns_and_grows_and_its_address_says_so(name: str, dark: bool) -
     page = PAGES[name].build(dark)
     assert f"page={name}" in page.address.query
     assert ("theme=dark" in page.address.query) == dark
+    assert PAGES[name].purpose.endswith(".") and html.escape(PAGES[name].purpose) in page.guide.words
     page.theme(not dark)
     assert ("theme=dark" in page.address.query) != dark
     heard: list[bool] = []

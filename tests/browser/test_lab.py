@@ -356,7 +356,7 @@ def refreshments(lab: Lab) -> float:
 @pytest.mark.demand
 def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Callable[..., Path]) -> None:
     lab.pick("Target", "Banana")
-    lab.pick("Preset", "As eq. 12 reads literally")
+    lab.pick("Preset", "Wrong: points clipped at zero")
     lab.press("Play")
     remedy = lab.page.get_by_role("button", name="Use the grid bound", exact=True)
     until(remedy.is_visible, 40, "no remedy was offered")

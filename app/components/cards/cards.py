@@ -42,6 +42,8 @@ class Card(PageComponent):
         Whether the view's figures stand beside its legend, where the heading has no room for them.
     whole_note : bool
         Whether those figures are shown all or not at all.
+    long_legend : bool
+        Whether the legend may take more than a line.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Card(PageComponent):
         beside: Sequence[Any] = (),
         low_note: bool = False,
         whole_note: bool = False,
+        long_legend: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = title_pane((6, 0, 0, 14))
@@ -66,7 +69,7 @@ class Card(PageComponent):
         )
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14),
-            height=20,
+            height=None if long_legend else 20,
             sizing_mode=None if low_note else "stretch_width",
             stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
         )

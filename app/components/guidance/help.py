@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.widgets import button
+from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.theme import styles
 
 MARKS: tuple[tuple[Kind, str], ...] = (
@@ -46,6 +48,11 @@ class Guide:
         Whose words are explained, besides those of all pages.
     on_tour : callable, optional
         Called without arguments when the tour is wanted; None where the page has none.
+
+    Attributes
+    ----------
+    words : str
+        What the dialog says of the page and of its words, as HTML.
     """
 
     def __init__(self, page: str, on_tour: Callable[[], None] | None = None) -> None:
@@ -54,8 +61,8 @@ class Guide:
         self._marks = pn.pane.HTML("", stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
         tables = dict(_HELP["tables"])
         tables["Words"] = _HELP["pages"].get(page, {}) | tables["Words"]
-        text = "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
-        words = pn.pane.HTML(text, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
+        self.words = _about(page) + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
+        words = pn.pane.HTML(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
         self._dialog = Dialog("Keys and marks", words, self._marks, tour)
         self.root = self._dialog.root
         self.theme(False)
@@ -77,6 +84,12 @@ def _signs(palette: Palette) -> list[tuple[str, str]]:
     return marks + [
         (line_html(name, getattr(palette, role), palette, dash=dash), meaning) for name, role, dash, meaning in LINES
     ]
+
+
+def _about(page: str) -> str:
+    """Say what a page is for."""
+    entry = (PAGES | OF_CLASS)[page]
+    return f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
 
 
 def _table(meanings: dict[str, str]) -> str:

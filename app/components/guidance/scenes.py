@@ -139,7 +139,7 @@ def read(name: str, value: Mapping[str, Any]) -> Scene:
         elif changes is not None:
             current = merged(current, changes)
         begins = Spec.from_json(current) if i == 0 or changes is not None else None
-        actions = tuple(_action(entry) for entry in given.get("do", []))
+        actions = tuple(action(entry) for entry in given.get("do", []))
         for kind, settings in actions:
             if kind == "change":
                 current = merged(current, {"settings": settings})
@@ -168,7 +168,8 @@ def merged(spec: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any
     return result
 
 
-def _action(entry: str | dict[str, Any]) -> Action:
+def action(entry: str | dict[str, Any]) -> Action:
+    """Return the name and the value of an action as it is written in a file."""
     if isinstance(entry, str):
         return (entry, 1)
     ((name, value),) = entry.items()

@@ -165,7 +165,7 @@ class StepSizeDemo(Demo):
     def _table(self, seen: dict[str, Any]) -> dict[str, Any]:
         place, reference = self.spec.settings["place"] - 1, seen["errors"]["reference"]
         titles = {each["name"]: each["title"] for each in self._scene["samplers"]}
-        rows = [["", f"error at step size number {place + 1}; slope", ""]]
+        rows = [["", f"error at step size {place + 1} of {self.spec.settings['sizes']}, from the smallest; slope", ""]]
         rows += [[titles[each["name"]], _row(each, place), ""] for each in seen["errors"]["samplers"]]
         if reference is not None:
             percent = _percent(reference["error"], reference["se"])

@@ -37,7 +37,7 @@ class TrueMoments(NamedTuple):
     scale: np.ndarray
 
 
-class Moments(NamedTuple):
+class MomentEstimates(NamedTuple):
     """Hold estimates of means and standard deviations, each (quantities,).
 
     Attributes
@@ -87,7 +87,7 @@ def known_truth(target: Target) -> TrueMoments | None:
     return TrueMoments(target.mean(), sd, sd)
 
 
-def error(found: Moments, truth: TrueMoments) -> EstimateError:
+def error(found: MomentEstimates, truth: TrueMoments) -> EstimateError:
     """Return how far estimates are from the truth."""
     with np.errstate(all="ignore"):
         mean, sd = _distances(found.mean, found.sd, truth)
@@ -105,21 +105,21 @@ def _distances(mean: np.ndarray, sd: np.ndarray, truth: TrueMoments) -> np.ndarr
     return np.sqrt(np.mean(np.square(off), axis=-1))
 
 
-def moments_of(values: np.ndarray) -> Moments:
+def moments_of(values: np.ndarray) -> MomentEstimates:
     """Return the moments of draws (chains, draws, quantities), and those without each group of chains."""
     chains, _, quantities = values.shape
     groups = min(chains, _MOST_GROUPS, max(_FEWEST_GROUPS, _NUMBERS // max(quantities, 1)))
     with np.errstate(over="ignore", invalid="ignore"):
         mean, sd = values.mean((0, 1)), values.std((0, 1))
         if groups < _FEWEST_GROUPS:
-            return Moments(mean, sd)
+            return MomentEstimates(mean, sd)
         shifted = values - mean  # else squares of large means would hide small variances
         first, second = shifted.mean(1), np.square(shifted).mean(1)
         parts = np.array_split(np.arange(chains), groups)
         kept = [np.setdiff1d(np.arange(chains), part) for part in parts]
         means = np.stack([first[rows].mean(0) for rows in kept])
         sds = np.sqrt(np.maximum(np.stack([second[rows].mean(0) for rows in kept]) - means**2, 0.0))
-    return Moments(mean, sd, np.stack([mean + means, sds], axis=1))
+    return MomentEstimates(mean, sd, np.stack([mean + means, sds], axis=1))
 
 
 class Estimates:
@@ -155,23 +155,23 @@ class Estimates:
             return run.store.view(run.alive).double().cpu().numpy()
         return self._table.values(_DRAWS)
 
-    def moments(self) -> Moments | None:
+    def moments(self) -> MomentEstimates | None:
         """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
         if self._run.sampler.weighted:
             return self._weighted()
         values = self.values()
         return None if values.shape[1] < 2 else moments_of(values)
 
-    def _weighted(self) -> Moments | None:
+    def _weighted(self) -> MomentEstimates | None:
         """Return the moments of draws that came with weights."""
         run = self._run
         if not np.isfinite(run.log_weights).any():
             return None
         if self._predictor is None:
             found = diagnostics.weighted_moments(run.draws, run.log_weights)
-            return Moments(found.mean, np.sqrt(np.diag(found.cov)))
+            return MomentEstimates(found.mean, np.sqrt(np.diag(found.cov)))
         values = self._predictor.functions(run.resampled(_RESAMPLED), _INPUTS)
-        return Moments(values.mean(0), values.std(0))
+        return MomentEstimates(values.mean(0), values.std(0))
 
     def truth(self, mean: np.ndarray, sd: np.ndarray) -> TrueMoments:
         """Return means and standard deviations (quantities,) as a truth; a certain probability keeps a scale."""

@@ -12,7 +12,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
 from bnnviz.engine.monitor.components import Components
-from bnnviz.engine.race.estimates import Estimates, Moments
+from bnnviz.engine.race.estimates import Estimates, MomentEstimates
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.viewed_run import ViewedRun
@@ -36,7 +36,7 @@ class Note(NamedTuple):
 
     gradients: int
     draws: int
-    moments: Moments
+    moments: MomentEstimates
 
 
 def largest_step_cost(run: Run) -> int:
@@ -160,7 +160,7 @@ class Lane(ViewedRun):
     def load_notes(self, saved: list[list[Any]]) -> None:
         """Take over what was recorded."""
         self.recorded = [
-            Note(gradients, draws, Moments(*(None if part is None else part.numpy() for part in parts)))
+            Note(gradients, draws, MomentEstimates(*(None if part is None else part.numpy() for part in parts)))
             for gradients, draws, *parts in saved
         ]
 

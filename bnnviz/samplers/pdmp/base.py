@@ -66,7 +66,7 @@ def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
     return [
         {"name": "exact", "title": "Right (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
         {"name": "paper", "title": "As in the paper", "doc": doc, "settings": {**ALGORITHM_2, **more}},
-        {"name": "literal", "title": "As eq. 12 reads literally", "doc": literal, "settings": clipped},
+        {"name": "literal", "title": "Wrong: points clipped at zero", "doc": literal, "settings": clipped},
     ]
 
 

@@ -45,7 +45,7 @@ COLUMNS = (
     Column("seconds", "seconds", "that this lane took", "small", -1),
     Column(
         "device_seconds",
-        "device s",
+        "seconds busy",
         "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block",
         "small",
         -1,

@@ -306,7 +306,7 @@ def ended() -> Race:
 
 def test_the_error_is_that_of_mean_and_sd():
     truth = estimates.TrueMoments(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 4.0]))
-    found = estimates.error(estimates.Moments(np.array([0.3, 0.4]), np.array([1.5, 4.0])), truth)
+    found = estimates.error(estimates.MomentEstimates(np.array([0.3, 0.4]), np.array([1.5, 4.0])), truth)
     assert found.mean == pytest.approx(math.sqrt((0.3**2 + 0.4**2) / 2))
     assert found.sd == pytest.approx(math.sqrt(0.5**2 / 2))
     assert found.both == pytest.approx(math.sqrt((found.mean**2 + found.sd**2) / 2))

@@ -1,0 +1,193 @@
+"""Read lessons: numbered steps, each a short text and a live picture, and a question at the end.
+
+`app/lessons/NAME.json` says what a lesson shows: its ``order``, its ``minutes``, the number of the right ``answer``,
+and ``steps``. A step has a list ``show`` of parts of a frame, and one of these:
+
+- ``scene`` and ``step``: a step of a guided scene, by its name and number;
+- ``run``, ``wells``, ``step_sizes``, ``race`` or ``image_race``: a spec, which begins a new run;
+- ``piece``: something to try by hand, by its name;
+- none of them: the run of the step before goes on.
+
+Each but a piece may have ``do``, actions as those of a guided scene, and besides ``watch``, what the views look at.
+
+`app/lessons/LANGUAGE/NAME.json` has all texts: ``title``, ``aim``, a ``title`` and a ``text`` for each of the
+``steps``, and the ``question`` with its ``text``, its ``choices`` and the ``reason`` of the right one. A language is
+one such folder, with a file for each lesson, and ``page.json`` with what the page itself says.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bnnviz.specs.demo import DoubleWellSpec, StepSizeSpec
+from bnnviz.specs.race import ImageRaceSpec, RaceSpec
+from bnnviz.specs.run import Spec
+from bnnviz_app.components.guidance import scenes
+from bnnviz_app.components.guidance.scenes import Action
+
+FOLDER = Path(__file__).parents[1] / "lessons"
+LANGUAGE = "en"
+_PAGE = "page"  # the file of a language with what the page itself says
+_SPECS = {"wells": DoubleWellSpec, "step_sizes": StepSizeSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
+
+
+@dataclass(frozen=True)
+class LivePicture:
+    """Hold what a step shows.
+
+    Parameters
+    ----------
+    spec : Spec, RaceSpec, ImageRaceSpec, DoubleWellSpec, StepSizeSpec or None
+        What runs, from its beginning; None where nothing does.
+    goes_on : bool
+        Whether the run of the step before goes on; then a reader who comes from there sees no new one.
+    actions : tuple
+        What is done at this step.
+    from_start : tuple
+        What is done in a new run up to this step, this one included.
+    show : tuple of str
+        Parts of a frame, the largest first.
+    piece : str
+        What is tried by hand; empty where something runs.
+    scene : tuple of str and int, or None
+        The guided scene and its step, from 1, that this is.
+    """
+
+    spec: Any
+    goes_on: bool
+    actions: tuple[Action, ...]
+    from_start: tuple[Action, ...]
+    show: tuple[str, ...]
+    piece: str = ""
+    scene: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class LessonStep:
+    """Hold one step.
+
+    Parameters
+    ----------
+    title, text : str
+    picture : LivePicture
+    """
+
+    title: str
+    text: str
+    picture: LivePicture
+
+
+@dataclass(frozen=True)
+class Question:
+    """Hold what is asked at the end.
+
+    Parameters
+    ----------
+    text : str
+    choices : tuple of str
+    answer : int
+        The right one, from 0.
+    reason : str
+        Why it is.
+    """
+
+    text: str
+    choices: tuple[str, ...]
+    answer: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """Hold a lesson.
+
+    Parameters
+    ----------
+    name : str
+        In the address.
+    title : str
+    aim : str
+        What its reader will know.
+    minutes : int
+    steps : tuple of LessonStep
+    question : Question
+    """
+
+    name: str
+    title: str
+    aim: str
+    minutes: int
+    steps: tuple[LessonStep, ...]
+    question: Question
+
+
+@functools.cache
+def load(language: str = LANGUAGE) -> dict[str, Lesson]:
+    """Return all lessons by name, in their order."""
+    plans = {path.stem: _json(path) for path in FOLDER.glob("*.json")}
+    names = sorted(plans, key=lambda name: plans[name]["order"])
+    return {name: read(name, plans[name], _json(FOLDER / language / f"{name}.json")) for name in names}
+
+
+@functools.cache
+def words(language: str = LANGUAGE) -> dict[str, str]:
+    """Return what the page itself says, by names."""
+    return _json(FOLDER / language / f"{_PAGE}.json")
+
+
+def languages() -> list[str]:
+    """Return the languages that there are texts in."""
+    return sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+
+
+def read(name: str, plan: Mapping[str, Any], texts: Mapping[str, Any]) -> Lesson:
+    """Make a lesson of what it shows and of its texts."""
+    pictures = _pictures(plan["steps"])
+    steps = tuple(
+        LessonStep(said["title"], said["text"], picture) for said, picture in zip(texts["steps"], pictures, strict=True)
+    )
+    asked = texts["question"]
+    question = Question(asked["text"], tuple(asked["choices"]), plan["answer"], asked["reason"])
+    return Lesson(name, texts["title"], texts["aim"], plan["minutes"], steps, question)
+
+
+def _pictures(given: Sequence[Mapping[str, Any]]) -> list[LivePicture]:
+    found: list[LivePicture] = []
+    for step in given:
+        found.append(_picture(step, found[-1] if found else None))
+    return found
+
+
+def _picture(step: Mapping[str, Any], before: LivePicture | None) -> LivePicture:
+    show, actions = tuple(step.get("show", ())), tuple(map(scenes.action, step.get("do", ())))
+    if "piece" in step:
+        return LivePicture(None, False, (), (), show, piece=step["piece"])
+    if "scene" in step:
+        return _scene_picture(step["scene"], step["step"], show, before)
+    if "run" in step:
+        spec = Spec.from_json(scenes.merged(Spec(draws=None).to_json(), step["run"]))
+        return LivePicture(spec, False, actions, actions, show)
+    for kind, spec_class in _SPECS.items():
+        if kind in step:
+            return LivePicture(spec_class.from_json(step[kind]), False, actions, actions, show)
+    if before is None or before.spec is None:
+        raise ValueError(f"No run goes on before the step {step!r}.")
+    return LivePicture(before.spec, True, actions, (*before.from_start, *actions), show)
+
+
+def _scene_picture(name: str, number: int, show: tuple[str, ...], before: LivePicture | None) -> LivePicture:
+    """Return a step of a scene, which goes on from the step before where that is the scene's step before."""
+    scene = scenes.load()[name]
+    spec, from_start = scene.beginning(number - 1)
+    step = scene.steps[number - 1]
+    goes_on = before is not None and before.scene == (name, number - 1) and step.begins is None
+    return LivePicture(spec, goes_on, step.actions, tuple(from_start), show, scene=(name, number))
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))

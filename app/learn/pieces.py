@@ -1,0 +1,10 @@
+"""List what lessons give their readers to try by hand."""
+
+from __future__ import annotations
+
+from bnnviz_app.learn.collapse import CollapsePiece
+from bnnviz_app.learn.copies import CopiesPiece
+from bnnviz_app.learn.exchange import ExchangePiece
+from bnnviz_app.learn.piece import Piece
+
+PIECES: dict[str, type[Piece]] = {"exchange": ExchangePiece, "collapse": CollapsePiece, "copies": CopiesPiece}

@@ -1,0 +1,185 @@
+"""Teach in lessons: a list of them, and each as numbered steps with live pictures and a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+
+from bnnviz_app import address
+from bnnviz_app.components.widgets import set_class
+from bnnviz_app.learn import lessons
+from bnnviz_app.learn.lessons import Lesson
+from bnnviz_app.learn.panel import LessonPanel
+from bnnviz_app.learn.stage import LessonStage
+from bnnviz_app.pages.base import Page
+from bnnviz_app.theme import SHEETS, styles
+
+_STYLES = styles(__file__)
+
+
+class LearnPage(Page):
+    """Show the list of lessons, or a step of one.
+
+    Parameters
+    ----------
+    dark : bool
+        Whether it begins dark.
+    flags : mapping of str to str
+        Parameters of the address that stay in it.
+    asked : mapping of str to str
+        What the address asks for: ``lesson``, and ``step`` from 1, the question after the last one.
+    """
+
+    name = "learn"
+
+    def __init__(self, dark: bool, flags: Mapping[str, str], asked: Mapping[str, str]) -> None:
+        super().__init__(dark, flags)
+        self._lessons, self._words = lessons.load(), lessons.words()
+        self.lesson: Lesson | None = None
+        self.number = 0
+        self._answered = False
+        self.panel = LessonPanel(self._lessons, self._words, self._obey)
+        self.stage = LessonStage(dark, self._words["sampled"], self._key, self._again)
+        self._lay_out()
+        self._open(asked)
+        self._resize()
+
+    def close(self) -> None:
+        """End what the page runs."""
+        self.stage.session.close()
+
+    # ---- helpers ------------------------------------------------------------------------------------------
+
+    def _lay_out(self) -> None:
+        sheets = [_STYLES["page"]]
+        self._outer = pn.Column(
+            self.panel.root, self.stage.root, sizing_mode="stretch_both", margin=0, stylesheets=sheets
+        )
+        hidden = (self.guide.root, self.address, self.narrator.root, *self.stage.hidden)
+        self.main = [
+            pn.Column(self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
+        ]
+        self.tools = self._header()
+
+    def _open(self, asked: Mapping[str, str]) -> None:
+        """Show what the address asks for, as far as it is there."""
+        name, step = asked.get("lesson", ""), asked.get("step", "1")
+        if name in self._lessons:
+            count = len(self._lessons[name].steps) + 1
+            number = int(step) if step.isascii() and step.isdigit() and len(step) < 6 else 0
+            taken = min(max(number, 1), count)
+            wrong = self._words["no_step"].format(count=count, step=repr(step[:20]), taken=taken)
+            self._show(self._lessons[name], taken - 1, sentence="" if number == taken else wrong)
+        else:
+            self._show_all(self._words["no_lesson"].format(name=repr(name[:40])) if name else "")
+
+    def _show_all(self, sentence: str = "") -> None:
+        """List the lessons."""
+        self.lesson, self.number = None, 0
+        self.stage.show(None, onward=False)
+        set_class(self._outer, "whole", True)
+        self.panel.show_all(self._flags, sentence)
+        self._readdress()
+
+    def _show(self, lesson: Lesson, number: int, sentence: str = "") -> None:
+        """Show a step of a lesson, from 0; the one after the last is its question."""
+        onward = lesson is self.lesson and number == self.number + 1
+        self.lesson, self.number, self._answered = lesson, number, False
+        set_class(self._outer, "whole", False)
+        if number < len(lesson.steps):
+            self.panel.show_step(lesson, number, sentence)
+            self.stage.show(lesson.steps[number].picture, onward)
+        else:
+            self.panel.ask(lesson)
+            if not onward:
+                # What the last step shows stays beside the question.
+                self.stage.show(lesson.steps[-1].picture, onward=False)
+        self._readdress()
+
+    def _obey(self, message: Any) -> None:
+        """Do what the reader asks for; what the browser sends is not trusted."""
+        if isinstance(message, dict):
+            name, choice = str(message.get("lesson")), message.get("choose")
+            if name in self._lessons:
+                self._show(self._lessons[name], 0)
+            elif self._asks and type(choice) is int and 0 <= choice < len(self.lesson.question.choices):
+                self.panel.ask(self.lesson, choice)
+                self._answered = True
+        elif self.lesson is None:
+            return
+        elif message == "all":
+            self._show_all()
+        elif message == "again":
+            self._again()
+        elif message in ("next", "back"):
+            self._turn_page(message)
+        elif type(message) is int and 0 <= message <= len(self.lesson.steps):
+            self._show(self.lesson, message)
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the question is shown."""
+        return self.lesson is not None and self.number == len(self.lesson.steps)
+
+    def _turn_page(self, message: str) -> None:
+        """Go on or back by one; from an answered question on to the next lesson."""
+        if message == "back":
+            if self.number:
+                self._show(self.lesson, self.number - 1)
+        elif not self._asks:
+            self._show(self.lesson, self.number + 1)
+        elif self._answered:
+            names = list(self._lessons)
+            after = names[names.index(self.lesson.name) + 1 :]
+            if after:
+                self._show(self._lessons[after[0]], 0)
+            else:
+                self._show_all()
+
+    def _again(self) -> None:
+        """Begin what this step shows again."""
+        self.stage.again()
+
+    def _key(self, key: str) -> None:
+        keys: dict[str, Callable[[], None]] = {
+            "next": lambda: self._obey("next"),
+            "back": lambda: self._obey("back"),
+            "reset": self._again,
+            "help": self.guide.toggle,
+        }
+        if self.stage.runs:
+            transport = self.stage.transport
+            event = "event" if transport.eventful else "proposal"
+            keys |= {
+                "play": transport.play,
+                "proposal": lambda: transport.step("proposal"),
+                "event": lambda: transport.step(event),
+            }
+        if key in keys:
+            keys[key]()
+
+    def _turn(self) -> None:
+        self.stage.theme(self.dark)
+
+    def _resize(self) -> None:
+        set_class(self._outer, "large", self.large)
+        self.panel.magnify(self.large)
+        self.stage.magnify(self.large)
+
+    def _in_address(self) -> dict[str, str]:
+        return {} if self.lesson is None else {"lesson": self.lesson.name, "step": str(self.number + 1)}
+
+
+def build(dark: bool) -> LearnPage:
+    """Build the page for the current session, and begin its loop, which runs nothing yet."""
+    flags, _ = address.named(pn.state.session_args, "lesson")
+    asked = {
+        name: pn.state.session_args[name][0].decode(errors="replace")
+        for name in ("lesson", "step")
+        if pn.state.session_args.get(name)
+    }
+    page = LearnPage(dark, flags, asked)
+    page.stage.session.open()
+    return page
