@@ -17,7 +17,7 @@ from bnnviz.views.base import View, columns
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.learn.piece import Piece
+from bnnviz_app.learn.piece import LessonPiece
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
@@ -114,7 +114,7 @@ class LargestView(View):
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 
 
-class CollapsePiece(Piece):
+class CollapsePiece(LessonPiece):
     """Let a reader choose the dimension, and how wide the proposal is.
 
     Parameters
