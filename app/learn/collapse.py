@@ -17,7 +17,7 @@ from bnnviz.views.base import View, columns
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.learn.piece import Piece
+from bnnviz_app.learn.piece import LessonPiece
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
@@ -58,6 +58,11 @@ def measured(width: float) -> np.ndarray:
     return np.array([1 / np.sum(weights(dimension, width) ** 2) for dimension in range(1, MOST + 1)])
 
 
+def _worth(draws: float) -> str:
+    """Write a number of draws, a small one with a digit more."""
+    return f"{draws:,.0f}" if draws >= 10 else f"{draws:.1f}"
+
+
 class CollapseView(View):
     """Draw the effective sample size against the dimension: of the draws, and in closed form."""
 
@@ -86,7 +91,7 @@ class CollapseView(View):
     def _show(self, part: dict) -> bool:
         number = np.arange(1, MOST + 1)
         ess, known = part["measured"][part["dimension"] - 1], float(expected(part["dimension"], part["width"]))
-        self.note = f"d = {part['dimension']}: ESS {ess:,.1f}, closed form {known:,.1f}, of {DRAWS:,} draws"
+        self.note = f"d = {part['dimension']}: {_worth(ess)} draws, exact {_worth(known)}"
         self._push(self._curve, columns(x=number, y=np.log10(expected(number, part["width"]))))
         self._push(self._here, columns(x=[part["dimension"]], y=[np.log10(ess)]))
         return self._push(self._dots, columns(x=number, y=np.log10(part["measured"])))
@@ -110,11 +115,11 @@ class LargestView(View):
     def _show(self, part: dict) -> bool:
         share = part["share"]
         self.root.y_range.update(end=float(min(1.0, max(0.01, 1.2 * share[0]))))
-        self.note = f"the largest holds {share[0]:.1%}, these {_SHOWN} {share.sum():.1%}"
+        self.note = f"largest {share[0]:.1%}, together {share.sum():.1%}"
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 
 
-class CollapsePiece(Piece):
+class CollapsePiece(LessonPiece):
     """Let a reader choose the dimension, and how wide the proposal is.
 
     Parameters

@@ -14,7 +14,7 @@ from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.learn import small_posterior
 from bnnviz_app.learn.exchange import GRID, OFFSET, START
-from bnnviz_app.learn.piece import Piece
+from bnnviz_app.learn.piece import LessonPiece
 from bnnviz_app.learn.small_posterior import CHAINS, DRAWS
 
 _DATA = Kind("data", "circle", "red", False)
@@ -153,7 +153,7 @@ class ChainFunctionsView(View):
         return self._push(self._here, columns(x=[part["x"]] * 2, y=y))
 
 
-class CopiesPiece(Piece):
+class CopiesPiece(LessonPiece):
     """Let a reader choose the x at which the function is followed.
 
     Parameters

@@ -12,7 +12,7 @@ from bnnviz.views.canvas import Glyph, PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.widgets import button
-from bnnviz_app.learn.piece import Piece
+from bnnviz_app.learn.piece import LessonPiece
 
 #: Of each hidden unit (a row): incoming weight, bias, outgoing weight. The last layer's bias is apart.
 START = np.array([[2.6, 1.5, 1.1], [-1.2, 0.4, 1.7], [3.4, -2.2, -0.8], [0.7, 0.1, 1.4]])
@@ -181,7 +181,7 @@ class WeightPlaneView(View):
         return self._push(self._here, columns(x=x[-1:], y=y[-1:]))
 
 
-class ExchangePiece(Piece):
+class ExchangePiece(LessonPiece):
     """Let a reader exchange two units of a network and turn one's sign.
 
     Parameters

@@ -83,7 +83,7 @@ class LessonStep:
 
 
 @dataclass(frozen=True)
-class Question:
+class LessonQuestion:
     """Hold what is asked at the end.
 
     Parameters
@@ -115,7 +115,7 @@ class Lesson:
         What its reader will know.
     minutes : int
     steps : tuple of LessonStep
-    question : Question
+    question : LessonQuestion
     """
 
     name: str
@@ -123,7 +123,7 @@ class Lesson:
     aim: str
     minutes: int
     steps: tuple[LessonStep, ...]
-    question: Question
+    question: LessonQuestion
 
 
 @functools.cache
@@ -152,7 +152,7 @@ def read(name: str, plan: Mapping[str, Any], texts: Mapping[str, Any]) -> Lesson
         LessonStep(said["title"], said["text"], picture) for said, picture in zip(texts["steps"], pictures, strict=True)
     )
     asked = texts["question"]
-    question = Question(asked["text"], tuple(asked["choices"]), plan["answer"], asked["reason"])
+    question = LessonQuestion(asked["text"], tuple(asked["choices"]), plan["answer"], asked["reason"])
     return Lesson(name, texts["title"], texts["aim"], plan["minutes"], steps, question)
 
 

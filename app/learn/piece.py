@@ -8,7 +8,7 @@ from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 
 
-class Piece(PageComponent):
+class LessonPiece(PageComponent):
     """Show cards that follow what a reader does by hand; a class says which.
 
     Attributes

@@ -5,6 +5,6 @@ from __future__ import annotations
 from bnnviz_app.learn.collapse import CollapsePiece
 from bnnviz_app.learn.copies import CopiesPiece
 from bnnviz_app.learn.exchange import ExchangePiece
-from bnnviz_app.learn.piece import Piece
+from bnnviz_app.learn.piece import LessonPiece
 
-PIECES: dict[str, type[Piece]] = {"exchange": ExchangePiece, "collapse": CollapsePiece, "copies": CopiesPiece}
+PIECES: dict[str, type[LessonPiece]] = {"exchange": ExchangePiece, "collapse": CollapsePiece, "copies": CopiesPiece}

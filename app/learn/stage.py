@@ -19,7 +19,7 @@ from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scenes import Action
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
-from bnnviz_app.components.widgets import set_class
+from bnnviz_app.components.widgets import set_changed, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.learn.lessons import LivePicture
 from bnnviz_app.learn.pieces import PIECES
@@ -315,9 +315,11 @@ class LessonStage(PageComponent):
         return self._cards[part, ranks]
 
     def _reveal(self, roots: list[Any]) -> None:
-        """Show these cards and no others."""
+        """Show these cards and no others, on a phone in this order."""
         for root in list(self.stage)[1:]:
             root.visible = root in roots
+        for place, root in enumerate(roots, start=1):
+            set_changed(root, styles={**root.styles, "order": str(place)})
 
     def _run(self, picture: LivePicture, goes_on: bool) -> None:
         if goes_on:
