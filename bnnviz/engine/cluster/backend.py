@@ -95,7 +95,7 @@ class Backend:
             # frames go straight from a worker to the page, not through the scheduler
             security = answer["key"].security()
             # it looks for a lost scheduler as long as a new one may take
-            client = distributed.Client(answer["address"], WORKER_S, security=security, direct_to_workers=True)
+            client = distributed.Client(answer["address"], timeout=WORKER_S, security=security, direct_to_workers=True)
         except Exception:
             own.close()
             raise

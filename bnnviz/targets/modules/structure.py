@@ -42,7 +42,9 @@ def check_structure(given: Any) -> None:
             " nothing to sample; set requires_grad to True where weights are unknown.",
             "module",
         )
-    _check_memory({name: p for name, p in parameters.items() if p.requires_grad})
+    own = {name: p for name, p in parameters.items() if p.requires_grad}
+    _check_memory(own)
+    _check_others(own, given)
 
 
 def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -157,6 +159,28 @@ def _check_memory(parameters: dict[str, Tensor]) -> None:
                     " each its own numbers.",
                     "module",
                 )
+
+
+def _check_others(parameters: dict[str, Tensor], given: nn.Module) -> None:
+    """Raise where a buffer, a frozen parameter or an attribute shares memory with a parameter: no draw changes it."""
+    storages = {p.untyped_storage().data_ptr(): name for name, p in parameters.items() if p.numel()}
+    known = {id(p) for p in given.parameters() if p.requires_grad}
+    plain = (
+        (f"{owner}.{name}" if owner else name, held)
+        for owner, child in given.named_modules()
+        for name, value in vars(child).items()
+        if not name.startswith("_")
+        for held in _tensors(value)
+    )
+    for name, held in itertools.chain(given.named_buffers(), given.named_parameters(), plain):
+        dense = held.layout == torch.strided and not held.is_meta and held.numel()
+        other = storages.get(held.untyped_storage().data_ptr()) if dense and id(held) not in known else None
+        if other is not None:
+            raise BnnvizError(
+                f"The parameter {other} and {name} share memory, and draws change the parameter alone; use one"
+                " Parameter twice, or give each its own numbers (clone()).",
+                "module",
+            )
 
 
 def _places(parameter: Tensor) -> Tensor:
