@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from bnnviz.targets import Parameter, ParameterDensity
 EFFECTS = torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 LEVEL = 4.0  # standard errors
+PUBLISHED = Path(__file__).parents[2] / "bnnviz/benchmarks/posteriors/data/published.json"
 
 
 def gamma(given: dict[str, Tensor]) -> Tensor:
@@ -119,6 +122,19 @@ def test_eight_schools_have_their_means() -> None:
     found, ess = run.parameters(), run.summary()["ess_min"]
     mu, tau = _eight_schools_means()
     assert _off(found["mu"], mu, ess) < LEVEL and _off(found["tau"], tau, ess) < LEVEL
+
+
+@pytest.mark.slow
+def test_eight_schools_have_the_published_means() -> None:
+    """Means of mu, tau and all effects, within the errors of ours and of the published ones (posteriordb)."""
+    published = json.loads(PUBLISHED.read_text())["eight_schools_noncentred"]
+    given = {"mu": (), "tau": bnnviz.positive(), "z": (8,)}
+    run = bnnviz.sample(eight_schools, "nuts", parameters=given, draws=1000, chains=4, seed=2)
+    found, ess = run.parameters(), run.summary()["ess_min"]
+    theta = found["mu"][..., None] + found["tau"][..., None] * found["z"]
+    draws = np.concatenate([theta, found["mu"][..., None], found["tau"][..., None]], -1).reshape(-1, 10)
+    error = np.hypot(draws.std(0) / ess**0.5, published["mcse"])
+    assert np.abs((draws.mean(0) - published["mean"]) / error).max() < LEVEL
 
 
 @pytest.mark.parametrize(
