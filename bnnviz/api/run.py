@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,7 +14,7 @@ import torch
 
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
-from bnnviz.api import automatic
+from bnnviz.api import automatic, given
 from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
@@ -245,9 +246,10 @@ def start(
     paused: bool = False,
     callback: Callable[[BackgroundRun], Any] | None = None,
     record: str | Path | None = None,
-    start: str | Path | BackgroundRun | dict[str, Any] | None = None,
+    start: Any = None,
     start_from: str = POINTS[0],
     minutes: float | None = None,
+    **unknown: Any,
 ) -> BackgroundRun:
     """Start sampling in the background and return at once.
 
@@ -295,14 +297,18 @@ def start(
         Called with the run about ten times a second, in the run's thread.
     record : str or Path, optional
         Keep the run on disk while it goes on, under this name or in this folder (a path).
-    start : str, Path, Run or dict, optional
+    start : str, Path, Run, array_like, dict or list of dict, optional
         Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
-        any sampler on a target of as many dimensions; or what a spec says of that (`bnnviz.specs.run.Spec`).
+        any sampler on a target of as many dimensions; from points ``(chains, dim)`` or ``(dim,)``; of named parameters
+        from a dict of values, one of each or one for each chain, or a list of such; or what a spec says of that
+        (`bnnviz.specs.run.Spec`).
     start_from : {"last", "draws"}
         Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
         seed chooses, without replacement where there are enough, by their weights where they have weights.
     minutes : float, optional
         That pilot and run may take where the sampler is ``auto``; default: 2.
+    **unknown
+        Refused, with what may be meant.
 
     Returns
     -------
@@ -320,6 +326,7 @@ def start(
     >>> run.wait().draws.shape
     (2, 20, 2)
     """
+    given.refuse(unknown, _keywords(), sampler)
     if record is not None:
         reader.check_zarr("record")
     folder = None if record is None else reader.new_place(str(record))
@@ -337,11 +344,11 @@ def start(
         spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
     chosen = None
     if chooses:
-        given = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
-        chosen = automatic.choose(spec, own, given | set(target_settings or {}), minutes)
+        named = {name for name in ("draws", "warmup", "chains") if run[name] != getattr(Spec, name)}
+        chosen = automatic.choose(spec, own, named | set(target_settings or {}), minutes)
         spec = chosen.spec
     if start is not None:
-        spec = _from_there(spec, start, start_from)
+        spec = _from_there(spec, start, start_from, own)
     spec = warm_start.resolved(spec.checked(own_target=own is not None))
     instance = sampler if isinstance(sampler, samplers.Sampler) else None
     made = ViewedRun(spec, target=own, sampler=instance)
@@ -350,6 +357,10 @@ def start(
         chosen.attach(made)
     run = BackgroundRun(made, callback, paused=paused)
     return (run if folder is None else run._keep(folder)).begin()
+
+
+def _keywords() -> list[str]:
+    return list(inspect.signature(start).parameters)[:-1]
 
 
 def sample(target: Any, sampler: Any = "auto", **options: Any) -> BackgroundRun:
@@ -404,7 +415,7 @@ def spec_of(
     target: Any,
     sampler: Any,
     dim: int | None,
-    given: dict[str, Any] | None,
+    values: dict[str, Any] | None,
     target_settings: dict[str, Any] | None,
     run: dict[str, Any],
     parameters: Mapping[str, Any] | None = None,
@@ -413,12 +424,12 @@ def spec_of(
     own = _own_target(target, dim, parameters)
     if run.get("dtype") == "auto":
         run = run | {"dtype": precision(own, run["device"])}
-    name, values = _sampler(sampler, _plain("settings", given))
+    name, chosen = _sampler(sampler, _plain("settings", values))
     spec = Spec(
         target=target if own is None else own.title,
         target_settings=_plain("target_settings", target_settings),
         sampler=name,
-        settings=values,
+        settings=chosen,
         **_plain("run", run),
     )
     return spec.checked(own_target=own is not None), own
@@ -431,13 +442,18 @@ def _plain(name: str, given: Any) -> dict[str, Any]:
     return {key: plain(value) for key, value in (given or {}).items()}
 
 
-def _from_there(spec: Spec, start: Any, points: str) -> Spec:
-    """Return a checked spec whose chains set out from a recording, from a run, or from what a spec says of one."""
+def _from_there(spec: Spec, start: Any, points: str, own: targets.Target | None) -> Spec:
+    """Return a checked spec whose chains set out from a recording, a run, points, or what a spec says of those."""
+    if given.is_points(start, own):
+        spec = spec.replace(start={"recording": None, "points": POINTS[0]}).checked(own_target=True)
+        return spec.replace(start_points=given.points(start, own, spec).pack())
     if isinstance(start, dict):
         return spec.replace(start=start, start_points=None)
     if not isinstance(start, BackgroundRun):
         if not isinstance(start, str | Path):
-            raise BnnvizError(f"start is a recording's name or folder, or a run, not {type(start).__name__}.", "start")
+            raise BnnvizError(
+                f"start is a recording's name or folder, a run or points, not {type(start).__name__}.", "start"
+            )
         return spec.replace(start={"recording": warm_start.named(start), "points": points}, start_points=None)
     spec = spec.replace(start={"recording": None, "points": points}).checked(own_target=True)
     with start._lock:

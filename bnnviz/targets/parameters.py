@@ -248,6 +248,49 @@ class ParameterDensity(Callable):
         """Return the parameters ``(n, *shape)`` by name at x (n, dim)."""
         return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}
 
+    def free_points(self, values: Mapping[str, Any] | list[Mapping[str, Any]]) -> Tensor:
+        """Return the coordinates (n, dim), float64, of parameters: of one point, of several, or a list of points.
+
+        Parameters
+        ----------
+        values : mapping of str to array_like, or list of such
+            Each of its parameter's shape, or with an axis of points before; a list has one for each point.
+
+        Raises
+        ------
+        BnnvizError
+            If a name is missing or unknown, or a value is none that its constraint allows.
+        """
+        if isinstance(values, list):
+            return torch.cat([self.free_points(each) for each in values])
+        for name in {*values, *self._parts} - ({*values} & {*self._parts}):
+            what = "has no parameter" if name in values else "needs a value of the parameter"
+            raise BnnvizError(f"The density {what} {name}; its parameters are {', '.join(self._parts)}.", "start")
+        parts = {name: self._free(name, values[name]) for name in self._parts}
+        count = max(map(len, parts.values()))
+        if any(len(part) not in (1, count) for part in parts.values()):
+            raise BnnvizError("start has one value of each parameter, or as many of each; give one a chain.", "start")
+        return torch.cat([part.expand(count, -1) for part in parts.values()], 1)
+
+    def _free(self, name: str, given: Any) -> Tensor:
+        """Return the coordinates (n, size) of a parameter's values."""
+        parameter = self._parts[name].parameter
+        try:
+            value = torch.as_tensor(np.asarray(given, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise BnnvizError(f"The value of {name} is no array of numbers ({error}).", "start") from error
+        value = value[None] if value.shape == parameter.shape else value
+        if value.shape[1:] != parameter.shape or not len(value):
+            raise BnnvizError(
+                f"The value of {name} has the shape {tuple(value.shape)}; give {parameter.shape}, or one of such for"
+                " each chain.",
+                "start",
+            )
+        free = parameter.transform.inv(value) if bool(parameter.constraint.check(value).all()) else value * torch.nan
+        if not bool(torch.isfinite(free).all()):
+            raise BnnvizError(f"The value of {name} is not within its constraint, or lies at its edge.", "start")
+        return free.reshape(len(value), parameter.size)
+
     def groups(self) -> list[tuple[str, int]]:
         """Return name and number of coordinates of each parameter."""
         return [(name, parameter.size) for name, (parameter, _) in self._parts.items()]

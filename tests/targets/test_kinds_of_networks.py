@@ -172,6 +172,34 @@ def in_a_list(*names: str) -> Callable[[], nn.Module]:
     return build
 
 
+def beside() -> nn.Module:
+    """Return a module whose forward reads another one's weights."""
+    other = nn.Linear(3, 1).double()
+    return Computed(lambda m, x: m.head(x) + other(x), head=head(3))
+
+
+def read_twice() -> nn.Module:
+    """Return a module whose forward reads a weight once more, by the name that it had outside."""
+    layer = nn.Linear(3, 1).double()
+    weight = layer.weight
+    return Computed(lambda m, x: m.layer(x) + functional.linear(x, weight), layer=layer)
+
+
+def copied_as(way: str) -> Callable[[], nn.Module]:
+    """Return what builds a module that reads a weight's memory once more."""
+
+    def build() -> nn.Module:
+        module = Computed(lambda m, x: m.layer(x) + x @ m.copy.T.to(x), layer=nn.Linear(3, 1))
+        copy = module.layer.weight.data
+        if way == "buffer":
+            module.register_buffer("copy", copy)
+        else:
+            module.copy = nn.Parameter(copy, requires_grad=False) if way == "frozen" else copy
+        return module
+
+    return build
+
+
 def straight_through(h: Tensor) -> Tensor:
     return h + (h.sign() - h).detach()
 
@@ -238,6 +266,7 @@ REFUSED = (
         (
             odd.computed_before("weight"),
             odd.computed_before("bias"),
+            copied_as("attribute"),
             lambda: stack(odd.computed_before("weight")(), nn.Tanh(), nn.Linear(1, 1)),
         ),
     ),
@@ -306,18 +335,22 @@ REFUSED = (
     Refused(
         "Trainable tensors that are no parameters",
         "they would stay what they are, unsaid",
-        "trainable tensors that are no parameters",
+        "trainable tensors that are no parameters|from a closure, a global or",
         (
             computed(lambda m, x: m.head(torch.tanh(m.layers[0](x))), layers=[nn.Linear(3, 3)]),
             computed(lambda m, x: m.head(x) * m.scale, scale=torch.ones(1, requires_grad=True)),
             computed(lambda m, x: m.head(x) * m.scales["a"], scales={"a": nn.Parameter(torch.ones(1))}),
+            beside,
+            read_twice,
         ),
     ),
     Refused(
         "Parameters that share memory",
         "a change of one would be a change of the other",
-        "first and second share memory",
+        "first and second share memory|weight and copy share memory",
         (
+            copied_as("buffer"),
+            copied_as("frozen"),
             overlapping(slice(0, 3), slice(2, 5)),
             overlapping(slice(0, 5, 2), slice(2, 5)),
             overlapping(slice(0, 3), slice(0, 3)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,14 @@ from torch.distributions import constraints
 
 import bnnviz
 from bnnviz import targets
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import Parameter, ParameterDensity
 
 EFFECTS = torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 LEVEL = 4.0  # standard errors
+PUBLISHED = Path(__file__).parents[2] / "bnnviz/benchmarks/posteriors/data/published.json"
 
 
 def gamma(given: dict[str, Tensor]) -> Tensor:
@@ -120,6 +124,19 @@ def test_eight_schools_have_their_means() -> None:
     assert _off(found["mu"], mu, ess) < LEVEL and _off(found["tau"], tau, ess) < LEVEL
 
 
+@pytest.mark.slow
+def test_eight_schools_have_the_published_means() -> None:
+    """Means of mu, tau and all effects, within the errors of ours and of the published ones (posteriordb)."""
+    published = json.loads(PUBLISHED.read_text())["eight_schools_noncentred"]
+    given = {"mu": (), "tau": bnnviz.positive(), "z": (8,)}
+    run = bnnviz.sample(eight_schools, "nuts", parameters=given, draws=1000, chains=4, seed=2)
+    found, ess = run.parameters(), run.summary()["ess_min"]
+    theta = found["mu"][..., None] + found["tau"][..., None] * found["z"]
+    draws = np.concatenate([theta, found["mu"][..., None], found["tau"][..., None]], -1).reshape(-1, 10)
+    error = np.hypot(draws.std(0) / ess**0.5, published["mcse"])
+    assert np.abs((draws.mean(0) - published["mean"]) / error).max() < LEVEL
+
+
 @pytest.mark.parametrize(
     "parameter",
     [
@@ -189,3 +206,78 @@ def test_coordinates_are_named_as_what_they_are() -> None:
     target = targets.ParameterDensity(gamma, {"x": bnnviz.positive(), "z": (2,)})
     assert target.names() == ["x (unbounded)", "z[0]", "z[1]"]
     assert target.groups() == [("x", 1), ("z", 2)]
+
+
+POINT = {"x": 3.0, "w": [0.2, 0.3, 0.5], "z": [[1.0, 2.0], [3.0, 4.0]]}
+NAMED = {"x": bnnviz.positive(), "w": bnnviz.simplex(3), "z": (2, 2)}
+
+
+def _all(parts: dict[str, Tensor]) -> Tensor:
+    return gamma(parts) + dirichlet(parts) + parts["z"].square().sum((-1, -2)) / 2
+
+
+def _set_out(target: targets.Target, chains: int, given: Any) -> Run:
+    """Return a run of which no move is made."""
+    spec = bnnviz.start(target, "hmc", chains=chains, start=given, dtype="float64", paused=True).stop().spec
+    run = Run(spec, target=target)
+    run.prepare()
+    return run
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        POINT,
+        {name: np.array([value, value]) for name, value in POINT.items()},
+        {**POINT, "x": torch.tensor([3.0, 3.0])},
+        [POINT, {**POINT, "x": torch.tensor(3.0)}],
+    ],
+    ids=["one point", "one a chain", "some a chain", "a list"],
+)
+def test_chains_set_out_from_values_of_the_parameters(given: Any) -> None:
+    target = ParameterDensity(_all, NAMED)
+    run = _set_out(target, 2, given)
+    for name, value in POINT.items():
+        np.testing.assert_allclose(target.named_values(run.state.x)[name], np.array([value, value]), rtol=1e-12)
+    assert "The chains set out from points that were given." in run.notes
+
+
+@pytest.mark.parametrize("given", [[1.0, 2.0], np.array([[1.0, 2.0]] * 3), torch.tensor([[1.0, 2.0]])])
+def test_chains_set_out_from_an_array(given: Any) -> None:
+    assert _set_out(targets.Callable(lambda x: x.square().sum(-1), 2), 3, given).state.x.tolist() == [[1.0, 2.0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"x": 1.0}, "needs a value of the parameter (w|z)"),
+        ({**POINT, "y": 1.0}, "has no parameter y; its parameters are x, w, z"),
+        ({**POINT, "x": -1.0}, "The value of x is not within its constraint"),
+        ({**POINT, "w": [0.5, 0.5, 0.5]}, "The value of w is not within its constraint"),
+        ({**POINT, "z": [1.0]}, r"The value of z has the shape \(1,\); give \(2, 2\)"),
+        ({**POINT, "x": [1.0, 2.0, 3.0], "z": np.zeros((2, 2, 2))}, "one value of each parameter, or as many of each"),
+        (np.zeros((2, 3)), "3 dimensions and this target 7"),
+        ([np.nan] * 7, "not finite"),
+        (["a"] * 7, "no array of numbers"),
+    ],
+)
+def test_points_that_do_not_fit_are_refused(given: Any, says: str) -> None:
+    with pytest.raises(BnnvizError, match=says):
+        bnnviz.start(_all, "nuts", parameters=NAMED, start=given, paused=True)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "says"),
+    [
+        ("step_size", "There is no keyword step_size; settings of hmc are given as settings={'step_size': ...}"),
+        ("stepsize", "did you mean step_size"),
+        ("chain", "did you mean chains?"),
+        ("n_chains", "did you mean chains?"),
+        ("wibble", "there are target, sampler, dim, parameters, draws"),
+    ],
+)
+def test_a_keyword_that_there_is_not_is_told_with_what_may_be_meant(keyword: str, says: str) -> None:
+    with pytest.raises(BnnvizError) as refused:
+        bnnviz.sample("banana", "hmc", **{keyword: 1})
+    assert says in refused.value.sentence
+    assert refused.value.field == keyword

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from datetime import date
 from reprlib import repr as short_repr
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables.layout import MISSING, Layout
-from bnnviz.data.tables.numerals import Decimal, Readings, chosen, decimal_of, is_number, without_unit
+from bnnviz.data.tables.numerals import Decimal, Readings, chosen, decimal_of, is_number, several_units, without_unit
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Columns = dict[str, tuple[np.ndarray, np.ndarray]]
 MOST_CATEGORIES = 20
 FEWEST_ROWS = 5
 _LARGEST = 1e30  # its square has to fit into single precision after scaling
-_NINES = re.compile(r"9{2,}(\.9+)?")
+_REPEATED = re.compile(r"(?:9{2,}|8{2,}|7{2,}|9{2,}[678])(\.9+)?")  # surveys have several: -999, -998, -888
 _OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20)
 _FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
 _LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
@@ -38,9 +39,12 @@ _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}([-/])\d{1,2}\3\d{2}"
     rf"|(?:\d{{1,2}}[-. ]+)?{_MONTH}[-., ]+(?:\d{{1,2}}[-., ]+)?\d{{2,4}})(?:[ T]\d{{1,2}}:\d{{2}}.*)?"
-    r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?",
+    r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?"
+    r"|\d{4}(?:[-/](?:0?[1-9]|1[0-2])|[- ]?(?:Q[1-4]|W\d{2}))|(?:0?[1-9]|1[0-2])[-/]\d{4}|Q[1-4][- /]?\d{4}",
     re.IGNORECASE,
 )
+_DIGITS = re.compile(r"[+\-−]?(\d{16,})(?:[.,]\d*)?")  # after marks between thousands are taken away
+_FIRST_DAY, _LAST_DAY = 19000101, 21001231
 
 
 def wrong(sentence: str, field: str = "data") -> BnnvizError:
@@ -63,16 +67,27 @@ def parse(layout: Layout, name: str, missing: Sequence[str] | None) -> pd.DataFr
         with warnings.catch_warnings():
             # A row with more cells than names is cut with a warning only.
             warnings.simplefilter("error", pandas.errors.ParserWarning)
-            frame = _frame(layout, ending, na_values=[*MISSING, *(missing or ())], dtype=str if texts else None)
+            given = {"na_values": [*MISSING, *(missing or ())]}
+            frame = _frame(layout, ending, **given, dtype=str if texts else None)
+            # Whole numbers beside a gap have become floats.
+            floats = frame.select_dtypes("float")
+            long = list(floats.columns[(floats.abs() > _LARGEST_WHOLE).any()])
+            if long:
+                frame[long] = _frame(layout, ending, **given, dtype=str, usecols=long)[long]
     except pandas.errors.EmptyDataError as error:
         raise wrong(f"The file {name} has names but no rows; add rows.") from error
     except pandas.errors.ParserWarning as error:
         raise wrong(f"Lines of {name} have more cells than the {len(names)} columns; check its separators.") from error
     except (ValueError, OverflowError) as error:
         found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        opened = re.search(r"EOF inside string starting at row (\d+)", str(error))
         if found:
             line = layout.lines_before + int(found[2])
             sentence = f"Line {line} of {name} has {found[3]} cells, but there are {found[1]} columns"
+        elif opened:
+            sentence = (
+                f"A quote that opens in line {layout.lines_before + int(opened[1]) + 1} of {name} is never closed"
+            )
         else:
             sentence = f"The file {name} cannot be read ({str(error).splitlines()[0].strip().rstrip('.')})"
         raise wrong(f"{sentence}; check its separators and quotes.") from error
@@ -176,7 +191,7 @@ def _column(
         notes += [_CODES.format(key, code)] if (code := next(filter(_CODE.match, found), "")) else []
         values = np.full(len(texts), np.nan)
         values[present] = numbers
-        return _numbers(values, key, bool(len(found)) and all(map(str.isdigit, found)))
+        return _numbers(values, key, any(map(_is_long, found)))
     is_mixed = not strange.all()
     if is_mixed and not (is_target and len(set(found)) <= MOST_CATEGORIES):
         example = found[strange][0]
@@ -186,6 +201,11 @@ def _column(
             " of it numbers, leave those cells empty or name what stands there by --missing, or leave the column out."
         )
     return texts, present
+
+
+def _is_long(text: str) -> bool:
+    found = _DIGITS.fullmatch(re.sub(r"[\s'’]|[.,](?=\d{3}(?:[.,]|$))", "", text))
+    return found is not None and float(found[1]) > _LARGEST_WHOLE
 
 
 def with_gaps(
@@ -222,8 +242,11 @@ def with_gaps(
 def _sentinel(values: np.ndarray) -> float | None:
     """Return a number that is used for a missing value and lies far off all others; None where there is none."""
     for number in (values.min(), values.max()) if len(values) else ():
-        others = values[values != number]
-        if len(others) < FEWEST_ROWS or not _is_sentinel(float(number)):
+        if not _is_sentinel(float(number)):
+            continue
+        kinds = np.unique(values)
+        others = values[~np.isin(values, [kind for kind in (*kinds[:4], *kinds[-4:]) if _is_sentinel(float(kind))])]
+        if len(others) < FEWEST_ROWS:
             continue
         low, high = others.min(), others.max()
         if max(low - number, number - high) > _FAR * max(high - low, 1e-12):
@@ -232,7 +255,7 @@ def _sentinel(values: np.ndarray) -> float | None:
 
 
 def _is_sentinel(number: float) -> bool:
-    return number in _OTHER_SENTINELS or _NINES.fullmatch(f"{abs(number):.10g}") is not None
+    return number in _OTHER_SENTINELS or _REPEATED.fullmatch(f"{abs(number):.10g}") is not None
 
 
 def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -256,6 +279,12 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
     BnnvizError
         If a column has such texts, or more than `MOST_CATEGORIES`.
     """
+    days = [key for key, values in columns.items() if values.dtype != object and _are_days(values)]
+    if days:
+        raise wrong(
+            f"The column {days[0]} of {name} holds dates such as {columns[days[0]][0]:.0f}, which are no amounts; give"
+            " days since the first one, or leave it out."
+        )
     texts = {key: Counter(values.tolist()) for key, values in columns.items() if values.dtype == object}
     for key, counts in texts.items():
         if all(map(_DATE.fullmatch, counts)):
@@ -263,6 +292,9 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
                 f"The column {key} of {name} holds dates or times such as {short_repr(next(iter(counts)))}; give"
                 " numbers, such as days since the first one, or leave it out."
             )
+        units = several_units(counts)
+        if units:
+            raise wrong(f"The column {key} of {name} holds numbers in several units ({listed(units)}); give one unit.")
     crowded = [key for key, counts in texts.items() if len(counts) > MOST_CATEGORIES]
     if crowded:
         raise wrong(
@@ -275,6 +307,19 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
             f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
             " categories; leave them out or put numbers in their place."
         )
+
+
+def _are_days(values: np.ndarray) -> bool:
+    """Tell whether numbers are all days such as 20240131, of more than one month."""
+    if not ((values >= _FIRST_DAY) & (values <= _LAST_DAY) & (values == np.round(values))).all():
+        return False
+    texts = {f"{value:.0f}" for value in values}
+    try:
+        for text in texts:
+            date(int(text[:4]), int(text[4:6]), int(text[6:]))
+    except ValueError:
+        return False
+    return len(texts) > 1
 
 
 def of_case(key: str, levels: Sequence[str]) -> list[str]:

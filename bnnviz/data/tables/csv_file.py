@@ -101,8 +101,8 @@ def read_table(
     Parameters
     ----------
     source : path or bytes
-        The file, or what is in it: a text in UTF-8 whose cells are separated by commas, semicolons or
-        tabs. The first line names the columns; if it holds a number it is a row, and the columns are
+        The file, or what is in it: a text in UTF-8 whose cells are separated by commas, semicolons,
+        tabs or vertical bars. The first line names the columns; if it holds a number it is a row, and the columns are
         called c1, c2, ...
     target_column : str or None
         The column to predict; all others are inputs. None is refused with the names to choose from.
@@ -188,20 +188,22 @@ def _without_index(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Leave out what numbers or names the rows: it says where a row stands in the file, and nothing else.
 
-    That is a first column without a name whose cells are all different, as table programs write it, or one called as an
-    index is whose whole numbers are all different; and any unnamed column without cells, as lines that end with a
-    separator have it.
+    That is a first column without a name whose cells are all different, as table programs write it, another one without
+    a name whose cells count the rows, or one called as an index is whose whole numbers are all different; and any
+    unnamed column without cells, as lines that end with a separator have it.
     """
     left = {key for key in layout.unnamed if key != target and not columns[key][1].any()}
     for key, (values, present) in columns.items():
         if key == target or key in left or not present.all() or len(np.unique(values.astype(str))) < len(values):
             continue
-        is_text, unnamed = values.dtype == object, key in layout.unnamed and key == layout.names[0]
+        is_text, first = values.dtype == object, key == layout.names[0]
         whole = not is_text and (values == np.round(values)).all()
         counts = whole and np.ptp(values) == len(values) - 1
+        unnamed = key in layout.unnamed and (first or counts)
         called = (whole and _INDEX.fullmatch(key)) or (counts and _COUNT.fullmatch(key))
         if (unnamed and (is_text or whole)) or called:
-            what = "first column, without a name," if unnamed else f"column {key}"
+            place = "first column" if first else f"column {key[1:]}"
+            what = f"{place}, without a name," if unnamed else f"column {key}"
             notes.append(f"The {what} numbers or names the rows and is left out.")
             left.add(key)
     return {key: column for key, column in columns.items() if key not in left}

@@ -15,14 +15,14 @@ from bnnviz.data.tables.numerals import is_number
 from bnnviz.errors import BnnvizError
 
 MOST_COLUMNS = 2_000
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _LONGEST_LINE = 1_000_000
 _LOOKED_AT = 50  # rows that tell names from numbers
 MISSING = ("?", "-", "--", ".", "–", "—", "\\N", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
 """What stands in a cell without a value, besides what pandas knows."""
 
 _WITHOUT_VALUE = {*map(str.lower, MISSING), "na", "n/a", "nan", "null", "none", "#n/a"}
-_HINT = re.compile(r'"?sep=(?P<mark>[,;\t])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
+_HINT = re.compile(r'"?sep=(?P<mark>[,;\t|])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
 
 
 _BREAK = re.compile(r"\s*[\r\n]+\s*")  # table programs break long names within quotes
@@ -86,6 +86,7 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
     head, below = _joined(lines, at)
     first, separator = _cells(head, separator, name, fewest, lines[below : below + _LOOKED_AT])
     looked_at = [_split(line, separator, name) for line in lines[below : below + _LOOKED_AT] if line.strip()]
+    _check_marks(first, looked_at, separator, name)
     if comment is not None and all(is_number(cell) for cell in first):
         names = _split(comment, separator, name)
         if len(names) == len(first) and not any(is_number(cell) for cell in names):
@@ -96,6 +97,18 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
         return _named(first, separator, lines, below, notes, name)
     notes.append(f"The first line of {name} holds a number: it is a row, and the columns are c1 to c{len(first)}.")
     return _named([f"c{i + 1}" for i in range(len(first))], separator, lines, at, notes, name)
+
+
+def _check_marks(first: list[str], rows: list[list[str]], separator: str, name: str) -> None:
+    """Raise where rows have other separators than the names, or cells stand in single quotes."""
+    if rows and len(first) > 1 and all(len(row) == 1 for row in rows):
+        raise BnnvizError(
+            f"The first line of {name} has {len(first)} cells between {_SEPARATORS[separator]}s and the lines below"
+            " have one; separate all lines by the same mark.",
+            "data",
+        )
+    if all(len(cell) > 1 and cell.startswith("'") and cell.endswith("'") for cell in first):
+        raise BnnvizError(f"The cells of {name} stand in single quotes; write double ones, or none.", "data")
 
 
 def _joined(lines: list[str], at: int) -> tuple[str, int]:

@@ -7,7 +7,7 @@ ways is read as the other columns are; where none of them tells, somebody is ask
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +35,10 @@ _PATTERNS: dict[Decimal, re.Pattern[str]] = {".": _pattern("."), ",": _pattern("
 _WITH_UNIT = re.compile(
     rf"(?P<sign>[+\-−]?)(?P<before>[{_CURRENCIES}]?)[{_SPACES}]*(?P<number>[+\-−]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
     rf"(?P<after>[%‰{_CURRENCIES}]|°?[^\W\d_²³]{{1,6}}|)"
+)
+_UNITS = re.compile(
+    r"[kmµ]?g|t|lbs?|oz|[kdcmµn]?m|mi|ft|in|yd|s|sec|ms|min|hr?s?|d|[dcm]?[lL]|gal|[hk]?Pa|bar|[kM]?Wh?|k?J|m?V|m?A|[kMG]?Hz"
+    r"|[kKM]|Mio|Mrd|[KMGT]?B|EUR|USD|GBP|CHF|JPY|°[CF]"
 )
 _WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
@@ -64,6 +68,16 @@ def without_unit(texts: np.ndarray) -> tuple[np.ndarray, str]:
     bare = [each["sign"] + each["number"] for each in found if each]
     unit = "".join(next(iter(units)) or ())
     return (np.array(bare, dtype=object)[places], unit) if all(map(is_number, bare)) else (texts, "")
+
+
+def several_units(texts: Iterable[str]) -> list[str]:
+    """Return the units of texts that are all numbers, if these have several; [] where a text is anything else."""
+    found = [_WITH_UNIT.fullmatch(text) for text in texts]
+    if not all(each is not None and is_number(each["number"]) for each in found):
+        return []
+    units = {each["before"] + each["after"] for each in found if each}
+    known = all(_UNITS.fullmatch(unit) or unit in _CURRENCIES + "%‰" for unit in units - {""})
+    return sorted(units - {""}) if known and len(units) > 1 else []
 
 
 @dataclass(frozen=True)

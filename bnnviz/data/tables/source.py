@@ -22,6 +22,9 @@ _WITH_MARKS = {  # the longer ones first
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+# Byte order marks, spaces of no width and marks of direction, which are copied from pages and sheets unseen; the end of
+# a file under DOS.
+_UNSEEN = dict.fromkeys([0x1A, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF])
 _MARKUP = {"<": "HTML or XML", "{": "JSON", "[{": "JSON", "[[": "JSON", "@relation": "ARFF"}
 
 
@@ -95,7 +98,7 @@ def decode(content: bytes, name: str) -> str:
         raise _wrong(f"The file {name} is no text but another program's; save it as CSV first.")
     encoding = next((each for mark, each in _WITH_MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        text = content.decode(encoding)
+        text = content.decode(encoding).translate(_UNSEEN)
     except UnicodeDecodeError as error:
         raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:

@@ -8,7 +8,9 @@ $$B \leftarrow (I - \rho s y^\top) B (I - \rho y s^\top) + \rho s s^\top, \qquad
 where $y^\top s > 0$. Else $\alpha$ falls. A chain has arrived after eight steps with $g^\top B g < $ dim / 200: where B
 is right, U is then nearer to its least than it is at draws. A chain that has not, or where U is so much larger than
 where another has arrived that it has no mass, goes to the best of them. Where none has arrived they go back to where
-they set out: a hierarchical density may have no mode, and no mass where it is infinite. Reference: J. Nocedal and S. J.
+they set out: a hierarchical density may have no mode, and no mass where it is infinite. At an edge of the density,
+where as many directions lead out of it as into it, no step of HMC is short enough; chains set out from random points
+beside it. Reference: J. Nocedal and S. J.
 Wright, Numerical Optimization, 2006, chapter 6, doi:10.1007/978-0-387-40065-5.
 """
 
@@ -28,6 +30,8 @@ _NO_MASS, _NO_MASS_BY_DIM = 50.0, 5.0  # of U above its least
 _CALM, _CALM_STEPS = 0.005, 8  # of g' B g by the dimension
 _ARMIJO, _SHORTER = 1e-4, 0.3
 _LEAST = 1e-10  # of alpha: shorter ones are lost in rounding
+_LOOKS, _OUTSIDE = 16, 0.25  # points that are looked at around an end, and the share outside that makes an edge
+_SHORTEST = 40  # halvings of the way back from an edge
 _ROUNDING = 1e-6  # share of U by which it may seem to climb in single precision
 
 
@@ -110,6 +114,10 @@ class Descent:
         """Return where each chain came to, (chains, dim)."""
         return self.x.clone()
 
+    def starts(self) -> Tensor:
+        """Return where chains set out, (chains, dim): from the ends."""
+        return self.ends()
+
     def best(self) -> Tensor:
         """Return the end with the smallest U, (dim,)."""
         ends = self.ends()
@@ -187,6 +195,29 @@ class QuasiNewton(Descent):
         potential = torch.where(self._arrived, self.potential, torch.inf)
         beyond = potential > potential.min() + _NO_MASS + _NO_MASS_BY_DIM * self.x.shape[1]
         return torch.where(beyond[:, None], self.x[potential.argmin()], self.x)
+
+    def starts(self) -> Tensor:
+        """Return where chains set out, (chains, dim): from the ends, or from random points beside an edge there."""
+        ends, target = self.ends(), self.target.clone()  # which counts the points for itself
+        rng = torch.Generator().manual_seed(1)
+        spread = torch.linalg.cholesky_ex(self._inverse).L
+
+        def around(scale: float) -> Tensor:
+            noise = torch.randn(ends.shape, dtype=torch.float64, generator=rng).to(ends.device)
+            return ends + (scale * torch.einsum("cij,cj->ci", spread, noise)).to(ends.dtype)
+
+        outside = sum(~torch.isfinite(target.gradient(around(1.0))[0]) for _ in range(_LOOKS))
+        at_edge = outside >= _OUTSIDE * _LOOKS
+        highest = target.gradient(ends)[0] + _NO_MASS_BY_DIM * (1 + ends.shape[1])
+        for halvings in range(_SHORTEST):
+            if not bool(at_edge.any()):
+                break
+            trial = around(0.5**halvings)
+            potential, gradient = target.gradient(trial)
+            inside = at_edge & (potential < highest) & torch.isfinite(gradient).all(-1)
+            ends = torch.where(inside[:, None], trial, ends)
+            at_edge &= ~inside
+        return ends
 
     def _learn(self, taken: Tensor, s: Tensor, y: Tensor) -> None:
         """Update the inverse Hessians (chains, dim, dim) of the chains that have taken a step."""

@@ -114,14 +114,14 @@ def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre:
     descent : Descent or None
         The way down from x0 to modes, at its end; None where nobody needs one.
     at_mode : bool
-        Whether chains set out from modes, each from the end of its own descent.
+        Whether chains set out from modes, each from the end of its own descent, or beside it at an edge.
     one_centre : bool
         Whether a sampler has one centre for all chains, which then set out from it.
     """
     mode = None if descent is None else descent.best()
     if not at_mode:
         return Start(x0, mode)
-    return Start(mode.expand_as(x0).clone() if one_centre else descent.ends(), mode)
+    return Start(mode.expand_as(x0).clone() if one_centre else descent.starts(), mode)
 
 
 class StartSearch:

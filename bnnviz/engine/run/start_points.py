@@ -60,9 +60,10 @@ class StartPoints:
         """
         source = self._source()
         if self.x.shape[1] != dim:
+            remedy = "give points" if self.about["sampler"] is None else "start from a recording of a target"
             raise BnnvizError(
-                f"{source[0].upper()}{source[1:]} has {self.x.shape[1]} dimensions and this target {dim}: start from a"
-                " recording of a target with as many.",
+                f"{source[0].upper()}{source[1:]} has {self.x.shape[1]} dimensions and this target {dim}: {remedy} with"
+                " as many.",
                 "start",
             )
 
@@ -73,6 +74,8 @@ class StartPoints:
     def remarks(self, spec: Spec) -> list[str]:
         """Return where a run's chains set out from, and what is to be known of that, in a sentence each."""
         about = self.about
+        if about["sampler"] is None:
+            return ["The chains set out from points that were given."]
         subject = about["target_settings"].get("data") or about["target"]
         what = "the last draws" if self.chosen is None else "draws, chosen at random,"
         said = [f"The chains set out from {what} of {self._source()} ({about['sampler']} on {subject})."]
@@ -86,6 +89,8 @@ class StartPoints:
 
     def _source(self) -> str:
         name = self.about["recording"]
+        if self.about["sampler"] is None:
+            return "what is given as start"
         return NAMELESS if name is None else f"the recording {Path(name).name}"
 
     def pack(self) -> bytes:

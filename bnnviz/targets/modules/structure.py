@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import torch
@@ -42,7 +42,9 @@ def check_structure(given: Any) -> None:
             " nothing to sample; set requires_grad to True where weights are unknown.",
             "module",
         )
-    _check_memory({name: p for name, p in parameters.items() if p.requires_grad})
+    own = {name: p for name, p in parameters.items() if p.requires_grad}
+    _check_memory(own)
+    _check_others(own, given)
 
 
 def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -74,13 +76,19 @@ def places(module: nn.Module) -> tuple[tuple[str, str], ...]:
 
 
 def computed(module: nn.Module) -> list[tuple[str, str]]:
-    """Return the names of parts and of their attributes that are tensors computed from parameters."""
+    """Return the names of parts and of their attributes that are tensors made of parameters, or share their memory."""
+    storages = {p.untyped_storage().data_ptr() for p in trainable(module).values() if p.numel()}
     return [
         (owner, name)
         for owner, child in module.named_modules()
         for name, held in vars(child).items()
-        if isinstance(held, Tensor) and held.requires_grad and not held.is_leaf
+        if isinstance(held, Tensor) and not held.is_meta and held.layout == torch.strided
+        if (held.requires_grad and not held.is_leaf) or _lies_in(held, storages)
     ]
+
+
+def _lies_in(held: Tensor, storages: Container[int]) -> bool:
+    return bool(held.numel()) and not held.requires_grad and held.untyped_storage().data_ptr() in storages
 
 
 def _check_layers(given: nn.Module) -> None:
@@ -157,6 +165,18 @@ def _check_memory(parameters: dict[str, Tensor]) -> None:
                     " each its own numbers.",
                     "module",
                 )
+
+
+def _check_others(parameters: dict[str, Tensor], given: nn.Module) -> None:
+    """Raise where a buffer or a frozen parameter shares memory with a parameter: no draw changes it."""
+    storages = {p.untyped_storage().data_ptr(): name for name, p in parameters.items() if p.numel()}
+    for name, held in itertools.chain(given.named_buffers(), given.named_parameters()):
+        if name not in parameters and _lies_in(held, storages):
+            raise BnnvizError(
+                f"The parameter {storages[held.untyped_storage().data_ptr()]} and {name} share memory, and draws change"
+                " the parameter alone; use one Parameter twice, or give each its own numbers (clone()).",
+                "module",
+            )
 
 
 def _places(parameter: Tensor) -> Tensor:

@@ -92,6 +92,7 @@ def rules_of(
         _check_weights_stay(outputs, theta, x, rules)
         _check_repeats(outputs, theta, x, rules)
         _check_rows_alone(outputs, theta, x, rules)
+        _check_leaves(outputs, theta, x, rules)
         each = _derivatives(outputs, theta, x, rules)
         _check_gradient(outputs, theta, x, rules, each)
         rules = rules._replace(jumps=_jumps(outputs, theta, x, rules))
@@ -292,6 +293,29 @@ def _check_rows_alone(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRul
             " group normalisation in the place of statistics of a batch, and let rows be the first axis throughout.",
             "module",
         )
+
+
+def _check_leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
+    """Raise where derivatives lead to trainable tensors besides the weights: no draw changes these."""
+    theta = theta.detach().clone().requires_grad_(True)
+    with torch.enable_grad():
+        try:
+            todo = [outputs(theta, x, rules).grad_fn]
+        except Exception:  # which is told where derivatives are needed
+            log.debug("The module is not called with derivatives.", exc_info=True)
+            return
+    seen = set(todo)
+    while todo:
+        node = todo.pop()
+        if getattr(node, "variable", theta) is not theta:
+            raise BnnvizError(
+                "The module's forward reads trainable tensors that are no parameters of it, from a closure, a global or"
+                " a list; make each an attribute of the module that reads it.",
+                "module",
+            )
+        later = {each for each, _ in getattr(node, "next_functions", ()) if each is not None} - seen
+        seen |= later
+        todo += later
 
 
 def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> Derivatives:

@@ -1,0 +1,80 @@
+"""Take what a caller gives beside a target: points to set out from, and keywords that there are not."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from bnnviz import samplers, targets
+from bnnviz import settings as declared
+from bnnviz.engine.run.start_points import StartPoints
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+
+
+def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
+    """Raise where there are keywords that are not known; a setting of the sampler is told from a misspelling.
+
+    Raises
+    ------
+    BnnvizError
+        If there is one.
+    """
+    for name in unknown:
+        named = isinstance(sampler, str) and sampler in samplers.REGISTRY.names()
+        own = list(declared.declared(samplers.REGISTRY.get(sampler))) if named else []
+        close = difflib.get_close_matches(name, [*own, *known], n=1)
+        if close and close[0] in own:
+            meant = "" if name in own else f"did you mean {close[0]}? "
+            way = f"settings of {sampler} are given as settings={{{close[0]!r}: ...}}"
+            raise BnnvizError(f"There is no keyword {name}; {meant}{way}.", name)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}."
+        raise BnnvizError(f"There is no keyword {name}; {hint}", name)
+
+
+def is_points(start: Any, target: targets.Target | None) -> bool:
+    """Tell whether a start is points, and not a recording, a run or what a spec says of one."""
+    if isinstance(start, Mapping):
+        return bool(_named(target)) and not set(start) <= {"recording", "points", "sha256"}
+    return isinstance(start, np.ndarray | torch.Tensor | list | tuple)
+
+
+def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints:
+    """Return points that are given: an array (chains, dim) or (dim,), a dict of parameters, or one for each chain.
+
+    Raises
+    ------
+    BnnvizError
+        If they are not finite, or no values of the parameters.
+    """
+    of_dicts = isinstance(start, list | tuple) and bool(start) and all(isinstance(each, Mapping) for each in start)
+    if isinstance(start, Mapping) or of_dicts:
+        if not _named(target):
+            raise BnnvizError("start is a dict of parameters where parameters= names them; give an array.", "start")
+        found = target.free_points(list(start) if of_dicts else start).numpy()
+    else:
+        try:
+            found = np.array(start.detach().cpu() if isinstance(start, torch.Tensor) else start, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise BnnvizError(
+                f"start is no array of numbers ({error}); give (chains, dim) or (dim,).", "start"
+            ) from error
+    found = found[None] if found.ndim == 1 else found
+    if found.ndim != 2 or not found.size or not np.isfinite(found).all():
+        raise BnnvizError(
+            f"start is finite numbers of shape (chains, dim) or (dim,), not {'x'.join(map(str, found.shape)) or 'one'}"
+            f"{'' if np.isfinite(found).all() else ' with some that are not finite'}.",
+            "start",
+        )
+    about = {"recording": None, "target": spec.target, "target_settings": spec.target_settings, "file": spec.file}
+    digest = hashlib.sha256(found.tobytes()).hexdigest()[:12]
+    return StartPoints(x=found, sha256=digest, about=about | {"sampler": None, "seed": None})
+
+
+def _named(target: targets.Target | None) -> bool:
+    return isinstance(target, targets.ParameterDensity)

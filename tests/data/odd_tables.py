@@ -1,0 +1,405 @@
+"""Tables that people bring, kind by kind, each with the numbers that are in it or words of the sentence that asks."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+TRUE = pd.DataFrame(
+    {
+        "rooms": [3, 4, 5, 6, 7, 8],
+        "price": [974.0, 1952.0, 1234.5, 12345.25, 810.5, 1000000.0],
+        "y": [0.5, 1.25, -2.5, 3.0, 0.125, 7.75],
+    }
+)
+COUNT = 12  # rows of a table that is made of a few cells
+
+
+class Example(NamedTuple):
+    """A file, and its inputs and observations; or words of a note, or of the sentence that refuses it."""
+
+    content: str | bytes
+    names: tuple[str, ...] = ()
+    x: np.ndarray | None = None
+    y: np.ndarray | None = None
+    noted: str = ""
+    says: str = ""
+    options: dict[str, Any] = {}
+
+
+class Kind(NamedTuple):
+    """What files of a kind have, what is read, and examples."""
+
+    has: str
+    read: str
+    examples: tuple[Example, ...]
+
+
+def written(decimal: str, thousands: str, separator: str, quote: bool = False) -> str:
+    """Return the true table as a program writes it with these marks."""
+
+    def cell(value: float) -> str:
+        text = f"{value:,}".removesuffix(".0")
+        return text.replace(",", "\0").replace(".", decimal).replace("\0", thousands)
+
+    mark = '"' if quote else ""
+    lines = [separator.join(TRUE.columns)]
+    lines += [separator.join(f"{mark}{cell(value)}{mark}" for value in row) for row in TRUE.to_numpy()]
+    return "\n".join(lines) + "\n"
+
+
+def as_csv(table: pd.DataFrame, **given: Any) -> str:
+    buffer = io.StringIO()
+    table.to_csv(buffer, **given)
+    return buffer.getvalue()
+
+
+def frame(index: Any = None) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    found = pd.DataFrame({"a": rng.normal(size=40), "b": rng.normal(size=40), "y": rng.normal(size=40)})
+    return found if index is None else found.set_index(index)
+
+
+PLAIN = as_csv(TRUE, index=False)
+
+
+def column(cells: list[str], name: str = "b", separator: str = ";", count: int = COUNT) -> str:
+    """Return a table of which one column has these cells, over and over."""
+    rows = [f"{i / 7:.3f}{separator}{cells[i % len(cells)]}{separator}{i * i / 9:.3f}" for i in range(count)]
+    return f"a{separator}{name}{separator}y\n" + "\n".join(rows) + "\n"
+
+
+def true(content: str | bytes, noted: str = "", **options: Any) -> Example:
+    """Return a file that holds the true table."""
+    x = TRUE[["rooms", "price"]].to_numpy(float)
+    return Example(content, ("rooms", "price"), x, TRUE["y"].to_numpy(), noted, options=options)
+
+
+def cells(given: list[str], right: list[float], noted: str = "", separator: str = ";", **options: Any) -> Example:
+    """Return a file with a column of these cells, over and over, which are these numbers; nan leaves a row out."""
+    rows = np.arange(COUNT)
+    b = np.array(right)[rows % len(right)]
+    x = np.column_stack([[float(f"{i / 7:.3f}") for i in rows], b])
+    y = np.array([float(f"{i * i / 9:.3f}") for i in rows])
+    there = np.isfinite(b)
+    return Example(column(given, separator=separator), ("a", "b"), x[there], y[there], noted, options=options)
+
+
+def asked(content: str | bytes, says: str, **options: Any) -> Example:
+    return Example(content, says=says, options=options)
+
+
+def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame | None = None) -> Example:
+    """Return a file of which these columns of a frame are inputs."""
+    like = frame() if like is None else like
+    return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
+
+
+def one_of(given: list[str], levels: dict[str, str], noted: str) -> Example:
+    """Return a file with a column of texts, and the text of which each column of 0 and 1 tells."""
+    numbers = cells(["1"], [1.0])
+    made = [[float(given[i % len(given)] == text) for i in range(COUNT)] for text in levels.values()]
+    x = np.column_stack([numbers.x[:, 0], *made])
+    return Example(column(given), ("a", *levels), x, numbers.y, noted)
+
+
+def prices(given: list[str], separator: str = ";") -> str:
+    """Return a table without another number that shows how its numbers are written."""
+    return f"p{separator}y\n" + "".join(f"{price}{separator}{i}\n" for i, price in enumerate(given))
+
+
+PRICES = ["974", "1,952", "2,001", "810", "999"]
+POINTS = [price.replace(",", ".") for price in PRICES]
+WHOLE, PARTS = (np.array(each)[:, None] for each in ([974, 1952, 2001, 810, 999], [974, 1.952, 2.001, 810, 999]))
+BOTH_WAYS = "can be .* or .*; write the numbers without marks between thousands, or say which mark"
+NO_CATEGORY = "hold texts"
+DATES = "holds dates"
+LONG = "more digits than are kept"
+IS_IT_MISSING = "stand for a missing value"
+UNSEEN = "\ufeff", "\u200b", "\u200e"
+SORTED = frame().sort_values("y")
+
+KINDS = (
+    Kind(
+        "commas, semicolons, tabs or bars between cells; a line `sep=;`",
+        "the mark that makes most cells, or the one that is named",
+        (
+            true(PLAIN),
+            true(PLAIN.replace(",", ";")),
+            true(PLAIN.replace(",", "\t")),
+            true(PLAIN.replace(",", " | ")),
+            true("sep=;\n" + PLAIN.replace(",", ";")),
+            true('\ufeff"sep=,"\n' + PLAIN),
+            asked(PLAIN.replace(",", ";", 2), "has 3 cells between semicolons and the lines below have one"),
+            asked(PLAIN.replace(",", "  "), "has one column only"),
+        ),
+    ),
+    Kind(
+        "decimal commas, decimal points",
+        "what the columns show; one writing holds for the whole file",
+        (
+            true(written(".", "", ";")),
+            true(written(",", "", ";"), "read as decimal points"),
+            true(written(",", "", ",", quote=True), "read as decimal points"),
+            true(written(",", "", "\t").encode("utf-16"), "read as decimal points"),
+            cells(["1,5E+03", "-2,25e-1", "0,5"], [1500, -0.225, 0.5]),
+        ),
+    ),
+    Kind(
+        "marks between thousands: commas, points, spaces, apostrophes",
+        "the whole number, and a note",
+        (
+            true(written(".", ",", ";"), "between thousands"),
+            true(written(".", ",", ",", quote=True), "between thousands"),
+            true(written(",", ".", "\t"), "between thousands"),
+            true(written(",", ".", ",", quote=True), "between thousands"),
+            true(written(".", "'", ";")),
+            true(written(".", "\u2019", ",")),
+            true(written(".", " ", ",")),
+            true(written(",", "\u00a0", "\t")),
+            true(written(",", "\u202f", ";")),
+        ),
+    ),
+    Kind(
+        "`1,952` where nothing tells 1952 from 1.952",
+        "asked; `--decimal .` or `--decimal ,` answers",
+        (
+            asked(prices(PRICES), rf"The 1,952 in the column p, line 3 of .*{BOTH_WAYS}"),
+            asked(prices(POINTS), rf"The 1.952 in the column p, line 3 of .*{BOTH_WAYS}"),
+            asked(prices([f'"{price}"' for price in PRICES], ","), BOTH_WAYS),
+            asked(prices(PRICES, "\t"), BOTH_WAYS),
+            Example(prices(PRICES), ("p",), WHOLE, np.arange(5), "between thousands", options={"decimal": "."}),
+            Example(prices(PRICES), ("p",), PARTS, np.arange(5), "decimal points", options={"decimal": ","}),
+            Example(prices(POINTS), ("p",), WHOLE, np.arange(5), "between thousands", options={"decimal": ","}),
+        ),
+    ),
+    Kind(
+        "a column without a name, or one called as an index is, that numbers or names the rows",
+        "left out, and a note",
+        (
+            without(as_csv(frame()), ("a", "b"), "first column, without a name, numbers or names the rows"),
+            without(as_csv(SORTED), ("a", "b"), "numbers or names the rows", SORTED),
+            without(as_csv(frame(pd.Index([f"patient {i}" for i in range(40)]))), ("a", "b"), "numbers or names"),
+            without(as_csv(frame(), index_label="row_number"), ("a", "b"), "column row_number numbers"),
+            without(as_csv(frame().assign(id=np.arange(40) * 7), index=False), ("a", "b"), "column id numbers"),
+            without(
+                as_csv(frame().assign(n=np.arange(5, 45)).rename(columns={"n": ""}), index=False),
+                ("a", "b"),
+                "column 4, without a name, numbers",
+            ),
+        ),
+    ),
+    Kind(
+        "`-999`, `-99.9`, `888`, `-32768` and their like, far off all other numbers of a column",
+        "asked; `--missing -999` or `--missing none` answers",
+        (
+            asked(column(["-999", "1.5", "2.5"]), f"Does -999 in the column b, line 2 .*{IS_IT_MISSING}"),
+            asked(column(["1.5", "2.5", "9999.99"]), IS_IT_MISSING),
+            asked(column(["1.5", "-32768", "2.5"]), IS_IT_MISSING),
+            asked(column(["1.5", "2.5", "1e20"]), IS_IT_MISSING),
+            asked(column(["1", "-999", "2", "-998", "3", "-888"]), IS_IT_MISSING),
+            asked(column(["1", "-999", "2", "9999"]), IS_IT_MISSING),
+            cells(["1.5", "-999", "2.5"], [1.5, np.nan, 2.5], missing=["-999"]),
+            cells(["1.5", "-999", "2.5"], [1.5, -999, 2.5], missing=[]),
+            cells(["0", "500", "999", "1250", "750", "88"], [0, 500, 999, 1250, 750, 88]),
+        ),
+    ),
+    Kind(
+        "empty cells, `?`, `-`, `NA`, `#DIV/0!`, infinite numbers",
+        "the row is left out, and a note; of a column of texts the note has the words",
+        (
+            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5], "4 of 12 rows have a missing or infinite value"),
+            cells(["1.5", "?", "2.5", "#VALUE!"], [1.5, np.nan, 2.5, np.nan], "6 of 12 rows"),
+            cells(["1.5", "inf", "2.5"], [1.5, np.nan, 2.5], "4 of 12 rows"),
+            cells(["1.5", "1e400", "2.5", "–"], [1.5, np.nan, 2.5, np.nan], separator=","),
+            Example(column(["None", "mild", "severe"]), noted="In the column b these count as no value: None"),
+        ),
+    ),
+    Kind(
+        "a percent sign, a currency or a unit in every cell of a column",
+        "the number, and a note",
+        (
+            cells(["0.5%", "12 %", "100%"], [0.5, 12, 100], "The % in every cell of b is left out"),
+            cells(["$1,200.50", "$-3.00", "$1,000,000.25"], [1200.5, -3, 1000000.25], r"The \$ in every"),
+            cells(["-$5", "$7"], [-5, 7], r"The \$ in every"),
+            cells(["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100], "The kg in every"),
+            cells(["21°C", "22.5°C"], [21, 22.5], "The °C in every"),
+            asked(column(["$5", "€7", "$8"]), r"holds numbers in several units \(\$, €\)"),
+            asked(column(["5 kg", "300 g", "7 kg"]), r"several units \(g, kg\)"),
+            asked(column([f"{i}.5{'kM'[i % 2]}" for i in range(COUNT)]), r"several units \(M, k\)"),
+            asked(column(["5", "7%", "8"]), "holds numbers and texts such as '7%' in line 3"),
+        ),
+    ),
+    Kind(
+        "dates, times, months, `20240131`",
+        "refused: give numbers, such as days since the first one",
+        (
+            asked(column(["2020-01-31", "2021-02-01"]), DATES),
+            asked(column(["31.01.2020", "1.2.2021"]), DATES),
+            asked(column(["1/31/20", "2/1/21"]), DATES),
+            asked(column(["31 Jan 2020", "1 Feb 2021"]), DATES),
+            asked(column(["2020-01-31T08:30:00Z", "2020-02-01T09:00:00Z"]), DATES),
+            asked(column(["08:30", "09:15:30"]), DATES),
+            asked(column(["2020-01", "2020-02", "2020-11"]), DATES),
+            asked(column(["2020Q1", "2020Q2", "2021Q1"]), DATES),
+            asked(column(["20200131", "20200201", "20191231"]), r"holds dates such as 20200131, which are no amounts"),
+            cells(["20200131", "20200231", "20191231"], [20200131, 20200231, 20191231]),
+        ),
+    ),
+    Kind(
+        "whole numbers of more than 15 digits, which would lose some",
+        "refused",
+        (
+            asked(column([str(2**60 + i) for i in range(COUNT)], separator=","), LONG),
+            asked(column([f"-{2**60 + i}" for i in range(COUNT)]), LONG),
+            asked(column([str(2**60 + i) if i % 5 else "" for i in range(COUNT)], separator=","), LONG),
+            asked(column([f"{2**60 + i}.5" for i in range(COUNT)], separator=","), LONG),
+            cells(["1.5e20", "2.5e20", "0.3333333333333333333"], [1.5e20, 2.5e20, 1 / 3], separator=","),
+        ),
+    ),
+    Kind(
+        "numbers that begin with zeros, as codes do",
+        "numbers, and a note",
+        (
+            cells(["01067", "10115", "20095"], [1067, 10115, 20095], "begin with zeros, such as 01067"),
+            cells(["01067", "10115", "20095"], [1067, 10115, 20095], "begin with zeros", separator=","),
+            cells(["007", "", "012"], [7, np.nan, 12], "begin with zeros", separator="\t"),
+        ),
+    ),
+    Kind(
+        "numbers and texts in one column",
+        "refused, with the line; of a target asked: `--task classification`, or `--missing TEXT`",
+        (
+            asked(column(["1.5", "2.5", "3.5", "4.5", "low"]), "numbers and texts such as 'low' in line 6"),
+            asked(column(["1.5", "<0.5", "2.5"]), "numbers and texts such as '<0.5' in line 3"),
+            asked(column(["TRUE", "1", "FALSE", "0"]), "numbers and texts such as 'TRUE' in line 2"),
+            asked(PLAIN + "Total,,99\n", "such as 'Total' in line 8"),
+            asked(
+                "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(COUNT)),
+                "--missing error",
+                task=None,
+            ),
+            cells(["1.5", "low", "2.5"], [1.5, np.nan, 2.5], missing=["low"]),
+        ),
+    ),
+    Kind(
+        "lines of comments (`#`), blank lines, a separator at the end of every line",
+        "passed over",
+        (
+            true("# made by a balance\n# on a Monday\n" + PLAIN),
+            true("#comment, with, commas\n\n" + PLAIN.replace("\n5,", "\n# broken here\n5,")),
+            true("# " + PLAIN),
+            true(PLAIN.replace("\n", ",,\n")),
+            true(PLAIN.replace("\n", ",\n").replace("y,\n", "y\n", 1)),
+            true(PLAIN.replace("\n", "\n\n")),
+            true(PLAIN.replace("\n", "\r")),
+        ),
+    ),
+    Kind(
+        "names that are numbers (years), or `NaN`; names over several lines",
+        "names, where a text stands above numbers or the target is among them",
+        (
+            true(PLAIN)._replace(content=PLAIN.replace("rooms,price,y", "2019,2020,y"), names=("2019", "2020")),
+            true(PLAIN)._replace(content=PLAIN.replace("rooms", "NaN"), names=("NaN", "price")),
+            true(PLAIN)._replace(content=PLAIN.replace("price", '"price\n(EUR)"'), names=("rooms", "price (EUR)")),
+            true(PLAIN)._replace(
+                content=PLAIN.replace("rooms,price,y", "2019,2020,2021"),
+                names=("2019", "2020"),
+                options={"target_column": "2021"},
+            ),
+        ),
+    ),
+    Kind(
+        "two columns of one name, cells in single quotes, a quote without an end, a title above the names",
+        "refused, with the line where there is one",
+        (
+            asked(PLAIN.replace("rooms", "price"), "Two columns .* are called price"),
+            asked(PLAIN.replace("rooms,price,y", "'rooms','price','y'"), "stand in single quotes"),
+            asked(PLAIN.replace("\n5,", '\n"5,'), "A quote that opens in line 4 .* is never closed"),
+            asked("My results\n" + PLAIN, "has one cell and later ones have more"),
+            asked(PLAIN.replace("\n5,", "\n5,5,"), "Line 4 .* has 4 cells, but there are 3 columns"),
+        ),
+    ),
+    Kind(
+        "no line of names",
+        "columns `c1`, `c2`, ...",
+        tuple(
+            true(PLAIN)._replace(
+                content=content,
+                names=("c1", "c2"),
+                noted="it is a row",
+                options={"target_column": "c3"},
+            )
+            for content in (
+                PLAIN.partition("\n")[2],
+                PLAIN.partition("\n")[2].replace(",", ";"),
+                "# a comment\n" + PLAIN.partition("\n")[2],
+            )
+        ),
+    ),
+    Kind(
+        "a column of at most 20 different texts, most of them in more than one row",
+        "one column of 0 and 1 for each of them",
+        (
+            one_of(["u", "v"], {"b=v": "v"}, "The text column b is read as b=v, each 0 or 1"),
+            one_of(["True", "False"], {"b=True": "True"}, "read as b=True"),
+            one_of(["10-19", "20-29", "30-39"], {f"b={k}0-{k}9": f"{k}0-{k}9" for k in "123"}, "read as b=10-19"),
+            asked(column([f"=A{i}+1" for i in range(COUNT)]), r"most stand in one row alone \(b\)"),
+            asked(column([f"({i}.50)" for i in range(COUNT)]), NO_CATEGORY),
+            asked(column([f"P{i:03d}" for i in range(30)], count=30), "more than 20 different values"),
+        ),
+    ),
+    Kind(
+        "texts that differ in capitals alone",
+        "different texts, and a note",
+        (
+            one_of(["Yes", "no", "YES"], {"b=YES": "YES", "b=Yes": "Yes", "b=no": "no"}, "differ in capitals alone"),
+            one_of(["a", "A"], {"b=a": "a"}, "differ in capitals alone"),
+            one_of(["Straße", "STRASSE"], {"b=Straße": "Straße"}, "differ in capitals alone"),
+        ),
+    ),
+    Kind(
+        "a constant column, a column without a value",
+        "left out, and a note",
+        (
+            without(as_csv(frame().assign(c=7), index=False), ("a", "b"), "Constant columns are left out: c"),
+            without(as_csv(frame().assign(c="u"), index=False), ("a", "b"), "Constant columns are left out: c"),
+            without(as_csv(frame().assign(c=np.nan), index=False), ("a", "b"), "Columns without a value .*: c"),
+            asked(as_csv(frame().assign(y=5.0), index=False), "is 5.0 in every row; there is nothing to predict"),
+            asked(as_csv(frame().assign(a=1, b="u"), index=False), "Every column of .* but the target is constant"),
+        ),
+    ),
+    Kind(
+        "fewer than five whole rows",
+        "refused",
+        (
+            asked("a,b,y\n", "has names but no rows"),
+            asked("a,b,y\n1,2,3.5\n", "has 1 row without a missing value; at least 5"),
+            asked(column(["", "", "", "1.5"]), "has 3 rows without a missing value"),
+        ),
+    ),
+    Kind(
+        "byte order marks, spaces of no width and marks of direction within",
+        "as if they were not there",
+        tuple(true(PLAIN.replace("price", f"{mark}price").replace("\n6", f"\n{mark}6")) for mark in UNSEEN)
+        + (true("\ufeff\ufeff" + PLAIN), true(PLAIN + "\x1a")),
+    ),
+    Kind(
+        "UTF-8; UTF-16 and UTF-32 with a byte order mark",
+        "the text; other encodings, compressed files, spreadsheets, JSON and HTML are refused",
+        (
+            true(PLAIN.encode("utf-8-sig")),
+            true(PLAIN.encode("utf-16")),
+            true(PLAIN.encode("utf-32")),
+            asked(PLAIN.replace("rooms", "größe").encode("latin-1"), "is no UTF-8 text"),
+            asked(PLAIN.encode("utf-16-le"), "is no text"),
+            asked(b"PK\x03\x04" + bytes(40), "a spreadsheet or compressed"),
+            asked(b"PAR1" + bytes(40), "save it as CSV first"),
+            asked('[{"a": 1, "y": 2}]', "looks like JSON"),
+            asked("<!DOCTYPE html>\n<table>1,2</table>", "looks like HTML"),
+        ),
+    ),
+)

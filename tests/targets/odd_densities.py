@@ -1,0 +1,444 @@
+"""Densities that people bring, kind by kind: their moments are integrals over a grid of their own values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.distributions import Gamma, MultivariateNormal, Normal
+
+Density = Callable[[Tensor], Tensor]
+EXACT = ("hmc", "nuts", "zigzag", "bps")
+JUMPS = ("hmc", "nuts")
+
+
+class Known(NamedTuple):
+    """A density, its dimension, and the interval that holds each coordinate's mass."""
+
+    density: Density
+    dim: int = 1
+    low: float = -10.0
+    high: float = 10.0
+    samplers: tuple[str, ...] = EXACT
+
+
+class Kind(NamedTuple):
+    """A kind of density, how it is sampled, examples; bounded functions are compared where moments are infinite."""
+
+    name: str
+    how: str
+    known: tuple[Known, ...]
+    bounded: bool = False
+    raises: bool = False
+
+
+class Refused(NamedTuple):
+    """A kind of density that is refused or stopped, why, words of the sentence or the warning, and examples."""
+
+    name: str
+    why: str
+    says: str
+    densities: tuple[Density, ...]
+    sampler: str = "nuts"
+
+
+# --- smooth
+
+FACTOR = torch.tensor([[1.0, 0.0], [0.8, 0.6]])
+
+
+def correlated(x: Tensor) -> Tensor:
+    return -MultivariateNormal(torch.zeros(2).to(x), scale_tril=FACTOR.to(x)).log_prob(x)
+
+
+def gumbel(x: Tensor) -> Tensor:
+    return (x + torch.exp(-x)).sum(-1)
+
+
+def logistic(x: Tensor) -> Tensor:
+    return (x + 2 * torch.nn.functional.softplus(-x)).sum(-1)
+
+
+def bent(x: Tensor) -> Tensor:
+    return x[:, 0].square() / 2 + 2 * (x[:, 1] - x[:, 0].square() / 2).square()
+
+
+# --- second derivatives that are not finite
+
+
+def two_peaks(x: Tensor) -> Tensor:
+    """Two normal densities, whose second derivative by logaddexp is nan far from both."""
+    return -torch.logaddexp(-(x - 1).square() / 2, -(x + 1).square() / 2).sum(-1)
+
+
+def radial(x: Tensor) -> Tensor:
+    return x.norm(dim=-1)
+
+
+def three_halves(x: Tensor) -> Tensor:
+    return x.abs().pow(1.5).sum(-1)
+
+
+def safe_root(x: Tensor) -> Tensor:
+    """A root whose second derivative overflows at zero."""
+    return (x.square() + 1e-30).sqrt().sum(-1)
+
+
+# --- kinks
+
+
+def asymmetric(x: Tensor) -> Tensor:
+    return torch.maximum(1.5 * x, -0.5 * x).sum(-1)
+
+
+def laplace(x: Tensor) -> Tensor:
+    return x.abs().sum(-1)
+
+
+def hinge(x: Tensor) -> Tensor:
+    return (2 * (1 - x).clamp_min(0) + x.square() / 2).sum(-1)
+
+
+def relu(x: Tensor) -> Tensor:
+    return ((torch.relu(x) - 1).square() + x.square() / 8).sum(-1)
+
+
+def elastic(x: Tensor) -> Tensor:
+    return x.square().sum(-1) / 2 + 2 * x.abs().amax(-1)
+
+
+def wave(x: Tensor, period: float) -> Tensor:
+    """A gradient that jumps up and down twice in a period."""
+    return (x.abs() + 2.4 * ((x % period) - period / 2).abs()).sum(-1)
+
+
+def saw(x: Tensor) -> Tensor:
+    return (x.square() / 2 + ((3 * x) % 2 - 1).abs()).sum(-1)
+
+
+# --- edges
+
+
+def gamma(x: Tensor) -> Tensor:
+    """Gamma(3, 1), infinite outside."""
+    return torch.where(x > 0, x - 2 * x.clamp_min(1e-30).log(), torch.inf).sum(-1)
+
+
+def beta(x: Tensor) -> Tensor:
+    """Beta(2, 3), not a number outside."""
+    return -(x.log() + 2 * torch.log1p(-x)).sum(-1)
+
+
+def weibull(x: Tensor) -> Tensor:
+    """Weibull with shape 2, not a number outside."""
+    return (x.square() - x.log()).sum(-1)
+
+
+def slow_gamma(x: Tensor) -> Tensor:
+    """Gamma(1.3, 1): the density vanishes slowly at its edge."""
+    return torch.where(x > 0, x - 0.3 * x.clamp_min(1e-30).log(), torch.inf).sum(-1)
+
+
+def slow_beta(x: Tensor) -> Tensor:
+    """Beta(1.2, 3), with an edge at both ends."""
+    u = -0.2 * x.clamp_min(1e-30).log() - 2 * (1 - x).clamp_min(1e-30).log()
+    return torch.where((x > 0) & (x < 1), u, torch.inf).sum(-1)
+
+
+def half_normal(x: Tensor) -> Tensor:
+    return torch.where(x > 0, x.square() / 2, torch.inf).sum(-1)
+
+
+def box(x: Tensor) -> Tensor:
+    return torch.where((x - 0.5).abs() < 0.5, 0 * x, torch.inf).sum(-1)
+
+
+def exponential(x: Tensor) -> Tensor:
+    return torch.where(x > -2, x, torch.nan).sum(-1)
+
+
+# --- jumps
+
+
+def step(x: Tensor) -> Tensor:
+    return (x.square() / 2 + math.log(3) * (x > 0.5)).sum(-1)
+
+
+def whole(x: Tensor) -> Tensor:
+    """A Poisson(3) number, rounded: it has no slope at all."""
+    k = x.round()
+    return torch.where(k < 0, torch.inf, torch.lgamma(k.clamp_min(0) + 1) - k * math.log(3)).sum(-1) + 0 * x.sum(-1)
+
+
+def branch(x: Tensor) -> Tensor:
+    return torch.where(x < 0, x.square(), 0.5 + x.square() / 4).sum(-1)
+
+
+# --- holes
+
+
+def ball(x: Tensor) -> Tensor:
+    return torch.where(x.square().sum(-1) < 1, 0 * x.sum(-1), torch.inf)
+
+
+def simplex(x: Tensor) -> Tensor:
+    """Dirichlet(2, 3, 4), its last share computed."""
+    last = 1 - x.sum(-1)
+    inside = (x > 0).all(-1) & (last > 0)
+    u = -x[:, 0].clamp_min(1e-30).log() - 2 * x[:, 1].clamp_min(1e-30).log() - 3 * last.clamp_min(1e-30).log()
+    return torch.where(inside, u, torch.inf)
+
+
+def ordered(x: Tensor) -> Tensor:
+    """Two normal numbers in order."""
+    return torch.where(x[:, 1] > x[:, 0], x.square().sum(-1) / 2, torch.inf)
+
+
+def hole(x: Tensor) -> Tensor:
+    """A normal density that is not a number beyond 1.5."""
+    return torch.where(x > 1.5, torch.nan, x.square() / 2).sum(-1)
+
+
+def ring(x: Tensor) -> Tensor:
+    r = x.norm(dim=-1)
+    return torch.where(r > 1, x.square().sum(-1) / 2, torch.inf)
+
+
+# --- errors
+
+
+def checked_gamma(x: Tensor) -> Tensor:
+    """Gamma(4, 1) by a distribution that refuses what is not positive."""
+    return -Gamma(torch.tensor(4.0).to(x), torch.tensor(1.0).to(x)).log_prob(x).sum(-1)
+
+
+def checked_scale(x: Tensor) -> Tensor:
+    """A scale, by a distribution that refuses one that is not positive."""
+    return -Normal(torch.zeros(1).to(x), x).log_prob(torch.tensor([1.5]).to(x)).sum(-1) + x.square().sum(-1)
+
+
+def cholesky(x: Tensor) -> Tensor:
+    """A correlation, by the Cholesky factor of a matrix that has one between -1 and 1."""
+    one, r = torch.ones_like(x[:, 0]), x[:, 0]
+    factor = torch.linalg.cholesky(torch.stack([one, r, r, one], 1).view(-1, 2, 2))
+    return -4 * factor.diagonal(dim1=1, dim2=2).log().sum(1) - r
+
+
+# --- tails
+
+
+def student(x: Tensor) -> Tensor:
+    return 2 * torch.log1p(x.square() / 3).sum(-1)
+
+
+def cauchy_like(x: Tensor) -> Tensor:
+    return 1.25 * torch.log1p(x.square()).sum(-1)
+
+
+def logistic_squared(x: Tensor) -> Tensor:
+    return 1.5 * torch.log1p((x - 1).square() / 2).sum(-1)
+
+
+KINDS = (
+    Kind(
+        "Smooth, on all of space",
+        "By every sampler",
+        (Known(correlated, 2), Known(gumbel, 2, -4, 25), Known(logistic, 1, -25, 25), Known(bent, 2, -6, 16)),
+    ),
+    Kind(
+        "With second derivatives that are not finite: `logaddexp`, roots and norms at 0",
+        "By every sampler; without second derivatives there",
+        (Known(two_peaks, 2), Known(radial, 2, -20, 20), Known(three_halves), Known(safe_root, 1, -25, 25)),
+    ),
+    Kind(
+        "With kinks: Laplace priors, hinge and quantile losses, ReLU",
+        'By every sampler; processes bound their rate at both sides of a jump (`bound="grid"`)',
+        (
+            Known(asymmetric, 2, -40, 14),
+            Known(laplace, 1, -25, 25),
+            Known(hinge, 2),
+            Known(relu),
+            Known(elastic, 2),
+        ),
+    ),
+    Kind(
+        "With kinks up and down closer than a look ahead",
+        "Processes learn how far rates lie above their bound; what share of the bounces was missed is told where it is"
+        " not small",
+        (Known(partial(wave, period=1.0), 1, -25, 25), Known(partial(wave, period=0.5), 1, -25, 25), Known(saw)),
+    ),
+    Kind(
+        "With an edge at which it vanishes, such as Gamma(3, 1) or Beta(2, 3)",
+        "By every sampler, slowly: processes look ahead in ever shorter cells near the edge. Named parameters (below)"
+        " are faster. Where it vanishes as slowly as that of Gamma(1.3, 1), float32 rounds a path to the edge, and"
+        " processes stop with a sentence",
+        (
+            Known(gamma, 1, 0, 30),
+            Known(beta, 2, 0, 1),
+            Known(weibull, 1, 0, 6),
+            Known(slow_gamma, 1, 0, 30, samplers=JUMPS),
+            Known(slow_beta, 1, 0, 1, samplers=JUMPS),
+        ),
+    ),
+    Kind(
+        "With an edge where it does not vanish: half-normal, uniform on a box",
+        "By HMC and NUTS, which reject what lies outside; how many draws that cost is told. Processes stop with a"
+        " sentence. Named parameters have no edge",
+        tuple(
+            Known(*given, samplers=JUMPS)
+            for given in ((half_normal, 1, 0, 10), (box, 2, 0, 1), (exponential, 1, -2, 28))
+        ),
+    ),
+    Kind(
+        "That jumps itself: an indicator, a branch, whole numbers by rounding",
+        "By HMC and NUTS, slowly; by HMC alone where nothing slopes, which the others refuse at once; under samplers"
+        " that follow the gradient alone the warnings say so",
+        (
+            Known(step, samplers=JUMPS),
+            Known(branch, samplers=JUMPS),
+            Known(whole, 1, -0.5, 20.5, samplers=("hmc",)),
+        ),
+    ),
+    Kind(
+        "With a hole: a ball, a simplex by hand, an ordered vector, nan in one region",
+        "By HMC and NUTS, which reject what lies there",
+        tuple(
+            Known(*given, samplers=JUMPS)
+            for given in ((ball, 2, -1, 1), (simplex, 2, 0, 1), (ordered, 2), (hole, 1), (ring, 2, -8, 8))
+        ),
+    ),
+    Kind(
+        "Defined by an operation that raises an error elsewhere (Cholesky factors, domains)",
+        "Points with such an error count as rejected, and are told",
+        tuple(
+            Known(*given, samplers=("hmc",))
+            for given in ((checked_gamma, 1, 0, 40), (checked_scale, 1, 0, 8), (cholesky, 1, -1, 1))
+        ),
+        raises=True,
+    ),
+    Kind(
+        "With tails as of t with 3 degrees of freedom",
+        "By every sampler; nothing is said of variances by Stein's identity",
+        (Known(student, 1, -4000, 4000), Known(cauchy_like, 1, -9e4, 9e4), Known(logistic_squared, 1, -9e4, 9e4)),
+        bounded=True,
+    ),
+)
+
+
+# --- refused
+
+
+def ridge(x: Tensor) -> Tensor:
+    return (x[:, 0] - x[:, 1]).square() / 2
+
+
+def in_numpy(x: Tensor) -> Tensor:
+    return torch.from_numpy((x.detach().numpy() ** 2).sum(-1) / 2)
+
+
+def one_for_all(x: Tensor) -> Tensor:
+    return x.square().sum() / 2
+
+
+def mean_of_chains(x: Tensor) -> Tensor:
+    return (x - x.mean(0)).square().sum(-1) / 2
+
+
+def noisy(x: Tensor) -> Tensor:
+    return x.square().sum(-1) / 2 + torch.rand(len(x))
+
+
+def part_detached(x: Tensor) -> Tensor:
+    return (x * x.detach()).sum(-1) / 2
+
+
+def writes(x: Tensor) -> Tensor:
+    x[:, 0] = 0
+    return x.square().sum(-1) / 2
+
+
+def writes_by_method(x: Tensor) -> Tensor:
+    return x.mul_(2).square().sum(-1) / 2
+
+
+def clamps(x: Tensor) -> Tensor:
+    return x.clamp_(-1, 1).square().sum(-1) / 2
+
+
+def raises(x: Tensor) -> Tensor:
+    raise ValueError("the scale must be positive")
+
+
+EYE = torch.eye(2, dtype=torch.float64)
+
+REFUSED = (
+    Refused(
+        "U with the wrong sign, a log density",
+        "chains run away, since U falls for ever along a line",
+        "is this a log density\\? U must be minus it",
+        (
+            lambda x: -x.square().sum(-1) / 2,
+            lambda x: -x.abs().sum(-1),
+            lambda x: -2 * torch.log1p(x.square() / 3).sum(-1),
+            lambda x: Normal(0.0, 1.0).log_prob(x).sum(-1),
+        ),
+        "hmc",
+    ),
+    Refused(
+        "U or its gradient not finite at a hundred random points",
+        "no chain can set out: give `start_points`",
+        "found no point",
+        (raises, lambda x: x.sum(-1) * torch.nan, lambda x: x.sum(-1) + torch.inf, lambda x: (x - 1e9).log().sum(-1)),
+    ),
+    Refused(
+        "U that does not rise outwards, such as a flat prior alone",
+        "exp(-U) has no integral: give every coordinate a prior",
+        "U does not rise, so that exp\\(-U\\) has no integral|The chains disagree|gradient there is zero",
+        (lambda x: 0 * x.sum(-1), lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], ridge),
+        "hmc",
+    ),
+    Refused(
+        "U that is detached, of NumPy or constant; rounded or compared, except under HMC",
+        "there is no gradient, or it is zero where U changes",
+        "does not depend on its argument|gradient there is zero",
+        (
+            in_numpy,
+            lambda x: x.square().sum(-1).detach(),
+            lambda x: torch.ones(len(x)),
+            lambda x: x.round().square().sum(-1),
+            lambda x: (x.abs() > 1).sum(-1) * 2.0 + 0 * x.sum(-1),
+        ),
+    ),
+    Refused(
+        "U that is detached in part, random, or of all chains together",
+        "draws are of no density: the warnings say which of the three",
+        "changes otherwise than its gradient says|differs from one call to the next|depends on where the others are",
+        (part_detached, noisy, mean_of_chains),
+        "sgld",
+    ),
+    Refused(
+        "Tensors of another precision in U, writing into its argument",
+        "the sentence says which",
+        "cannot compute in float32|writes into its argument",
+        (writes, writes_by_method, clamps, lambda x: (x @ EYE).square().sum(-1)),
+        "hmc",
+    ),
+    Refused(
+        "A result of another shape than (chains,)",
+        "each chain has a potential of its own",
+        "it must return one value for each chain",
+        (
+            one_for_all,
+            lambda x: x.square() / 2,
+            lambda x: x.square().sum(-1, keepdim=True),
+            lambda x: float(x.square().sum()),
+            lambda x: None,
+            lambda x: (x.square().sum(-1), 0),
+        ),
+        "hmc",
+    ),
+)
