@@ -7,8 +7,12 @@ from threading import Thread
 from typing import Any
 
 import panel as pn
+from bokeh.models import GridPlot, Plot
 
 _LARGE = 1.25  # type, for a projector
+# A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
+_SHARE, _LEAST = 0.6, 260
+_SCROLLED = {"overflow": "auto hidden", "min-width": "0", "max-width": "100%"}
 _DRAW = ("bnnviz.plots.output", "holoviews.plotting.bokeh")  # what draws
 
 
@@ -28,6 +32,25 @@ def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     """
     from bnnviz.plots.output import rendered
 
-    made = rendered(figure, _LARGE if large else 1.0)
-    # A grid that is wider than its place is scrolled.
-    return pn.pane.Bokeh(made, sizing_mode="stretch_width", margin=(2, 0, 6, 0), styles={"overflow": "auto hidden"})
+    made = _shrinking(rendered(figure, _LARGE if large else 1.0))
+    # A row that is wider than its place even so is scrolled.
+    return pn.pane.Bokeh(made, sizing_mode="stretch_width", margin=(2, 0, 6, 0), styles=_SCROLLED)
+
+
+def narrowest(width: int) -> int:
+    """Return to how many pixels a figure of so many may shrink."""
+    return min(_LEAST, round(_SHARE * width))
+
+
+def _shrinking(made: Any) -> Any:
+    """Let the figures of a model be narrower than they were drawn, as narrow as their place; return the model."""
+    for figure in made.select({"type": Plot}):
+        least, most = narrowest(figure.width), figure.width
+        figure.update(sizing_mode="stretch_width", min_width=least, max_width=most)
+    for grid in made.select({"type": GridPlot}):
+        widths: dict[int, int] = {}
+        for child, _, column in grid.children:
+            widths[column] = max(widths.get(column, 0), getattr(child, "max_width", None) or 0)
+        grid.cols = {column: f"minmax({narrowest(width)}px, {width}px)" for column, width in widths.items()}
+        grid.sizing_mode = "stretch_width"
+    return made

@@ -90,13 +90,14 @@ class PapersPage(TextPage):
             value=_ALL,
             size="small",
             width=440,
+            styles={"max-width": "calc(100% - 18px)", "overflow": "auto hidden"},
             margin=(10, 16, 4, 2),
             sx={"& button": {"textTransform": "none", "padding": "6px 14px", "whiteSpace": "nowrap"}},
         )
         self._close = button("Close all", self._close_all, margin=(10, 2, 4, 2), disabled=True)
         self._text.param.watch(lambda event: self._filter(), "value_input")
         self._paper.param.watch(lambda event: self._filter(), "value")
-        return pn.Row(self._text, self._paper, self._close, margin=0, sizing_mode="stretch_width")
+        return pn.FlexBox(self._text, self._paper, self._close, margin=0, sizing_mode="stretch_width")
 
     def _filter(self) -> None:
         text = self._text.value_input or ""

@@ -139,7 +139,12 @@ class Paint:
             axes.grid(False)
         for spine in axes.spines.values():
             spine.set_color(palette.grid)
-        axes.tick_params(color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
+        # Those between powers of ten, too, which logarithmic axes have.
+        axes.tick_params(which="both", color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
+        if plot.logx != plot.logy and isinstance(plot.aspect, int | float):
+            # HoloViews takes natural logarithms here, and Matplotlib those to the base 10.
+            axes.set_aspect("auto")
+            axes.set_box_aspect(1 / plot.aspect)
         for axis in (axes.xaxis, axes.yaxis):
             axis.label.set(color=palette.ink, fontsize=scale * LABEL_SIZE)
         axes.title.set(color=palette.ink, fontsize=scale * LABEL_SIZE, fontweight="bold")

@@ -36,9 +36,10 @@ class BNN(NetworkCurvature):
         Any module that maps inputs (rows, inputs) to outputs (rows, outputs), each row for itself. It is copied and put
         in evaluation mode; its parameters become views of one flat vector. Those with ``requires_grad=False`` are
         frozen: they stay what they are.
-    data : tuple of arrays, str, or bnnviz.data.DataSet
+    data : tuple of arrays, str, bnnviz.data.DataSet or bnnviz.data.UserTable
         Inputs (rows, ...) and observations (rows,): real numbers for ``gaussian``, 0 or 1 for
-        ``bernoulli``, class numbers for ``categorical``. Or a data set of `bnnviz.data`, or its name.
+        ``bernoulli``, class numbers for ``categorical``; they are taken as they are. Or a data set of `bnnviz.data`,
+        its name, or a table that `bnnviz.data.read_table` has read: these are standardised.
     likelihood : {"gaussian", "bernoulli", "categorical"}
         With ``bernoulli`` the one output is a logit, with ``categorical`` the outputs are.
     prior_sd : float
@@ -103,6 +104,7 @@ class BNN(NetworkCurvature):
         self._take_scales(prior)
         self.dim = self.weights + len(self.scale_names) + self.noise_is_learnt
         data = datasets.load(data) if isinstance(data, str) else data
+        data = data.load() if isinstance(data, datasets.UserTable) else data
         self.data_set = data if isinstance(data, DataSets) else None
         self.x, self.y = self._check_rows(*self._read(data))
         self._outputs = self._check_module()
@@ -163,7 +165,11 @@ class BNN(NetworkCurvature):
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
             if not isinstance(data, tuple | list) or len(data) != 2:
-                raise BnnvizError("data is a pair (inputs, observations) or a data set of bnnviz.data.", "data")
+                raise BnnvizError(
+                    "data is a pair (inputs, observations), a data set of bnnviz.data, or a table of"
+                    " bnnviz.data.read_table.",
+                    "data",
+                )
             return data[0], data[1]
         return self._rows_of(self.data_set, "train")
 

@@ -62,6 +62,16 @@ OVERFLOW = (
     """() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"""
 )
 
+# What around an element is wider than its place, by how many pixels.
+RUNS_OUT = """(element) => {
+  const found = []
+  for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+    const over = at.scrollWidth - at.clientWidth
+    if (at.clientWidth && over > 1) { found.push(`${at.tagName} ${at.className}: ${over}`) }
+  }
+  return found
+}"""
+
 
 def at_length(*values: Any) -> Any:
     """Mark a case that repeats what another one shows: it is tried on demand."""

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from test_lab import OVERFLOW, until
+from test_lab import OVERFLOW, RUNS_OUT, at_length, until
 
 from bnnviz import experiments
 from bnnviz.experiments import results
@@ -88,6 +88,23 @@ def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, scree
     page.get_by_label("Search").fill(experiments.find(name).title.split()[0])
     until(lambda: papers_page.head(name).is_visible(), 10, "its card is not shown")
     assert papers_page.shown() < len(NAMES)
+
+
+@pytest.mark.parametrize("theme", ["default", at_length("dark")])
+def test_nothing_runs_out_at_the_right(open_papers, screenshot, theme):
+    """A row of five figures shrinks to a small screen."""
+    papers_page = open_papers(f"&open=pdmp-fig3&theme={theme}", viewport={"width": 1280, "height": 720})
+    page, head = papers_page.page, papers_page.head("pdmp-fig3")
+    figures = page.locator(".bk-Figure")
+    until(lambda: figures.count() == 15, 30, "three data sets under five samplers are not drawn")
+    for width, height in ((1280, 720), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(1500)
+        assert head.evaluate(RUNS_OUT) == []
+        boxes = [figure.bounding_box() for figure in figures.all()]
+        assert max(box["x"] + box["width"] for box in boxes) <= width - 20
+        figures.first.scroll_into_view_if_needed()
+        screenshot(page, f"papers-{width}-{theme}")
 
 
 @pytest.mark.demand

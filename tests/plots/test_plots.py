@@ -283,6 +283,23 @@ def test_a_swept_row_shares_its_height_and_unknown_points_are_left_out() -> None
     assert curve(panels[2], "a").dimension_values(1).tolist() == [1.0]
 
 
+def test_a_logarithmic_axis_has_its_shape_and_its_colours_in_print() -> None:
+    rows = [{"setting": "step", "sampler": "a", "value": 10.0**-k, "ess": 10.0 + k} for k in range(4)]
+    for figure, ratio in (
+        (plots.sweep(rows, {"ess": "ESS"}, dark=True), 340 / 220),
+        (plots.race(CURVES, dark=True), None),
+    ):
+        drawn = hv.render(figure, backend="matplotlib")
+        drawn.canvas.draw()
+        axes = drawn.axes[0]
+        if ratio is not None:
+            box = axes.get_window_extent()
+            assert box.width / box.height == pytest.approx(ratio, rel=0.02)
+        labels = [*axes.get_xticklabels(which="both"), *axes.get_yticklabels(which="both")]
+        assert {to_hex(label.get_color()) for label in labels if label.get_text()} == {DARK.muted}
+        plt.close(drawn)
+
+
 def test_bands_stand_in_their_row_and_column() -> None:
     x = np.linspace(0, 1, 5)
     data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}

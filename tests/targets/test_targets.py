@@ -257,6 +257,16 @@ def test_scores_of_two_classes_are_those_of_the_mean_chance():
     assert found["nll"] == pytest.approx(-0.5 * (np.log(probability) + np.log(1 - probability)))
 
 
+def test_a_table_under_a_network_of_ones_own_is_standardised():
+    lines = "".join(f"{280 + k},{k % 7},{40 + 3 * k}\n" for k in range(30))
+    table = data.read_table(f"heat,dose,gain\n{lines}".encode(), "gain")
+    target = targets.BNN(nn.Linear(2, 1), table)
+    assert target.x.mean(0).abs().max() < 1e-9 and target.y.std(correction=0) == pytest.approx(1)
+    assert len(target.x) == 27  # a tenth is held out
+    with pytest.raises(bnnviz.BnnvizError, match="or a table of bnnviz.data.read_table"):
+        targets.BNN(nn.Linear(2, 1), ["heat", "dose", "gain"])
+
+
 def test_points_take_the_place_of_the_training_rows():
     points = [[0.1, 2.0], [0.3, -1.0]]
     target = targets.Network(hidden="5", points=points)
