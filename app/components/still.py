@@ -12,7 +12,6 @@ from bokeh.models import GridPlot, Plot
 _LARGE = 1.25  # type, for a projector
 # A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
 _SHARE, _LEAST = 0.6, 260
-_SCROLLED = {"overflow": "auto hidden", "min-width": "0", "max-width": "100%"}
 _DRAW = ("bnnviz.plots.output", "holoviews.plotting.bokeh")  # what draws
 
 
@@ -34,7 +33,7 @@ def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
 
     made = _shrinking(rendered(figure, _LARGE if large else 1.0))
     # A row that is wider than its place even so is scrolled.
-    return pn.pane.Bokeh(made, sizing_mode="stretch_width", margin=(2, 0, 6, 0), styles=_SCROLLED)
+    return pn.pane.Bokeh(made, sizing_mode="stretch_width", margin=(2, 0, 6, 0), styles={"overflow": "auto hidden"})
 
 
 def narrowest(width: int) -> int:

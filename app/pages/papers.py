@@ -90,7 +90,6 @@ class PapersPage(TextPage):
             value=_ALL,
             size="small",
             width=440,
-            styles={"max-width": "calc(100% - 18px)", "overflow": "auto hidden"},
             margin=(10, 16, 4, 2),
             sx={"& button": {"textTransform": "none", "padding": "6px 14px", "whiteSpace": "nowrap"}},
         )

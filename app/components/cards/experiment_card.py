@@ -86,8 +86,7 @@ class ExperimentCard:
             stylesheets=[_STYLES["head"]],
         )
         self._head.on_msg(self._hear)
-        narrow = {"min-width": "0", "max-width": "calc(100% - 40px)"}  # no wider than the card, whatever it holds
-        self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), styles=narrow, visible=False)
+        self._body = pn.Column(sizing_mode="stretch_width", margin=(0, 20, 16, 20), visible=False)
         self.root = pmui.Paper(
             self._head,
             self._body,
