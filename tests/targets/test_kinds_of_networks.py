@@ -293,7 +293,7 @@ REFUSED = (
     Refused(
         "Weights that are read from a list",
         "weights of a draw do not get there",
-        "from a list or an attribute",
+        "from elsewhere than its parameters, such as a closure, a global or a list",
         (
             in_a_list("head.weight", "inner.weight"),
             in_a_list("inner.weight"),
@@ -335,7 +335,7 @@ REFUSED = (
     Refused(
         "Trainable tensors that are no parameters",
         "they would stay what they are, unsaid",
-        "trainable tensors that are no parameters|from a closure, a global or",
+        "trainable tensors from elsewhere than its parameters",
         (
             computed(lambda m, x: m.head(torch.tanh(m.layers[0](x))), layers=[nn.Linear(3, 3)]),
             computed(lambda m, x: m.head(x) * m.scale, scale=torch.ones(1, requires_grad=True)),

@@ -309,8 +309,8 @@ def _check_leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) 
         node = todo.pop()
         if getattr(node, "variable", theta) is not theta:
             raise BnnvizError(
-                "The module's forward reads trainable tensors that are no parameters of it, from a closure, a global or"
-                " a list; make each an attribute of the module that reads it.",
+                "The module's forward reads trainable tensors from elsewhere than its parameters, such as a closure, a"
+                " global or a list, where no draw gets to; make each an attribute of the layer that reads it.",
                 "module",
             )
         later = {each for each, _ in getattr(node, "next_functions", ()) if each is not None} - seen
