@@ -335,7 +335,7 @@ REFUSED = (
     Refused(
         "Trainable tensors that are no parameters",
         "they would stay what they are, unsaid",
-        "trainable tensors from elsewhere than its parameters",
+        "trainable tensors (that are no parameters|from elsewhere than its parameters)",
         (
             computed(lambda m, x: m.head(torch.tanh(m.layers[0](x))), layers=[nn.Linear(3, 3)]),
             computed(lambda m, x: m.head(x) * m.scale, scale=torch.ones(1, requires_grad=True)),
