@@ -51,14 +51,17 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.demand] * (page in LONG)) for page in PAGES])
 def test_examples_run(page: str, names: dict[str, Any]) -> None:
+    shapes: dict[str, Any] = {}
     for number, block in enumerate(blocks(page)):
         before = names.get("run")
         exec(compile(block, f"{page}, block {number + 1}", "exec"), names)
         if names.get("run") is not before and before is not None:
             before.stop()
+        if page.endswith("densities.md"):
+            shapes |= {name: values.shape for name, values in names["run"].parameters().items()}
     if page.endswith("densities.md"):
-        shapes = {name: values.shape for name, values in names["run"].parameters().items()}
-        assert shapes == {"x": (4, 200), "w": (4, 200, 3), "theta": (4, 200, 8)}
+        of_vectors = {"w": (4, 200, 3), "theta": (4, 200, 8), "z": (4, 200, 8)}
+        assert shapes == of_vectors | dict.fromkeys(("x", "mu", "tau"), (4, 200))
     if page == "README.md":
         assert Path("run.nc").exists()
     if page == "docs/README.md":

@@ -323,7 +323,7 @@ KINDS = (
     Kind(
         "With tails as of t with 3 degrees of freedom",
         "By every sampler; nothing is said of variances by Stein's identity",
-        (Known(student, 1, -4000, 4000), Known(cauchy_like, 1, -9e4, 9e4), Known(logistic_squared, 1, -9e4, 9e4)),
+        (Known(student, 1, -4000, 4000), Known(cauchy_like, 1, -4000, 4000), Known(logistic_squared, 1, -4000, 4000)),
         bounded=True,
     ),
 )
