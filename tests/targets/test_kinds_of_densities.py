@@ -68,6 +68,7 @@ def sampled(known: Known, sampler: str, draws: int, warmup: int, chains: int = 6
 
 
 SAMPLED = [(kind, known, sampler) for kind, known in CASES for sampler in known.samplers]
+EACH = 3  # one of so many is tried each time, all of them on demand
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.raises], ids=lambda kind: kind.name[:30])
@@ -77,7 +78,11 @@ def test_the_first_of_a_kind_is_sampled_right(kind: Kind) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "known", "sampler"), SAMPLED, ids=[f"{kind.name[:30]}-{k}" for k, (kind, _, _) in enumerate(SAMPLED)]
+    ("kind", "known", "sampler"),
+    [
+        pytest.param(*case, id=f"{case[0].name[:30]}-{k}", marks=[pytest.mark.demand] * bool(k % EACH))
+        for k, case in enumerate(SAMPLED)
+    ],
 )
 def test_a_density_is_sampled_right_by_every_sampler_that_takes_it(kind: Kind, known: Known, sampler: str) -> None:
     chains = 16 if kind.raises else 64  # each point that raises is found by halves
