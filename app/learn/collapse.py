@@ -17,7 +17,7 @@ from bnnviz.views.base import View, columns
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.learn.piece import LessonPiece
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
@@ -135,7 +135,7 @@ class CollapsePiece(LessonPiece):
         self.width = pmui.FloatSlider(label="Width s of the proposal", start=0.8, end=2.0, step=0.05, value=1.3, **look)
         for slider in (self.dimension, self.width):
             slider.param.watch(lambda event: self.paint(), "value")
-        sliders = pn.Row(self.dimension, self.width, sizing_mode="stretch_width", margin=(0, 4))
+        sliders = pn.Row(self.dimension, self.width, sizing_mode="stretch_width", margin=(0, 4), styles=CONTROLS)
         self.cards = {
             "collapse": Card(CollapseView(dark=dark), long_legend=True, below=[sliders]),
             "largest": Card(LargestView(dark=dark), long_legend=True),

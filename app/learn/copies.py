@@ -14,7 +14,7 @@ from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.learn import small_posterior
 from bnnviz_app.learn.exchange import GRID, OFFSET, START
-from bnnviz_app.learn.piece import LessonPiece
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece
 from bnnviz_app.learn.small_posterior import CHAINS, DRAWS
 
 _DATA = Kind("data", "circle", "red", False)
@@ -176,6 +176,7 @@ class CopiesPiece(LessonPiece):
             sizing_mode="stretch_width",
             margin=(2, 18),
             size="small",
+            styles=CONTROLS,
         )
         self.place.param.watch(lambda event: self.paint(), "value")
         made = [RawWeightView(dark=dark), OrderedWeightView(dark=dark), ValueView(dark=dark)]

@@ -12,7 +12,7 @@ from bnnviz.views.canvas import Glyph, PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.widgets import button
-from bnnviz_app.learn.piece import LessonPiece
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece
 
 #: Of each hidden unit (a row): incoming weight, bias, outgoing weight. The last layer's bias is apart.
 START = np.array([[2.6, 1.5, 1.1], [-1.2, 0.4, 1.7], [3.4, -2.2, -0.8], [0.7, 0.1, 1.4]])
@@ -197,7 +197,7 @@ class ExchangePiece(LessonPiece):
         second = button("Exchange a and c", lambda: self.exchange(0, 2), **look)
         sign = button("Turn a's sign", lambda: self.turn(0), **look)
         back = button("Back", self.begin, margin=(2, 4))
-        tools = pn.FlexBox(first, second, sign, back, sizing_mode="stretch_width", margin=(2, 8))
+        tools = pn.FlexBox(first, second, sign, back, sizing_mode="stretch_width", margin=(2, 8), styles=CONTROLS)
         graph = Card(GraphView(dark=dark), long_legend=True, below=[tools])
         self.cards = {"graph": graph, "function": Card(FunctionView(dark=dark), long_legend=True)}
         self.cards["weight_plane"] = Card(WeightPlaneView(dark=dark), long_legend=True)

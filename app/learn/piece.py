@@ -7,6 +7,9 @@ from typing import Any, ClassVar
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 
+#: Of a line of controls: they are drawn later than the figure below them, which does not notice that they take room.
+CONTROLS = {"min-height": "50px"}
+
 
 class LessonPiece(PageComponent):
     """Show cards that follow what a reader does by hand; a class says which.

@@ -334,16 +334,4 @@ class LessonStage(PageComponent):
 
     def _do(self, actions: Sequence[Action]) -> None:
         """Do what a step asks of its run."""
-        for kind, value in actions:
-            if kind in ("play", "pause"):
-                if self.session.playing != (kind == "play"):
-                    self.transport.play()
-            elif kind == "speed":
-                self.transport.show_speed(str(value))
-            elif kind == "change":
-                self.session.change(value)
-            elif kind == "watch":
-                self.session.watch(**value)
-            else:
-                for _ in range(value):
-                    self.transport.step(kind)
+        self.transport.perform(actions, self.session.change)

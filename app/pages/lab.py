@@ -248,17 +248,7 @@ class LabPage(RunPage):
 
     def _do(self, actions: Sequence[Action]) -> None:
         """Do what a scene asks of its run."""
-        for kind, value in actions:
-            if kind in ("play", "pause"):
-                if self.session.playing != (kind == "play"):
-                    self.transport.play()
-            elif kind == "speed":
-                self.transport.show_speed(str(value))
-            elif kind == "change":
-                self.controls.apply(value)
-            else:
-                for _ in range(value):
-                    self.transport.step(kind)
+        self.transport.perform(actions, self.controls.apply)
 
     def _ring(self, names: Set[str]) -> None:
         """Draw a ring around these parts, which are brought to the front, and around no other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any, ClassVar
 
 import panel as pn
@@ -146,6 +146,30 @@ class Transport(PageComponent):
         """Take the speed of a link, in steps a second, if it is one that is offered."""
         if text.isdecimal() and float(text) in SPEEDS.values():
             self._speed.value = float(text)
+
+    def perform(self, actions: Iterable[tuple[str, Any]], change: Callable[[dict[str, Any]], None]) -> None:
+        """Do what a scene, or a step of a lesson, asks of the run.
+
+        Parameters
+        ----------
+        actions : iterable of (str, Any)
+            As `bnnviz_app.components.guidance.scenes` names them, each with its value.
+        change : callable
+            Changes settings of the run.
+        """
+        for kind, value in actions:
+            if kind in ("play", "pause"):
+                if self._session.playing != (kind == "play"):
+                    self.play()
+            elif kind == "speed":
+                self.show_speed(str(value))
+            elif kind == "change":
+                change(value)
+            elif kind == "watch":
+                self._session.watch(**value)
+            else:
+                for _ in range(value):
+                    self.step(kind)
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
