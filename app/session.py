@@ -244,20 +244,19 @@ class Session:
             return HIDDEN_PERIOD
         if self.heartbeat.still:
             return STILL_PERIOD
-        return IDLE_PERIOD if self._idle and not self.playing else PERIOD
+        rests = self._idle and (not self.playing or (self._handle is not None and self._handle.waits))
+        return IDLE_PERIOD if rests else PERIOD
 
     async def _turn_once(self) -> None:
+        handle = self._handle
         if not self._connected():
             return
         if self._starting:
             await self._start()
-        elif self._handle is None:
-            return
-        elif self.heartbeat.hidden:
+        elif handle is not None and self.heartbeat.hidden:
             # Drawing for nobody is a waste, but the run is still wanted.
-            await self._handle.frame(["status"])
-        else:
-            handle = self._handle
+            await handle.frame(["status"])
+        elif handle is not None:
             await self.heartbeat.room()
             await self._tick(handle)
 
@@ -452,8 +451,7 @@ class Session:
             self._spawn(self._devices(backend))
 
     async def _devices(self, backend: Any) -> None:
-        names = await asyncio.to_thread(backend.devices)
-        await self._show(self._screen.show_devices, names)
+        await self._show(self._screen.show_devices, await asyncio.to_thread(backend.devices))
 
     async def _tell(self, sentence: str, failed: bool = False) -> None:
         lingers = not sentence and time.monotonic() < self._lingers

@@ -25,6 +25,7 @@ from typing import Any
 
 from bokeh.core.serialization import Deserializer
 from bokeh.document import Document
+from bokeh.document.models import DocumentModelManager
 from bokeh.events import Event
 from bokeh.model import DataModel, Model
 from bokeh.models import ColumnDataSource, DataRange1d, Plot, Range1d, Toolbar
@@ -118,8 +119,7 @@ def keep_allowed(document: Document, message: Any) -> None:
         log.warning("A message without events is refused.")
         message.content = {"events": []}
         return
-    models = {model.id: model for model in document.models}
-    kept = []
+    kept, models = [], document.models
     for event in events:
         try:
             if _is_for_itself(event, models):
@@ -134,14 +134,14 @@ def keep_allowed(document: Document, message: Any) -> None:
     content["events"] = kept
 
 
-def _is_for_itself(event: Any, models: dict[str, Model]) -> bool:
+def _is_for_itself(event: Any, models: DocumentModelManager) -> bool:
     if event["kind"] != "ModelChanged":
         return False
-    model = models.get(event["model"]["id"])
+    model = models.get_by_id(event["model"]["id"])
     return any(isinstance(model, kind) and event["attr"] == attr for kind, attr in _FOR_ITSELF)
 
 
-def _check_event(event: Any, models: dict[str, Model], buffers: Any) -> None:
+def _check_event(event: Any, models: DocumentModelManager, buffers: Any) -> None:
     kind = event["kind"]
     if kind == "MessageSent":
         _check_message(event, models, buffers)
@@ -150,7 +150,7 @@ def _check_event(event: Any, models: dict[str, Model], buffers: Any) -> None:
     if names is None:
         raise RefusedPatch(f"a browser makes no {_short(kind)}")
     attr, new = (event[name] for name in names)
-    model = models.get(event["model"]["id"])
+    model = models.get_by_id(event["model"]["id"])
     if model is None:
         raise RefusedPatch("the page has no such model")
     if not isinstance(attr, str) or not event.keys() <= {"kind", "model", *names, "cols"}:
@@ -281,7 +281,7 @@ def _is_number(value: Any) -> bool:
 # --- events
 
 
-def _check_message(event: dict[str, Any], models: dict[str, Model], buffers: Any) -> None:
+def _check_message(event: dict[str, Any], models: DocumentModelManager, buffers: Any) -> None:
     """Refuse what is no event, or one that nobody at the server has asked for."""
     if event.get("msg_type") != "bokeh_event" or not event.keys() <= {"kind", "msg_type", "msg_data"}:
         raise RefusedPatch("a browser sends events only")
@@ -290,11 +290,11 @@ def _check_message(event: dict[str, Any], models: dict[str, Model], buffers: Any
     if name in _OF_DOCUMENT:
         return
     _look_through(told, _EVENT_TYPES)
-    made = Deserializer(list(models.values())).decode(told, list(buffers))
+    made = Deserializer(list(models)).decode(told, list(buffers))
     model = getattr(made, "model", None)
     if not isinstance(made, Event) or not isinstance(model, Model):
         raise RefusedPatch(f"an event {_short(name)} of nothing on the page")
-    if model.id not in models or name not in model.subscribed_events:
+    if models.get_by_id(model.id) is not model or name not in model.subscribed_events:
         raise RefusedPatch(f"nobody asked for {_short(name)} of {type(model).__name__}")
     for owner in _owners(model._event_callbacks.get(name, ())):
         if getattr(owner, "disabled", False):

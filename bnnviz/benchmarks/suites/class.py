@@ -26,7 +26,8 @@ FREEZE, OPENED, LEFT, GROWTH = Goal("<=", 0.3), Goal("<=", 10), Goal("<=", 0), G
 PREPARED_S = 300.0  # for pages that are built ahead
 BUILT_S, IDLE_S = 10.0, 1.0  # CPU seconds that these take at least, and most in two looks at a server that waits
 PLAYS_S = 400.0  # until all have played, some of them in their turn
-BEFORE_S = 0.5  # before the last frame of a turn, at most, a page may be told that it waits for the next
+TURNED_S = 0.5  # without a frame a page waits, where it was told so
+BEFORE_S = 2.0  # before the last frame of a turn, at most, a page may be told that it waits for the next
 SETTLE_S = 3.0
 FAREWELL_S = 25.0  # a page that nobody has is kept for some time
 
@@ -142,8 +143,8 @@ def _gaps(frames: list[tuple[float, float]], begun: float, queued: Sequence[floa
     waits, found = any(moment <= begun for moment in queued), []
     for before, after in itertools.pairwise(moments):
         told, gap = any(before - BEFORE_S < moment <= after for moment in queued), after - before
-        waits = told or (waits and gap > BEFORE_S)
-        found.append((gap, waits and gap > BEFORE_S))
+        waits = told or (waits and gap > TURNED_S)
+        found.append((gap, waits and gap > TURNED_S))
     return found
 
 

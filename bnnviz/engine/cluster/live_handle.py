@@ -92,6 +92,7 @@ class LiveHandle:
         self._field: str | None = None  # the setting that the message is about
         self._notice: tuple[str, float] = ("", 0.0)
         self._silence = ""  # what was said of it last
+        self._waits = False
 
     @property
     def alive(self) -> bool:
@@ -102,6 +103,11 @@ class LiveHandle:
     def playing(self) -> bool:
         """Whether it plays, as the worker said last."""
         return bool(self._carried["play"])
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a place, as the worker said last."""
+        return self._waits
 
     @property
     def notice(self) -> str | None:
@@ -302,7 +308,7 @@ class LiveHandle:
             self._replacing = False
             self._say(_taken_up(reply) if self.state != "failed" else "")
         self._message, self._field = reply["message"], reply["field"]
-        self._held = reply["held"]
+        self._held, self._waits = reply["held"], reply["waits"]
         self._carried["play"] = reply["playing"]
         self._carried["speed"] = reply["speed"]
         self._carried["record"] = reply["record"] or (self._carried["record"] if reply["state"] == "queued" else None)
@@ -427,6 +433,11 @@ class HandleView:
     def playing(self) -> bool:
         """As of the handle."""
         return self._handle.playing
+
+    @property
+    def waits(self) -> bool:
+        """As of the handle."""
+        return self._handle.waits
 
     @property
     def notice(self) -> str | None:

@@ -27,6 +27,7 @@ from bnnviz.errors import BnnvizError
 
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # time one run has before the next one's turn
+AHEAD_S = 0.05  # of the time that the others have had, at most
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
 STEPS = ("proposal", "event")
 
@@ -160,11 +161,12 @@ class LiveLoop:
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
         ready = [s for s in slots if s.going and s.watched(now) and not s.pace.rests(now)]
-        # who comes back gets its share from now on, not the time that the others have had meanwhile
+        # who comes back gets its share from now on, not the time that the others have had meanwhile; and who took long,
+        # for its start or for one step, does not stand still until all others have had as much
         least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
         for slot in ready:
-            if slot.run_id not in self._ready:
-                slot.used = max(slot.used, least)
+            used = slot.used if slot.run_id in self._ready else max(slot.used, least)
+            slot.used = min(used, least + AHEAD_S)
         self._ready = {slot.run_id for slot in ready}
         return min(ready, key=lambda slot: slot.used, default=None)
 

@@ -217,6 +217,7 @@ class Slot:
             "message": self.message,
             "field": self.about,
             "playing": self.playing or bool(self.held_back),
+            "waits": self.waits,
             "speed": self.pace.speed,
             "step": self.step,
             "resumed": self.resumed,

@@ -120,6 +120,7 @@ LIVE_REPORT = {
     "message": "",
     "field": None,
     "held": True,
+    "waits": False,
     "playing": True,
     "speed": None,
     "record": None,
@@ -185,6 +186,17 @@ def test_three_runs_get_equal_shares(loop: LiveLoop) -> None:
     assert np.all(np.abs(seconds / seconds.mean() - 1) < 0.2), seconds
     work = steps * [0.0005, 0.0005, 0.005]
     assert np.all(np.abs(work / work.mean() - 1) < 0.35), work  # on a busy machine slices hold unequal work
+
+
+def test_who_took_long_once_stands_still_for_a_moment_only(loop: LiveLoop) -> None:
+    always = SimpleNamespace(going=True, watched=lambda now: True, pace=SimpleNamespace(rests=lambda now: False))
+    slots = [SimpleNamespace(**vars(always), run_id=name, used=0.0) for name in "abcd"]
+    loop._next(slots, 0.0)
+    slots[0].used = 5.0  # seconds, of its start
+    for _ in range(200):
+        loop._next(slots, 0.0).used += 0.02
+    turns = np.array([slot.used for slot in slots])
+    assert turns[0] < 3.0 and np.ptp(turns) < 0.1, turns
 
 
 def test_commands_do_what_they_say(loop: LiveLoop) -> None:
