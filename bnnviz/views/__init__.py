@@ -7,6 +7,7 @@ from bnnviz.views.chain.acf import AcfView
 from bnnviz.views.chain.correlations import CorrelationsView
 from bnnviz.views.chain.density import DensityView
 from bnnviz.views.chain.marginal import MarginalView
+from bnnviz.views.chain.network import NetworkView
 from bnnviz.views.chain.rate_ratios import RateRatiosView
 from bnnviz.views.chain.thinning import ThinningView
 from bnnviz.views.chain.timeline import TimelineView
@@ -62,6 +63,7 @@ _VIEWS: tuple[type[View], ...] = (
     TraceView,
     AcfView,
     CorrelationsView,
+    NetworkView,
     MarginalView,
     TimelineView,
     PopulationView,
