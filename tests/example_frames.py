@@ -109,7 +109,7 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
     if world.scene["data"] is not None:
         parts["prediction"] = _prediction(world, step)
     if world.scene["layers"]:
-        parts["network"] = _network(world, step)
+        parts["graph"] = _graph(world, step)
     if "spread" in world.scene["emits"]:
         parts["spread"] = {"sd": world.function(world.draws[: _draws(world, step)]).std(axis=0)}
     return {"seq": seq, **parts}
@@ -306,7 +306,7 @@ def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | N
     if kind != "banana":
         emits.insert(5, "prediction")
     if kind in ("network1d", "network2d"):
-        emits.append("network")
+        emits.append("graph")
         layers = LAYERS
     return {
         "run": f"example-{kind}",
@@ -607,7 +607,7 @@ def _weights(world: World, step: int) -> dict:
     }
 
 
-def _network(world: World, step: int) -> dict:
+def _graph(world: World, step: int) -> dict:
     rows = world.draws[: _draws(world, step)]
     return {"weights": rows[-1], "mean": rows.mean(0), "sd": rows.std(0, ddof=1), "draws": len(rows), "chosen": 1}
 

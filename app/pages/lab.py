@@ -37,10 +37,10 @@ from bnnviz_app.following import lead
 from bnnviz_app.pages.base import RunPage, preset, visit
 from bnnviz_app.theme import SHEETS
 
-OF_DRAWS = ("trace", "acf", "density", "weights", "network", "marginal", "ratios")
+OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
 RARE = ("spread", "density", "population", "gauge", "history")  # few runs feed them: the page is painted sooner without
-WEIGHTS, NETWORK = "weights", "network"  # the views of these parts choose a coordinate
+WEIGHTS, GRAPH = "weights", "graph"  # the views of these parts choose a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
 EVENTS = "events"  # this part lies in the transport bar, with what else is known of the run
 ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
@@ -312,7 +312,7 @@ class LabPage(RunPage):
 
     def _add_card(self, part: str, view: type[views.View]) -> None:
         card = self.cards[part] = self._card(view(dark=self.dark))
-        if part in (WEIGHTS, NETWORK):
+        if part in (WEIGHTS, GRAPH):
             card.view.pointer.listen(lambda message: self._choose_coordinate(card, message))
         card.magnify(self.large)
         self.components.append(card)

@@ -6,8 +6,8 @@ from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.chain.acf import AcfView
 from bnnviz.views.chain.correlations import CorrelationsView
 from bnnviz.views.chain.density import DensityView
+from bnnviz.views.chain.graph import NetworkGraphView
 from bnnviz.views.chain.marginal import MarginalView
-from bnnviz.views.chain.network import NetworkView
 from bnnviz.views.chain.rate_ratios import RateRatiosView
 from bnnviz.views.chain.thinning import ThinningView
 from bnnviz.views.chain.timeline import TimelineView
@@ -63,7 +63,7 @@ _VIEWS: tuple[type[View], ...] = (
     TraceView,
     AcfView,
     CorrelationsView,
-    NetworkView,
+    NetworkGraphView,
     MarginalView,
     TimelineView,
     PopulationView,

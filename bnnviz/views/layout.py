@@ -36,7 +36,7 @@ class CardPair(NamedTuple):
 CARD_PAIRS = (
     # A coordinate that is chosen among the correlations is seen beside them.
     CardPair("path", "weights", "Trajectory", "Weights", ("acf",)),
-    CardPair("path", "network", "Trajectory", "Network", ("acf",)),
+    CardPair("path", "graph", "Trajectory", "Network", ("acf",)),
     CardPair("acf", "marginal", "ACF", "Density"),
     CardPair("envelope", "ratios", "Segment", "Ratios"),
 )

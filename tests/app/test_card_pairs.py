@@ -17,10 +17,10 @@ def test_a_card_that_is_turned_takes_its_companion_along() -> None:
     assert (weights.label, network.label) == ("Weights", "Network") and pairs.buttons("trace") == []
     assert pairs.hidden(EMITS) == BACKS
     weights.clicks += 1
-    assert pairs.hidden(EMITS) == {"path", "acf", "ratios", "network"} and heard == [1]
+    assert pairs.hidden(EMITS) == {"path", "acf", "ratios", "graph"} and heard == [1]
     assert pairs.place("weights") == "path" and pairs.place("trace") == "trace"
     pairs.buttons("marginal")[0].clicks += 1
-    assert pairs.hidden(EMITS) == {"path", "marginal", "ratios", "network"}
+    assert pairs.hidden(EMITS) == {"path", "marginal", "ratios", "graph"}
     pairs.show({"path"})
     assert pairs.hidden(EMITS) == BACKS
 
@@ -28,13 +28,13 @@ def test_a_card_that_is_turned_takes_its_companion_along() -> None:
 def test_of_three_cards_in_one_place_one_is_seen() -> None:
     pairs = CardPairs(lambda: None)
     weights, network = pairs.buttons("path")
-    emits = EMITS | {"network"}
+    emits = EMITS | {"graph"}
     network.clicks += 1
     assert pairs.hidden(emits) == {"path", "weights", "acf", "ratios"} and network.visible
     pairs.show({"weights"})
-    assert pairs.hidden(emits) == {"path", "network", "acf", "ratios"}
+    assert pairs.hidden(emits) == {"path", "graph", "acf", "ratios"}
     assert "path" not in pairs.hidden(EMITS - {"weights"}) and not weights.visible
-    pairs.buttons("network")[0].clicks += 1
+    pairs.buttons("graph")[0].clicks += 1
     assert pairs.hidden(emits) == BACKS
 
 

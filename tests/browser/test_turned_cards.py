@@ -51,7 +51,7 @@ def test_the_network_is_drawn_and_an_edge_under_the_pointer_is_followed(
     lab = Lab(open_page(f"{dashboard.url}?target=network&t.hidden=4&sampler=hmc&play=1")).ready()
     until(lambda: lab.number("draws") > 2, 60, "there are no draws")
     lab.press("Network")
-    until(lambda: lab.figures().get("network"), 30, "there is no network")
+    until(lambda: lab.figures().get("graph"), 30, "there is no network")
     figure = lab.page.locator("[role=figure][aria-label^='Network']").first
     until(lambda: "layers of 1, 4, 1 units" in figure.get_attribute("aria-label"), 10, "it has not been described")
     box = figure.bounding_box()

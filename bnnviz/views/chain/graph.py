@@ -22,16 +22,16 @@ _SIDE = 0.35  # beside the outer layers, in layers
 _FRAME = (500.0, 300.0)  # pixels, until the figure has been laid out
 
 
-class NetworkView(View):
+class NetworkGraphView(View):
     """Draw units as circles and weights as edges, as wide as they are large; a biased unit holds a disc of that size.
 
     A grey edge beneath is as wide as the standard deviation of that weight over the draws: a coloured edge that is
     narrower than its grey one has a sign that the data leave open.
     """
 
-    name = "network"
+    name = "graph"
     title = "Network"
-    needs = ("network",)
+    needs = ("graph",)
     hot = True
 
     def _build(self) -> None:

@@ -8,10 +8,10 @@ from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics
-from bnnviz.engine.frames import network
+from bnnviz.engine.frames import graph
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
-from bnnviz.views.chain.network import NetworkView
+from bnnviz.views.chain.graph import NetworkGraphView
 
 DATA = np.linspace(-1, 1, 9)[:, None], np.sin(np.linspace(-1, 1, 9))
 
@@ -28,7 +28,7 @@ def module(*widths: int) -> nn.Sequential:
 
 def test_layers_lie_where_the_module_has_its_weights():
     net = nn.Sequential(nn.Linear(1, 3, bias=False), nn.ReLU(), nn.Linear(3, 1))
-    found = network.layers(bnnviz.BNN(net, DATA))
+    found = graph.layers(bnnviz.BNN(net, DATA))
     assert found == [
         {"inputs": 1, "outputs": 3, "weight": 0, "bias": None},
         {"inputs": 3, "outputs": 1, "weight": 3, "bias": 6},
@@ -45,23 +45,23 @@ def test_layers_lie_where_the_module_has_its_weights():
     ],
 )
 def test_what_is_too_large_to_be_told_apart_or_no_perceptron_is_not_drawn(net: nn.Module):
-    assert network.layers(bnnviz.BNN(net, DATA)) == []
+    assert graph.layers(bnnviz.BNN(net, DATA)) == []
 
 
 def test_the_part_has_the_chain_now_and_the_spread_of_all_draws():
     run = run_of(draws=40)
-    assert "network" in run.scene()["emits"] and run.scene()["layers"][0]["outputs"] == 3
+    assert "graph" in run.scene()["emits"] and run.scene()["layers"][0]["outputs"] == 3
     while run.store.common(run.alive) < 30:
         run.step_proposal()
     run.watch(component={"kind": "coordinate", "i": 4})
-    part = run.frame(["network"])["network"]
+    part = run.frame(["graph"])["graph"]
     draws = run.draws.reshape(-1, run.target.dim)
     assert part["draws"] == len(draws) and part["chosen"] == 4
     assert np.allclose(part["weights"], run.chain_trace.current_point().numpy(), atol=1e-6)
     assert np.allclose(part["mean"], draws.mean(0), atol=1e-6)
     assert np.allclose(part["sd"], draws.std(0, ddof=1), atol=1e-6)
     run.watch(plane={"kind": "pca", "canonical": True})
-    shown = run.frame(["network"])["network"]["weights"]
+    shown = run.frame(["graph"])["graph"]["weights"]
     reference = run.origin.double().numpy()
     assert np.allclose(
         shown, diagnostics.canonical(part["weights"].astype(float), run.target.units, reference), atol=1e-5
@@ -70,14 +70,14 @@ def test_the_part_has_the_chain_now_and_the_spread_of_all_draws():
 
 def test_draws_with_weights_have_no_network():
     run = ViewedRun(Spec(target="network", sampler="pmcnet", target_settings={"hidden": "3"}).checked())
-    assert "network" not in run.scene()["emits"]
+    assert "graph" not in run.scene()["emits"]
 
 
-def shown(weights: np.ndarray, sd: np.ndarray, chosen: int | None = None) -> NetworkView:
+def shown(weights: np.ndarray, sd: np.ndarray, chosen: int | None = None) -> NetworkGraphView:
     """Return the view of a network of two inputs, two hidden units and one output."""
     layers = [{"inputs": 2, "outputs": 2, "weight": 0, "bias": 4}, {"inputs": 2, "outputs": 1, "weight": 6, "bias": 8}]
-    view = NetworkView({"layers": layers, "names": [f"w{i}" for i in range(9)]})
-    assert view.update({"network": {"weights": weights, "mean": 0 * sd, "sd": sd, "draws": 7, "chosen": chosen}})
+    view = NetworkGraphView({"layers": layers, "names": [f"w{i}" for i in range(9)]})
+    assert view.update({"graph": {"weights": weights, "mean": 0 * sd, "sd": sd, "draws": 7, "chosen": chosen}})
     return view
 
 
@@ -108,4 +108,4 @@ def test_what_is_near_is_told_and_chosen_and_what_is_followed_is_dashed():
     assert view.choose(2.0, 0.0) == 8 and not view.chosen.data["x"].size
     assert not view.hover(2.0, 0.0) and view.hover(0.5, 0.25)
     assert view.choose(0.5, 2.0) is None
-    assert NetworkView().choose(0.5, 0.0) is None
+    assert NetworkGraphView().choose(0.5, 0.0) is None

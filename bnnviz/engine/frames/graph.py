@@ -31,7 +31,7 @@ def layers(target: Target) -> list[dict[str, Any]]:
     return [{name: getattr(layer, name) for name in ("inputs", "outputs", "weight", "bias")} for layer in found]
 
 
-class NetworkPart:
+class GraphPart:
     """Build the part of a frame that shows a network's weights.
 
     Parameters
