@@ -17,6 +17,11 @@ KINDS = ("banana", "network1d", "network_many", "network2d", "network_classes")
 STEPS = 6000
 FIRST_STEP, STEPS_A_FRAME = 60, 7
 REFRESH_RATE, LONGEST, ALPHA, PROBE_TIME = 0.35, 0.45, 1.25, 0.08
+#: Of a network of one input, six hidden units and one output.
+LAYERS = [
+    {"inputs": 1, "outputs": 6, "weight": 0, "bias": 6},
+    {"inputs": 6, "outputs": 1, "weight": 12, "bias": 18},
+]
 
 
 @dataclass
@@ -103,6 +108,8 @@ def step_frame(scene: dict, step: int, seq: int, rng: np.random.Generator | None
     }
     if world.scene["data"] is not None:
         parts["prediction"] = _prediction(world, step)
+    if world.scene["layers"]:
+        parts["graph"] = _graph(world, step)
     if "spread" in world.scene["emits"]:
         parts["spread"] = {"sd": world.function(world.draws[: _draws(world, step)]).std(axis=0)}
     return {"seq": seq, **parts}
@@ -295,8 +302,12 @@ def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | N
         "weights",
         "marginal",
     ]
+    layers = []
     if kind != "banana":
         emits.insert(5, "prediction")
+    if kind in ("network1d", "network2d"):
+        emits.append("graph")
+        layers = LAYERS
     return {
         "run": f"example-{kind}",
         "spec": {"target": kind, "sampler": "bps", "chains": 4, "seed": 0},
@@ -304,6 +315,7 @@ def _scene(kind: str, target: str, names: list[str], plane: dict, data: dict | N
         "dim": len(names),
         "names": names,
         "blocks": [{"label": "the first ones", "first": 0, "count": min(len(names), 12)}],
+        "layers": layers,
         "emits": emits,
         "sampler": "Bouncy Particle",
         "target": target,
@@ -593,6 +605,11 @@ def _weights(world: World, step: int) -> dict:
         "draws": len(rows),
         "chosen": 1,
     }
+
+
+def _graph(world: World, step: int) -> dict:
+    rows = world.draws[: _draws(world, step)]
+    return {"weights": rows[-1], "mean": rows.mean(0), "sd": rows.std(0, ddof=1), "draws": len(rows), "chosen": 1}
 
 
 def _marginal(world: World, step: int) -> dict:

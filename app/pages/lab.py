@@ -35,11 +35,12 @@ from bnnviz_app.components.run.warm_start import apply_start, dropped
 from bnnviz_app.components.widgets import button, header_button
 from bnnviz_app.following import lead
 from bnnviz_app.pages.base import RunPage, preset, visit
+from bnnviz_app.theme import SHEETS
 
-OF_DRAWS = ("trace", "acf", "density", "weights", "marginal", "ratios")
+OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
 RARE = ("spread", "density", "population", "gauge", "history")  # few runs feed them: the page is painted sooner without
-WEIGHTS = "weights"  # this part's view chooses a coordinate
+WEIGHTS, GRAPH = "weights", "graph"  # the views of these parts choose a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
 EVENTS = "events"  # this part lies in the transport bar, with what else is known of the run
 ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
@@ -136,7 +137,9 @@ class LabPage(RunPage):
         self.component = ComponentPicker(lambda component: self.session.watch(component=component))
         self.block = BlockPicker(lambda block: self.session.watch(block=block))
         self.pairs = CardPairs(self._turn_cards)
-        self.follow = pmui.Switch(label="follow", value=True, size="small", margin=(3, 8, 0, 4))
+        self.follow = pmui.Switch(
+            label="follow", value=True, size="small", margin=(3, 4, 0, 0), stylesheets=[SHEETS["not_on_a_phone"]]
+        )
 
     def _build_cards(self) -> None:
         """Make the views, their links and their cards."""
@@ -305,12 +308,12 @@ class LabPage(RunPage):
 
     def _card(self, view: views.View) -> Card:
         part = view.needs[0]
-        return Card(view, **self._tools(part), turn=self.pairs.button(part), place=self.pairs.place(part))
+        return Card(view, **self._tools(part), turns=self.pairs.buttons(part), place=self.pairs.place(part))
 
     def _add_card(self, part: str, view: type[views.View]) -> None:
         card = self.cards[part] = self._card(view(dark=self.dark))
-        if part == WEIGHTS:
-            card.view.pointer.listen(self._choose_coordinate)
+        if part in (WEIGHTS, GRAPH):
+            card.view.pointer.listen(lambda message: self._choose_coordinate(card, message))
         card.magnify(self.large)
         self.components.append(card)
         self.stage.append(card.root)
@@ -323,11 +326,12 @@ class LabPage(RunPage):
             for part in (before - self._behind) & self.cards.keys() & self._emits:
                 self.cards[part].reset(self._scene)
 
-    def _choose_coordinate(self, message: dict[str, Any]) -> None:
-        """Follow the coordinate of a cell."""
-        card = self.cards[WEIGHTS]
-        number = card.view.choose(message["x"], message["y"]) if message["do"] == "cell" else None
-        if number is not None:
+    def _choose_coordinate(self, card: Card, message: dict[str, Any]) -> None:
+        """Follow the coordinate that is chosen in a view, or tell the one that the mouse is over."""
+        place = message.get("x"), message.get("y")
+        if message["do"] == "over" and card.view.hover(*place):
+            card.head()
+        if message["do"] == "cell" and (number := card.view.choose(*place)) is not None:
             card.head()
             self.component.choose(number)
 

@@ -100,7 +100,7 @@ class UncertaintyPage(RunPage):
         if part in _ATTACKS:
             other = "Entropy" if part == _ATTACKS[0] else "Accuracy"
             turn = button(other, lambda: self._turn_attacks(part), margin=(4, 0, 0, 4), height=24)
-            card = Card(view, turn=turn, place=_ATTACKS[0], legend=False, whole_note=True)
+            card = Card(view, turns=[turn], place=_ATTACKS[0], legend=False, whole_note=True)
             card.root.visible = part == _ATTACKS[0]
             return card
         return Card(view, legend=False, whole_note=True)

@@ -15,7 +15,7 @@ from bokeh.core.serialization import Serializer
 from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
-from bnnviz.engine.recording.replay_frames import ReplayFrames
+from bnnviz.engine.recording.replay_frames import ReplayFrames, parts
 from bnnviz.views import View, views
 from bnnviz.views.canvas import PackedColumns
 
@@ -75,7 +75,7 @@ class ReplayTimeline:
     """
 
     def __init__(self, replay_frames: ReplayFrames) -> None:
-        emitted = set(replay_frames.scene["emits"])
+        emitted = set(parts(replay_frames.scene))
         self.replay_frames = replay_frames
         self.views: list[View] = [view(replay_frames.scene) for view in views() if emitted.issuperset(view.needs)]
         self._doc = Document()

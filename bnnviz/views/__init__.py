@@ -6,6 +6,7 @@ from bnnviz.views.base import DOCUMENT_THEME, FONT, View
 from bnnviz.views.chain.acf import AcfView
 from bnnviz.views.chain.correlations import CorrelationsView
 from bnnviz.views.chain.density import DensityView
+from bnnviz.views.chain.graph import NetworkGraphView
 from bnnviz.views.chain.marginal import MarginalView
 from bnnviz.views.chain.rate_ratios import RateRatiosView
 from bnnviz.views.chain.thinning import ThinningView
@@ -62,6 +63,7 @@ _VIEWS: tuple[type[View], ...] = (
     TraceView,
     AcfView,
     CorrelationsView,
+    NetworkGraphView,
     MarginalView,
     TimelineView,
     PopulationView,

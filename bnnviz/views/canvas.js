@@ -171,6 +171,20 @@ const hands = {
     }
   },
 
+  segments(ctx, {x, y, dx, dy, of, code, scale, width, dash, colour}, data, to) {
+    const xs = data[x], ys = data[y], codes = data[of], scales = data[scale]
+    Object.assign(ctx, {strokeStyle: colour, lineWidth: width})
+    ctx.setLineDash(dash)
+    for (let i = 0; i < xs.length; i++) {
+      if (codes && codes[i] !== code) { continue }
+      if (scales) { ctx.lineWidth = width * scales[i] }
+      ctx.beginPath()
+      ctx.moveTo(to.x(xs[i]), to.y(ys[i]))
+      ctx.lineTo(to.x(xs[i] + data[dx][i]), to.y(ys[i] + data[dy][i]))
+      ctx.stroke()
+    }
+  },
+
   arrow(ctx, {x, y, dx, dy, size, width, colour}, data, to) {
     const HEAD = 8, SPREAD = 0.5
     Object.assign(ctx, {strokeStyle: colour, lineWidth: width, lineJoin: "round", lineCap: "round"})

@@ -56,7 +56,7 @@ class Glyph:
 
     Parameters
     ----------
-    kind : {"line", "trail", "band", "bars", "marks", "arrow", "words", "cells"}
+    kind : {"line", "trail", "band", "bars", "marks", "segments", "arrow", "words", "cells"}
     source : PackedColumns
     x, y : str
         Columns of the positions; NaN draws nothing and interrupts a line.
@@ -72,13 +72,13 @@ class Glyph:
     size : float
         A mark's size, an arrow's length, in pixels; an arrow of size 0 is as long as its direction.
     dx, dy : str
-        Columns of an arrow's direction, in units of the axes.
+        Columns of the direction of an arrow or a segment, in units of the axes.
     fill : str or None
         A mark's inside; None leaves it empty.
     of, code : str or None, int
-        Draw only the marks whose column ``of`` has this code.
+        Draw only the marks, or segments, whose column ``of`` has this code.
     alpha, scale : str or None
-        Columns of opacities, and of what a mark's size is multiplied with.
+        Columns of opacities, and of what a mark's size, or a segment's width, is multiplied with.
     top : str
         A band's other edge; a column.
     text, font : str
@@ -208,6 +208,24 @@ class Canvas:
                 scale=scale,
             )
         )
+
+    def segments(
+        self,
+        source: PackedColumns,
+        x: str,
+        y: str,
+        dx: str,
+        dy: str,
+        *,
+        width: float = 1.0,
+        dash: tuple[float, ...] = (),
+        of: str | None = None,
+        code: int = 0,
+        scale: str | None = None,
+    ) -> Glyph:
+        """Draw straight lines from points, each of its own width, or those whose column ``of`` has the given code."""
+        more = {"dx": dx, "dy": dy, "dash": list(dash), "of": of, "code": code, "scale": scale}
+        return self._add(Glyph("segments", source, x, y, width=width, **more))
 
     def arrow(self, source: PackedColumns, x: str, y: str, dx: str, dy: str, *, size: float, width: float) -> Glyph:
         """Draw an arrow from each point, of one length on the screen; of size 0 as long as its direction."""

@@ -21,7 +21,10 @@ PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1]}
 
 
 class CardPair(NamedTuple):
-    """Hold two parts of a frame with one place: what they are called on the buttons, and what moves with them."""
+    """Hold two parts of a frame with one place: what they are called on the buttons, and what moves with them.
+
+    A part may be the front of several.
+    """
 
     front: str
     back: str
@@ -33,6 +36,7 @@ class CardPair(NamedTuple):
 CARD_PAIRS = (
     # A coordinate that is chosen among the correlations is seen beside them.
     CardPair("path", "weights", "Trajectory", "Weights", ("acf",)),
+    CardPair("path", "graph", "Trajectory", "Network", ("acf",)),
     CardPair("acf", "marginal", "ACF", "Density"),
     CardPair("envelope", "ratios", "Segment", "Ratios"),
 )

@@ -10,12 +10,13 @@ if (place !== undefined && !place.bnnviz_heard && said.tags[0].heard) {
 place?.bnnviz_unbox?.(said.tags[0].unboxed)
 
 function hear(view, place) {
-  const NEAR = 12, FAR = 5, LONG_MS = 600, HOVER_MS = 70, STEPS = 40
-  let count = 0, drag = null, picked = null, pinned = false, boxed = false, hovered = 0, cursor = null, held = null
+  const NEAR = 12, FAR = 5, LONG_MS = 600, HOVER_MS = 70, REST_MS = 400, STEPS = 40
+  let count = 0, drag = null, picked = null, pinned = false, boxed = false, hovered = 0, resting = 0, cursor = null, held = null
 
   const say = (message) => { said.data = {said: [JSON.stringify({...message, n: ++count})]} }
   const editable = () => said.tags[0].editable
   const cells = said.tags[0].cells  // places are chosen, and no boxes drawn
+  const hovers = said.tags[0].hovers
   const keyed = said.tags[0].keyed  // else the page has other keys for the same
   const frame = () => view.frame.bbox
 
@@ -74,10 +75,18 @@ function hear(view, place) {
 
   function hover(event) {
     const now = performance.now()
-    if (events === null || drag !== null || pinned || now - hovered < HOVER_MS) { return }
+    if (hovers) { rest_at(pixel_at(event)) }
+    if ((events === null && !hovers) || drag !== null || pinned || now - hovered < HOVER_MS) { return }
     hovered = now
     const pixel = pixel_at(event)
-    pick(inside(pixel) ? step_at(pixel) : null)
+    if (!hovers) { pick(inside(pixel) ? step_at(pixel) : null) }
+    else if (inside(pixel)) { say({do: "over", ...data_at(pixel)}) }
+  }
+
+  // What the mouse is over is told; where it rests it chooses.
+  function rest_at(pixel) {
+    clearTimeout(resting)
+    if (inside(pixel)) { resting = setTimeout(() => say({do: "cell", ...data_at(pixel)}), REST_MS) }
   }
 
   // ---- points
@@ -249,6 +258,7 @@ function hear(view, place) {
     Object.assign(cross.style, {display: "block", left: `${pixel.x}px`, top: `${pixel.y}px`})
     if (grabbed !== null) { move(grabbed, pixel, false) }
     else if (corner !== null) { show_box(corner, pixel) }
+    if (hovers) { say({do: "over", x, y}) }
     told.textContent = cells ? `${Math.round(x)}, ${Math.round(y)}` : `${x.toPrecision(3)}, ${y.toPrecision(3)}`
   }
 
@@ -274,6 +284,7 @@ function hear(view, place) {
   place.addEventListener("pointermove", moved, ours)
   place.addEventListener("pointerup", up, ours)
   place.addEventListener("pointercancel", () => { drag = cancelled(); if (kept === null) { drop_box() } }, ours)
+  place.addEventListener("pointerleave", () => clearTimeout(resting))
   place.addEventListener("pointerleave", () => { if (!pinned && picked !== null) { pick(null) } })
   place.addEventListener("contextmenu", menu, ours)
   if (keyed) { place.addEventListener("keydown", key, ours) } else { place.tabIndex = -1 }

@@ -50,6 +50,7 @@ _SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
     "undo": {},
     "class": {},
     "cell": _AT,
+    "over": _AT,
 }
 
 
@@ -86,6 +87,8 @@ class Pointer:
         Has the columns ``x`` and ``y`` of points that can be edited.
     cells : bool
         Whether places are chosen in it, as in a map, and no boxes are drawn.
+    hovers : bool, default False
+        Whether it says over which place the mouse is.
     keyed : bool, default True
         Whether it takes the focus and keys; where the page has keys of its own for the same it need not.
     """
@@ -96,10 +99,11 @@ class Pointer:
         events: PackedColumns | None = None,
         points: PackedColumns | None = None,
         cells: bool = False,
+        hovers: bool = False,
         keyed: bool = True,
     ) -> None:
         self._boxed = False
-        tags = {"editable": False, "heard": False, "unboxed": 0, "cells": cells, "keyed": keyed}
+        tags = {"editable": False, "heard": False, "unboxed": 0, "cells": cells, "hovers": hovers, "keyed": keyed}
         self._messages = ColumnDataSource({"said": []}, tags=[tags])
         arguments = {
             "figure": root,

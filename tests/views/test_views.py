@@ -43,6 +43,7 @@ SIZES = {
     "trace": (320, 150),
     "acf": (190, 150),
     "weights": (490, 400),
+    "graph": (490, 400),
     "ratios": (560, 190),
     "marginal": (190, 150),
     "timeline": (480, 36),
@@ -79,7 +80,7 @@ def stage(kind: str, dark: bool, frames: int = 40) -> object:
     cards = {name: card(view) for name, view in shown.items()}
     right = [cards[name] for name in ("thinning", "prediction") if name in cards]
     top = row(cards["trajectory"], column(*right, spacing=10), spacing=10)
-    bottom = row(cards["trace"], cards["acf"], cards["marginal"], spacing=10)
+    bottom = row(*(cards[name] for name in ("trace", "acf", "marginal", "graph") if name in cards), spacing=10)
     page = "#10161c" if dark else "#eef1f4"
     return column(top, bottom, spacing=10, styles={"background": page, "padding": "12px"})
 

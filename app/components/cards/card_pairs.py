@@ -1,4 +1,4 @@
-"""Show one of two cards that share a place on the stage; a button in each heading turns to the other one."""
+"""Show one of the cards that share a place on the stage; buttons in each heading turn to the others."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ class CardPairs:
 
     def __init__(self, on_turn: Callable[[], None]) -> None:
         self._on_turn = on_turn
-        self._turned: set[str] = set()  # fronts that are not seen
+        self._turned: dict[str, str] = {}  # the backs that are seen, by their fronts
         self._buttons: dict[str, pmui.Button] = {}
 
     def place(self, part: str) -> str:
         """Return the part whose place on the stage a part takes."""
         return next((pair.front for pair in CARD_PAIRS if part == pair.back), PLACES.get(part, part))
 
-    def button(self, part: str) -> pmui.Button | None:
-        """Return the button that turns away from a part; None if it shares its place with no other."""
-        pair = next((pair for pair in CARD_PAIRS if part in (pair.front, pair.back)), None)
-        if pair is None:
-            return None
-        label = pair.to_back if part == pair.front else pair.to_front
-        made = button(label, lambda: self._turn(pair, part == pair.front), margin=(4, 0, 0, 4), height=24, sx=_LINK)
-        if part == pair.front:
-            self._buttons[pair.back] = made
-        return made
+    def buttons(self, part: str) -> list[pmui.Button]:
+        """Return the buttons that turn away from a part; none if it shares its place with no other."""
+        made = {pair.back: self._button(pair, back=True) for pair in CARD_PAIRS if part == pair.front}
+        self._buttons |= made
+        return [*made.values(), *(self._button(pair, back=False) for pair in CARD_PAIRS if part == pair.back)]
 
     def hidden(self, emits: Set[str]) -> frozenset[str]:
         """Return the parts that lie behind others in a run that emits these."""
         for back, made in self._buttons.items():
             made.visible = back in emits
-        return frozenset(
-            pair.front if pair.front in self._turned and pair.back in emits else pair.back for pair in CARD_PAIRS
-        )
+        seen = {front: back for front, back in self._turned.items() if back in emits}
+        return frozenset(BACKS - set(seen.values()) | seen.keys())
 
     def show(self, parts: Set[str]) -> None:
         """See these parts, where they lie behind others."""
-        backs = {pair.front for pair in CARD_PAIRS if pair.back in parts}
-        self._turned = self._turned - (parts - BACKS) | backs
+        backs = {pair.front: pair.back for pair in CARD_PAIRS if pair.back in parts}
+        self._turned = {front: back for front, back in self._turned.items() if front not in parts} | backs
+
+    def _button(self, pair: CardPair, back: bool) -> pmui.Button:
+        label = pair.to_back if back else pair.to_front
+        return button(label, lambda: self._turn(pair, back), margin=(4, 0, 0, 4), height=24, sx=_LINK)
 
     def _turn(self, pair: CardPair, back: bool) -> None:
-        moved = {pair.front, *pair.along}
-        self._turned = self._turned | moved if back else self._turned - moved
+        along = [each for each in CARD_PAIRS if each.front in pair.along]
+        moved = {each.front: each.back for each in (pair, *along)}
+        kept = {front: back for front, back in self._turned.items() if front not in moved}
+        self._turned = kept | moved if back else kept
         self._on_turn()

@@ -30,8 +30,8 @@ class Card(PageComponent):
         Controls for the heading line.
     below : list
         Controls for lines of their own, where they are visible.
-    turn : Button or None
-        Turns to the other card that shares its place.
+    turns : list of Button
+        Turn to the other cards that share its place.
     place : str
         The area of the stage; the part that the view draws, unless it takes another's place.
     legend : bool
@@ -51,7 +51,7 @@ class Card(PageComponent):
         view: View,
         tools: Sequence[Any] = (),
         below: Sequence[Any] = (),
-        turn: Any = None,
+        turns: Sequence[Any] = (),
         place: str = "",
         legend: bool = True,
         beside: Sequence[Any] = (),
@@ -73,7 +73,6 @@ class Card(PageComponent):
             sizing_mode=None if low_note else "stretch_width",
             stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
         )
-        turns = [] if turn is None else [turn]
         note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
         head = pn.Row(self._title, *turns, note, *tools, sizing_mode="stretch_width", margin=0, height=30)
         legend_line = (

@@ -40,7 +40,7 @@ class PlanePicker(PageComponent):
         self._on_plane = on_plane
         self._names: list[str] = []
         self.kind = pmui.Select(
-            label="Plane", options=[PCA, COORDINATES], width=136, margin=(3, 3, 0, 3), sx=TIGHT, **_IN_HEAD
+            label="Plane", options=[PCA, COORDINATES], width=106, margin=(3, 0, 0, 3), sx=TIGHT, **_IN_HEAD
         )
         wide = _SEARCH | {"margin": (0, 4), "sizing_mode": "stretch_width"}
         self._x, self._y = (pmui.AutocompleteInput(label=label, **wide) for label in ("across", "up"))

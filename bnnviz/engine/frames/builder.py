@@ -12,7 +12,7 @@ import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import Predictor
-from bnnviz.engine.frames import correlations, density
+from bnnviz.engine.frames import correlations, density, graph
 from bnnviz.engine.frames.counts import Counts, Rates
 from bnnviz.engine.frames.selection import NOTHING, Selection
 from bnnviz.engine.frames.watched_chain import WatchedChain
@@ -84,6 +84,8 @@ class FrameBuilder:
         self._components = Components(run)
         self._blocks = correlations.blocks(target)
         self._block = self._blocks[0]
+        self._layers = [] if run.sampler.weighted else graph.layers(target)
+        self._graph = graph.GraphPart(run, chain, self._components)
         self._seq = self._last_steps = 0
         self._last_frame = -np.inf
         self._paces: dict[str, Throttle] = {}  # of the parts
@@ -105,6 +107,7 @@ class FrameBuilder:
             "weights": self._weights,
             "marginal": self._marginal,
             "density": self._density,
+            "graph": self._graph.part,
             "selection": self._selected,
             "prediction": lambda fast: self._predicted("prediction"),
             "spread": lambda fast: self._predicted("spread"),
@@ -112,7 +115,10 @@ class FrameBuilder:
 
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
-        held = self._components, self._variances, self._mixing, self._importance, self._test_metrics, self.predictor
+        held = (
+            *(self._components, self._graph, self._variances, self._mixing, self._importance),
+            *(self._test_metrics, self.predictor),
+        )
         for each in held:
             if each is not None:
                 each.forget()
@@ -187,6 +193,8 @@ class FrameBuilder:
             parts.append("density")
         if target.dim > 1 and not weighted:
             parts += ["weights", "marginal"]
+        if self._layers:
+            parts.append("graph")
         if self.predictor is not None:
             parts.append("prediction")
             if self.predictor.kind == "area":
@@ -204,6 +212,7 @@ class FrameBuilder:
             "names": self._names[:_MOST_NAMES],
             "sample_stats": list(run.sampler.sample_stats()),
             "blocks": self._blocks,
+            "layers": self._layers,
             "emits": parts,
             "sampler": run.sampler.title,
             "target": target.describe_value(),

@@ -1,0 +1,111 @@
+"""The weights of a small network: a part of a frame, and its view."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from torch import nn
+
+import bnnviz
+from bnnviz import diagnostics
+from bnnviz.engine.frames import graph
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.specs.run import Spec
+from bnnviz.views.chain.graph import NetworkGraphView
+
+DATA = np.linspace(-1, 1, 9)[:, None], np.sin(np.linspace(-1, 1, 9))
+
+
+def run_of(hidden: str = "3-2", **more: object) -> ViewedRun:
+    spec = Spec(target="network", sampler="hmc", chains=2, warmup=5, target_settings={"hidden": hidden}, **more)
+    return ViewedRun(spec.checked())
+
+
+def module(*widths: int) -> nn.Sequential:
+    layers = [nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)]
+    return nn.Sequential(*[each for layer in layers for each in (layer, nn.Tanh())][:-1])
+
+
+def test_layers_lie_where_the_module_has_its_weights():
+    net = nn.Sequential(nn.Linear(1, 3, bias=False), nn.ReLU(), nn.Linear(3, 1))
+    found = graph.layers(bnnviz.BNN(net, DATA))
+    assert found == [
+        {"inputs": 1, "outputs": 3, "weight": 0, "bias": None},
+        {"inputs": 3, "outputs": 1, "weight": 3, "bias": 6},
+    ]
+
+
+@pytest.mark.parametrize(
+    "net",
+    [
+        module(1, 65, 1),
+        module(1, 40, 40, 1),
+        nn.Linear(1, 1),
+        nn.Sequential(nn.Linear(1, 2), nn.Linear(2, 1), nn.Tanh()),
+    ],
+)
+def test_what_is_too_large_to_be_told_apart_or_no_perceptron_is_not_drawn(net: nn.Module):
+    assert graph.layers(bnnviz.BNN(net, DATA)) == []
+
+
+def test_the_part_has_the_chain_now_and_the_spread_of_all_draws():
+    run = run_of(draws=40)
+    assert "graph" in run.scene()["emits"] and run.scene()["layers"][0]["outputs"] == 3
+    while run.store.common(run.alive) < 30:
+        run.step_proposal()
+    run.watch(component={"kind": "coordinate", "i": 4})
+    part = run.frame(["graph"])["graph"]
+    draws = run.draws.reshape(-1, run.target.dim)
+    assert part["draws"] == len(draws) and part["chosen"] == 4
+    assert np.allclose(part["weights"], run.chain_trace.current_point().numpy(), atol=1e-6)
+    assert np.allclose(part["mean"], draws.mean(0), atol=1e-6)
+    assert np.allclose(part["sd"], draws.std(0, ddof=1), atol=1e-6)
+    run.watch(plane={"kind": "pca", "canonical": True})
+    shown = run.frame(["graph"])["graph"]["weights"]
+    reference = run.origin.double().numpy()
+    assert np.allclose(
+        shown, diagnostics.canonical(part["weights"].astype(float), run.target.units, reference), atol=1e-5
+    )
+
+
+def test_draws_with_weights_have_no_network():
+    run = ViewedRun(Spec(target="network", sampler="pmcnet", target_settings={"hidden": "3"}).checked())
+    assert "graph" not in run.scene()["emits"]
+
+
+def shown(weights: np.ndarray, sd: np.ndarray, chosen: int | None = None) -> NetworkGraphView:
+    """Return the view of a network of two inputs, two hidden units and one output."""
+    layers = [{"inputs": 2, "outputs": 2, "weight": 0, "bias": 4}, {"inputs": 2, "outputs": 1, "weight": 6, "bias": 8}]
+    view = NetworkGraphView({"layers": layers, "names": [f"w{i}" for i in range(9)]})
+    assert view.update({"graph": {"weights": weights, "mean": 0 * sd, "sd": sd, "draws": 7, "chosen": chosen}})
+    return view
+
+
+def test_an_edge_leads_from_its_input_to_its_unit_as_wide_as_its_weight():
+    weights, sd = np.array([1.0, -2.0, 0.5, 4.0, 0.1, -0.1, -1.0, 3.0, 0.7]), np.linspace(0.1, 0.9, 9)
+    view = shown(weights, sd)
+    edges, grey = view.edges.data, view.spread.data
+    # Row k of a matrix leads to unit k; the first unit of a layer lies above.
+    assert edges["x"].tolist() == [0, 0, 0, 0, 1, 1] and set(edges["dx"]) == {1.0}
+    top, low = 0.25, -0.25
+    assert np.allclose(edges["y"], [top, low, top, low, top, low])
+    assert np.allclose(edges["y"] + edges["dy"], [top, top, low, low, 0, 0])
+    assert edges["sign"].tolist() == [1, -1, 1, 1, -1, 1]
+    on_edges = np.abs(weights[[0, 1, 2, 3, 6, 7]])
+    assert np.allclose(
+        edges["width"] / edges["width"].max(), np.maximum(on_edges / 4, edges["width"].min() / edges["width"].max())
+    )
+    assert np.allclose(grey["width"][3:] / edges["width"].max(), sd[[3, 6, 7]] / 4), "one scale for both"
+    assert view.biases.data["sign"].tolist() == [1, -1, 1]
+
+
+def test_what_is_near_is_told_and_chosen_and_what_is_followed_is_dashed():
+    weights, sd = np.arange(1.0, 10.0), np.full(9, 0.5)
+    view = shown(weights, sd, chosen=3)
+    assert view.note == "w3 4.00, draws 0.00 ± 0.50" and view.chosen.data["y"].tolist() == [-0.25]
+    assert view.choose(1.5, 0.125) == 6 and view.note.startswith("w6 7.00")
+    assert view.choose(1.0, 0.25) == 4, "a unit's bias"
+    assert view.choose(2.0, 0.0) == 8 and not view.chosen.data["x"].size
+    assert not view.hover(2.0, 0.0) and view.hover(0.5, 0.25)
+    assert view.choose(0.5, 2.0) is None
+    assert NetworkGraphView().choose(0.5, 0.0) is None
