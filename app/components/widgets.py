@@ -44,6 +44,10 @@ def set_class(pane: Any, name: str, on: bool) -> None:
     set_changed(pane, css_classes=[*kept, name] if on else kept)
 
 
+#: How a button in the heading of a card looks.
+LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
+
+
 def button(label: str, on_click: Callable[[], Any], **params: Any) -> pmui.Button:
     """Return a small button; a coroutine function may be what it does."""
     made = pmui.Button(label=label, **{"variant": "text", "size": "small"} | params)

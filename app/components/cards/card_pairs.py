@@ -7,9 +7,7 @@ from collections.abc import Callable, Set
 import panel_material_ui as pmui
 
 from bnnviz.views.layout import BACKS, CARD_PAIRS, PLACES, CardPair
-from bnnviz_app.components.widgets import button
-
-_LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
+from bnnviz_app.components.widgets import LINK, button
 
 
 class CardPairs:
@@ -50,7 +48,7 @@ class CardPairs:
 
     def _button(self, pair: CardPair, back: bool) -> pmui.Button:
         label = pair.to_back if back else pair.to_front
-        return button(label, lambda: self._turn(pair, back), margin=(4, 0, 0, 4), height=24, sx=_LINK)
+        return button(label, lambda: self._turn(pair, back), margin=(4, 0, 0, 4), height=24, sx=LINK)
 
     def _turn(self, pair: CardPair, back: bool) -> None:
         along = [each for each in CARD_PAIRS if each.front in pair.along]

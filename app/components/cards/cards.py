@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -11,12 +15,14 @@ import panel as pn
 from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import set_changed, set_class
+from bnnviz_app.components.widgets import LINK, button, set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
 _STYLES = styles(__file__)
+#: What rows of the figures are called (regular expressions), and what they are.
+_DEFINITIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
 
 
 class Card(PageComponent):
@@ -164,28 +170,56 @@ class TitledCard(PageComponent):
 
 
 class FiguresCard(TitledCard):
-    """Show the figures so far, as rows of label and text."""
+    """Show the figures so far, as rows of label and text; a button tells what they are instead."""
 
     needs = frozenset({"table"})
 
     def __init__(self) -> None:
         self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
-        super().__init__("<b>So far</b>", self._rows, "table")
+        self._explaining = False
+        self._frame: dict[str, Any] = {"rows": []}
+        self._turn = button("What they are", self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
+        super().__init__("<b>So far</b>", self._rows, "table", [self._turn])
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
-        self._rows.object = ""
+        self._frame = {"rows": []}
+        self._show()
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
-        rows, futures = frame["table"]["rows"], frame["table"].get("futures", ())
-        lines = "".join(
-            f"<tr><td>{html.escape(label)}</td>{_cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
-            for label, texts, tones in rows
-        )
-        head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
+        self._frame = frame["table"]
+        self._show()
+
+    def _explain(self) -> None:
+        """Tell what the figures are, or show them again."""
+        self._explaining = not self._explaining
+        self._turn.label = "The figures" if self._explaining else "What they are"
+        self._show()
+
+    def _show(self) -> None:
+        rows, futures = self._frame["rows"], self._frame.get("futures", ())
+        if self._explaining:
+            told = [(label, definition(label)) for label, _, _ in rows]
+            lines = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in told)
+            shown = f"<dl>{lines}</dl>"
+        else:
+            lines = "".join(
+                f"<tr><td title='{html.escape(definition(label))}'>{html.escape(label)}</td>"
+                f"{_cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
+                for label, texts, tones in rows
+            )
+            head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
+            shown = f"<table>{head}{lines}</table>"
         set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
-        self._rows.object = f"<table>{head}{lines}</table>"
+        if self._rows.object != shown:
+            self._rows.object = shown
+
+
+@cache
+def definition(label: str) -> str:
+    """Return what a row of the figures is, in a sentence or two; "" of one that nobody has described."""
+    return next((text for row, text in _DEFINITIONS if re.fullmatch(row, label)), "")
 
 
 def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:

@@ -1,0 +1,57 @@
+"""What the figures of a run are is told where they stand."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.errors import BnnvizError
+from bnnviz.samplers import REGISTRY
+from bnnviz.specs.run import Spec
+from bnnviz_app.components.cards.cards import FiguresCard, definition
+
+FRAME = {"table": {"rows": [["ESS of U", "31", ""], ["Variance of x1; true 1", "<1>", "bad"]]}}
+
+
+def labels_of(target: str, sampler: str) -> set[str]:
+    """Return what the rows of a short run are called; none where the two do not go together."""
+    settings, found = {"hidden": "2"} if target == "network" else {}, set()
+    with contextlib.suppress(BnnvizError):
+        run = ViewedRun(Spec(target=target, sampler=sampler, chains=2, warmup=2, target_settings=settings).checked())
+        for _ in range(40):
+            run.advance(0.05)
+            found |= {label for label, _, _ in run.frame(["table"])["table"]["rows"]}
+            if run.finished or run.store.common(run.alive) > 50:
+                break
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["banana", "network", "double_well"])
+@pytest.mark.parametrize("sampler", REGISTRY.names())
+def test_every_row_of_every_sampler_is_defined(target: str, sampler: str) -> None:
+    assert not {label for label in labels_of(target, sampler) if not definition(label)}
+
+
+def test_a_row_that_nobody_knows_has_no_definition() -> None:
+    assert definition("Colour of the weights") == ""
+    assert "known one" in definition("Variance of x1; true 1") and "along the path" not in definition("Variance of x")
+
+
+def test_the_button_tells_what_the_rows_are_and_shows_them_again() -> None:
+    card = FiguresCard()
+    card.update(FRAME)
+    figures = card._rows.object
+    assert "<td class='bad figure'>&lt;1&gt;</td>" in figures and "title='How many independent draws" in figures
+    card._turn.clicks += 1
+    told = card._rows.object
+    assert "<dt>ESS of U</dt><dd>How many independent draws" in told and card._turn.label == "The figures"
+    card.update({"table": {"rows": FRAME["table"]["rows"][:1]}})
+    assert "Variance" not in card._rows.object
+    card._turn.clicks += 1
+    card.update(FRAME)
+    assert card._rows.object == figures
+    card.reset({})
+    assert "<td" not in card._rows.object
