@@ -49,7 +49,17 @@ BELOW: dict[str, list[str]] = {
         *(
             f"manual/{name}"
             for name in (
-                *("paper_figure", "gpu", "clusters", "lecture", "classes", "python", "command_line", "dashboard"),
+                *(
+                    "paper_figure",
+                    "gpu",
+                    "clusters",
+                    "lecture",
+                    "beside_others",
+                    "classes",
+                    "python",
+                    "command_line",
+                    "dashboard",
+                ),
                 *("figures", "recordings", "replay", "data_and_workers"),
             )
         ),
