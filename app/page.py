@@ -56,6 +56,12 @@ def _links(here: str) -> pn.pane.HTML:
     return pn.pane.HTML(links, stylesheets=[_STYLES["nav"]], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
 
 
+def _purpose(entry: PageEntry) -> pn.pane.HTML:
+    """Return the heading of a page, and in a sentence what it is for."""
+    words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
+    return pn.pane.HTML(words, stylesheets=[_STYLES["purpose"]], margin=(2, 14, 6, 14), sizing_mode="stretch_width")
+
+
 def _unbind(frame: pmui.Page) -> None:
     """Take the page off Panel's count of callbacks.
 
@@ -99,7 +105,7 @@ def open_page() -> None:
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
         header=[_links(name), page.tools, question],
-        sidebar=page.sidebar,
+        sidebar=[_purpose(entry), *page.sidebar] if page.sidebar else [],
         sidebar_width=280,
         **_drawer(page),
         sidebar_resizable=False,  # a mouse alone could do it

@@ -6,9 +6,11 @@ import contextlib
 
 import pytest
 
+from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import REGISTRY
+from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.cards import FiguresCard, definition
 
@@ -33,6 +35,14 @@ def labels_of(target: str, sampler: str) -> set[str]:
 @pytest.mark.parametrize("sampler", REGISTRY.names())
 def test_every_row_of_every_sampler_is_defined(target: str, sampler: str) -> None:
     assert not {label for label in labels_of(target, sampler) if not definition(label)}
+
+
+def test_every_row_of_the_wells_is_defined() -> None:
+    wells = DoubleWellDemo(DoubleWellSpec({"moves": 1}))
+    wells.prepare()
+    wells.step_proposal()
+    labels = [label for label, _, _ in wells.frame(["table"])["table"]["rows"]]
+    assert len(labels) > 4 and all(definition(label) for label in labels if label)
 
 
 def test_a_row_that_nobody_knows_has_no_definition() -> None:

@@ -200,7 +200,7 @@ class FiguresCard(TitledCard):
     def _show(self) -> None:
         rows, futures = self._frame["rows"], self._frame.get("futures", ())
         if self._explaining:
-            told = [(label, definition(label)) for label, _, _ in rows]
+            told = [(label, definition(label)) for label, _, _ in rows if definition(label)]
             lines = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in told)
             shown = f"<dl>{lines}</dl>"
         else:
@@ -211,6 +211,7 @@ class FiguresCard(TitledCard):
             )
             head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
             shown = f"<table>{head}{lines}</table>"
+        self._turn.visible = any(definition(label) for label, _, _ in rows)
         set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
         if self._rows.object != shown:
             self._rows.object = shown
