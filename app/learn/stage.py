@@ -306,7 +306,7 @@ class LessonStage(PageComponent):
         ranks = _RANKS.get(spec_class, "") if part == _TABLE else ""
         if (part, ranks) not in self._cards:
             if part != _TABLE:
-                made = Card(_VIEWS[part](dark=self.dark), whole_note=True, long_legend=True)
+                made = Card(_VIEWS[part](dark=self.dark), long_legend=True)
             else:
                 made = LeaderboardCard(ranks) if ranks else FiguresCard()
             made.magnify(self._large)

@@ -345,7 +345,7 @@ class LabPage(RunPage):
         if part != "path":
             return {}
         below = [self.plane.coordinates, self.plane.note]
-        return {"tools": [self.plane.kind, self.follow], "below": below, "low_note": True}
+        return {"tools": [self.plane.kind, self.follow], "below": below, "low_note": True, "whole_note": False}
 
     def _draw(self, rows: list[list[float]]) -> None:
         """Let the run go on with other data points."""

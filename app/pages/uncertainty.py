@@ -23,7 +23,7 @@ from bnnviz_app.theme import TIGHT
 _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
 _ATTACKS = ("attack", "attack_entropy")  # they share a place
 _SMALL = {"size": "small", "margin": (1, 8, 0, 4)}
-_SWITCH = _SMALL | {"sx": {"& button": {"textTransform": "none", "padding": "1px 9px"}}}
+_SWITCH = _SMALL | {"sx": {"& button": {"textTransform": "none", "padding": "1px 6px"}}}
 _WALLS = {"Hardest": "index", "Attacked": "attacked"}  # what hangs there, and which image of a frame is marked
 # A template that names areas takes no repeat().
 _COLUMNS = " ".join(["minmax(0, 1fr)"] * 12)
@@ -90,20 +90,20 @@ class UncertaintyPage(RunPage):
     def _card(self, view: views.View) -> Card:
         part = view.needs[0]
         if part == _DIGIT:
-            return Card(view, beside=[self.question.root])
+            return Card(view, beside=[self.question.root], long_legend=True)
         if part == _ENTROPY:
             view.brief = True
-            return Card(view, tools=[self.ood], whole_note=True)
+            return Card(view, tools=[self.ood])
         if part == _COURSE:
             self.measure.param.watch(lambda event: view.choose(event.new), "value")
-            return Card(view, tools=[self.measure], legend=False, whole_note=True)
+            return Card(view, tools=[self.measure], legend=False)
         if part in _ATTACKS:
             other = "Entropy" if part == _ATTACKS[0] else "Accuracy"
             turn = button(other, lambda: self._turn_attacks(part), margin=(4, 0, 0, 4), height=24)
-            card = Card(view, turns=[turn], place=_ATTACKS[0], legend=False, whole_note=True)
+            card = Card(view, turns=[turn], place=_ATTACKS[0], legend=False)
             card.root.visible = part == _ATTACKS[0]
             return card
-        return Card(view, legend=False, whole_note=True)
+        return Card(view, legend=False)
 
     def _turn_attacks(self, part: str) -> None:
         """See the other of the two figures of the attacks."""

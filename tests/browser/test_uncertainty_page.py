@@ -94,7 +94,7 @@ def test_attacked_images_hang_there_too(page: Any) -> None:
     first = page.locator(".wall button").first.get_attribute("title")
     page.get_by_role("button", name="Attacked", exact=True).click()
     page.wait_for_function(
-        "(first) => !document.querySelector('body').innerText.includes('Hardest images')", arg=first, timeout=15_000
+        "(first) => !document.querySelector('body').innerText.includes('Hardest true')", arg=first, timeout=15_000
     )
     page.get_by_role("button", name="Entropy", exact=True).click()
     page.get_by_role("button", name="Accuracy", exact=True).wait_for(timeout=10_000)

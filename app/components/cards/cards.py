@@ -62,7 +62,7 @@ class Card(PageComponent):
         legend: bool = True,
         beside: Sequence[Any] = (),
         low_note: bool = False,
-        whole_note: bool = False,
+        whole_note: bool = True,
         long_legend: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend

@@ -62,7 +62,7 @@ class ImageWallCard(TitledCard):
 
     def show_attacked(self, attacked: bool) -> None:
         """Say what hangs here."""
-        self.retitle(f"<b>{'Changed to mislead' if attacked else 'Hardest images'}</b> true → taken for")
+        self.retitle(f"<b>{'Misled' if attacked else 'Hardest'}</b> true → taken for")
 
     def _pick(self, event: Any) -> None:
         """Ask about the tile that was pressed, if it hangs here."""

@@ -179,7 +179,4 @@ def _columns(part: dict, right: float, bottom: float, top: float) -> dict:
 def _note(part: dict) -> str:
     if not part["proposals"]:
         return ""
-    return (
-        f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} % · "
-        f"E[(ratio−1)+] {part['excess']:.3f} · q99 {part['ratio_q99']:.2f}"
-    )
+    return f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"

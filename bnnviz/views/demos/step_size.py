@@ -113,7 +113,7 @@ class CellView(DensityView):
 
     def _show(self, part: dict) -> bool:
         changed = super()._show(part)
-        waits = "is tuned" if part["tuned"] else f"{part['wait']:,} moves before it counts"
+        waits = "is tuned" if part["tuned"] else f"{part['wait']:,} move{'s' * (part['wait'] != 1)} before it counts"
         state = waits if part["tuned"] or part["wait"] else f"{part['draws']:,} draws"
         self.note = f"{part['title']}, step size {part['size']:.3g} · {state}"
         return changed

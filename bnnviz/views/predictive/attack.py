@@ -51,8 +51,10 @@ class _AgainstSteps(SeriesView):
         if (self.root.x_range.start, self.root.x_range.end) != ends and ends[0] < ends[1]:
             self._x.start_at(*ends)
         last = max(lanes, key=lambda lane: max(lane["eps"]))["eps"][-1]
-        texts = (f"{lane['name']} {lane[self.figure][-1]:.3f}" for lane in lanes if lane["eps"][-1] == last)
-        self.note = f"at {last:g}: {'; '.join(texts)}"
+        ends = [(lane["name"], lane[self.figure][-1]) for lane in lanes if lane["eps"][-1] == last]
+        texts = (f"{name} {value:.3f}" for name, value in ends if np.isfinite(value))
+        told = "; ".join(texts)
+        self.note = told and f"at {last:g}: {told}"
 
     def _columns(self, lane: dict) -> dict[str, np.ndarray]:
         ends = {end: lane[f"{self.figure}_{end}"] for end in ("low", "high")}
@@ -68,7 +70,7 @@ class AttackView(_AgainstSteps):
     """
 
     name = "attack"
-    title = "Accuracy under attack"
+    title = "Attacked: accuracy"
     needs = ("attack",)
     figure = "accuracy"
 
@@ -77,7 +79,7 @@ class AttackEntropyView(_AgainstSteps):
     """Draw the mean predictive entropy of attacked rows with its interval; its part is that of `AttackView`."""
 
     name = "attack_entropy"
-    title = "Entropy under attack"
+    title = "Attacked: entropy"
     needs = ("attack_entropy",)
     figure = "entropy"
 

@@ -1,0 +1,93 @@
+"""No words are cut on any page at any size: what does not fit is left out whole, goes to the next line or scrolls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bnnviz_app.pages import PAGES
+
+#: Width and height of a projector, a laptop, a desktop, a tablet and a phone; the first three in projector mode too.
+SIZES = ((1280, 720), (1400, 900), (1920, 1080), (1024, 768), (390, 844))
+PROJECTED = SIZES[:3]
+OFTEN = ("lab", "uncertainty")  # the others on demand
+# Words in a box that hides what is larger than it, in whichever shadow; of a box that scrolls its visible part counts.
+CUT = r"""() => {
+  const found = []
+  const clips = (s) => s.overflowX !== "visible" || s.overflowY !== "visible"
+  const scrolls = (v) => v === "auto" || v === "scroll"
+  const up = (el) => el.assignedSlot ?? el.parentElement ?? el.getRootNode().host ?? null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      for (const node of el.childNodes) {
+        if (node.nodeType !== 3 || !node.textContent.trim()) { continue }
+        if (!el.checkVisibility({checkOpacity: true, checkVisibilityCSS: true})) { continue }
+        const range = document.createRange()
+        range.selectNodeContents(node)
+        for (const box of range.getClientRects()) {
+          if (box.width < 2 || box.height < 2) { continue }
+          let cut = null
+          const shown = {l: box.left, r: box.right, t: box.top, b: box.bottom}
+          for (let at = el; at && at !== document.documentElement; at = up(at)) {
+            const s = getComputedStyle(at)
+            if (s.clipPath !== "none" || s.clip !== "auto") { cut = "hidden"; break }
+            if (!clips(s)) { continue }
+            const r = at.getBoundingClientRect()
+            if (r.width < 3 || r.height < 3) { cut = "hidden"; break }
+            // What is left out whole is not cut.
+            if (shown.t >= r.bottom - 1 || shown.b <= r.top + 1) { cut = "hidden"; break }
+            // What lies in a box that scrolls is reached there; of the boxes around it its visible part counts.
+            if (scrolls(s.overflowX)) { shown.l = Math.max(shown.l, r.left); shown.r = Math.min(shown.r, r.right) }
+            else if (shown.l < r.left - 2 || shown.r > r.right + 2) { cut ??= `across in a ${at.className}` }
+            if (scrolls(s.overflowY)) { shown.t = Math.max(shown.t, r.top); shown.b = Math.min(shown.b, r.bottom) }
+            else if (shown.t < r.top - 3 || shown.b > r.bottom + 3) { cut ??= `down in a ${at.className}` }
+            if (shown.r - shown.l < 1 || shown.b - shown.t < 1) { cut = "hidden"; break }
+          }
+          if (cut === null || cut === "hidden") { continue }
+          found.push(`${node.textContent.trim().slice(0, 50)}: cut ${cut}`)
+          break
+        }
+      }
+    }
+  }
+  look(document)
+  return found
+}"""
+
+
+def cut_words(page: Any, sizes: tuple[tuple[int, int], ...]) -> list[str]:
+    """Return the words that are cut at these sizes, and in what."""
+    found = []
+    for width, height in sizes:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(900)
+        found += [f"{width}x{height}: {words}" for words in page.evaluate(CUT)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mode", "sizes"),
+    [("", SIZES), pytest.param("&projector=1", PROJECTED, marks=pytest.mark.demand)],
+    ids=["plain", "projector"],
+)
+@pytest.mark.parametrize(
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.demand) for name in PAGES]
+)
+@pytest.mark.slow
+def test_no_words_are_cut(
+    name: str, mode: str, sizes: tuple[tuple[int, int], ...], open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = open_page(f"{dashboard.url}?page={name}&play=1{mode}", viewport={"width": 1280, "height": 720})
+    page.wait_for_timeout(6000)
+    assert not cut_words(page, sizes)
+
+
+@pytest.mark.slow
+def test_words_that_are_cut_are_found(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(f"{dashboard.url}?page=lab", viewport={"width": 1280, "height": 720})
+    style = "position: fixed; top: 0; left: 0; z-index: 9; width: 40px; overflow: hidden; white-space: nowrap"
+    page.evaluate(f"() => document.body.insertAdjacentHTML('beforeend', `<p style='{style}'>words without room</p>`)")
+    assert any("words without room" in words for words in page.evaluate(CUT))
