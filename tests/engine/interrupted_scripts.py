@@ -65,6 +65,13 @@ def interrupt(_: Any, times: int = 1) -> None:
         time.sleep(0.01)
 
 
+def after(seconds: float) -> threading.Timer:
+    """Have this process interrupted after some seconds."""
+    timer = threading.Timer(seconds, interrupt, [None])
+    timer.start()
+    return timer
+
+
 def first_draws(count: int, **given: Any) -> np.ndarray:
     """Return the first draws (chains, draws, dim) of a run that nobody interrupts."""
     run = bnnviz.start(**given, paused=True)
@@ -153,24 +160,22 @@ def fit() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
     model = BNNRegressor(hidden=3, sampler="hmc", draws=10**5, warmup=2, random_state=0)
-    threading.Timer(1.5, interrupt, [None]).start()
+    timer = after(1.5)
     try:
         model.fit(x, x[:, 0])
     except KeyboardInterrupt:
+        timer.join()
         tell(fitted=hasattr(model, "posterior_"), threads=threading.active_count())
 
 
-def prior_search() -> None:
-    """Interrupt the search for a prior."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(40, 2))
-    data = bnnviz.data.DataSet("mine", "Mine", "", "regression", x[:30], x[:30, :1], x[30:], x[30:, :1])
-    spec = bnnviz.Spec("network", {"data": "boston", "hidden": "4"}, "hmc", draws=MANY, warmup=2, chains=2)
-    left = [interrupt]
+def pilot() -> None:
+    """Interrupt the pilot that chooses a sampler."""
+    timer = after(1.0)
     try:
-        bnnviz.search_prior(spec, progress=lambda tries, share: left and left.pop()(None))
-    except KeyboardInterrupt:
-        tell(threads=threading.active_count())
+        bnnviz.sample(network(), minutes=5)
+    except KeyboardInterrupt as interrupted:
+        timer.join()
+        tell(run=hasattr(interrupted, "run"), threads=threading.active_count())
 
 
 # --- signals that end the process
@@ -190,7 +195,8 @@ def recorded(number: int, sampler: str = "bps") -> None:
 
 def named(sampler: str) -> dict[str, Any]:
     """Return what a run is given that another process goes on with: its target has a name."""
-    return {"target": "banana", "sampler": sampler, "chains": 2, "draws": 400, "warmup": 2, "seed": 5}
+    draws = 60 if sampler == "bps" else 400
+    return {"target": "banana", "sampler": sampler, "chains": 2, "draws": draws, "warmup": 2, "seed": 5}
 
 
 # --- a disk that fails
@@ -199,14 +205,14 @@ def named(sampler: str) -> dict[str, Any]:
 def unwritable(how: str) -> None:
     """Record a run on a disk that fails: it is full, what was written is removed, or a file stands in its place."""
     actions = {"full": _fill, "removed": _remove, "a file": _replace}
-    given = named("bps")
+    given = named("hmc")
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     run = bnnviz.sample(**given, record=Path("run").absolute(), callback=when("sampling", actions[how]))
     whole = bnnviz.sample(**given)
     tell(same=bool(np.array_equal(run.draws, whole.draws)), notes=run.summary()["notes"], phase=run.phase)
 
 
 def _fill(_: Any) -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 

@@ -99,12 +99,12 @@ KINDS = (
         ),
     ),
     Kind(
-        "Ctrl-C in a race, in a fit of scikit-learn, in the search for a prior",
-        "`KeyboardInterrupt`; a race is the exception's `run`, an estimator is not fitted; no thread stays",
+        "Ctrl-C in a race, in a fit of scikit-learn, in a pilot",
+        "`KeyboardInterrupt`; a race is the exception's `run`, an estimator is not fitted, a pilot has no run; no thread stays",
         (
             example(checks.others, script="race()", running=False, rows=2, threads=1),
             example(checks.others, script="fit()", fitted=False, threads=1),
-            example(checks.others, script="prior_search()", threads=1),
+            example(checks.others, script="pilot()", run=False, threads=1),
         ),
     ),
     Kind(
