@@ -100,7 +100,8 @@ KINDS = (
     ),
     Kind(
         "Ctrl-C in a race, in a fit of scikit-learn, in a pilot",
-        "`KeyboardInterrupt`; a race is the exception's `run`, an estimator is not fitted, a pilot has no run; no thread stays",
+        "`KeyboardInterrupt`; a race is the exception's `run`, an estimator is not fitted, a pilot has no run; no"
+        " thread stays",
         (
             example(checks.others, script="race()", running=False, rows=2, threads=1),
             example(checks.others, script="fit()", fitted=False, threads=1),
