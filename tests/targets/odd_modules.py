@@ -310,6 +310,58 @@ def with_hooks() -> nn.Module:
     return module
 
 
+def compiled_forward() -> nn.Module:
+    module = head(3)
+    module.forward = torch.compile(module.forward, backend="eager")
+    return module
+
+
+def slope_of_inputs() -> nn.Module:
+    """A forward that takes derivatives by its inputs, as physics-informed networks do."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            return torch.autograd.grad(m.body(x).sum(), x, create_graph=True)[0].sum(1, keepdim=True)
+
+    return Computed(forward, body=perceptron())
+
+
+def jacobian() -> nn.Module:
+    """The same for each row by torch.func."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        slopes = torch.func.vmap(torch.func.jacrev(lambda row: m.body(row[None])[0, 0]))(x)
+        return slopes.sum(1, keepdim=True)
+
+    return Computed(forward, body=perceptron())
+
+
+def unnormed(layer: nn.Module) -> None:
+    """Leave the weights behind the bias among the parameters, as all do that remove what they have registered."""
+    nn.utils.weight_norm(layer)
+    nn.utils.remove_weight_norm(layer)
+
+
+def unparametrized(layer: nn.Module) -> None:
+    NEW_WEIGHT_NORM(layer)
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+
+
+def unpruned(layer: nn.Module) -> None:
+    prune.l1_unstructured(layer, "weight", amount=5)
+    prune.remove(layer, "weight")
+
+
+def broadcast_bias(layer: nn.Module) -> None:
+    layer.bias = nn.Parameter(torch.zeros(1))
+
+
+def one_input_less(layer: nn.Module) -> None:
+    layer.weight = nn.Parameter(torch.linspace(-1, 1, 12).view(4, 3))
+    layer.in_features = 7
+
+
 def step() -> nn.Module:
     return Computed(lambda m, x: m.head(torch.sign(m.inner(x))), inner=nn.Linear(3, 4), head=head())
 

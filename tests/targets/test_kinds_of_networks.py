@@ -63,6 +63,28 @@ TAKEN = (
         (hooked(odd.OLD_WEIGHT_NORM), hooked(odd.OLD_SPECTRAL_NORM), hooked(odd.pruned)),
     ),
     Kind(
+        "Layers whose parameters were put in the place of others, or in another order",
+        AS_IS,
+        tuple(
+            hooked(made)
+            for made in (odd.unnormed, odd.unparametrized, odd.unpruned, odd.broadcast_bias, odd.one_input_less)
+        ),
+    ),
+    Kind(
+        "A forward that takes derivatives by its inputs, with `torch.func`",
+        AS_IS,
+        (odd.jacobian, lambda: stack(odd.jacobian()), lambda: stack(nn.Linear(3, 3), odd.jacobian())),
+    ),
+    Kind(
+        "A forward that takes derivatives by its inputs, with `torch.autograd.grad`",
+        f"{LOOP}, which is slower",
+        (
+            odd.slope_of_inputs,
+            lambda: stack(nn.Flatten(), odd.slope_of_inputs()),
+            lambda: stack(odd.slope_of_inputs(), nn.Linear(1, 1)),
+        ),
+    ),
+    Kind(
         "Attention, transformers",
         f"{AS_IS}, without fused kernels, of which there are no second derivatives",
         (odd.attention, odd.transformer(), odd.transformer(2), odd.plain_attention),
@@ -330,6 +352,8 @@ REFUSED = (
             lambda: torch.jit.trace(perceptron(), torch.ones(2, 3)),
             lambda: stack(torch.jit.script(nn.Linear(3, 4)), head()),
             lambda: nn.DataParallel(head(3)),
+            odd.compiled_forward,
+            lambda: stack(odd.compiled_forward(), nn.Tanh(), head(1)),
         ),
     ),
     Refused(
