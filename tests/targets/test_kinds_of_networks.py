@@ -123,16 +123,45 @@ TAKEN = (
         f"{AS_IS}; HMC and NUTS are right, slowly, and processes refuse them",
         (odd.step, odd.threshold, odd.best_of_experts),
     ),
-    Kind("Convolution, Fourier transform, embedding", AS_IS, (odd.convolution, odd.spectrum, odd.embedding)),
+    Kind(
+        "Convolution, Fourier transform, embedding",
+        AS_IS,
+        (
+            odd.convolution,
+            lambda: stack(nn.Unflatten(1, (1, 3)), nn.ConvTranspose1d(1, 2, 2), nn.Tanh(), nn.Flatten(), head(8)),
+            odd.shuffled,
+            odd.spectrum,
+            odd.embedding,
+            odd.bag("mean"),
+            odd.bag("max"),
+        ),
+    ),
+    Kind(
+        "Kernels, linear algebra, bilinear layers, sampling on a grid",
+        AS_IS,
+        (
+            odd.kernels,
+            odd.exponential_of_matrix,
+            odd.solved,
+            lambda: Computed(lambda m, x: m.layer(x[:, :2], x[:, 1:]), layer=nn.Bilinear(2, 2, 1)),
+            odd.on_an_image,
+        ),
+    ),
     Kind(
         "Recurrent layers",
         f"{LOOP}, which is slower",
-        (recurrent(nn.LSTM), recurrent(nn.GRU, num_layers=2), recurrent(nn.RNN, bidirectional=True), odd.cell),
+        (
+            recurrent(nn.LSTM),
+            recurrent(nn.GRU, num_layers=2),
+            recurrent(nn.RNN, bidirectional=True),
+            odd.cell,
+            odd.packed,
+        ),
     ),
     Kind(
         "Branches on values",
         f"{LOOP}, which is slower",
-        (odd.branch_on_a_weight, odd.branch_on_each_row, odd.number_of_a_weight),
+        (odd.branch_on_a_weight, odd.branch_on_each_row, odd.number_of_a_weight, odd.equilibrium),
     ),
     Kind(
         "A forward that writes in place",
