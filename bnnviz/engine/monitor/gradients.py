@@ -46,8 +46,8 @@ def _of_rounding(potential: torch.Tensor) -> Iterator[str]:
     if grain > _GRAIN:
         yield (
             f"U is up to {largest:.1g}, where {str(potential.dtype).removeprefix('torch.')} tells no values apart that"
-            f" differ by less than {grain:.1g}, so moves are accepted by rounding errors: subtract a constant, or sample"
-            ' with dtype="float64".'
+            f" differ by less than {grain:.1g}, so moves are accepted by rounding errors: subtract a constant, or"
+            ' sample with dtype="float64".'
         )
 
 
