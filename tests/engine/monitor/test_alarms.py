@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 import bnnviz
+from bnnviz import diagnostics
 from bnnviz.benchmarks.posteriors.densities import eight_schools_centred
 
 SCHOOLS = {
@@ -66,6 +67,8 @@ def test_chains_that_set_out_from_the_mode_and_stay_near_it_are_told() -> None:
         lambda x: x.square().sum(-1) / 2, "bps", dim=30, chains=4, draws=60, warmup=0, seed=1, settings=settings
     )
     assert run.draws.std() < 0.9
+    tails = [diagnostics.ess_tail(run.draws[..., k].astype(float)) for k in range(30)]
+    assert run.summary()["ess_tail_min"] == pytest.approx(min(tails))
     assert "The chains disagree" in said(run) or "U itself mixes slowly" in said(run)
 
 
