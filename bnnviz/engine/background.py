@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import math
 import os
@@ -302,6 +303,8 @@ class Background:
     def run_to_end(self) -> Self:
         """Wait for the end as `wait`; what fails or is interrupted is stopped first.
 
+        Whatever is raised, also by the target or a callback, has the run as far as it came as its ``run``.
+
         Returns
         -------
         Run
@@ -310,7 +313,7 @@ class Background:
         Raises
         ------
         KeyboardInterrupt
-            Outside of a notebook, if it was interrupted (Ctrl-C); its ``run`` is the run as far as it came.
+            Outside of a notebook, if it was interrupted (Ctrl-C).
         """
         try:
             return self.wait()
@@ -325,9 +328,18 @@ class Background:
                 log.warning("Interrupted; the run is kept as far as it came.")
                 return self
             raise
-        except BnnvizError:
+        except BaseException as failure:
+            with contextlib.suppress(AttributeError):  # an exception may be frozen
+                failure.run = self
             self.stop()
             raise
+
+    def __enter__(self) -> Self:
+        """Return the run, which stops where the block ends, however that ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def stop(self) -> Self:
         """End the run early and keep its draws; return it when the step under way is done."""

@@ -400,18 +400,23 @@ class Callable(Target):
             ) from error
 
     def checked(self, value: Any, x: Tensor) -> Tensor:
-        """Return what the function has returned at x (chains, dim), if it is of the shape (chains,).
+        """Return what the function has returned at x (chains, dim), if it is real and of the shape (chains,).
 
         Raises
         ------
         BnnvizError
-            If it is of another.
+            If it is not.
         """
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise BnnvizError(
                 f"Your function returned {shape} for an input of shape {tuple(x.shape)};"
                 f" it must return one value for each chain, shape ({x.shape[0]},).",
+                "target",
+            )
+        if value.is_complex():
+            raise BnnvizError(
+                "Your function returned complex numbers, and U is real; return their real part, as in value.real.",
                 "target",
             )
         return value

@@ -169,7 +169,10 @@ class NetworkOutputs(RowTarget):
         theta = theta.to(self.dtype)
         pieces = torch.split(x, self._rows_at_once(len(theta)))
         parts = [self._outputs_of(theta, self.seen(part).to(self.dtype)) for part in pieces]
-        return parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+        found = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
+        # A forward that takes derivatives by its inputs has its own recorded, whether its caller wants that or not.
+        wanted = torch.is_grad_enabled() and (theta.requires_grad or x.requires_grad)
+        return found.detach() if found.requires_grad and not wanted else found
 
     def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
         if self.layers is not None:

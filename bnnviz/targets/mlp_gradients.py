@@ -110,11 +110,12 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
     offset = 0
     for child in module:
         if type(child) is nn.Linear:
-            weight, bias = offset, None
-            offset += child.weight.numel()
-            if child.bias is not None:
-                bias, offset = offset, offset + child.bias.numel()
-            layers.append(LinearLayer(child.in_features, child.out_features, weight, bias, "identity"))
+            places = {}
+            # In the order in which they were registered: what removes weight_norm or a pruning puts the weights last.
+            for name, parameter in child.named_parameters():
+                places[name], offset = offset, offset + parameter.numel()
+            outputs, inputs = child.weight.shape
+            layers.append(LinearLayer(inputs, outputs, places["weight"], places.get("bias"), "identity"))
         elif type(child) in names and layers and layers[-1].activation == "identity":
             layers[-1] = layers[-1]._replace(activation=names[type(child)])
         else:
@@ -153,8 +154,18 @@ def _read_with_path(module: WithLinearPath, names: dict[type[nn.Module], str]) -
 def _is_plain(module: nn.Module) -> bool:
     """Return whether a module computes what its class does, with nothing but weights to sample."""
     hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
-    known = type(module) is not nn.Linear or module._parameters.keys() == {"weight", "bias"}
-    return not hooked and known and all(p.requires_grad for p in module.parameters())
+    return (
+        not hooked
+        and (type(module) is not nn.Linear or _is_whole(module))
+        and all(p.requires_grad for p in module.parameters())
+    )
+
+
+def _is_whole(layer: nn.Linear) -> bool:
+    """Return whether a layer has a matrix and no more than one bias for each of its rows."""
+    if layer._parameters.keys() != {"weight", "bias"} or layer.weight is None or layer.weight.dim() != 2:
+        return False
+    return layer.bias is None or layer.bias.shape == layer.weight.shape[:1]
 
 
 def _weights(layer: LinearLayer, theta: Tensor) -> tuple[Tensor, Tensor | None]:

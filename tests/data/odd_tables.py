@@ -119,7 +119,9 @@ NO_CATEGORY = "hold texts"
 DATES = "holds dates"
 LONG = "more digits than are kept"
 IS_IT_MISSING = "stand for a missing value"
+OTHERWISE = "holds numbers that are written as"
 UNSEEN = "\ufeff", "\u200b", "\u200e"
+DATED = "a,y\n" + "".join(f"{i / 7:.3f},2020-01-{1 + i % 4:02d}\n" for i in range(COUNT))
 SORTED = frame().sort_values("y")
 
 KINDS = (
@@ -225,6 +227,10 @@ KINDS = (
             cells(["0.5%", "12 %", "100%"], [0.5, 12, 100], "The % in every cell of b is left out"),
             cells(["$1,200.50", "$-3.00", "$1,000,000.25"], [1200.5, -3, 1000000.25], r"The \$ in every"),
             cells(["-$5", "$7"], [-5, 7], r"The \$ in every"),
+            cells(["EUR 12.50", "EUR 7.00"], [12.5, 7], "The EUR in every"),
+            cells(["US$1,200.50", "US$7.25"], [1200.5, 7.25], r"The US\$ in every"),
+            cells(["R$ 7,25", "R$ 1.200,5"], [7.25, 1200.5], r"The R\$ in every"),
+            asked(column(["EUR 5", "USD 7", "EUR 8"]), r"several units \(EUR, USD\)"),
             cells(["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100], "The kg in every"),
             cells(["21°C", "22.5°C"], [21, 22.5], "The °C in every"),
             asked(column(["$5", "€7", "$8"]), r"holds numbers in several units \(\$, €\)"),
@@ -245,8 +251,29 @@ KINDS = (
             asked(column(["08:30", "09:15:30"]), DATES),
             asked(column(["2020-01", "2020-02", "2020-11"]), DATES),
             asked(column(["2020Q1", "2020Q2", "2021Q1"]), DATES),
+            asked(DATED, "The column y of .* holds dates", task=None),
             asked(column(["20200131", "20200201", "20191231"]), r"holds dates such as 20200131, which are no amounts"),
             cells(["20200131", "20200231", "20191231"], [20200131, 20200231, 20191231]),
+        ),
+    ),
+    Kind(
+        "`(12.50)`, `12.50-`, `0x1F`, `1_000`, `1.5D+03`, `1h 30m`",
+        "refused: write them as -12.50, 31, 1000, 1.5e3, 1.5",
+        (
+            asked(column(["(12.50)", "7.00", "(3.50)"]), "numbers and texts such as"),
+            *(
+                asked(column(given), OTHERWISE)
+                for given in (
+                    ["$(12.50)", "$7.00"],
+                    ["($12.50)", "$7.00", "$3"],
+                    [f"({i}.50)" for i in range(COUNT)],
+                    ["12.50-", "7.00-"],
+                    ["0x1F", "0x2A"],
+                    ["1_000", "2_500.5"],
+                    ["1.5D+03", "-2.5d-1"],
+                    ["1h 30m", "2h 15m", "45m 10s"],
+                )
+            ),
         ),
     ),
     Kind(
@@ -345,10 +372,11 @@ KINDS = (
         "one column of 0 and 1 for each of them",
         (
             one_of(["u", "v"], {"b=v": "v"}, "The text column b is read as b=v, each 0 or 1"),
+            one_of(["yes", "no", "yes"], {"b=yes": "yes"}, "read as b=yes"),
+            one_of(["1.2.3", "1.2.4"], {"b=1.2.4": "1.2.4"}, "read as b=1.2.4"),
             one_of(["True", "False"], {"b=True": "True"}, "read as b=True"),
             one_of(["10-19", "20-29", "30-39"], {f"b={k}0-{k}9": f"{k}0-{k}9" for k in "123"}, "read as b=10-19"),
             asked(column([f"=A{i}+1" for i in range(COUNT)]), r"most stand in one row alone \(b\)"),
-            asked(column([f"({i}.50)" for i in range(COUNT)]), NO_CATEGORY),
             asked(column([f"P{i:03d}" for i in range(30)], count=30), "more than 20 different values"),
         ),
     ),

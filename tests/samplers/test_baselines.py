@@ -11,10 +11,12 @@ import torch
 from families import QUICK, TRAINED
 
 import bnnviz
+from bnnviz import targets
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.samplers.baselines.laplace import Laplace
 from bnnviz.samplers.baselines.mc_dropout import MCDropout
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
@@ -212,3 +214,12 @@ def test_laplace_away_from_a_mode_is_refused():
             chains=2,
             settings={"structure": "diagonal", "mode_steps": 2},
         )
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_laplace_at_a_saddle_is_refused(structure):
+    """Between two wells the gradient is zero and U falls to either side."""
+    target = targets.Callable(lambda x: (x[:, 0].square() - 1).square() + x[:, 1].square(), 2).to("cpu", torch.float64)
+    sampler = Laplace(structure=structure)
+    with pytest.raises(BnnvizError, match="U does not rise in 1 of 2 directions"):
+        sampler.prepare(target, torch.zeros(2, dtype=torch.float64))

@@ -428,10 +428,13 @@ REFUSED = (
         "hmc",
     ),
     Refused(
-        "A result of another shape than (chains,)",
-        "each chain has a potential of its own",
-        "it must return one value for each chain",
+        "A result of another shape than (chains,), or of complex numbers",
+        "each chain has a real potential of its own",
+        "it must return one value for each chain|returned complex numbers",
         (
+            lambda x: x.square().sum(-1) / 2 + 0j,
+            lambda x: (x.square().sum(-1) / 2).tolist(),
+            lambda x: (x.square().sum(-1) / 2).detach().numpy(),
             one_for_all,
             lambda x: x.square() / 2,
             lambda x: x.square().sum(-1, keepdim=True),

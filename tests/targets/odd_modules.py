@@ -279,6 +279,69 @@ def convolution() -> nn.Module:
     return stack(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.ReLU(), nn.Flatten(), head())
 
 
+def shuffled() -> nn.Module:
+    inner = nn.Unflatten(1, (4, 2, 2)), nn.PixelShuffle(2), nn.Conv2d(1, 1, 3), nn.Flatten()
+    return stack(nn.Linear(3, 16), *inner, nn.Tanh(), head())
+
+
+def bag(mode: str) -> Callable[[], nn.Module]:
+    return lambda: Computed(
+        lambda m, x: m.head(m.bag((x > 0).long())), bag=nn.EmbeddingBag(2, 4, mode=mode), head=head()
+    )
+
+
+def kernels() -> nn.Module:
+    return Computed(
+        lambda m, x: m.head(torch.exp(-torch.cdist(x, m.centres))),
+        centres=nn.Parameter(torch.linspace(-1, 1, 12).view(4, 3)),
+        head=head(),
+    )
+
+
+def exponential_of_matrix() -> nn.Module:
+    matrix = nn.Parameter(torch.linspace(-0.5, 0.5, 9).view(3, 3))
+    return Computed(lambda m, x: m.head(x @ torch.linalg.matrix_exp(m.matrix)), matrix=matrix, head=head(3))
+
+
+def solved() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        matrix = 3 * torch.eye(3, dtype=x.dtype) + m.factor @ m.factor.T
+        return m.head(torch.linalg.solve(matrix, x.T).T)
+
+    return Computed(forward, factor=nn.Parameter(torch.linspace(-1, 1, 9).view(3, 3)), head=head(3))
+
+
+def on_an_image() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        places = torch.tanh(x[:, None, None, :2])
+        return functional.grid_sample(m.image.expand(len(x), -1, -1, -1), places, align_corners=True).flatten(1)
+
+    return Computed(forward, image=nn.Parameter(torch.linspace(-1, 1, 16).view(1, 1, 4, 4)))
+
+
+def packed() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        lengths = 1 + (x > 0).sum(1).clamp_max(2)
+        rows = nn.utils.rnn.pack_padded_sequence(x[..., None], lengths, batch_first=True, enforce_sorted=False)
+        return m.head(m.layer(rows)[1][-1])
+
+    return Computed(forward, layer=nn.GRU(1, 4, batch_first=True), head=head())
+
+
+def equilibrium() -> nn.Module:
+    """A layer that is applied until nothing changes."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        h = torch.zeros(len(x), 4, dtype=x.dtype)
+        for _ in range(100):
+            before, h = h, torch.tanh(0.3 * m.inner(h) + m.first(x))
+            if (h - before).abs().max() < 1e-12:
+                break
+        return m.head(h)
+
+    return Computed(forward, inner=nn.Linear(4, 4), first=nn.Linear(3, 4), head=head())
+
+
 def spectrum() -> nn.Module:
     return Computed(lambda m, x: m.head(torch.fft.rfft(m.inner(x)).abs()), inner=nn.Linear(3, 4), head=head(3))
 
@@ -308,6 +371,58 @@ def with_hooks() -> nn.Module:
     module[1].register_forward_hook(lambda layer, given, found: 3 * found)
     module.register_forward_hook(lambda layer, given, found: found - 0.5)
     return module
+
+
+def compiled_forward() -> nn.Module:
+    module = head(3)
+    module.forward = torch.compile(module.forward, backend="eager")
+    return module
+
+
+def slope_of_inputs() -> nn.Module:
+    """A forward that takes derivatives by its inputs, as physics-informed networks do."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(True)
+            return torch.autograd.grad(m.body(x).sum(), x, create_graph=True)[0].sum(1, keepdim=True)
+
+    return Computed(forward, body=perceptron())
+
+
+def jacobian() -> nn.Module:
+    """The same for each row by torch.func."""
+
+    def forward(m: Any, x: Tensor) -> Tensor:
+        slopes = torch.func.vmap(torch.func.jacrev(lambda row: m.body(row[None])[0, 0]))(x)
+        return slopes.sum(1, keepdim=True)
+
+    return Computed(forward, body=perceptron())
+
+
+def unnormed(layer: nn.Module) -> None:
+    """Leave the weights behind the bias among the parameters, as all do that remove what they have registered."""
+    nn.utils.weight_norm(layer)
+    nn.utils.remove_weight_norm(layer)
+
+
+def unparametrized(layer: nn.Module) -> None:
+    NEW_WEIGHT_NORM(layer)
+    nn.utils.parametrize.remove_parametrizations(layer, "weight")
+
+
+def unpruned(layer: nn.Module) -> None:
+    prune.l1_unstructured(layer, "weight", amount=5)
+    prune.remove(layer, "weight")
+
+
+def broadcast_bias(layer: nn.Module) -> None:
+    layer.bias = nn.Parameter(torch.zeros(1))
+
+
+def one_input_less(layer: nn.Module) -> None:
+    layer.weight = nn.Parameter(torch.linspace(-1, 1, 12).view(4, 3))
+    layer.in_features = 7
 
 
 def step() -> nn.Module:

@@ -63,6 +63,28 @@ TAKEN = (
         (hooked(odd.OLD_WEIGHT_NORM), hooked(odd.OLD_SPECTRAL_NORM), hooked(odd.pruned)),
     ),
     Kind(
+        "Layers whose parameters were put in the place of others, or in another order",
+        AS_IS,
+        tuple(
+            hooked(made)
+            for made in (odd.unnormed, odd.unparametrized, odd.unpruned, odd.broadcast_bias, odd.one_input_less)
+        ),
+    ),
+    Kind(
+        "A forward that takes derivatives by its inputs, with `torch.func`",
+        AS_IS,
+        (odd.jacobian, lambda: stack(odd.jacobian()), lambda: stack(nn.Linear(3, 3), odd.jacobian())),
+    ),
+    Kind(
+        "A forward that takes derivatives by its inputs, with `torch.autograd.grad`",
+        f"{LOOP}, which is slower",
+        (
+            odd.slope_of_inputs,
+            lambda: stack(nn.Flatten(), odd.slope_of_inputs()),
+            lambda: stack(odd.slope_of_inputs(), nn.Linear(1, 1)),
+        ),
+    ),
+    Kind(
         "Attention, transformers",
         f"{AS_IS}, without fused kernels, of which there are no second derivatives",
         (odd.attention, odd.transformer(), odd.transformer(2), odd.plain_attention),
@@ -101,16 +123,45 @@ TAKEN = (
         f"{AS_IS}; HMC and NUTS are right, slowly, and processes refuse them",
         (odd.step, odd.threshold, odd.best_of_experts),
     ),
-    Kind("Convolution, Fourier transform, embedding", AS_IS, (odd.convolution, odd.spectrum, odd.embedding)),
+    Kind(
+        "Convolution, Fourier transform, embedding",
+        AS_IS,
+        (
+            odd.convolution,
+            lambda: stack(nn.Unflatten(1, (1, 3)), nn.ConvTranspose1d(1, 2, 2), nn.Tanh(), nn.Flatten(), head(8)),
+            odd.shuffled,
+            odd.spectrum,
+            odd.embedding,
+            odd.bag("mean"),
+            odd.bag("max"),
+        ),
+    ),
+    Kind(
+        "Kernels, linear algebra, bilinear layers, sampling on a grid",
+        AS_IS,
+        (
+            odd.kernels,
+            odd.exponential_of_matrix,
+            odd.solved,
+            lambda: Computed(lambda m, x: m.layer(x[:, :2], x[:, 1:]), layer=nn.Bilinear(2, 2, 1)),
+            odd.on_an_image,
+        ),
+    ),
     Kind(
         "Recurrent layers",
         f"{LOOP}, which is slower",
-        (recurrent(nn.LSTM), recurrent(nn.GRU, num_layers=2), recurrent(nn.RNN, bidirectional=True), odd.cell),
+        (
+            recurrent(nn.LSTM),
+            recurrent(nn.GRU, num_layers=2),
+            recurrent(nn.RNN, bidirectional=True),
+            odd.cell,
+            odd.packed,
+        ),
     ),
     Kind(
         "Branches on values",
         f"{LOOP}, which is slower",
-        (odd.branch_on_a_weight, odd.branch_on_each_row, odd.number_of_a_weight),
+        (odd.branch_on_a_weight, odd.branch_on_each_row, odd.number_of_a_weight, odd.equilibrium),
     ),
     Kind(
         "A forward that writes in place",
@@ -330,6 +381,8 @@ REFUSED = (
             lambda: torch.jit.trace(perceptron(), torch.ones(2, 3)),
             lambda: stack(torch.jit.script(nn.Linear(3, 4)), head()),
             lambda: nn.DataParallel(head(3)),
+            odd.compiled_forward,
+            lambda: stack(odd.compiled_forward(), nn.Tanh(), head(1)),
         ),
     ),
     Refused(

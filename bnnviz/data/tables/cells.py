@@ -16,7 +16,16 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables.layout import MISSING, Layout
-from bnnviz.data.tables.numerals import Decimal, Readings, chosen, decimal_of, is_number, several_units, without_unit
+from bnnviz.data.tables.numerals import (
+    Decimal,
+    Readings,
+    chosen,
+    decimal_of,
+    is_number,
+    several_units,
+    without_unit,
+    written_otherwise,
+)
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -272,29 +281,15 @@ def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.
 
 
 def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
-    """Raise where texts are no categories: dates, or most of them in one row alone.
+    """Raise where texts are no categories: amounts, or most of them in one row alone.
 
     Raises
     ------
     BnnvizError
         If a column has such texts, or more than `MOST_CATEGORIES`.
     """
-    days = [key for key, values in columns.items() if values.dtype != object and _are_days(values)]
-    if days:
-        raise wrong(
-            f"The column {days[0]} of {name} holds dates such as {columns[days[0]][0]:.0f}, which are no amounts; give"
-            " days since the first one, or leave it out."
-        )
+    check_amounts(columns, name)
     texts = {key: Counter(values.tolist()) for key, values in columns.items() if values.dtype == object}
-    for key, counts in texts.items():
-        if all(map(_DATE.fullmatch, counts)):
-            raise wrong(
-                f"The column {key} of {name} holds dates or times such as {short_repr(next(iter(counts)))}; give"
-                " numbers, such as days since the first one, or leave it out."
-            )
-        units = several_units(counts)
-        if units:
-            raise wrong(f"The column {key} of {name} holds numbers in several units ({listed(units)}); give one unit.")
     crowded = [key for key, counts in texts.items() if len(counts) > MOST_CATEGORIES]
     if crowded:
         raise wrong(
@@ -307,6 +302,38 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
             f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
             " categories; leave them out or put numbers in their place."
         )
+
+
+def check_amounts(columns: dict[str, np.ndarray], name: str) -> None:
+    """Raise where texts are amounts that are not read as such.
+
+    Raises
+    ------
+    BnnvizError
+        If a column has dates, numbers in several units, or numbers that are written otherwise.
+    """
+    days = [key for key, values in columns.items() if values.dtype != object and _are_days(values)]
+    if days:
+        raise wrong(
+            f"The column {days[0]} of {name} holds dates such as {columns[days[0]][0]:.0f}, which are no amounts; give"
+            " days since the first one, or leave it out."
+        )
+    texts = {key: set(values.tolist()) for key, values in columns.items() if values.dtype == object}
+    for key, kinds in texts.items():
+        if all(map(_DATE.fullmatch, kinds)):
+            raise wrong(
+                f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}; give"
+                " numbers, such as days since the first one, or leave it out."
+            )
+        units = several_units(kinds)
+        if units:
+            raise wrong(f"The column {key} of {name} holds numbers in several units ({listed(units)}); give one unit.")
+        odd = written_otherwise(kinds)
+        if odd:
+            raise wrong(
+                f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}; write them as"
+                " -1234.5 or 1.5e3, or leave it out."
+            )
 
 
 def _are_days(values: np.ndarray) -> bool:

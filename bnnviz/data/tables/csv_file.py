@@ -18,6 +18,7 @@ from bnnviz.data.tables import source as source_file
 from bnnviz.data.tables.cells import (
     FEWEST_ROWS,
     MOST_CATEGORIES,
+    check_amounts,
     check_texts,
     listed,
     of_case,
@@ -148,6 +149,8 @@ def read_table(
     notes += words_for_nothing(columns, found)
     columns = _without_index(columns, found, target, notes)
     columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
+    if task != "classification":
+        check_amounts({target: columns[target]}, name)
     y, class_names, task = _target(columns.pop(target), target, task)
     notes += of_case(target, class_names)
     inputs, levels = _inputs(columns, name, notes)

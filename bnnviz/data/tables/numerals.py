@@ -19,6 +19,7 @@ Decimal = Literal[".", ","]
 
 _SPACES = " \u00a0\u2007\u2009\u202f"
 _CURRENCIES = "$€£¥¢₹₽₩₺₴₪₫₦฿₿"
+_CODES = "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR"
 _NAMES = {".": "points", ",": "commas"}
 
 
@@ -33,12 +34,17 @@ def _pattern(decimal: Decimal) -> re.Pattern[str]:
 
 _PATTERNS: dict[Decimal, re.Pattern[str]] = {".": _pattern("."), ",": _pattern(",")}
 _WITH_UNIT = re.compile(
-    rf"(?P<sign>[+\-−]?)(?P<before>[{_CURRENCIES}]?)[{_SPACES}]*(?P<number>[+\-−]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
+    rf"(?P<sign>[+\-−]?)(?P<before>[A-Z]{{0,2}}[{_CURRENCIES}]|{_CODES}|Rs\.?|)[{_SPACES}]*(?P<number>[+\-−]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
     rf"(?P<after>[%‰{_CURRENCIES}]|°?[^\W\d_²³]{{1,6}}|)"
 )
 _UNITS = re.compile(
     r"[kmµ]?g|t|lbs?|oz|[kdcmµn]?m|mi|ft|in|yd|s|sec|ms|min|hr?s?|d|[dcm]?[lL]|gal|[hk]?Pa|bar|[kM]?Wh?|k?J|m?V|m?A|[kMG]?Hz"
-    r"|[kKM]|Mio|Mrd|[KMGT]?B|EUR|USD|GBP|CHF|JPY|°[CF]"
+    rf"|[kKM]|Mio|Mrd|[KMGT]?B|{_CODES}|Rs\.?|[A-Z]{{0,2}}[{_CURRENCIES}]|°[CF]"
+)
+_PLAIN = re.compile(rf"[+\-−]?[{_CURRENCIES}]?[{_SPACES}]*[\d.,]*\d[\d.,]*")
+_OTHERWISE = re.compile(
+    rf"[{_CURRENCIES}]?\([{_CURRENCIES}]?[\d.,]*\d\)|0[xX][\da-fA-F]+|[+\-−]?\d+(?:_\d+)+(?:\.\d*)?"
+    r"|[+\-−]?\d*\.?\d+[dD][+-]?\d+|[\d.,]*\d[-−]|(?:\d+ ?(?:d|days?|hr?s?|m|min|s|sec)\.? ?){2,}"
 )
 _WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
@@ -78,6 +84,16 @@ def several_units(texts: Iterable[str]) -> list[str]:
     units = {each["before"] + each["after"] for each in found if each}
     known = all(_UNITS.fullmatch(unit) or unit in _CURRENCIES + "%‰" for unit in units - {""})
     return sorted(units - {""}) if known and len(units) > 1 else []
+
+
+def written_otherwise(texts: Iterable[str]) -> str:
+    """Return one of texts that are all numbers, if some are written in a way that is not read; "" where none is.
+
+    Such are negative ones in parentheses, hexadecimal ones, 1_000, 1.5D+03, 12- and 1h 30m.
+    """
+    texts = list(texts)
+    odd = [text for text in texts if _OTHERWISE.fullmatch(text)]
+    return odd[0] if odd and all(_OTHERWISE.fullmatch(text) or _PLAIN.fullmatch(text) for text in texts) else ""
 
 
 @dataclass(frozen=True)

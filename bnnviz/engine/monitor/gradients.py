@@ -14,6 +14,7 @@ from bnnviz.targets.lines import Fit, fits
 _LINES = 24
 _LEAST = 0.05  # of U: a jump that alters a density by less than a twentieth is passed over
 _FEW = 2  # lines
+_GRAIN = 0.1  # of U: acceptance probabilities are wrong by a tenth where neighbouring numbers are so far apart
 
 
 def of_gradient(run: DrawSource) -> Iterator[str]:
@@ -33,8 +34,21 @@ def of_gradient(run: DrawSource) -> Iterator[str]:
             " and use no statistics over chains."
         )
         return
+    if "acceptance_rate" in run.sampler.sample_stats():
+        yield from _of_rounding(together)
     found = fits(target.gradient, chosen[:_LINES], chosen[_LINES:], _LEAST)
     yield from _of_fits(run, found.count(Fit.JUMP), found.count(Fit.OTHERWISE))
+
+
+def _of_rounding(potential: torch.Tensor) -> Iterator[str]:
+    largest = float(potential.abs().nan_to_num(0.0, 0.0, 0.0).max())
+    grain = largest * torch.finfo(potential.dtype).eps
+    if grain > _GRAIN:
+        yield (
+            f"U is up to {largest:.1g}, where {str(potential.dtype).removeprefix('torch.')} tells no values apart that"
+            f" differ by less than {grain:.1g}, so moves are accepted by rounding errors: subtract a constant, or"
+            ' sample with dtype="float64".'
+        )
 
 
 def _of_fits(run: DrawSource, jumps: int, otherwise: int) -> Iterator[str]:

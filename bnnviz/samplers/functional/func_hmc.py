@@ -57,7 +57,7 @@ class Info(NamedTuple):
     ----------
     potential, entropy, kinetic : Tensor
         The ledger where the move has led: mean of U, entropy, kinetic energy.
-    accepted, acceptance_rate, energy_error : Tensor
+    accepted, acceptance_rate, energy_error, diverging : Tensor
         As of `bnnviz.samplers.mcmc.hmc.Info`.
     jump_distance : Tensor
         How far the mean has moved.
@@ -72,6 +72,7 @@ class Info(NamedTuple):
     acceptance_rate: Tensor
     energy_error: Tensor
     jump_distance: Tensor
+    diverging: Tensor
     failed: Tensor
 
 
@@ -214,7 +215,7 @@ class FuncHMC(Functional, Hamiltonian):
         distance = length(after.x - state.x)
         return after, Info(
             *(expected, entropy, _kinetic(momentum), accepted.to(probability.dtype), probability),
-            *(error, distance, failed),
+            *(error, distance, self.diverging(error).to(probability.dtype), failed),
         )
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:

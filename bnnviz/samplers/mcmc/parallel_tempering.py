@@ -22,6 +22,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, counters
 from bnnviz.samplers.discrete import Discrete
+from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.random import RandomNumbers
 
 _WANTED = 0.8  # acceptance of trajectories
@@ -79,6 +80,8 @@ class Info(NamedTuple):
         Whether the end of the first replica's trajectory was accepted (0 or 1), and with what probability it was to be.
     swapped : Tensor, shape (chains,)
         Share of the pairs that have swapped.
+    diverging : Tensor, shape (chains,)
+        Whether the first replica's trajectory has diverged (0 or 1).
     failed : Tensor, bool, shape (chains,)
         The chain stood where U is not finite.
     """
@@ -87,6 +90,7 @@ class Info(NamedTuple):
     accepted: Tensor
     acceptance_rate: Tensor
     swapped: Tensor
+    diverging: Tensor
     failed: Tensor
 
 
@@ -102,7 +106,11 @@ class ParallelTempering(Discrete):
     registered = "parallel_tempering"
     title = "Parallel tempering"
     warms_up_by_moves: ClassVar[bool] = True
-    info_means = {"acceptance_rate": "acceptance", "swapped": "swaps with a neighbour"}
+    info_means = {
+        "acceptance_rate": "acceptance",
+        "swapped": "swaps with a neighbour",
+        "diverging": "share that diverged",
+    }
 
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
     temperatures = settings.Integer(8, bounds=(2, 64), doc="Replicas of each chain, one for each temperature.")
@@ -179,7 +187,8 @@ class ParallelTempering(Discrete):
         varied = 1 + _VARIED * (2 * rng.uniform(shape[:1], x.dtype) - 1)
         sizes = (state.adaptation.log_sizes.exp() * varied[:, None]).reshape(-1, 1)
         beta = self.ladder.expand(shape[:2]).reshape(-1)
-        begun, there, potentials, probability = self._trajectories(rng, x.flatten(0, 1), beta, sizes)
+        begun, there, potentials, gain = self._trajectories(rng, x.flatten(0, 1), beta, sizes)
+        probability = torch.where(torch.isfinite(gain), gain.clamp_max(0).exp(), 0.0)
         accepted = rng.uniform(probability.shape, probability.dtype) < probability
         x = torch.where(accepted[:, None], there, x.flatten(0, 1)).view(shape)
         potential = torch.where(accepted, potentials, begun).view(shape[:2])
@@ -190,12 +199,13 @@ class ParallelTempering(Discrete):
             state, torch.isfinite(before), x=x[:, 0], replicas=x[:, 1:].contiguous(), acceptance=probability
         )
         told = accepted.view(shape[:2])[:, 0].to(x.dtype), probability[:, 0], swapped
-        return after, Info(before, *told, failed)
+        diverging = ~(gain.view(shape[:2])[:, 0] >= -DIVERGED)
+        return after, Info(before, *told, diverging.to(x.dtype), failed)
 
     def _trajectories(
         self, rng: RandomNumbers, x: Tensor, beta: Tensor, sizes: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return U at x (n, dim), where leapfrog steps lead, U there, and the probability of going there."""
+        """Return U at x (n, dim), where leapfrog steps lead, U there, and the energy that was lost on the way."""
         begun, g = self.target.gradient(x)
         momentum = rng.normal(x.shape, x.dtype)
         before = beta * begun + momentum.square().sum(-1) / 2
@@ -206,9 +216,7 @@ class ParallelTempering(Discrete):
             potential, g = self.target.gradient(there)
             last = step == self.num_leapfrog_steps - 1
             momentum = momentum - (sizes / 2 if last else sizes) * force * g
-        gain = before - beta * potential - momentum.square().sum(-1) / 2
-        probability = torch.where(torch.isfinite(gain), gain.clamp_max(0).exp(), 0.0)
-        return begun, there, potential, probability
+        return begun, there, potential, before - beta * potential - momentum.square().sum(-1) / 2
 
     def _swaps(self, rng: RandomNumbers, potential: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
         """Return whose position each replica takes (chains, temperatures), and which share of the pairs have swapped.

@@ -100,6 +100,12 @@ def _check_layers(given: nn.Module) -> None:
                 " made of.",
                 "module",
             )
+        if hasattr(child.forward, "_torchdynamo_orig_callable"):
+            raise BnnvizError(
+                f"{which} has a forward that was compiled by torch.compile, which takes no weights as arguments; leave"
+                " torch.compile out.",
+                "module",
+            )
         if type(child).__name__ in _WRAPPERS:
             raise BnnvizError(f"{which} {_WRAPPERS[type(child).__name__]}.", "module")
 

@@ -296,26 +296,37 @@ def _check_rows_alone(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRul
 
 
 def _check_leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
-    """Raise where derivatives lead to trainable tensors besides the weights: no draw changes these."""
+    """Raise where derivatives lead to trainable tensors besides the weights: no draw changes these.
+
+    One that each call makes for itself, as for derivatives by the inputs, is no such.
+    """
     theta = theta.detach().clone().requires_grad_(True)
+    first, second = (_leaves(outputs, theta, x, rules) for _ in range(2))
+    if any(one is other for one in first for other in second):
+        raise BnnvizError(
+            "The module's forward reads trainable tensors from elsewhere than its parameters, such as a closure, a"
+            " global or a list, where no draw gets to; make each an attribute of the layer that reads it.",
+            "module",
+        )
+
+
+def _leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> list[Tensor]:
+    """Return the tensors besides the weights to which derivatives of outputs lead."""
     with torch.enable_grad():
         try:
             todo = [outputs(theta, x, rules).grad_fn]
         except Exception:  # which is told where derivatives are needed
             log.debug("The module is not called with derivatives.", exc_info=True)
-            return
-    seen = set(todo)
+            return []
+    seen, found = set(todo), []
     while todo:
         node = todo.pop()
         if getattr(node, "variable", theta) is not theta:
-            raise BnnvizError(
-                "The module's forward reads trainable tensors from elsewhere than its parameters, such as a closure, a"
-                " global or a list, where no draw gets to; make each an attribute of the layer that reads it.",
-                "module",
-            )
+            found.append(node.variable)
         later = {each for each, _ in getattr(node, "next_functions", ()) if each is not None} - seen
         seen |= later
         todo += later
+    return found
 
 
 def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> Derivatives:

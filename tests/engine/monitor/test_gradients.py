@@ -134,3 +134,17 @@ def test_precisions_that_meet_and_writing_in_place_are_told(density, says: str) 
     if "compute" in says:
         run = bnnviz.sample(density, "hmc", dim=2, draws=3, warmup=2, dtype="auto")
         assert run.spec.dtype == "float64"
+
+
+@pytest.mark.parametrize("constant", [1e8, -3e8])
+def test_a_constant_in_whose_rounding_u_is_lost_is_told(constant: float) -> None:
+    """Neighbours of 1e8 are 8 apart in single precision; the variance, truly 1, comes out too large."""
+
+    def far(x: Tensor) -> Tensor:
+        return x.square().sum(-1) / 2 + constant
+
+    given = {"dim": 2, "chains": 8, "draws": 100, "warmup": 50, "seed": 1}
+    rounded, exact = (bnnviz.sample(far, "hmc", dtype=dtype, **given) for dtype in ("float32", "float64"))
+    told = [" ".join(run.summary()["warnings"]) for run in (rounded, exact)]
+    assert rounded.draws.var() > 1.2 > exact.draws.var()
+    assert "accepted by rounding errors" in told[0] and "rounding" not in told[1]

@@ -1,0 +1,84 @@
+"""Runs whose draws are wrong say so: their spreads are compared with closed forms and quadrature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import bnnviz
+from bnnviz import diagnostics
+from bnnviz.benchmarks.posteriors.densities import eight_schools_centred
+
+SCHOOLS = {
+    "y": torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0]),
+    "sd": torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0]),
+}
+DIVERGED, LOW_ENERGY = "come from a trajectory that diverged", "came slowly from one energy to the next"
+
+
+def walls(x: Tensor) -> Tensor:
+    """A normal density between two steep walls, into which trajectories run."""
+    return x.square().sum(-1) / 2 + 1e6 * (x.abs() - 1).clamp_min(0).square().sum(-1)
+
+
+def schools(x: Tensor) -> Tensor:
+    return eight_schools_centred({name: values.to(x) for name, values in SCHOOLS.items()}, x)
+
+
+def sd_of_log_tau() -> float:
+    """Integrate over log tau; given tau, mu and the effects are Gaussian."""
+    y, noise = (SCHOOLS[name].double().numpy() for name in ("y", "sd"))
+    t = np.linspace(-25, 10, 20_000)[:, None]
+    spread = noise**2 + np.exp(2 * t)
+    variance = 1 / ((1 / spread).sum(1) + 1 / 25)
+    mean = variance * (y / spread).sum(1)
+    logs = -(np.log(spread) + y**2 / spread).sum(1) / 2 + np.log(variance) / 2 + mean**2 / variance / 2
+    logs += t[:, 0] - np.log1p(np.exp(2 * t[:, 0]) / 25)
+    mass = np.exp(logs - logs.max())
+    mass /= mass.sum()
+    return float(np.sqrt(mass @ t[:, 0] ** 2 - (mass @ t[:, 0]) ** 2))
+
+
+def said(run: bnnviz.Run) -> str:
+    return " ".join(run.summary()["warnings"])
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "parallel_tempering", "nuts"])
+def test_trajectories_that_run_into_walls_are_told(sampler: str) -> None:
+    warmup = 0 if sampler == "parallel_tempering" else 10  # which learns step sizes from which nothing diverges
+    start = np.zeros((4, 2))
+    run = bnnviz.sample(walls, sampler, dim=2, chains=4, draws=50, warmup=warmup, seed=1, start=start)
+    assert np.abs(run.draws).max() < 1.1
+    assert DIVERGED in said(run)
+
+
+def test_eight_schools_whose_small_spreads_are_missed_are_told() -> None:
+    run = bnnviz.sample(schools, "hmc", dim=10, chains=4, draws=250, warmup=150, seed=2)
+    assert run.draws[..., 9].std() < 0.8 * sd_of_log_tau()
+    assert LOW_ENERGY in said(run) or DIVERGED in said(run)
+
+
+def test_chains_that_set_out_from_the_mode_and_stay_near_it_are_told() -> None:
+    """Without refreshments bounces keep the distance from the mode of a round Gaussian for long."""
+    settings = {"refresh_rate": 0.0, "start": "mode", "metric": "unit"}
+    run = bnnviz.sample(
+        lambda x: x.square().sum(-1) / 2, "bps", dim=30, chains=4, draws=60, warmup=0, seed=1, settings=settings
+    )
+    assert run.draws.std() < 0.9
+    tails = [diagnostics.ess_tail(run.draws[..., k].astype(float)) for k in range(30)]
+    assert run.summary()["ess_tail_min"] == pytest.approx(min(tails))
+    assert "The chains disagree" in said(run) or "U itself mixes slowly" in said(run)
+
+
+def test_chains_that_are_lost_at_their_start_are_told() -> None:
+    """U is not a number to the left of zero, where two of four chains are put."""
+
+    def half(x: Tensor) -> Tensor:
+        return torch.where(x[:, 0] > 0, x.square().sum(-1) / 2, torch.nan)
+
+    start = np.array([[1.0, 0.0], [-1.0, 0.0], [0.5, 1.0], [-2.0, 0.0]])
+    run = bnnviz.sample(half, "hmc", dim=2, start=start, chains=4, draws=20, warmup=5, seed=1)
+    assert run.draws.shape[0] == 2
+    assert "Chains 1, 3 met values that are not finite and stopped, so estimates are of the others alone" in said(run)
