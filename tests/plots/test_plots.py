@@ -409,9 +409,17 @@ def test_a_pdf_has_its_fonts_in_it(name: str, tmp_path: Path) -> None:
     assert b"/Type3" not in content
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_page_has_the_colour_of_its_figure_all_around(dark: bool, tmp_path: Path) -> None:
+    text = plots.save(plots.trace(draws(), "x[0]", dark=dark), tmp_path / "trace.html").read_text()
+    around, other = (DARK, LIGHT) if dark else (LIGHT, DARK)
+    assert f"html {{background: {around.surface}}}" in text
+    assert other.surface not in text.partition("<body>")[2]
+
+
 def fonts_of(content: bytes) -> dict[str, bool]:
     """Return the fonts of a PDF by name, and whether each lies in it as TrueType."""
-    objects = {number: text for number, text in re.findall(rb"(\d+) 0 obj\n(.*?)\nendobj", content, re.DOTALL)}
+    objects = dict(re.findall(rb"(\d+) 0 obj\n(.*?)\nendobj", content, re.DOTALL))
     fonts = [text for text in objects.values() if re.search(rb"/Type /Font\b", text) and b"/Type0" not in text]
     descriptors = [re.search(rb"/FontDescriptor (\d+) 0 R", font) for font in fonts]
     return {
