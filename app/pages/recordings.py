@@ -35,7 +35,7 @@ _TOO_LARGE = (
 )
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 # The figures go beside the table where there is room for both, else under it.
-_BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
+_BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%", "padding-right": "32px"}, {"flex": "1 1 440px", "min-width": "0"}
 _STYLES = styles(__file__)
 _SHEETS = [SHEETS["text"], _STYLES["text"]]
 
@@ -68,9 +68,9 @@ class RecordingsPage(TextPage):
             label="Against", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
         self._choice = ReaderChoice((self._coordinate, self._against), lambda event: self._draw())
-        self._quantity = pn.Row(self._coordinate, self._against, margin=0, visible=False)
+        self._quantity = pn.FlexBox(self._coordinate, self._against, margin=0, visible=False)
         self._text, self._words = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
-        self._table = self._pane(margin=(8, 34, 6, 2), sizing_mode=None, styles=_BESIDE)
+        self._table = self._pane(margin=(8, 0, 6, 2), sizing_mode=None, styles=_BESIDE)
         self.figures = RecordingFigures()
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
