@@ -12,8 +12,6 @@ from bokeh.models import GridPlot, Plot
 _LARGE = 1.25  # type, for a projector
 # A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
 _SHARE, _LEAST = 0.6, 260
-#: On a phone the figures of a grid stand under each other.
-_ONE_COLUMN = "@media (max-width: 760px) {.bk-GridBox {display: flex !important; flex-direction: column}}"
 _DRAW = ("bnnviz.plots.output", "holoviews.plotting.bokeh")  # what draws
 
 
@@ -53,5 +51,5 @@ def _shrinking(made: Any) -> Any:
         for child, _, column in grid.children:
             widths[column] = max(widths.get(column, 0), getattr(child, "max_width", None) or 0)
         grid.cols = {column: f"minmax({narrowest(width)}px, {width}px)" for column, width in widths.items()}
-        grid.update(sizing_mode="stretch_width", stylesheets=[*grid.stylesheets, _ONE_COLUMN])
+        grid.sizing_mode = "stretch_width"
     return made

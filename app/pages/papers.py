@@ -20,8 +20,7 @@ from bnnviz_app.theme import SHEETS, styles
 _OPEN, _ALL = "open", "All papers"
 _SAID = 3  # names of the address that there are not
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as what they hold
-_STYLES = styles(__file__)
-_SHEETS = [SHEETS["text"], _STYLES["title"]]
+_SHEETS = [SHEETS["text"], styles(__file__)["title"]]
 
 
 class _Section:
@@ -93,7 +92,6 @@ class PapersPage(TextPage):
             width=440,
             margin=(10, 16, 4, 2),
             sx={"& button": {"textTransform": "none", "padding": "6px 14px", "whiteSpace": "nowrap"}},
-            stylesheets=[_STYLES["choice"]],
         )
         self._close = button("Close all", self._close_all, margin=(10, 2, 4, 2), disabled=True)
         self._text.param.watch(lambda event: self._filter(), "value_input")

@@ -35,9 +35,8 @@ _TOO_LARGE = (
 )
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 # The figures go beside the table where there is room for both, else under it.
-_BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%", "padding-right": "32px"}, {"flex": "1 1 440px", "min-width": "0"}
-_STYLES = styles(__file__)
-_SHEETS = [SHEETS["text"], _STYLES["text"]]
+_BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
+_SHEETS = [SHEETS["text"], styles(__file__)["text"]]
 
 
 class RecordingsPage(TextPage):
@@ -68,17 +67,16 @@ class RecordingsPage(TextPage):
             label="Against", options=[], size="small", width=230, margin=(6, 14, 4, 2), searchable=True
         )
         self._choice = ReaderChoice((self._coordinate, self._against), lambda event: self._draw())
-        self._quantity = pn.FlexBox(self._coordinate, self._against, margin=0, visible=False)
+        self._quantity = pn.Row(self._coordinate, self._against, margin=0, visible=False)
         self._text, self._words = self._pane(margin=(0, 2, 6, 2)), self._pane(margin=(4, 2, 4, 2))
-        self._table = self._pane(margin=(8, 0, 6, 2), sizing_mode=None, styles=_BESIDE)
+        self._table = self._pane(margin=(8, 34, 6, 2), sizing_mode=None, styles=_BESIDE)
         self.figures = RecordingFigures()
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
             "<h1>Recordings</h1><p>Runs that were kept on disk while they went on. Choose one to look at it, two or"
             f" more to compare them. They lie in <code>{html.escape(str(reader.recordings_folder()))}</code>.</p>"
         )
-        whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": _WHOLE, "stylesheets": [_STYLES["body"]]}
-        body = pn.Row(self._left(), self._right(), **whole)
+        body = pn.Row(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog)
         self._dress()
@@ -109,8 +107,7 @@ class RecordingsPage(TextPage):
         self._file.param.watch(self._take_in, "value", onlychanged=False)
         tools = pn.Row(again, self._file, margin=0, sizing_mode="stretch_width")
         inside = pn.Column(tools, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
-        look = {"elevation": 1, "sx": {"borderRadius": "8px"}, "stylesheets": [_STYLES["list"]]}
-        return pmui.Paper(inside, width=390, margin=(0, 18, 0, 0), **look)
+        return pmui.Paper(inside, width=390, margin=(0, 18, 0, 0), elevation=1, sx={"borderRadius": "8px"})
 
     def _right(self) -> pn.Column:
         """Return the texts and figures of the chosen recordings."""

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from test_lab import OVERFLOW, RUNS_OUT, Lab, until
+from test_lab import OVERFLOW, Lab, until
 
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.writer import RecordingWriter
@@ -80,20 +80,6 @@ def test_recordings_are_listed_searched_opened_and_compared(open_recordings, scr
     until(lambda: not page.get_by_label("one", exact=True).is_visible(), 10, "the search finds everything")
     page.get_by_label("Search").fill("nothing has this")
     until(lambda: page.get_by_text("No recording has all of these words").is_visible(), 10, "nothing is said")
-
-
-def test_nothing_runs_out_on_a_phone(open_recordings, screenshot):
-    """The list stands over the figures, which are as wide as the page."""
-    page = open_recordings("&runs=one", viewport={"width": 390, "height": 844})
-    figures = page.locator(".bk-Figure")
-    until(lambda: figures.count() == 4, 30, "nothing was drawn")
-    page.wait_for_timeout(1500)
-    assert page.get_by_label("Search").evaluate(RUNS_OUT) == figures.first.evaluate(RUNS_OUT) == []
-    boxes = [figure.bounding_box() for figure in figures.all()]
-    assert max(box["x"] + box["width"] for box in boxes) <= 390
-    assert len({round(box["x"]) for box in boxes}) == 1
-    figures.first.scroll_into_view_if_needed()
-    screenshot(page, "recordings-390")
 
 
 @pytest.mark.demand

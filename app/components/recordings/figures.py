@@ -15,7 +15,7 @@ import panel as pn
 
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.export import ExportedDraws
-from bnnviz_app.components.still import narrowest, still
+from bnnviz_app.components.still import still
 
 _FUNCTIONS = "bnnviz.engine.recording.drawn_functions"
 _MOST_BRUSHED = 4000  # draws: each brush sends them to the browser again
@@ -87,10 +87,8 @@ class RecordingFigures:
         from bnnviz.plots.brushing import link
 
         scale = _LARGE if self._drawing["large"] else 1.0
-        size = {"width": None, "min_width": narrowest(_WIDTH), "max_width": _WIDTH, "height": _HEIGHT}
-        made = link(figure, self._drawing["link"], responsive=True, fontscale=scale, **size)
-        look = {"sizing_mode": "stretch_width", "margin": (2, 0, 6, 0)}
-        return pn.pane.HoloViews(made, backend="bokeh", linked_axes=False, **look)
+        made = link(figure, self._drawing["link"], width=_WIDTH, height=_HEIGHT, fontscale=scale)
+        return pn.pane.HoloViews(made, backend="bokeh", margin=(2, 0, 6, 0), linked_axes=False)
 
     # ---- predictions --------------------------------------------------------------------------------------
 
