@@ -40,19 +40,19 @@ _NAMES = {
         *("above", "below", "interval", "positive", "simplex"),
     ),
 }
+#: The packages with public names of their own.
+_PACKAGES = ("data", "diagnostics", "models", "plots", "samplers", "sklearn", "targets")
 _HOMES = {name.removeprefix("Background"): (module, name) for module, names in _NAMES.items() for name in names}
 
 __all__ = ["__version__"] + list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        import importlib
-
-        return importlib.import_module("bnnviz.plots")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'bnnviz' has no attribute {name!r}")
     import importlib
 
+    if name in _PACKAGES:
+        return importlib.import_module(f"bnnviz.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bnnviz' has no attribute {name!r}")
     module, own = _HOMES[name]
     return getattr(importlib.import_module(module), own)

@@ -12,13 +12,14 @@ import holoviews as hv
 from bokeh.document import Document
 from bokeh.embed import file_html
 from bokeh.layouts import column
-from bokeh.models import Div, Toolbar
+from bokeh.models import Div, Plot, Toolbar
 from bokeh.resources import INLINE
 
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.files import replacing
 from bnnviz.plots import forms, style
+from bnnviz.views.palette import DARK
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
 _FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="stylesheet" href="[^"]*"[^>]*>')
@@ -79,7 +80,7 @@ def _written(out: Path, make: Callable[[Path], Any]) -> Path:
     return out
 
 
-def page(figure: Any, title: str, *above: str, below: str = "", dark: bool = False) -> str:
+def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | None = None) -> str:
     """Return an HTML page with a figure, which needs no network.
 
     Parameters
@@ -90,7 +91,8 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool = Fal
         HTML that stands over the figure.
     below : str
         HTML that stands under it.
-    dark : bool, default False
+    dark : bool, optional
+        Whether the page is dark; by default as the figure is.
 
     Examples
     --------
@@ -99,11 +101,18 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool = Fal
     >>> plots.page(plots.trace(np.zeros((2, 10))), "Nothing moves").startswith("<!DOCTYPE html>")
     True
     """
-    palette, drawn = style.palette_of(dark), rendered(figure)
+    drawn = rendered(figure)
+    palette = style.palette_of(_is_dark(drawn) if dark is None else dark)
     texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
     ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
     whole = column(*texts, drawn, *ends, styles={"background": palette.surface, "padding": "14px"})
-    return _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
+    text = _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
+    # Around the figure, too: else a dark one stands on white.
+    return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
+
+
+def _is_dark(drawn: Any) -> bool:
+    return any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:

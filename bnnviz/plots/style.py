@@ -157,6 +157,8 @@ class Paint:
         if bar is not None:
             bar.tick_params(color=palette.axis, labelcolor=palette.muted, labelsize=scale * TICK_SIZE)
             bar.yaxis.label.set(color=palette.ink, fontsize=scale * LABEL_SIZE)
+            for spine in bar.spines.values():
+                spine.set_color(palette.grid)
 
 
 _PAINTS = {id(palette): Paint(palette) for palette in (LIGHT, DARK)}

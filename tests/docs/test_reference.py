@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import bnnviz
 from docs.site import reference
 
 #: Figures have a test of their own.
@@ -50,3 +51,9 @@ def test_every_package_that_lists_its_names_has_its_page() -> None:
     lists = {path.parent for path in root.glob("*/__init__.py") if "__all__" in path.read_text(encoding="utf-8")}
     inner = {"benchmarks", "experiments", "views"}  # of the project alone
     assert {path.name for path in lists} - inner == {name.partition(".")[2] for name in reference.MODULES} - {""}
+
+
+def test_a_public_package_is_at_hand_without_an_import_of_its_own() -> None:
+    """The reference says `bnnviz.data.read_table`, and so does who reads it."""
+    for module in set(reference.MODULES) - {"bnnviz"}:
+        assert bnnviz.__getattr__(module.partition(".")[2]).__name__ == module

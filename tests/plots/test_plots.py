@@ -393,12 +393,39 @@ def test_datashader_counts_every_draw() -> None:
     assert np.nansum(picture.dimension_values(2)) == 104_000
 
 
-def test_a_pdf_has_its_fonts_in_it(tmp_path: Path) -> None:
-    path = plots.save(plots.acf(draws(), "x[0]"), tmp_path / "acf.pdf")
-    content = path.read_bytes()
+PRINTED = {
+    "lines": lambda: plots.trace(draws(), "x[0]") + plots.rank(draws(), "x[0]"),
+    "colours": lambda: plots.confusion(*probabilities()),
+    "Greek and formulas": lambda: plots.density(draws(), "x[0]").opts(title=r"λ, ∂U, $\beta^2$"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_pdf_has_its_fonts_in_it(name: str, tmp_path: Path) -> None:
+    content = plots.save(PRINTED[name](), tmp_path / "figure.pdf").read_bytes()
     assert content.startswith(b"%PDF")
-    assert b"/FontFile2" in content  # a TrueType font that is in the file
+    found = fonts_of(content)
+    assert found and all(found.values()), found
     assert b"/Type3" not in content
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_page_has_the_colour_of_its_figure_all_around(dark: bool, tmp_path: Path) -> None:
+    text = plots.save(plots.trace(draws(), "x[0]", dark=dark), tmp_path / "trace.html").read_text()
+    around, other = (DARK, LIGHT) if dark else (LIGHT, DARK)
+    assert f"html {{background: {around.surface}}}" in text
+    assert other.surface not in text.partition("<body>")[2]
+
+
+def fonts_of(content: bytes) -> dict[str, bool]:
+    """Return the fonts of a PDF by name, and whether each lies in it as TrueType."""
+    objects = dict(re.findall(rb"(\d+) 0 obj\n(.*?)\nendobj", content, re.DOTALL))
+    fonts = [text for text in objects.values() if re.search(rb"/Type /Font\b", text) and b"/Type0" not in text]
+    descriptors = [re.search(rb"/FontDescriptor (\d+) 0 R", font) for font in fonts]
+    return {
+        re.search(rb"/BaseFont /(\S+)", font)[1].decode(): found is not None and b"/FontFile2" in objects[found[1]]
+        for font, found in zip(fonts, descriptors, strict=True)
+    }
 
 
 def test_a_page_needs_no_network(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def test_examples_run(page: str, names: dict[str, Any]) -> None:
     if page == "README.md":
         assert Path("run.nc").exists()
     if page == "docs/README.md":
-        assert all(Path(f"{name}.png").exists() for name in ("banana", "mine"))
+        made = ("banana.html", "banana.png", "mine.png", "price.png", "price.pdf")
+        assert all(Path(name).exists() for name in made)
     if page.endswith("paper_figure.md"):
         for name in ("chains", "density", "serif"):
             content = Path(f"{name}.pdf").read_bytes()

@@ -204,7 +204,9 @@ def _against(data: dict[str, Any], part: dict[str, Any], palette: Palette) -> hv
     label = data["label"]
     x, y = hv.Dimension((label, label)), hv.Dimension((f"predicted {label}", "predicted, 95 % of observations"))
     observed, mean, low, high = (np.asarray(part[name], dtype=float) for name in ("observed", "mean", "lo", "hi"))
-    ends = [float(observed.min()), float(observed.max())]
+    least, most = float(observed.min()), float(observed.max())
+    room = 0.04 * ((most - least) or 1.0)  # for the marks of the first and the last row
+    ends = [least - room, most + room]
     drawn = [style.line(hv.Curve((ends, ends), x, y), palette, palette.axis, 1.5, (6, 4))]
     whiskers = hv.Segments((observed, low, observed, high), [x, y, "x1", "y1"])
     drawn.append(style.line(whiskers, palette, palette.blue, 1.2, alpha=0.5))
@@ -214,7 +216,7 @@ def _against(data: dict[str, Any], part: dict[str, Any], palette: Palette) -> hv
             points = hv.Points((observed[own], mean[own]), [x, y], label=of.label)
             drawn.append(style.kind(points, palette, of, 6))
     title = f"RMSE {part['rmse']:.3g}, NLL {part['nll']:.3g}, {100 * part['coverage']:.0f} % inside"
-    return style.finish(hv.Overlay(drawn), palette, title=title, legend="right")
+    return style.finish(hv.Overlay(drawn), palette, title=title, legend="right", xlim=tuple(ends))
 
 
 def _classes(data: dict[str, Any], part: dict[str, Any], palette: Palette) -> hv.Overlay:
