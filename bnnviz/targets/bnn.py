@@ -145,7 +145,9 @@ class BNN(NetworkCurvature):
 
     def _learns_noise(self, noise: str) -> bool:
         if noise not in NOISES:
-            raise BnnvizError(f"noise cannot be {noise!r}; choose one of {', '.join(NOISES)}.", "noise")
+            number = isinstance(noise, int | float) and not isinstance(noise, bool)
+            remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
+            raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
         if noise == "learnt" and self.likelihood.name != "gaussian":
             raise BnnvizError(
                 f"A {self.likelihood.name} likelihood has no noise to learn; leave out noise='learnt'.", "noise"

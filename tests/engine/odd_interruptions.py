@@ -180,6 +180,11 @@ KINDS = (
             example(
                 checks.in_a_mode, mode=partial(checks.default, torch.set_default_dtype, torch.float64, torch.float32)
             ),
+            example(
+                checks.in_a_mode,
+                mode=partial(checks.default, torch.set_default_dtype, torch.float64, torch.float32),
+                sampler="bps",
+            ),
             example(checks.in_a_mode, mode=partial(torch.device, "meta")),
         ),
     ),

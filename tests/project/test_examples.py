@@ -18,7 +18,13 @@ LONG = ["README.md", "docs/manual/python.md"]  # each samples for minutes
 CONCEPTS = [f"docs/concepts/{path.name}" for path in sorted((ROOT / "docs" / "concepts").glob("*.md"))]
 PAGES = [
     *LONG,
-    *("docs/README.md", "docs/manual/densities.md", "docs/manual/figures.md", "docs/manual/paper_figure.md"),
+    *(
+        "docs/README.md",
+        "docs/manual/densities.md",
+        "docs/manual/interruptions.md",
+        "docs/manual/figures.md",
+        "docs/manual/paper_figure.md",
+    ),
     *(page for page in CONCEPTS if "```python" in (ROOT / page).read_text(encoding="utf-8")),
 ]
 # One needs Slurm or Kubernetes, the other a file that is exported: their Python is read and not run.

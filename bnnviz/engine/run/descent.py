@@ -64,7 +64,7 @@ class Descent:
         self._batched = few is not None and few < (target.data_rows or 0)
         self.examples = few if self._batched else target.examples
         self._rng = torch.Generator(x.device).manual_seed(0)
-        self.potential = torch.full(x.shape[:1], torch.inf)
+        self.potential = torch.full(x.shape[:1], torch.inf, dtype=x.dtype)
 
     @property
     def done(self) -> bool:

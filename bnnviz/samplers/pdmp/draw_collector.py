@@ -87,7 +87,7 @@ class PathDrawCollector(PathCollectorBase):
         passed = ((reached[-1] - self.origin) / self.spacing).floor().long().clamp_min(0)
         most = int((passed + 1 - self.made).max().clamp_min(0))
         index = self.made[:, None] + torch.arange(most, device=clock.device)
-        times = self.origin[:, None] + (index + 1) * self.spacing
+        times = self.origin[:, None] + (index + 1).to(self.origin.dtype) * self.spacing
         # By the times themselves: a draw is of the first step that reaches its time, wherever blocks begin and end.
         due = times <= reached[-1][:, None]
         step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(step_batch.infos) - 1)

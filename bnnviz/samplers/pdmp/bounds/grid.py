@@ -42,7 +42,8 @@ _FARTHEST = 1.0
 _SHORTEST = 1 / 4  # of that, at the beginning of a path
 _RETREAT = 0.25  # of the way, after a look ahead that went too far
 _MOST_WASTED = 4.0  # proposals, expected over a cell, that are rejected: to look again, nearer, costs less
-_WIDER, _AFTER_REJECTION = 1.08, 0.9
+_WIDER = 1.08
+_AFTER_REJECTION = 0.8999999761581421  # 0.9 in single precision, by which recorded runs went on
 
 
 class GridState(NamedTuple):
@@ -118,7 +119,8 @@ class Grid(Bound):
         wasted = _wasted(state.t0, state.f0, t, f, slopes[0], heights[0])
         too_far = probe & ~(torch.isfinite(f) & (self.noisy | (wasted <= _MOST_WASTED)))
         split = kind == REJECTED
-        factor = torch.where(split, _AFTER_REJECTION, 1.0)
+        # Of two numbers it would be in the default type.
+        factor = torch.where(split, t.new_full((), _AFTER_REJECTION), 1.0)
         return GridState(
             torch.where(split, t, state.t0),
             torch.where(split, f, state.f0),
