@@ -124,9 +124,13 @@ class Lesson:
     question: LessonQuestion
 
 
-@functools.cache
 def load(language: str = languages.DEFAULT) -> dict[str, Lesson]:
     """Return all lessons by name, in their order."""
+    return _load(language)
+
+
+@functools.cache
+def _load(language: str) -> dict[str, Lesson]:
     plans = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
     names = sorted(plans, key=lambda name: plans[name]["order"])
     return {name: read(name, plans[name], languages.text(language, name)) for name in names}
