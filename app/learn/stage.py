@@ -18,7 +18,7 @@ from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scenes import Action
-from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.run.transport import BUTTONS, SPEEDS, Cell, StepTransport, count
 from bnnviz_app.components.widgets import set_changed, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.learn import languages
@@ -113,6 +113,16 @@ class LessonTransport(StepTransport):
         super().__init__(session)
         self._on_again = on_again
 
+    def speak(self, language: str) -> None:
+        """Have the buttons in a language."""
+        words = languages.page(language)
+        names = {
+            speed: words["speed"].format(steps=f"{speed:g}") if speed else words["full_speed"]
+            for speed in SPEEDS.values()
+        }
+        speeds = {name: speed for speed, name in names.items()}
+        self.relabel({name: words[f"bar_{name}"] for name in BUTTONS}, words["bar_speed"], speeds)
+
     @property
     def eventful(self) -> bool:
         """Whether what runs has events to step to."""
@@ -142,7 +152,7 @@ class LessonStage(PageComponent):
     ----------
     dark : bool
     language : str
-        Of the pieces for the hand.
+        Of the pieces for the hand and of the buttons.
     on_key : callable
         Called with the name of each pressed key.
     on_again : callable
@@ -157,6 +167,7 @@ class LessonStage(PageComponent):
         self.narrator = Narrator(lambda: self.session.playing)
         self.caption = Caption(lambda settings: self._do([("change", settings)]))
         self.transport = LessonTransport(self.session, on_again)
+        self.transport.speak(language)
         self.transport.root.stylesheets = [*self.transport.root.stylesheets, _STYLES["bar"]]
         self.picture: LivePicture | None = None
         self._scene: dict[str, Any] = {}
@@ -204,8 +215,9 @@ class LessonStage(PageComponent):
         self.show(self.picture, onward=False)
 
     def speak(self, language: str) -> None:
-        """Have the pieces in another language, from their beginning; a run goes on."""
+        """Have the pieces in another language, from their beginning, and the buttons; a run goes on."""
         self._language = language
+        self.transport.speak(language)
         cards = [card.root for piece in self._pieces.values() for card in piece.cards.values()]
         self._pieces = {}
         self.stage.objects = [root for root in self.stage if root not in cards]

@@ -15,6 +15,7 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
+from bnnviz_app.components.run.transport import BUTTONS, SPEEDS
 from bnnviz_app.learn import glossary, languages, lessons
 from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
@@ -27,7 +28,7 @@ OTHERS = [code for code in languages.names() if code != ENGLISH]
 EXPLAINED = ("question", "reason")  # where terms are, besides steps
 LONGEST = 400  # characters of a step; most languages need more of them than English
 #: Texts that may be the same in two languages: numbers, names, and words that they share.
-SHARED = {"x = {x}", "R-hat {value}", "Dimension d", "FGSM", "fgsm"}
+SHARED = {"x = {x}", "R-hat {value}", "Dimension d", "Pause"}
 #: Of each language but English, patterns of the number words that English texts have.
 NUMBER_WORDS = {
     "de": {
@@ -261,6 +262,24 @@ def test_the_panel_in_a_language_has_no_text_of_english_in_it(no_server: Documen
         panel.ask(lesson, chosen=0)
         seen += strings(panel.root.content).values()
     assert len(seen) > 500 and not english & set(seen)
+
+
+def test_the_buttons_below_a_picture_are_in_its_language(no_server: Document) -> None:
+    page = LearnPage(False, {}, {"lesson": "thinning"})
+    bar = page.stage.transport
+    buttons = [widget for widget in bar.root.select(pn.widgets.Widget) if widget.visible]
+    english = [widget.label for widget in buttons]
+    assert {label for label in english if label} <= {*BUTTONS.values(), "Speed"}
+    assert bar._speed.options == SPEEDS
+    page._obey({"language": "de"})
+    words = languages.page("de")
+    shared = {"Pause"}
+    assert {widget.label for widget in buttons} <= {text for name, text in words.items() if name.startswith("bar_")}
+    assert not {widget.label for widget in buttons} & set(english) - shared
+    assert list(bar._speed.options.values()) == list(SPEEDS.values()) and "volles Tempo" in bar._speed.options
+    page.stage.session.playing = True
+    bar.show_playing()
+    assert bar._play.label == words["bar_pause"]
 
 
 def test_screen_readers_hear_of_the_language_where_a_piece_is_shown(no_server: Document) -> None:
