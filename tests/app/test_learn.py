@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ import numpy as np
 import panel as pn
 import pytest
 from bokeh.document import Document
-from panel.io.state import set_curdoc
 
 from bnnviz import diagnostics
 from bnnviz.specs.run import Spec
@@ -23,21 +20,11 @@ from bnnviz_app.components.guidance import scenes
 from bnnviz_app.learn import collapse, copies, exchange, glossary, languages, lessons, small_posterior, stage
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.pages.learn import LearnPage
-from bnnviz_app.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = lessons.load()
 STEPS = [(name, number) for name, lesson in LESSONS.items() for number in range(len(lesson.steps))]
 LONGEST = 330  # characters of a step: what can be read while the run is watched
-
-
-@pytest.fixture
-def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Document]:
-    """Give pages a document and a backend that never comes."""
-    monkeypatch.setattr(Session, "open", lambda self: None)
-    monkeypatch.setitem(pn.state.cache, "backend", Future())
-    with set_curdoc(Document()) as doc:
-        yield doc
 
 
 @pytest.fixture

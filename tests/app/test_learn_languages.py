@@ -6,14 +6,11 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import Future
 from typing import Any
 
 import panel as pn
 import pytest
 from bokeh.document import Document
-from panel.io.state import set_curdoc
 
 from bnnviz_app.components.run.transport import BUTTONS, SPEEDS
 from bnnviz_app.learn import glossary, languages, lessons
@@ -21,7 +18,6 @@ from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.pages.learn import LearnPage
-from bnnviz_app.session import Session
 
 ENGLISH = languages.DEFAULT
 OTHERS = [code for code in languages.names() if code != ENGLISH]
@@ -161,15 +157,6 @@ def test_numbers_are_written_as_the_language_does() -> None:
 
 
 # --- the page
-
-
-@pytest.fixture
-def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Document]:
-    """Give pages a document and a backend that never comes."""
-    monkeypatch.setattr(Session, "open", lambda self: None)
-    monkeypatch.setitem(pn.state.cache, "backend", Future())
-    with set_curdoc(Document()) as doc:
-        yield doc
 
 
 @pytest.mark.parametrize(
