@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-import panel as pn
 import pytest
 from bokeh.document import Document
 
