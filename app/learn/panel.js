@@ -34,7 +34,7 @@ export function render({model}) {
   const choice = make_choice(model)
   let overview, lesson
   const speak = () => {
-    root.lang = model.language
+    root.lang = model.words.code
     overview = make_overview(model)
     lesson = make_lesson(model)
     choice.fill()
@@ -52,7 +52,7 @@ export function render({model}) {
   speak()
   fill()
   const known = kept_language()
-  if (!model.asked && known !== model.language && known in model.languages) { model.send_msg({language: known}) }
+  if (!model.asked && known !== model.words.code && known in model.languages) { model.send_msg({language: known}) }
   return root
 }
 
@@ -60,12 +60,12 @@ export function render({model}) {
 function make_choice(model) {
   const buttons = Object.entries(model.languages).map(([code, name]) => make_button(name, {className: "language", lang: code}, () => {
     keep_language(code)
-    if (code !== model.language) { model.send_msg({language: code}) }
+    if (code !== model.words.code) { model.send_msg({language: code}) }
   }))
   const element = make("div", {className: "languages", role: "group"}, ...buttons)
   const fill = () => {
     element.setAttribute("aria-label", model.words.languages)
-    for (const button of buttons) { button.setAttribute("aria-pressed", button.lang === model.language) }
+    for (const button of buttons) { button.setAttribute("aria-pressed", button.lang === model.words.code) }
   }
   return {element, fill}
 }

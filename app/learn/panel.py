@@ -22,8 +22,7 @@ class LessonText(JSComponent):
     """Show texts and buttons; the browser keeps which steps have been seen."""
 
     content = param.Dict(default={}, doc="What is shown: a list of lessons, or a step of one.")
-    words = param.Dict(default={}, doc="What buttons and headings say.")
-    language = param.String(default=languages.DEFAULT, doc="Of these and of the content.")
+    words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
     languages = param.Dict(default={}, doc="The names of all languages, by their codes.")
     asked = param.Boolean(default=False, doc="Whether the address names the language; else this browser may know one.")
 
@@ -60,7 +59,7 @@ class LessonPanel(PageComponent):
         self._language = language
         self._lessons, self._words = lessons.load(language), languages.page(language)
         # What is shown was in another language: the browser waits for what comes.
-        self.root.param.update(content={}, words=dict(self._words), language=language)
+        self.root.param.update(content={}, words={**self._words, "code": language})
 
     def show_all(self, flags: Mapping[str, str], sentence: str = "") -> None:
         """List the lessons, with a sentence on what of the address there is not."""

@@ -164,7 +164,7 @@ def test_numbers_are_written_as_the_language_does() -> None:
 )
 def test_an_address_chooses_the_language_and_keeps_it(no_server: Document, code: str, taken: str) -> None:
     page = LearnPage(False, {}, {"lang": code, "lesson": "thinning"} if code else {"lesson": "thinning"})
-    assert page.panel.root.language == taken and page.panel.root.asked == bool(code)
+    assert page.panel.root.words["code"] == taken and page.panel.root.asked == bool(code)
     assert page.panel.root.content["title"] == lessons.load(taken)["thinning"].title
     assert page.panel.root.content["sentence"] == ""
     assert (f"lang={taken}" in page.address.query) == bool(code)
