@@ -34,6 +34,7 @@ export function render({model}) {
   const choice = make_choice(model)
   let overview, lesson
   const speak = () => {
+    if (!model.words.code) { return }
     root.lang = model.words.code
     overview = make_overview(model)
     lesson = make_lesson(model)
@@ -51,9 +52,16 @@ export function render({model}) {
   model.on("content", fill)
   speak()
   fill()
-  const known = kept_language()
-  if (!model.asked && known !== model.words.code && known in model.languages) { model.send_msg({language: known}) }
+  if (!model.asked) { ask_for_kept(model) }
   return root
+}
+
+// What is asked or answered while the page is still loading is lost: asked again until it has come.
+function ask_for_kept(model, tries = 12) {
+  const known = kept_language()
+  if (!tries || known === model.words.code || !(known in model.languages)) { return }
+  model.send_msg({language: known})
+  setTimeout(() => ask_for_kept(model, tries - 1), 1500)
 }
 
 // A button for each language, in its own words; the same ones all the time, as one of them may have the focus.

@@ -59,7 +59,8 @@ class LessonPanel(PageComponent):
         self._language = language
         self._lessons, self._words = lessons.load(language), languages.page(language)
         # What is shown was in another language: the browser waits for what comes.
-        self.root.param.update(content={}, words={**self._words, "code": language})
+        self.root.param.update(content={}, words={})
+        self.root.words = {**self._words, "code": language}
 
     def show_all(self, flags: Mapping[str, str], sentence: str = "") -> None:
         """List the lessons, with a sentence on what of the address there is not."""
