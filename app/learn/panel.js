@@ -34,7 +34,6 @@ export function render({model}) {
   const choice = make_choice(model)
   let overview, lesson
   const speak = () => {
-    if (!model.words.code) { return }
     root.lang = model.words.code
     overview = make_overview(model)
     lesson = make_lesson(model)
@@ -48,7 +47,7 @@ export function render({model}) {
     shown.fill(content)
   }
   root.append(choice.element, below)
-  model.on("words", speak)
+  model.on("words", () => { speak(); fill() })  // they may come before the content in their language, or after it
   model.on("content", fill)
   speak()
   fill()
@@ -56,12 +55,9 @@ export function render({model}) {
   return root
 }
 
-// What is asked or answered while the page is still loading is lost: asked again until it has come.
-function ask_for_kept(model, tries = 12) {
+function ask_for_kept(model) {
   const known = kept_language()
-  if (!tries || known === model.words.code || !(known in model.languages)) { return }
-  model.send_msg({language: known})
-  setTimeout(() => ask_for_kept(model, tries - 1), 1500)
+  if (known !== model.words.code && known in model.languages) { model.send_msg({language: known}) }
 }
 
 // A button for each language, in its own words; the same ones all the time, as one of them may have the focus.

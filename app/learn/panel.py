@@ -58,8 +58,6 @@ class LessonPanel(PageComponent):
         """Take the texts of a language, for what is shown next."""
         self._language = language
         self._lessons, self._words = lessons.load(language), languages.page(language)
-        # What is shown was in another language: the browser waits for what comes.
-        self.root.param.update(content={}, words={})
         self.root.words = {**self._words, "code": language}
 
     def show_all(self, flags: Mapping[str, str], sentence: str = "") -> None:

@@ -143,7 +143,8 @@ class LearnPage(Page):
             if name in self._lessons:
                 self._show(self._lessons[name], 0)
             elif isinstance(language, str) and language in languages.names():
-                self._speak(language)
+                # What changes before the browser has the page would be lost; it asks for what it keeps at once.
+                self.stage.session.later(lambda: None, lambda: self._speak(language))
             elif self._asks and type(choice) is int and 0 <= choice < len(self.lesson.question.choices):
                 self._chosen = choice
                 self._tell()

@@ -99,6 +99,7 @@ def test_a_language_is_chosen_kept_and_walked_in_to_a_question(
         until(lambda step=step: step.title in page.locator(".told h2").inner_text(), 10, "another step")
         assert page.evaluate(OVERFLOW)[0] == 0
         if number == 3:
+            until(lambda: page.get_by_role("button", name=words["bar_play"]).count() == 1, 10, "the bar is English")
             screenshot(page, "learn-german-step")
         page.keyboard.press("n")
     at(page, len(lesson.steps) + 1)
