@@ -1,7 +1,8 @@
 """Explain the terms of the glossary where a text uses them.
 
-The one source is `docs/glossary.md`. ``python -m bnnviz_app.learn.glossary`` in a checkout writes from it what is
-shipped with the dashboard, `app/learn/glossary.json`; a test compares the two.
+`app/lessons/LANGUAGE/glossary.json` has the terms of a language, by their names in English: a ``term``, other ``forms``
+in which texts have it, and its ``meaning``. The English ones come from `docs/glossary.md`:
+``python -m bnnviz_app.learn.glossary`` in a checkout writes them, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -10,17 +11,37 @@ import functools
 import html
 import json
 import re
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-SHIPPED = Path(__file__).with_suffix(".json")
+from bnnviz_app.learn import languages
+
+SHIPPED = languages.FOLDER / languages.DEFAULT / f"{languages.GLOSSARY}.json"
 _SOURCE = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
 _ROW = re.compile(r"^\| (?!word|---)(.+?) \| (.+?) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _SHORT = re.compile(r"^(.*) \((\w+)\)$")  # a term and its abbreviation
-_PLURAL = "(?:s|es)?"
+_HISSING = ("s", "x", "z", "ch", "sh")
 
 
-def read(text: str) -> dict[str, str]:
+@dataclass(frozen=True)
+class Term:
+    """Hold a term of the glossary.
+
+    Parameters
+    ----------
+    term : str
+    forms : tuple of str
+        Others in which texts have it, such as its plural.
+    meaning : str
+    """
+
+    term: str
+    forms: tuple[str, ...]
+    meaning: str
+
+
+def read(text: str) -> dict[str, Term]:
     """Return the terms of a glossary in Markdown with what each of them is, in plain words.
 
     Parameters
@@ -28,57 +49,77 @@ def read(text: str) -> dict[str, str]:
     text : str
         A table with one row for each entry, which may have several terms: ``bound, envelope`` or ``draw (D)``.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Term] = {}
     for words, meaning in _ROW.findall(text):
         for word in words.split(", "):
             pair = _SHORT.match(word)
-            found |= dict.fromkeys(pair.groups() if pair else (word,), _LINK.sub(r"\1", meaning))
+            for term in pair.groups() if pair else (word,):
+                found[term] = Term(term, (_plural(term),), _LINK.sub(r"\1", meaning))
     return found
 
 
 @functools.cache
-def load() -> dict[str, str]:
-    """Return the shipped terms with their meanings."""
-    return json.loads(SHIPPED.read_text(encoding="utf-8"))
+def load(language: str = languages.DEFAULT) -> dict[str, Term]:
+    """Return the terms of a language, by their names in English."""
+    entries = languages.text(language, languages.GLOSSARY)
+    return {name: Term(entry["term"], tuple(entry["forms"]), entry["meaning"]) for name, entry in entries.items()}
 
 
-def link(text: str) -> tuple[str, dict[str, str]]:
+def link(text: str, language: str = languages.DEFAULT) -> tuple[str, dict[str, str]]:
     """Return a plain text as HTML whose terms are buttons, the first time each, and what these terms mean."""
     used: dict[str, str] = {}
     parts: list[str] = []
     end = 0
-    for match in _pattern().finditer(text):
-        term = _names()[match[1] if match[1] in _names() else match[1].lower()]
-        if term in used:
+    for match in _pattern(language).finditer(text):
+        word = match[0]
+        term = _by_form(language)[word if word in _by_form(language) else word.lower()]
+        if term.term in used:
             continue
-        used[term] = load()[term]
-        parts += [html.escape(text[end : match.start()]), _button(match[0], term)]
+        used[term.term] = term.meaning
+        parts += [html.escape(text[end : match.start()]), _button(word, term.term)]
         end = match.end()
     return "".join([*parts, html.escape(text[end:])]), used
+
+
+def _plural(term: str) -> str:
+    if term.endswith("y") and term[-2] not in "aeiou":
+        return term[:-1] + "ies"
+    return term + ("es" if term.endswith(_HISSING) else "s")
 
 
 def _button(word: str, term: str) -> str:
     return f"<button type='button' class='term' data-term='{html.escape(term)}'>{html.escape(word)}</button>"
 
 
-@functools.cache
-def _names() -> dict[str, str]:
-    """Return each term by the name that it is found by: abbreviations as they are, others in small letters."""
-    return {term if term.isupper() else term.lower(): term for term in load()}
+def _is_short(term: Term) -> bool:
+    """Tell whether a term is an abbreviation: in small letters it is another word."""
+    return term.term.isupper()
 
 
 @functools.cache
-def _pattern() -> re.Pattern[str]:
-    """Return what finds terms, the longest first; an abbreviation in small letters is another word."""
-    names = sorted(_names(), key=len, reverse=True)
-    words = "|".join(f"(?-i:{re.escape(name)})" if name.isupper() else re.escape(name) for name in names)
-    return re.compile(rf"(?<![\w-])({words}){_PLURAL}(?![\w-])", re.IGNORECASE)
+def _by_form(language: str) -> dict[str, Term]:
+    """Return each term by the words that it is found by: abbreviations as they are, others in small letters."""
+    found: dict[str, Term] = {}
+    for term in load(language).values():
+        for form in (term.term, *term.forms):
+            found[form if _is_short(term) else form.lower()] = term
+    return found
+
+
+@functools.cache
+def _pattern(language: str) -> re.Pattern[str]:
+    """Return what finds terms, the longest first."""
+    forms = _by_form(language)
+    longest = sorted(forms, key=len, reverse=True)
+    words = "|".join(f"(?-i:{re.escape(form)})" if _is_short(forms[form]) else re.escape(form) for form in longest)
+    return re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)
 
 
 def main() -> None:
-    """Write the shipped terms from the documentation's glossary."""
-    terms = read(_SOURCE.read_text(encoding="utf-8"))
-    SHIPPED.write_text(json.dumps(terms, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write the English terms from the documentation's glossary."""
+    terms = {name: asdict(term) for name, term in read(_SOURCE.read_text(encoding="utf-8")).items()}
+    lines = (f" {json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}" for name, entry in terms.items())
+    SHIPPED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ and ``steps``. A step has a list ``show`` of parts of a frame, and one of these:
 Each but a piece may have ``do``, actions as those of a guided scene, and besides ``watch``, what the views look at.
 
 `app/lessons/LANGUAGE/NAME.json` has all texts: ``title``, ``aim``, a ``title`` and a ``text`` for each of the
-``steps``, and the ``question`` with its ``text``, its ``choices`` and the ``reason`` of the right one. A language is
-one such folder, with a file for each lesson, and ``page.json`` with what the page itself says.
+``steps``, and the ``question`` with its ``text``, its ``choices`` and the ``reason`` of the right one
+(`bnnviz_app.learn.languages`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from bnnviz.specs.demo import DoubleWellSpec, StepSizeSpec
@@ -29,10 +28,9 @@ from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.scenes import Action
+from bnnviz_app.learn import languages
+from bnnviz_app.learn.languages import FOLDER
 
-FOLDER = Path(__file__).parents[1] / "lessons"
-LANGUAGE = "en"
-_PAGE = "page"  # the file of a language with what the page itself says
 _SPECS = {"wells": DoubleWellSpec, "step_sizes": StepSizeSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
 
 
@@ -126,23 +124,16 @@ class Lesson:
     question: LessonQuestion
 
 
-@functools.cache
-def load(language: str = LANGUAGE) -> dict[str, Lesson]:
+def load(language: str = languages.DEFAULT) -> dict[str, Lesson]:
     """Return all lessons by name, in their order."""
-    plans = {path.stem: _json(path) for path in FOLDER.glob("*.json")}
-    names = sorted(plans, key=lambda name: plans[name]["order"])
-    return {name: read(name, plans[name], _json(FOLDER / language / f"{name}.json")) for name in names}
+    return _load(language)
 
 
 @functools.cache
-def words(language: str = LANGUAGE) -> dict[str, str]:
-    """Return what the page itself says, by names."""
-    return _json(FOLDER / language / f"{_PAGE}.json")
-
-
-def languages() -> list[str]:
-    """Return the languages that there are texts in."""
-    return sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+def _load(language: str) -> dict[str, Lesson]:
+    plans = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
+    names = sorted(plans, key=lambda name: plans[name]["order"])
+    return {name: read(name, plans[name], languages.text(language, name)) for name in names}
 
 
 def read(name: str, plan: Mapping[str, Any], texts: Mapping[str, Any]) -> Lesson:
@@ -187,7 +178,3 @@ def _scene_picture(name: str, number: int, show: tuple[str, ...], before: LivePi
     step = scene.steps[number - 1]
     goes_on = before is not None and before.scene == (name, number - 1) and step.begins is None
     return LivePicture(spec, goes_on, step.actions, tuple(from_start), show, scene=(name, number))
-
-
-def _json(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))

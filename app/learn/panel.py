@@ -1,4 +1,4 @@
-"""Show the list of lessons, and a lesson's step with its way on, in the words of the glossary."""
+"""Show the list of lessons, and a lesson's step with its way on, in a language and the words of its glossary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from panel.custom import JSComponent
 
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script, set_class
-from bnnviz_app.learn import glossary
+from bnnviz_app.learn import glossary, languages, lessons
 from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.theme import SHEETS, styles
 
@@ -22,7 +22,9 @@ class LessonText(JSComponent):
     """Show texts and buttons; the browser keeps which steps have been seen."""
 
     content = param.Dict(default={}, doc="What is shown: a list of lessons, or a step of one.")
-    words = param.Dict(default={}, doc="What buttons and headings say.")
+    words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
+    languages = param.Dict(default={}, doc="The names of all languages, by their codes.")
+    asked = param.Boolean(default=False, doc="Whether the address names the language; else this browser may know one.")
 
     _esm = script(__file__, "panel.js")
 
@@ -32,26 +34,31 @@ class LessonPanel(PageComponent):
 
     Parameters
     ----------
-    lessons : mapping of str to Lesson
-    words : mapping of str to str
-        What buttons and headings say.
+    language : str
+    asked : bool
+        Whether the address names it; else the one that the browser keeps may take its place.
     on_message : callable
         Called with what its reader asks for: ``next``, ``back``, ``again``, ``all``, the number of a step, a choice
-        ``{"choose": number}``, or a lesson ``{"lesson": name}``.
+        ``{"choose": number}``, a lesson ``{"lesson": name}``, or a language ``{"language": code}``.
     """
 
-    def __init__(
-        self, lessons: Mapping[str, Lesson], words: Mapping[str, str], on_message: Callable[[Any], None]
-    ) -> None:
-        self._lessons, self._words = lessons, words
+    def __init__(self, language: str, asked: bool, on_message: Callable[[Any], None]) -> None:
         self.root = LessonText(
-            words=dict(words),
+            languages=languages.names(),
+            asked=asked,
             sizing_mode="stretch_both",
             margin=0,
             stylesheets=[SHEETS["pills"], _STYLES["panel"]],
             css_classes=["all"],
         )
         self.root.on_msg(lambda event: on_message(event.data))
+        self.speak(language)
+
+    def speak(self, language: str) -> None:
+        """Take the texts of a language, for what is shown next."""
+        self._language = language
+        self._lessons, self._words = lessons.load(language), languages.page(language)
+        self.root.words = {**self._words, "code": language}
 
     def show_all(self, flags: Mapping[str, str], sentence: str = "") -> None:
         """List the lessons, with a sentence on what of the address there is not."""
@@ -71,20 +78,20 @@ class LessonPanel(PageComponent):
     def show_step(self, lesson: Lesson, number: int, sentence: str = "") -> None:
         """Show a step, from 0."""
         step = lesson.steps[number]
-        text, terms = glossary.link(step.text)
+        text, terms = glossary.link(step.text, self._language)
         shown = {"kind": "step", "heading": step.title, "html": text, "terms": terms, "choices": []}
         self._say(self._frame(lesson, number) | shown | {"sentence": sentence}, whole=False)
 
-    def ask(self, lesson: Lesson, chosen: int | None = None) -> None:
+    def ask(self, lesson: Lesson, chosen: int | None = None, sentence: str = "") -> None:
         """Ask the lesson's question; with a choice, say what is right and why."""
         asked = lesson.question
-        text, terms = glossary.link(asked.text)
+        text, terms = glossary.link(asked.text, self._language)
         shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": list(asked.choices)}
         if chosen is not None:
-            reason, more = glossary.link(asked.reason)
+            reason, more = glossary.link(asked.reason, self._language)
             terms |= more
             shown |= {"chosen": chosen, "right": asked.answer, "reason": reason}
-        self._say(self._frame(lesson, len(lesson.steps)) | shown | {"terms": terms, "sentence": ""}, whole=False)
+        self._say(self._frame(lesson, len(lesson.steps)) | shown | {"terms": terms, "sentence": sentence}, whole=False)
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""

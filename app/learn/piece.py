@@ -4,15 +4,64 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import param
+from panel.custom import JSComponent
+
+from bnnviz.views.base import View
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import script
+from bnnviz_app.learn.languages import PieceWords
 
 #: Of a line of controls: they are drawn later than the figure below them, which does not notice that they take room.
 CONTROLS = {"min-height": "50px"}
 
 
+class SpokenLanguage(JSComponent):
+    """Tell screen readers the language of what stands beside this invisible element."""
+
+    language = param.String(doc="Its code; empty where it is that of the page.")
+
+    _esm = script(__file__, "language.js")
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**{"width": 0, "height": 0, "margin": 0, "sizing_mode": "fixed", **params})
+
+
+class PieceView(View):
+    """Draw what a reader does by hand, in the reader's language.
+
+    Parameters
+    ----------
+    words : PieceWords
+        Its title has the view's name.
+    dark : bool
+    """
+
+    def __init__(self, words: PieceWords, dark: bool) -> None:
+        self.words = words
+        super().__init__(dark=dark)
+        self.title = self._titled()
+
+    @property
+    def description(self) -> str:
+        """What the figure shows now, in words, for those who cannot see it."""
+        x, y = self._labels
+        axes = ", " + self.words("against", x=x, y=y) if x and y else ""
+        return f"{self.title}{axes}: {self._words() or self.words('nothing')}"
+
+    def _titled(self) -> str:
+        return self.words(self.name)
+
+
 class LessonPiece(PageComponent):
     """Show cards that follow what a reader does by hand; a class says which.
+
+    Parameters
+    ----------
+    dark : bool
+    words : PieceWords
+        What it says.
 
     Attributes
     ----------
@@ -22,6 +71,9 @@ class LessonPiece(PageComponent):
 
     grid: ClassVar[str]  # CSS template of the stage
     cards: dict[str, Card]
+
+    def __init__(self, dark: bool, words: PieceWords) -> None:
+        raise NotImplementedError
 
     @classmethod
     def prepared(cls) -> bool:

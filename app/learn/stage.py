@@ -18,10 +18,12 @@ from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scenes import Action
-from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.run.transport import BUTTONS, SPEEDS, Cell, StepTransport, count
 from bnnviz_app.components.widgets import set_changed, set_class
 from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.learn import languages
 from bnnviz_app.learn.lessons import LivePicture
+from bnnviz_app.learn.piece import SpokenLanguage
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS, styles
@@ -111,6 +113,16 @@ class LessonTransport(StepTransport):
         super().__init__(session)
         self._on_again = on_again
 
+    def speak(self, language: str) -> None:
+        """Have the buttons in a language."""
+        words = languages.page(language)
+        names = {
+            speed: words["speed"].format(steps=f"{speed:g}") if speed else words["full_speed"]
+            for speed in SPEEDS.values()
+        }
+        speeds = {name: speed for speed, name in names.items()}
+        self.relabel({name: words[f"bar_{name}"] for name in BUTTONS}, words["bar_speed"], speeds)
+
     @property
     def eventful(self) -> bool:
         """Whether what runs has events to step to."""
@@ -139,22 +151,23 @@ class LessonStage(PageComponent):
     Parameters
     ----------
     dark : bool
-    sampled : str
-        What is said while chains of a piece are sampled.
+    language : str
+        Of the pieces for the hand and of the buttons.
     on_key : callable
         Called with the name of each pressed key.
     on_again : callable
         Called without arguments when the step is to begin again.
     """
 
-    def __init__(self, dark: bool, sampled: str, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
-        self.dark, self._large, self._sampled = dark, False, sampled
+    def __init__(self, dark: bool, language: str, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
+        self.dark, self._large, self._language = dark, False, language
         self.heartbeat = Heartbeat(on_key)
         doc, backend = pn.state.curdoc, pn.state.cache["backend"]
         self.session = LessonSession(Spec(), backend, self, self.heartbeat, doc)
         self.narrator = Narrator(lambda: self.session.playing)
         self.caption = Caption(lambda settings: self._do([("change", settings)]))
         self.transport = LessonTransport(self.session, on_again)
+        self.transport.speak(language)
         self.transport.root.stylesheets = [*self.transport.root.stylesheets, _STYLES["bar"]]
         self.picture: LivePicture | None = None
         self._scene: dict[str, Any] = {}
@@ -164,9 +177,9 @@ class LessonStage(PageComponent):
         self.stage = pn.Column(
             self.caption.root, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"], _STYLES["stage"]]
         )
-        self.root = pn.Column(
-            self.stage, self.transport.root, sizing_mode="stretch_both", margin=0, stylesheets=[_STYLES["right"]]
-        )
+        self._spoken = SpokenLanguage()
+        held = (self.stage, self.transport.root, self._spoken)
+        self.root = pn.Column(*held, sizing_mode="stretch_both", margin=0, stylesheets=[_STYLES["right"]])
         self.hidden = (self.heartbeat.root, self.narrator.root)
 
     # ---- what the page asks for ---------------------------------------------------------------------------
@@ -183,6 +196,7 @@ class LessonStage(PageComponent):
         goes_on = picture is not None and picture.goes_on and onward and self.session.runs is not None
         self.picture = picture
         self.root.visible = picture is not None
+        self._spoken.language = self._language if picture is not None and picture.piece else ""
         if picture is None:
             self.session.rest()
         elif picture.piece:
@@ -199,6 +213,16 @@ class LessonStage(PageComponent):
             if piece is not None:
                 piece.begin()
         self.show(self.picture, onward=False)
+
+    def speak(self, language: str) -> None:
+        """Have the pieces in another language, from their beginning, and the buttons; a run goes on."""
+        self._language = language
+        self.transport.speak(language)
+        cards = [card.root for piece in self._pieces.values() for card in piece.cards.values()]
+        self._pieces = {}
+        self.stage.objects = [root for root in self.stage if root not in cards]
+        if self.picture is not None and self.picture.piece:
+            self.show(self.picture, onward=False)
 
     @property
     def runs(self) -> bool:
@@ -272,11 +296,11 @@ class LessonStage(PageComponent):
             self.caption.root.visible = True
             self.stage.styles = {"grid-template": '"caption" auto'}
             self.caption.reset({})
-            self.caption.notice(self._sampled)
+            self.caption.notice(languages.page(self._language)["sampled"])
             self.session.later(PIECES[name].prepare, lambda: self._piece_is_prepared(name))
             return
         if name not in self._pieces:
-            piece = self._pieces[name] = PIECES[name](self.dark)
+            piece = self._pieces[name] = PIECES[name](self.dark, languages.piece(name, self._language))
             piece.magnify(self._large)
             self.stage.extend([card.root for card in piece.cards.values()])
         piece = self._pieces[name]

@@ -9,7 +9,7 @@ import panel as pn
 
 from bnnviz_app import address
 from bnnviz_app.components.widgets import set_class
-from bnnviz_app.learn import lessons
+from bnnviz_app.learn import languages, lessons
 from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
 from bnnviz_app.learn.stage import LessonStage
@@ -29,19 +29,20 @@ class LearnPage(Page):
     flags : mapping of str to str
         Parameters of the address that stay in it.
     asked : mapping of str to str
-        What the address asks for: ``lesson``, and ``step`` from 1, the question after the last one.
+        What the address asks for: ``lang``, ``lesson``, and ``step`` from 1, the question after the last one.
     """
 
     name = "learn"
 
     def __init__(self, dark: bool, flags: Mapping[str, str], asked: Mapping[str, str]) -> None:
         super().__init__(dark, flags)
-        self._lessons, self._words = lessons.load(), lessons.words()
         self.lesson: Lesson | None = None
         self.number = 0
-        self._answered = False
-        self.panel = LessonPanel(self._lessons, self._words, self._obey)
-        self.stage = LessonStage(dark, self._words["sampled"], self._key, self._again)
+        self._chosen: int | None = None
+        self._missing: dict[str, Any] = {}
+        self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
+        self.panel = LessonPanel(self.language, bool(asked.get("lang")), self._obey)
+        self.stage = LessonStage(dark, self.language, self._key, self._again)
         self._lay_out()
         self._open(asked)
         self._resize()
@@ -63,50 +64,90 @@ class LearnPage(Page):
         ]
         self.tools = self._header()
 
+    def _take(self, language: str, kept: bool) -> None:
+        """Take the texts of a language, which stays in the address if it is to be kept there."""
+        self.language = language
+        self._lessons, self._words = lessons.load(language), languages.page(language)
+        self._flags |= {"lang": language} if kept else {}
+
+    def _speak(self, language: str) -> None:
+        """Say the same in another language; what runs goes on."""
+        self._take(language, kept=True)
+        self._missing.pop("no_language", None)
+        self.panel.speak(language)
+        self.stage.speak(language)
+        if self.lesson is not None:
+            self.lesson = self._lessons[self.lesson.name]
+        self._tell()
+        self._readdress()
+
     def _open(self, asked: Mapping[str, str]) -> None:
         """Show what the address asks for, as far as it is there."""
-        name, step = asked.get("lesson", ""), asked.get("step", "1")
+        code, name, step = asked.get("lang", ""), asked.get("lesson", ""), asked.get("step", "1")
+        missing: dict[str, Any] = {}
+        if code and languages.found(code) is None:
+            missing["no_language"] = {"name": repr(code[:20]), "taken": self._words["language"]}
         if name in self._lessons:
             count = len(self._lessons[name].steps) + 1
             number = int(step) if step.isascii() and step.isdigit() and len(step) < 6 else 0
             taken = min(max(number, 1), count)
-            wrong = self._words["no_step"].format(count=count, step=repr(step[:20]), taken=taken)
-            self._show(self._lessons[name], taken - 1, sentence="" if number == taken else wrong)
+            if number != taken:
+                missing["no_step"] = {"count": count, "step": repr(step[:20]), "taken": taken}
+            self._show(self._lessons[name], taken - 1, missing)
         else:
-            self._show_all(self._words["no_lesson"].format(name=repr(name[:40])) if name else "")
+            self._show_all(missing | ({"no_lesson": {"name": repr(name[:40])}} if name else {}))
 
-    def _show_all(self, sentence: str = "") -> None:
+    def _show_all(self, missing: Mapping[str, Any] | None = None) -> None:
         """List the lessons."""
-        self.lesson, self.number = None, 0
+        self.lesson, self.number, self._missing = None, 0, dict(missing or {})
         self.stage.show(None, onward=False)
         set_class(self._outer, "whole", True)
-        self.panel.show_all(self._flags, sentence)
+        self._tell()
         self._readdress()
 
-    def _show(self, lesson: Lesson, number: int, sentence: str = "") -> None:
-        """Show a step of a lesson, from 0; the one after the last is its question."""
+    def _show(self, lesson: Lesson, number: int, missing: Mapping[str, Any] | None = None) -> None:
+        """Show a step of a lesson, from 0; the one after the last is its question.
+
+        Parameters
+        ----------
+        lesson : Lesson
+        number : int
+        missing : mapping, optional
+            What of the address there is not: the names of sentences about it, each with its values.
+        """
         onward = lesson is self.lesson and number == self.number + 1
-        self.lesson, self.number, self._answered = lesson, number, False
+        self.lesson, self.number, self._chosen, self._missing = lesson, number, None, dict(missing or {})
         set_class(self._outer, "whole", False)
+        self._tell()
         if number < len(lesson.steps):
-            self.panel.show_step(lesson, number, sentence)
             self.stage.show(lesson.steps[number].picture, onward)
-        else:
-            self.panel.ask(lesson)
-            if not onward:
-                # What the last step shows stays beside the question.
-                self.stage.show(lesson.steps[-1].picture, onward=False)
+        elif not onward:
+            # What the last step shows stays beside the question.
+            self.stage.show(lesson.steps[-1].picture, onward=False)
         self._readdress()
+
+    def _tell(self) -> None:
+        """Give the texts of what is shown."""
+        sentence = " ".join(self._words[name].format(**values) for name, values in self._missing.items())
+        if self.lesson is None:
+            self.panel.show_all(self._flags, sentence)
+        elif self._asks:
+            self.panel.ask(self.lesson, self._chosen, sentence)
+        else:
+            self.panel.show_step(self.lesson, self.number, sentence)
 
     def _obey(self, message: Any) -> None:
         """Do what the reader asks for; what the browser sends is not trusted."""
         if isinstance(message, dict):
-            name, choice = str(message.get("lesson")), message.get("choose")
+            name, choice, language = str(message.get("lesson")), message.get("choose"), message.get("language")
             if name in self._lessons:
                 self._show(self._lessons[name], 0)
+            elif isinstance(language, str) and language in languages.names():
+                # What changes before the browser has the page would be lost; it asks for what it keeps at once.
+                self.stage.session.later(lambda: None, lambda: self._speak(language))
             elif self._asks and type(choice) is int and 0 <= choice < len(self.lesson.question.choices):
-                self.panel.ask(self.lesson, choice)
-                self._answered = True
+                self._chosen = choice
+                self._tell()
         elif self.lesson is None:
             return
         elif message == "all":
@@ -130,7 +171,7 @@ class LearnPage(Page):
                 self._show(self.lesson, self.number - 1)
         elif not self._asks:
             self._show(self.lesson, self.number + 1)
-        elif self._answered:
+        elif self._chosen is not None:
             names = list(self._lessons)
             after = names[names.index(self.lesson.name) + 1 :]
             if after:
@@ -177,7 +218,7 @@ def build(dark: bool) -> LearnPage:
     flags, _ = address.named(pn.state.session_args, "lesson")
     asked = {
         name: pn.state.session_args[name][0].decode(errors="replace")
-        for name in ("lesson", "step")
+        for name in ("lang", "lesson", "step")
         if pn.state.session_args.get(name)
     }
     page = LearnPage(dark, flags, asked)

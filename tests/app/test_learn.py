@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
-import panel as pn
 import pytest
 from bokeh.document import Document
-from panel.io.state import set_curdoc
 
 from bnnviz import diagnostics
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance import scenes
-from bnnviz_app.learn import collapse, copies, exchange, glossary, lessons, small_posterior, stage
+from bnnviz_app.learn import collapse, copies, exchange, glossary, languages, lessons, small_posterior, stage
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.pages.learn import LearnPage
-from bnnviz_app.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = lessons.load()
 STEPS = [(name, number) for name, lesson in LESSONS.items() for number in range(len(lesson.steps))]
 LONGEST = 330  # characters of a step: what can be read while the run is watched
-
-
-@pytest.fixture
-def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Document]:
-    """Give pages a document and a backend that never comes."""
-    monkeypatch.setattr(Session, "open", lambda self: None)
-    monkeypatch.setitem(pn.state.cache, "backend", Future())
-    with set_curdoc(Document()) as doc:
-        yield doc
 
 
 @pytest.fixture
@@ -81,18 +67,6 @@ def test_a_lesson_is_whole(name: str) -> None:
         assert {kind for kind, _ in picture.from_start} <= {*scenes.ACTIONS, "watch"}
 
 
-@pytest.mark.parametrize("language", lessons.languages())
-def test_a_language_is_there_whole(language: str) -> None:
-    theirs = lessons.load(language)
-    assert {path.stem for path in (lessons.FOLDER / language).glob("*.json")} == {*LESSONS, "page"}
-    assert set(theirs) == set(LESSONS)
-    holes = {name: set(re.findall(r"{(\w+)}", words)) for name, words in lessons.words().items()}
-    assert {name: set(re.findall(r"{(\w+)}", words)) for name, words in lessons.words(language).items()} == holes
-    for name, lesson in theirs.items():
-        assert len(lesson.steps) == len(LESSONS[name].steps)
-        assert len(lesson.question.choices) == len(LESSONS[name].question.choices)
-
-
 def test_right_choices_do_not_all_stand_in_one_place() -> None:
     places = [lesson.question.answer for lesson in LESSONS.values()]
     assert max(places.count(place) for place in set(places)) <= 0.6 * len(places)
@@ -129,7 +103,7 @@ def test_a_step_that_goes_on_begins_with_all_that_came_before_it() -> None:
 def test_the_shipped_terms_are_those_of_the_glossary() -> None:
     written = glossary.read((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"))
     assert glossary.load() == written, "run python -m bnnviz_app.learn.glossary"
-    assert "](" not in "".join(written.values())
+    assert "](" not in "".join(term.meaning for term in written.values())
     assert {"ESS", "effective sample size", "bound", "envelope", "R-hat"} <= set(written)
 
 
@@ -137,13 +111,13 @@ def test_the_shipped_terms_are_those_of_the_glossary() -> None:
 def test_every_term_that_a_lesson_uses_is_explained_where_it_stands(name: str) -> None:
     for text in texts(name):
         shown, meanings = glossary.link(text)
-        for term, meaning in glossary.load().items():
+        for term, known in glossary.load().items():
             # Words by another rule than the page's: letters and hyphens.
             words = re.findall(r"[\w-]+(?: [\w-]+)*", text if term.isupper() else text.lower())
             wanted = term if term.isupper() else term.lower()
             used = any(re.search(rf"(^|\s){re.escape(wanted)}($|\s)", run) for run in words)
             if used and not any(wanted in other.lower().split() for other in meanings if other != term):
-                assert meanings.get(term) == meaning, f"{term!r} in {text!r}"
+                assert meanings.get(term) == known.meaning, f"{term!r} in {text!r}"
                 assert f"data-term='{term}'" in shown
         assert re.sub(r"<[^>]+>", "", shown) == text.replace("&", "&amp;").replace("'", "&#x27;")
 
@@ -273,7 +247,7 @@ def test_a_unit_whose_sign_is_turned_is_the_same_unit() -> None:
 
 
 def test_exchanges_are_drawn_where_the_units_stand(no_server: Document) -> None:
-    piece = exchange.ExchangePiece(False)
+    piece = exchange.ExchangePiece(False, languages.piece("exchange"))
     piece.exchange(0, 1)
     piece.turn(0)
     piece.exchange(0, 2)

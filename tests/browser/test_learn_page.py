@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from test_lab import OVERFLOW, until
 
-from bnnviz_app.learn import lessons
+from bnnviz_app.learn import languages, lessons
 
 LESSON = lessons.load()["thinning"]
 SIZES = [(1280, 720), *(pytest.param(size, marks=pytest.mark.demand) for size in ((1024, 768), (390, 844)))]
@@ -76,3 +76,42 @@ def test_a_term_says_what_it_means_to_pointer_keyboard_and_touch(open_page: Call
     page.get_by_role("slider").first.focus()
     page.keyboard.press("End")
     until(lambda: page.get_by_text("d = 100: ").count() == 1, 20, "the slider did nothing")
+
+
+@pytest.mark.slow
+def test_a_language_is_chosen_kept_and_walked_in_to_a_question(
+    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., None]
+) -> None:
+    german, words = lessons.load("de"), languages.page("de")
+    lesson = german["thinning"]
+    page = open_page(f"{dashboard.url}?page=learn", viewport={"width": 1280, "height": 720})
+    page.wait_for_selector(".lessons li", timeout=60_000)
+    page.get_by_role("button", name="Deutsch").click()
+    until(lambda: page.get_by_role("heading", name=words["heading"]).count() == 1, 10, "still English")
+    until(lambda: "lang=de" in page.evaluate("location.search"), 10, "the address does not say it")
+    assert page.locator(".learn").get_attribute("lang") == "de"
+    screenshot(page, "learn-german")
+    # An address without a language: this browser keeps it.
+    page.goto(f"{dashboard.url}?page=learn")
+    page.get_by_role("link", name=lesson.title).click(timeout=60_000)
+    for number, step in enumerate(lesson.steps, start=1):
+        at(page, number)
+        until(lambda step=step: step.title in page.locator(".told h2").inner_text(), 10, "another step")
+        assert page.evaluate(OVERFLOW)[0] == 0
+        if number == 3:
+            until(lambda: page.get_by_role("button", name=words["bar_play"]).count() == 1, 10, "the bar is English")
+            screenshot(page, "learn-german-step")
+        page.keyboard.press("n")
+    at(page, len(lesson.steps) + 1)
+    assert page.locator("button.next").inner_text() == words["next_lesson"]
+    page.locator(".choice").nth(lesson.question.answer).click()
+    until(lambda: page.locator(".verdict").inner_text() == words["right"], 10, "no verdict")
+    page.goto(f"{dashboard.url}?page=learn&lang=de&lesson=mixing")
+    page.get_by_role("button", name="a und b tauschen").click(timeout=60_000)
+    until(lambda: page.get_by_text("insgesamt um 5,66").count() == 1, 20, "nothing moved")
+    spoken = "el => { for (; el; el = el.parentNode ?? el.host) { if (el.lang) { return el.lang } } }"
+    assert page.get_by_text("insgesamt um 5,66").evaluate(spoken) == "de"
+    screenshot(page, "learn-german-piece")
+    page.get_by_role("button", name="English").click()
+    page.get_by_role("button", name="Exchange a and b").wait_for(timeout=10_000)
+    assert page.get_by_role("button", name="a und b tauschen").count() == 0

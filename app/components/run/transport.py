@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, ClassVar
 
 import panel as pn
@@ -22,7 +22,15 @@ _SECOND = _BUTTON | {"css_classes": ["second"]}  # on a phone in the second line
 _STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
-_STEP = "Step proposal"
+#: What the buttons say; of a run without events ``step`` stands in the place of ``proposal``.
+BUTTONS = {
+    "play": "Play",
+    "pause": "Pause",
+    "proposal": "Step proposal",
+    "event": "Step event",
+    "step": "Step",
+    "reset": "Reset",
+}
 _NEAR, _WHOLE = "Events", "All of it"
 _BACK_DOC = "Back to the event before (left arrow)"
 _PREPARING = {
@@ -57,9 +65,9 @@ class Transport(PageComponent):
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
 
     def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
-        self._session = session
+        self._session, self._buttons = session, BUTTONS
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
-        self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
+        self._play = button(BUTTONS["play"], self.play, icon="play_arrow", width=104, **look)
         self._speed = pmui.Select(
             label="Speed",
             options=SPEEDS,
@@ -76,7 +84,8 @@ class Transport(PageComponent):
             "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]]
         )
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
-        self._proposal, self._event = self._step(_STEP, "proposal", 122), self._step("Step event", "event", 100)
+        self._proposal = self._step(BUTTONS["proposal"], "proposal", 122)
+        self._event = self._step(BUTTONS["event"], "event", 100)
         row = [self._play, self._proposal, self._event, self._speed]
         self._timeline: list[Any] = []
         if timeline is not None:
@@ -87,11 +96,11 @@ class Transport(PageComponent):
         self._gap = middle or pn.Spacer(sizing_mode="stretch_width", height=1, visible=False)
         self._eventful = True
         row += [*self._timeline, self._gap]
-        reset = button("Reset", self.again, icon="replay", width=92, **_SECOND)
+        self._reset = button(BUTTONS["reset"], self.again, icon="replay", width=92, **_SECOND)
         self.root = pn.Column(
             pn.Row(
                 *row,
-                reset,
+                self._reset,
                 sizing_mode="stretch_width",
                 height=42,
                 margin=(3, 0, 0, 0),
@@ -175,6 +184,24 @@ class Transport(PageComponent):
         """Take the type of the projector, or put it down."""
         set_class(self._status, "large", large)
 
+    def relabel(self, buttons: Mapping[str, str], speed: str, speeds: Mapping[str, float]) -> None:
+        """Have other words on the buttons.
+
+        Parameters
+        ----------
+        buttons : mapping of str to str
+            By the names of `BUTTONS`.
+        speed : str
+            What the choice of a speed is called.
+        speeds : mapping of str to float
+            Names of the same speeds.
+        """
+        self._buttons = dict(buttons)
+        self._proposal.label = self._buttons["proposal" if self._eventful else "step"]
+        self._event.label, self._reset.label = self._buttons["event"], self._buttons["reset"]
+        set_changed(self._speed, label=speed, options=dict(speeds))
+        self.show_playing()
+
     def hide(self, names: Set[str]) -> None:
         """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""
         self.root.visible = "transport" not in names
@@ -182,8 +209,8 @@ class Transport(PageComponent):
 
     def show_playing(self) -> None:
         """Make the play button say what it would do."""
-        label, icon = ("Pause", "pause") if self._session.playing else ("Play", "play_arrow")
-        set_changed(self._play, label=label, icon=icon)
+        label, icon = ("pause", "pause") if self._session.playing else ("play", "play_arrow")
+        set_changed(self._play, label=self._buttons[label], icon=icon)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run: the old one's numbers go."""
@@ -196,7 +223,7 @@ class Transport(PageComponent):
         if eventful == self._eventful:
             return
         self._eventful = eventful
-        self._proposal.label = _STEP if eventful else "Step"
+        self._proposal.label = self._buttons["proposal" if eventful else "step"]
         self._gap.visible = not eventful and not self._timeline
         self._event.visible = eventful
 

@@ -1,0 +1,83 @@
+"""Read what the page says in a language: `app/lessons/LANGUAGE/` has all of its texts, and nothing else has any.
+
+Beside a file for each lesson (`bnnviz_app.learn.lessons`) a language has ``page.json``, what buttons and headings say
+and how its numbers are written, ``pieces.json``, what the pieces for the hand say, and ``glossary.json``, its terms
+(`bnnviz_app.learn.glossary`).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[1] / "lessons"
+DEFAULT = "en"
+PAGE, PIECES, GLOSSARY = "page", "pieces", "glossary"  # the files of a language that are no lessons
+
+
+@dataclass(frozen=True)
+class PieceWords:
+    """Say what a piece for the hand says.
+
+    Parameters
+    ----------
+    texts : mapping of str to str
+        By names, with places for values in braces.
+    language : str
+    """
+
+    texts: Mapping[str, str]
+    language: str
+
+    def __call__(self, name: str, **values: Any) -> str:
+        """Return a text, with values in their places."""
+        return self.texts[name].format(**values)
+
+    def number(self, text: str) -> str:
+        """Return a number as the language writes it, of one as Python does."""
+        return number(text, self.language)
+
+
+def names() -> dict[str, str]:
+    """Return the languages that there are texts in, each with its own name for itself."""
+    return {folder: page(folder)["language"] for folder in _folders()}
+
+
+def found(asked: str) -> str | None:
+    """Return the language of a code such as ``de`` or ``de-AT``; None where there are no texts in it."""
+    code = asked.strip().lower().replace("_", "-").partition("-")[0]
+    return code if code in _folders() else None
+
+
+def page(language: str = DEFAULT) -> dict[str, str]:
+    """Return what the page itself says, by names."""
+    return text(language, PAGE)
+
+
+def piece(name: str, language: str = DEFAULT) -> PieceWords:
+    """Return what a piece for the hand says."""
+    texts = text(language, PIECES)
+    return PieceWords({**texts["figure"], **texts[name]}, language)
+
+
+def number(text: str, language: str) -> str:
+    """Return a number as a language writes it, of one as Python does."""
+    marks = page(language)
+    return text.translate(str.maketrans({".": marks["decimal"], ",": marks["thousands"]}))
+
+
+@functools.cache
+def text(language: str, name: str) -> Any:
+    """Return what a file of a language holds."""
+    return json.loads((FOLDER / language / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _folders() -> tuple[str, ...]:
+    """Return the codes of the languages, the one that is taken where none is asked for first."""
+    folders = (path.name for path in FOLDER.iterdir() if path.is_dir())
+    return tuple(sorted(folders, key=lambda name: (name != DEFAULT, name)))
