@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -416,3 +417,21 @@ def save_screenshot(page: Any, name: str) -> Path:
 def screenshot() -> Callable[[Any, str], Path]:
     """Return ``save_screenshot(page, name)``."""
     return save_screenshot
+
+
+# --- pages without a server
+
+
+@pytest.fixture
+def no_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Give pages a document and a backend that never comes."""
+    import panel as pn
+    from bokeh.document import Document
+    from panel.io.state import set_curdoc
+
+    from bnnviz_app.session import Session
+
+    monkeypatch.setattr(Session, "open", lambda self: None)
+    monkeypatch.setitem(pn.state.cache, "backend", Future())
+    with set_curdoc(Document()) as doc:
+        yield doc

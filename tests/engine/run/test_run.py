@@ -25,7 +25,7 @@ from bnnviz.specs.run import Spec
 
 PARTS = [
     *("status", "caption", "events", "envelope", "path", "ratios", "prediction", "trace", "acf", "table"),
-    *("selection", "weights", "marginal"),
+    *("selection", "weights", "marginal", "graph"),
 ]
 
 
