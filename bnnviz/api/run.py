@@ -105,6 +105,9 @@ class BackgroundRun(WithFigures, WithPredictions):
         """The recording of the run."""
         return None if self._writer is None else PublicRecording(self._writer.folder)
 
+    def _let_go(self) -> None:
+        self._run.release()
+
     def _advance(self) -> bool:
         worked = super()._advance()
         if self._writer is not None and worked:

@@ -118,7 +118,12 @@ class Background:
             self._failure = failure
         finally:
             self._playing = False
+            if self._stop.is_set() or self._failure is not None:
+                self._let_go()
             self._tell()
+
+    def _let_go(self) -> None:
+        """Have what works for a run that was stopped end with it."""
 
     def _advance(self) -> bool:
         """Work for a slice, or do what the speed asks for; return whether there was something to do."""

@@ -34,6 +34,10 @@ class ViewedRun(Run):
         self._frames = FrameBuilder(self, self._chain)
         self.on_renewal.append(self._frames.forget)
 
+    def release(self) -> None:
+        """End what works for steps that nobody will take: a process that compiles one."""
+        self._switch.give_up()
+
     def step_event(self) -> None:
         """Step until the watched chain has had an event."""
         self.prepare()

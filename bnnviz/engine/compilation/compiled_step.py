@@ -8,6 +8,7 @@ otherwise, and passes over the numbers less often. The random numbers are drawn 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -39,6 +40,7 @@ _KEPT = 64  # compiled steps on disk
 _AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be so many of its numbers
 # One process compiles at a time: it takes a core for some ten seconds.
 _ONE = threading.Lock()
+_ENDS_S = 5.0  # that a process which is killed may take
 
 
 class Compilation:
@@ -73,10 +75,12 @@ class Compilation:
         self._thread.join(seconds)
 
     def cancel(self) -> None:
-        """Give up as soon as may be."""
+        """Give up as soon as may be, and end the process that compiles."""
         self._cancelled = True
         if self._child is not None:
             self._child.kill()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(_ENDS_S)
 
     def _work(self, state: Any) -> None:
         try:
@@ -128,7 +132,11 @@ class Compilation:
         with subprocess.Popen(
             command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, text=True, env=environment
         ) as self._child:
+            if self._cancelled:  # meanwhile
+                self._child.kill()
             said = self._child.stderr.read()
+        if self._cancelled:
+            raise BnnvizError("Nobody waits for the compiled step any more.", "kernel")
         if self._child.returncode == NO_COMPILER:
             raise BnnvizError(
                 "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names);"
@@ -197,6 +205,11 @@ class KernelSwitch:
         if first:
             self.compiled_since = steps
         return first, None
+
+    def give_up(self) -> None:
+        """End a compilation that is under way."""
+        if self._compilation is not None and not self._compilation.done:
+            self._compilation.cancel()
 
     def drop(self) -> None:
         """Go on without the compiled step: it was made for other settings."""
