@@ -270,7 +270,7 @@ class Session:
         await self._tell(handle.notice or "", failed=handle.state == "failed")
         if frame is None:
             self._every_view = self._every_view or complete
-            if not self._commands and handle is self._handle and handle.playing != self.playing:
+            if not (self._commands or self._starting) and handle is self._handle and handle.playing != self.playing:
                 # Nothing new to draw would leave the button as it is, whatever became of a command.
                 self.playing = handle.playing
                 await self._show(self._screen.show_playing)

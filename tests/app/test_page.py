@@ -435,3 +435,21 @@ def test_why_a_run_failed_is_said_again_when_it_fails_again(begun: Any) -> None:
         return [each for each in said if each != "playing"]
 
     assert asyncio.run(visit(Refusing(later=True))) == ["scene", "It has no units.", "scene", "", "It has no units."]
+
+
+def test_play_is_not_taken_back_by_the_run_before_another_one(begun: Any) -> None:
+    async def visit() -> tuple[bool, list[str]]:
+        session, said = begun(Refusing(later=True))
+
+        async def frame(want: list[str]) -> None:
+            # Somebody chooses another run and plays while the page waits for a frame of this one, which rests.
+            session.begin(Spec(target="banana", sampler="bps"))
+            session.play()
+
+        session._starting = False
+        session._handle = SimpleNamespace(frame=frame, state="running", playing=False, notice=None, waits=False)
+        await session._tick(session._handle)
+        return session.playing, said
+
+    playing, said = asyncio.run(visit())
+    assert playing and "playing" not in said
