@@ -331,6 +331,9 @@ class LabPage(RunPage):
         place = message.get("x"), message.get("y")
         if message["do"] == "over" and card.view.hover(*place):
             card.head()
+        if message["do"] == "out":
+            card.view.leave()
+            card.head()
         if message["do"] == "cell" and (number := card.view.choose(*place)) is not None:
             card.head()
             self.component.choose(number)

@@ -284,7 +284,7 @@ function hear(view, place) {
   place.addEventListener("pointermove", moved, ours)
   place.addEventListener("pointerup", up, ours)
   place.addEventListener("pointercancel", () => { drag = cancelled(); if (kept === null) { drop_box() } }, ours)
-  place.addEventListener("pointerleave", () => clearTimeout(resting))
+  if (hovers) { place.addEventListener("pointerleave", () => { clearTimeout(resting); say({do: "out"}) }) }
   place.addEventListener("pointerleave", () => { if (!pinned && picked !== null) { pick(null) } })
   place.addEventListener("contextmenu", menu, ours)
   if (keyed) { place.addEventListener("keydown", key, ours) } else { place.tabIndex = -1 }

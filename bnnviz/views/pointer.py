@@ -51,6 +51,7 @@ _SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
     "class": {},
     "cell": _AT,
     "over": _AT,
+    "out": {},
 }
 
 

@@ -37,8 +37,12 @@ CUT = r"""() => {
             if (!clips(s)) { continue }
             const r = at.getBoundingClientRect()
             if (r.width < 3 || r.height < 3) { cut = "hidden"; break }
-            // What is left out whole is not cut.
-            if (shown.t >= r.bottom - 1 || shown.b <= r.top + 1) { cut = "hidden"; break }
+            // What is left out whole is not cut; but what can be pressed is not to be out of reach.
+            if (shown.t >= r.bottom - 1 || shown.b <= r.top + 1) {
+              const pressed = el.closest("button, a, label, summary, [role=button]") && !scrolls(s.overflowY)
+              cut = pressed ? `off, in a ${at.className}` : "hidden"
+              break
+            }
             // What lies in a box that scrolls is reached there; of the boxes around it its visible part counts.
             if (scrolls(s.overflowX)) { shown.l = Math.max(shown.l, r.left); shown.r = Math.min(shown.r, r.right) }
             else if (shown.l < r.left - 2 || shown.r > r.right + 2) { cut ??= `across in a ${at.className}` }

@@ -126,7 +126,7 @@ class Compilation:
         ]
         environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor")}
         if self._cancelled:
-            raise BnnvizError("The settings changed before the step was compiled.", "kernel")
+            raise BnnvizError("Nobody waits for the compiled step any more.", "kernel")
         pipe = subprocess.PIPE
         # It ends when this process does: its standard input ends then.
         with subprocess.Popen(

@@ -73,6 +73,7 @@ class NetworkGraphView(View):
             self._empty(self.units)
             return
         self._place()
+        self._fit_units()
         self.root.x_range.update(start=-_SIDE, end=len(self._layers) + _SIDE)
         self._push(self.units, columns(x=self._unit_x, y=self._unit_y))
 
@@ -103,6 +104,12 @@ class NetworkGraphView(View):
         before = self._told
         self.choose(x, y)
         return self._told != before
+
+    def leave(self) -> None:
+        """Tell what is followed again: the pointer has left the figure."""
+        self._told = None
+        if self._part is not None:
+            self._mark()
 
     def _forget(self) -> None:
         self._part: dict[str, Any] | None = None

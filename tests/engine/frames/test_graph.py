@@ -108,4 +108,17 @@ def test_what_is_near_is_told_and_chosen_and_what_is_followed_is_dashed():
     assert view.choose(2.0, 0.0) == 8 and not view.chosen.data["x"].size
     assert not view.hover(2.0, 0.0) and view.hover(0.5, 0.25)
     assert view.choose(0.5, 2.0) is None
+    view.choose(1.5, 0.125)
+    view.leave()
+    assert view.note.startswith("w3 4.00") and view.chosen.data["y"].tolist() == [-0.25], "what is followed, again"
+
+
+def test_units_of_a_wide_layer_have_room_before_the_first_frame():
+    layers = [
+        {"inputs": 1, "outputs": 50, "weight": 0, "bias": 50},
+        {"inputs": 50, "outputs": 1, "weight": 100, "bias": 150},
+    ]
+    view = NetworkGraphView({"layers": layers, "names": [f"w{i}" for i in range(151)]})
+    (units,) = [glyph for glyph in view.canvas.glyphs if glyph.source is view.units]
+    assert units.size < 300 / 50
     assert NetworkGraphView().choose(0.5, 0.0) is None
