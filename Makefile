@@ -26,6 +26,7 @@ help:
 	@echo 'make test         lint and the quick tests, a walk in a browser included: minutes'
 	@echo 'make test-quick   of make test what needs no browser; make test-browser: the rest'
 	@echo 'make test-slow    a sample of the long tests: statistics, processes that are killed, more in a browser'
+	@echo '                  (PART=1/4: the second of four parts of them)'
 	@echo 'make test-all     every test, those too that only repeat others at length: hours'
 	@echo 'make browser      get a browser for the tests where there is none, as make test does'
 	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
@@ -51,7 +52,9 @@ BROWSER := tests/browser tests/benchmarks/test_bench.py tests/docs/test_built_pa
 
 # Where there is no browser and none can be got, one line says so; where one is required, the tests fail for want of it.
 in_browser = if $(PY) tests/get_browser.py || [ "$${BNNVIZ_REQUIRE_BROWSER:-}" = 1 ]; then \
-	    set -x; $(PY) -m pytest $(BROWSER) -m '$(1)'; fi
+	    set -x; $(PY) -m pytest $(in_part) $(BROWSER) -m '$(1)'; fi
+
+in_part = $(if $(PART),--part $(PART))
 
 # Two at a time; but what a browser shows is timed, and has the machine to itself.
 test: test-quick test-browser
@@ -62,9 +65,9 @@ test-quick: lint
 test-browser: $(TESTABLE)
 	@$(call in_browser,browser and not slow and not demand)
 
-# With those of the published data sets, where BNNVIZ_DATA names a folder of them.
+# With those of the published data sets, where BNNVIZ_DATA names a folder of them. PART=1/4 runs the second of four parts.
 test-slow: $(TESTABLE)
-	$(PY) -m pytest -n 2 --ignore tests/browser -m '(slow or data) and not browser and not demand'
+	$(PY) -m pytest $(in_part) -n 2 --ignore tests/browser -m '(slow or data) and not browser and not demand'
 	@$(call in_browser,browser and slow and not demand)
 
 test-all: lint

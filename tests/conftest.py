@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -49,6 +50,11 @@ TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an
 # --- what runs and what is skipped
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the long tests be run in parts: one with each change, so that all of them are run with every few changes."""
+    parser.addoption("--part", metavar="K/N", help="of the tests marked slow or data run the K-th of N parts, from 0 on")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of tests/browser, and leave out what needs published data or a GPU where there are none."""
     for item in items:
@@ -58,6 +64,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.slow)
     _sample(items)
     _leave_out_data(config, items)
+    if part := config.getoption("--part"):
+        _leave_out_other_parts(config, items, *map(int, part.split("/")))
     for_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if for_gpu and not _has_gpu():
         for item in for_gpu:
@@ -75,6 +83,17 @@ def _leave_out_data(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not os.environ.get("BNNVIZ_DATA"):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("data")])
         items[:] = [item for item in items if not item.get_closest_marker("data")]
+
+
+def _leave_out_other_parts(config: pytest.Config, items: list[pytest.Item], part: int, parts: int) -> None:
+    """Leave out the long tests of other parts; a test stays in its part whatever else is added."""
+
+    def is_elsewhere(item: pytest.Item) -> bool:
+        is_long = item.get_closest_marker("slow") or item.get_closest_marker("data")
+        return bool(is_long) and zlib.crc32(item.nodeid.encode()) % parts != part % parts
+
+    config.hook.pytest_deselected(items=list(filter(is_elsewhere, items)))
+    items[:] = [item for item in items if not is_elsewhere(item)]
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
