@@ -220,8 +220,8 @@ def _send_all() -> None:
     """Have Panel send what is written to a page while it waits for the browser to take what was written before.
 
     Panel marks a page as being written to until the browser has taken its messages, and then takes the mark away, even
-    where more have come meanwhile. Those would stay until something else is written: a page that waits for the browser to
-    acknowledge a frame, which it was never sent, would stand still.
+    where more have come meanwhile. Those would stay until something else is written: a page that waits for its browser
+    to acknowledge a frame, which was never sent, would stand still.
     """
     dispatch = panel_document._dispatch_msgs
     if getattr(dispatch, "sends_all", False):

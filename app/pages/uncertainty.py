@@ -51,7 +51,7 @@ class UncertaintyPage(RunPage):
         """Return what the page opens on."""
         opens = preset("uncertainty")
         if roles.present().most_dim is not None:  # LeNet-5 is too large for each student of a class
-            opens["target_settings"]["network"] = "small_cnn"
+            opens["target_settings"] |= preset("uncertainty_in_class")
         return ImageRaceSpec.from_json(opens)
 
     def show_scene(self, scene: dict[str, Any]) -> None:
