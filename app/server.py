@@ -21,6 +21,7 @@ from bokeh.resources import Resources as BokehResources
 from bokeh.server.views.static_handler import StaticHandler
 from bokeh.server.views.ws import WSHandler
 from bokeh.settings import settings
+from panel.io import document as panel_document
 from panel.io.resources import Resources, bundle_resources
 from panel.io.server import DocHandler
 from panel.io.state import set_curdoc
@@ -62,6 +63,7 @@ def on_server_loaded(server_context: Any) -> None:
     prepared.install()
     broadcast.install()
     _send_at_once()
+    _send_all()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)
     # Sessions of which the page is not painted yet: `page.py` takes them out.
@@ -212,6 +214,27 @@ def _send_at_once() -> None:
     WSHandler.open = open_without_delay
     if hasattr(socket, "TCP_CORK"):
         WSHandler.write_message = write_corked
+
+
+def _send_all() -> None:
+    """Have Panel send what is written to a page while it waits for the browser to take what was written before.
+
+    Panel marks a page as being written to until the browser has taken its messages, and then takes the mark away, even
+    where more have come meanwhile. Those would stay until something else is written: a page that waits for its browser
+    to acknowledge a frame, which was never sent, would stand still.
+    """
+    dispatch = panel_document._dispatch_msgs
+    if getattr(dispatch, "sends_all", False):
+        return
+
+    async def dispatch_all(document: Document) -> None:
+        await dispatch(document)
+        if document in panel_document._WRITE_MSGS and document not in panel_document._WRITE_BLOCK:
+            panel_document._WRITE_BLOCK[document] = True
+            panel_document._dispatch_write_task(document, dispatch_all, document)
+
+    dispatch_all.sends_all = True
+    panel_document._dispatch_msgs = dispatch_all
 
 
 def _cork(handler: WSHandler) -> None:

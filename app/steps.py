@@ -35,6 +35,8 @@ from bnnviz_app.memory import COLLECTOR
 
 STEP_S = 0.008  # of building, before everybody else has a turn
 TURNS = 8  # for those who play, after a step: a frame goes by way of so many callbacks
+SHARE = 0.25  # of the thread for who waits for a page, where those who play would take all of it
+LONGEST_S = 0.04  # of a step
 PAUSE_S = 0.024  # after a step for nobody, where somebody plays
 REST_S = 0.06  # after work that takes longer than a step, where somebody plays
 #: Whether what is built now is built ahead, for nobody yet.
@@ -61,18 +63,23 @@ class InSteps:
         self._coroutine = coroutine
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        work, turn = _Work(self._coroutine), _turn()
+        work, turn, others = _Work(self._coroutine), _turn(), 0.0
         work.gr_context = contextvars.copy_context()
         answer: Any = None
         raised: BaseException | None = None
         while True:
             yield from turn.acquire().__await__()
             try:
-                waited = work.go_on(answer, raised)
+                step_s = STEP_S if AHEAD.get() else _step_s(others)
+                waited = work.go_on(answer, raised, step_s)
                 answer = raised = None
                 # Turns for everybody else, before the next step of this work or of another.
+                since = time.perf_counter()
                 for _ in range(TURNS if COLLECTOR.somebody_plays else int(waited is None and not work.dead)):
                     yield
+                    others = time.perf_counter() - since
+                    if _step_s(others) > step_s and not AHEAD.get():
+                        break
             except _Ended as ended:
                 raise ended.error from None
             except GeneratorExit:  # nobody waits any more
@@ -92,6 +99,11 @@ class InSteps:
                     raise
                 except BaseException as error:  # noqa: BLE001, it is the coroutine's
                     raised = error
+
+
+def _step_s(others: float) -> float:
+    """Return how long a step may be after one in whose turns everybody else took so many seconds."""
+    return min(max(STEP_S, others * SHARE / (1 - SHARE)), LONGEST_S)
 
 
 class _Line:
@@ -154,17 +166,18 @@ class _Work(greenlet):
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         super().__init__(self._work)
         self._coroutine = coroutine
-        self._begun = 0.0
+        self._begun, self._step_s = 0.0, STEP_S
         self._depth = 0  # of Bokeh's present documents, where this work begins or goes on
 
-    def go_on(self, answer: Any, raised: BaseException | None) -> Any:
+    def go_on(self, answer: Any, raised: BaseException | None, step_s: float) -> Any:
         """Run until the coroutine waits, or its step is over; return what it waits for, or its result."""
+        self._step_s = step_s
         self.parent, self._begun, self._depth = getcurrent(), time.perf_counter(), len(_DOCUMENTS)
         return self.switch(answer, raised)
 
     def mark(self) -> None:
         """Let everybody else have a turn, if this step is over."""
-        if time.perf_counter() - self._begun > STEP_S and not _imports():
+        if time.perf_counter() - self._begun > self._step_s and not _imports():
             _, raised = self._let_go(None)
             if raised is not None:
                 raise raised

@@ -10,6 +10,7 @@ from bnnviz import views
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.views.comparison.course import MEASURES
+from bnnviz_app.access import roles
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.cards.image_wall import ImageWallCard
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
@@ -48,7 +49,10 @@ class UncertaintyPage(RunPage):
     @classmethod
     def opening(cls) -> ImageRaceSpec:
         """Return what the page opens on."""
-        return ImageRaceSpec.from_json(preset("uncertainty"))
+        opens = preset("uncertainty")
+        if roles.present().most_dim is not None:  # LeNet-5 is too large for each student of a class
+            opens["target_settings"] |= preset("uncertainty_in_class")
+        return ImageRaceSpec.from_json(opens)
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Show a new run: its images, and the sets that images of no class can be of."""

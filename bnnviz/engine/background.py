@@ -92,7 +92,12 @@ class Background:
     def begin(self) -> Self:
         """Start its thread; return this object."""
         _RUNNING.add(self)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except KeyboardInterrupt as interrupt:  # while the thread has not yet said that it goes
+            interrupt.run = self
+            self.stop()
+            raise
         return self
 
     def _main(self) -> None:

@@ -1,4 +1,4 @@
-"""Build networks of 5 x 5 convolutions, poolings and linear layers: LeNet-5 of two papers, one for traffic signs."""
+"""Build networks of 5 x 5 convolutions, poolings and linear layers: LeNet-5 of two papers, for traffic signs, small."""
 
 from __future__ import annotations
 
@@ -79,6 +79,21 @@ def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequentia
     convolutions = Convolution(6, 0, True), Convolution(16, 0, True)
     sizes = check_images(shape, classes, "The network for traffic signs", 16)
     return _network(sizes, classes, convolutions, (128,), nn.ReLU)
+
+
+def small_cnn(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
+    """Make a network small enough for a class: conv4 - pool - conv8 - pool - classes, with ReLU.
+
+    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 16 x 16 pixels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        2,202 parameters for 28 x 28 grey pixels and 10 classes.
+    """
+    convolutions = Convolution(4, 0, True), Convolution(8, 0, True)
+    sizes = check_images(shape, classes, "The small convolutional network", 16)
+    return _network(sizes, classes, convolutions, (), nn.ReLU)
 
 
 def _network(

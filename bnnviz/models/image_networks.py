@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from torch import nn
 
 from bnnviz.errors import BnnvizError
-from bnnviz.models.convolutional import gtsrb, lenet5, lenet5_swish
+from bnnviz.models.convolutional import gtsrb, lenet5, lenet5_swish, small_cnn
 from bnnviz.models.layers import IMAGE_NETWORKS
 from bnnviz.models.perceptron import mlp
 from bnnviz.models.resnet20 import resnet20
@@ -35,6 +35,7 @@ _MAKERS: dict[str, Callable[[Sequence[int], int], nn.Sequential]] = {
     "lenet5_swish": lenet5_swish,
     "resnet20": resnet20,
     "gtsrb": gtsrb,
+    "small_cnn": small_cnn,
     "mlp": image_mlp,
 }
 

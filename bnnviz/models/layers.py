@@ -10,7 +10,7 @@ from bnnviz.errors import BnnvizError
 ACTIVATIONS = ("tanh", "relu", "softplus", "silu")
 """Names of the activations that `bnnviz.models.mlp` knows (silu is also called swish)."""
 
-IMAGE_NETWORKS = ("lenet5", "lenet5_swish", "resnet20", "gtsrb", "mlp")
+IMAGE_NETWORKS = ("lenet5", "lenet5_swish", "resnet20", "gtsrb", "small_cnn", "mlp")
 """Names of the networks for images that `bnnviz.models.image_network` knows."""
 
 MAX_LAYERS = 8

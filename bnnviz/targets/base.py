@@ -411,7 +411,9 @@ class Callable(Target):
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise BnnvizError(
                 f"Your function returned {shape} for an input of shape {tuple(x.shape)};"
-                f" it must return one value for each chain, shape ({x.shape[0]},).",
+                f" it must return one value for each chain, shape ({x.shape[0]},). A row of the input is a chain's"
+                " state: write x[..., 0] for the first coordinate and .sum(-1) for sums, or give"
+                " torch.func.vmap(function) where your function takes a single state.",
                 "target",
             )
         if value.is_complex():

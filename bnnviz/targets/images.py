@@ -52,7 +52,8 @@ class ImageNetwork(BNN):
         objects=list(IMAGE_NETWORKS),
         doc="lenet5: conv6-conv16-120-84 with ReLU (61,706 weights for 28 x 28 pixels); lenet5_swish: that of the PDMP"
         " paper, conv6-conv16-conv120-84 with swish (545,546); resnet20: 16-32-64 channels, filter-response"
-        " normalisation and swish; gtsrb: conv6-conv16-128, from the functional paper; mlp: 100-100 with ReLU.",
+        " normalisation and swish; gtsrb: conv6-conv16-128, from the functional paper; small_cnn: conv4-conv8"
+        " (2,202), which a class can afford; mlp: 100-100 with ReLU.",
     )
     train_rows = settings.Integer(
         1000,

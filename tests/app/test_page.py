@@ -16,6 +16,7 @@ from unittest.mock import MagicMock, Mock
 import pytest
 from bokeh.document import Document
 from bokeh.server.views.ws import WSHandler
+from panel.io import document as panel_document
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
 
@@ -104,6 +105,29 @@ def test_every_socket_of_the_server_sends_at_once(monkeypatch: pytest.MonkeyPatc
     WSHandler.write_message(handler, "words", binary=False)
     expected = [("cork",)] if hasattr(socket, "TCP_CORK") else []
     assert done[2:] == [*expected, (("words",), {"binary": False})]
+
+
+def test_what_is_written_while_the_browser_takes_something_else_is_sent_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Panel kept it until the next change of the page, which a page that waits to be answered does not make."""
+    sent: list[str] = []
+
+    async def write() -> None:
+        taken = asyncio.get_running_loop().create_future()
+        monkeypatch.setattr(panel_document, "_dispatch_msgs", panel_document._dispatch_msgs)
+        monkeypatch.setattr(panel_document, "dispatch_tornado", lambda connection, msg: sent.append(msg) or [taken])
+        server._send_all()
+        document = Document()
+        protocol = SimpleNamespace(create=lambda kind, events: events[0])
+        connection = Mock(_socket=WSHandler.__new__(WSHandler), protocol=protocol)
+        panel_document.schedule_write_events(document, [connection], ["first"])
+        await asyncio.sleep(0)
+        taken.set_result(None)
+        panel_document.schedule_write_events(document, [connection], ["second"])
+        await asyncio.sleep(0.05)
+        assert document not in panel_document._WRITE_BLOCK, "what comes next would wait, too"
+
+    asyncio.run(write())
+    assert sent == ["first", "second"]
 
 
 @pytest.mark.parametrize(("error", "told"), [(WebSocketClosedError(), False), (ValueError("other"), True)])
@@ -307,6 +331,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the moments at which the workers were asked for, with a server that has just been loaded."""
     moments: list[float] = []
     monkeypatch.setattr(server, "_send_at_once", lambda: None)
+    monkeypatch.setattr(server, "_send_all", lambda: None)
     monkeypatch.setattr(server, "_send_ahead", lambda: None)
     monkeypatch.setattr(server, "gc", SimpleNamespace(freeze=lambda: None, enable=lambda: None))
     monkeypatch.setattr(server, "_COMES_S", 0.1)

@@ -231,7 +231,7 @@ def test_a_text_is_updated_as_it_was_written_first(cache: None, kind: type[pn.pa
 def test_a_frame_passes_while_few_steps_are_taken(cache: None, monkeypatch: pytest.MonkeyPatch, plays: bool) -> None:
     """A frame is many callbacks, each of which would wait for a step of every page that opens."""
     monkeypatch.setattr(steps.COLLECTOR, "_worked", time.monotonic() + 1e6 * (1 if plays else -1))
-    monkeypatch.setattr(steps, "STEP_S", 0.0)
+    monkeypatch.setattr(steps, "STEP_S", 1e-4)
     taken = 0
 
     async def build() -> None:

@@ -34,6 +34,7 @@ from bnnviz.targets.bnn_outputs import WeightNames
         ("lenet5_swish", (1, 28, 28), 10, 545_546),  # PDMP paper
         ("gtsrb", (1, 32, 32), 43, 156 + 2416 + 400 * 128 + 128 + 129 * 43),
         ("gtsrb", (3, 32, 32), 43, 59_747),
+        ("small_cnn", (1, 28, 28), 10, 4 * 26 + 8 * 101 + 10 * 129),
         ("mlp", (1, 28, 28), 10, 785 * 100 + 101 * 100 + 101 * 10),
     ],
 )
@@ -87,7 +88,8 @@ def test_what_does_not_fit_is_refused(name, shape, classes, words):
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("lenet5", 12), ("lenet5_swish", 4), ("gtsrb", 16), ("resnet20", 8), ("mlp", 1)]
+    ("name", "least"),
+    [("lenet5", 12), ("lenet5_swish", 4), ("gtsrb", 16), ("small_cnn", 16), ("resnet20", 8), ("mlp", 1)],
 )
 def test_the_smallest_images_that_are_allowed_can_be_read(name, least):
     assert image_network(name, (1, least, least), 3)(torch.zeros(2, 1, least, least)).shape == (2, 3)

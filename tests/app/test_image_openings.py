@@ -1,0 +1,52 @@
+"""What the page of images and its lesson open on has draws of every sampler, on a student's page too."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from bnnviz.engine.race.image_race import ImageRace
+from bnnviz.specs.race import ImageRaceSpec
+from bnnviz_app.access import roles
+from bnnviz_app.learn import lessons
+from bnnviz_app.pages.uncertainty import UncertaintyPage
+
+
+def of_the_lesson() -> ImageRaceSpec:
+    """Return what the lesson on images runs."""
+    return lessons.load()["images"].steps[0].picture.spec
+
+
+def of_the_page(monkeypatch: pytest.MonkeyPatch, role: roles.Role) -> ImageRaceSpec:
+    """Return what the page opens on for somebody."""
+    monkeypatch.setattr(roles, "present", lambda: role)
+    return UncertaintyPage.opening()
+
+
+def test_a_student_of_a_class_may_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for spec in (of_the_lesson(), of_the_page(monkeypatch, roles.STUDENT)):
+        roles.STUDENT.check(spec)
+    assert of_the_page(monkeypatch, roles.OWNER).lanes[0].target_settings["network"] == "lenet5"
+
+
+def draws_of(spec: ImageRaceSpec, seconds: float) -> dict[str, Any]:
+    """Return the draws of each sampler when its budget is spent."""
+    race, end = ImageRace(spec), time.process_time() + seconds
+    while race.phase != "done":
+        race.advance(0.5)
+        assert time.process_time() < end, race.phase
+    return {row["sampler"]: row["draws"] for row in race.frame(["table"])["table"]["rows"]}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_sampler_of_the_lesson_has_draws() -> None:
+    assert min(draws_of(of_the_lesson(), 300).values()) >= 5
+
+
+@pytest.mark.demand
+@pytest.mark.timeout(1200)
+def test_every_sampler_of_the_page_has_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert min(draws_of(of_the_page(monkeypatch, roles.OWNER), 900).values()) >= 5
