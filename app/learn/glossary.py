@@ -26,20 +26,8 @@ _HISSING = ("x", "z", "ch", "sh")
 #: What is never counted: names and abbreviations of methods, properties, and quantities that there is one of.
 _UNCOUNTED = frozenset(
     ("AUROC", "Boomerang", "Bouncy Particle", "Bouncy Particle Sampler", "BPS", "calibration", "ECE", "ergodic", "FGSM")
-    + (
-        "FuncHMC",
-        "HMC",
-        "MAP",
-        "mutual information",
-        "NLL",
-        "OOD",
-        "out-of-distribution",
-        "Pareto k-hat",
-        "R-hat",
-        "SGHMC",
-        "SGLD",
-    )
-    + ("Stein's identity", "thinning", "U", "variational inference", "weight ESS")
+    + ("FuncHMC", "HMC", "MAP", "mutual information", "NLL", "OOD", "out-of-distribution", "Pareto k-hat", "R-hat")
+    + ("SGHMC", "SGLD", "Stein's identity", "thinning", "U", "variational inference", "weight ESS")
 )
 
 
