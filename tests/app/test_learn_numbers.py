@@ -30,7 +30,7 @@ def within(found: float, known: float, error: float) -> bool:
     return abs(found - known) < 4 * error
 
 
-@pytest.mark.parametrize("steps", [1, 3, 10])
+@pytest.mark.parametrize("steps", [1, 2, 10])  # three of size 1 turn x into -x, and nothing is forgotten
 @pytest.mark.parametrize("size", [0.1, 0.5, 1.0, 1.9])
 def test_hmc_without_its_test_is_as_wide_as_the_lesson_says(size: float, steps: int) -> None:
     says("step-size", 4, "1 / (1 − h²/4)", "16/15 at h = 0.5", "4/3 at h = 1")
@@ -42,11 +42,11 @@ def test_hmc_without_its_test_is_as_wide_as_the_lesson_says(size: float, steps: 
 
 
 def test_batches_widen_sgld_as_the_lesson_says() -> None:
-    says("mini-batches", 5, "(1 + h) / (2 − h) = 1", "1 / (2 − h), 0.67 for h = 0.5")
+    says("mini-batches", 5, "(1 + h) / (2 − h) = 1", "1 / (2 − h), which is 0.67 here for h = 0.5")
     spec = shown("mini-batches", 5)
     assert (spec.settings["step_size"], spec.settings["batch_size"]) == (0.5, 1)
     for batch, known in ((1, 1.0), (None, 2 / 3)):
-        run = bnnviz.sample(spec.replace(settings=spec.settings | {"batch_size": batch}, chains=256, draws=60))
+        run = bnnviz.sample(spec.replace(settings=spec.settings | {"batch_size": batch}, chains=128, draws=40))
         each = (run.draws**2).mean((1, 2))
         assert within(each.mean(), known, each.std() / np.sqrt(len(each)))
 
@@ -65,7 +65,7 @@ def test_chains_agree_on_variances_that_are_too_small() -> None:
     says("agreement", 2, "−0.84", "about 0.3")
     spec = shown("agreement", 1)
     assert spec.target_settings["correlation"] == 0.84
-    run = bnnviz.sample(spec.replace(draws=2000))
+    run = bnnviz.sample(spec.replace(draws=500))
     x = run.draws.astype(float)
     precision = np.linalg.inv([[1, 0.84], [0.84, 1]])
     slopes = x @ precision
@@ -77,7 +77,7 @@ def test_chains_agree_on_variances_that_are_too_small() -> None:
         assert within(products.mean(), known, products.std() / np.sqrt(products.size))
     potential = (x * slopes).sum(-1) / 2
     found = diagnostics.variance_inflation(x, potential, slopes)
-    assert found is not None and 0.25 < 1 + found.share < 0.34
+    assert found is not None and 0.24 < 1 + found.share < 0.35
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_no_figure_knows_of_a_mode_that_no_draw_has_met() -> None:
     assert (np.sign(run.draws[..., 0]) == np.sign(run.draws[0, 0, 0])).all(), "a chain has crossed"
     summary = run.summary()
     assert summary["rhat_max"] < 1.1
-    assert abs(summary["variance_inflation"]["share"]) < 4 * summary["variance_inflation"]["se"] + 0.05
+    assert abs(summary["widening"]["share"]) < 4 * summary["widening"]["se"] + 0.05
     assert np.isclose(run._run.target.cov()[0, 0], 26)
 
 
@@ -97,7 +97,7 @@ def test_no_figure_knows_of_a_mode_that_no_draw_has_met() -> None:
 def test_a_narrow_reference_leaves_variances_too_small_for_long() -> None:
     for name, step in (("boomerang", 5), ("agreement", 3)):
         spec = shown(name, step)
-        assert spec.settings["gamma"] == 0.2**2, "five times too narrow"
+        assert np.isclose(spec.settings["gamma"], 1 / 5**2), "five times too narrow"
     run = bnnviz.sample(spec.replace(chains=64, draws=20))
     wide = run.draws.astype(float).reshape(-1, 2).var(0)
     later = bnnviz.sample(spec.replace(chains=64, draws=80)).draws[:, 60:].astype(float).reshape(-1, 2).var(0)
