@@ -41,6 +41,19 @@ def test_hmc_without_its_test_is_as_wide_as_the_lesson_says(size: float, steps: 
     assert np.isclose(b**2 / (1 - a**2), 1 / (1 - size**2 / 4))
 
 
+def test_most_moves_of_hmc_are_accepted_where_a_blind_step_hardly_ever_is() -> None:
+    says("random-walk", 6, "half the width", "most moves are accepted", "0.24 here", "hardly one")
+    spec = shown("random-walk", 6)
+    assert (spec.settings["step_size"], spec.target_settings["size"]) == (0.5, 100)
+    assert f"{2.4 / np.sqrt(100):.2f}" == "0.24"
+    run = bnnviz.sample(spec.replace(draws=60))
+    assert run.summary()["acceptance_rate"] > 0.7
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20_000, 100))
+    risen = ((x + 0.5 * rng.normal(size=x.shape)) ** 2 - x**2).sum(1) / 2
+    assert np.minimum(1, np.exp(-risen)).mean() < 0.03
+
+
 def test_batches_widen_sgld_as_the_lesson_says() -> None:
     says("mini-batches", 5, "(1 + h) / (2 − h) = 1", "1 / (2 − h), which is 0.67 here for h = 0.5")
     spec = shown("mini-batches", 5)
