@@ -20,8 +20,15 @@ SHIPPED = languages.FOLDER / languages.DEFAULT / f"{languages.GLOSSARY}.json"
 _SOURCE = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
 _ROW = re.compile(r"^\| (?!word|---)(.+?) \| (.+?) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
+_SEE = re.compile(r"(?:: s|\. S)ee \[[^\]]+\]\([^)]+\)(?=\.$)")  # where else to read, which the page does not show
 _SHORT = re.compile(r"^(.*) \((\w+)\)$")  # a term and its abbreviation
-_HISSING = ("s", "x", "z", "ch", "sh")
+_HISSING = ("x", "z", "ch", "sh")
+#: What is never counted: names and abbreviations of methods, properties, and quantities that there is one of.
+_UNCOUNTED = frozenset(
+    ("AUROC", "Boomerang", "Bouncy Particle", "Bouncy Particle Sampler", "BPS", "calibration", "ECE", "ergodic", "FGSM")
+    + ("FuncHMC", "HMC", "MAP", "mutual information", "NLL", "OOD", "out-of-distribution", "Pareto k-hat", "R-hat")
+    + ("SGHMC", "SGLD", "Stein's identity", "thinning", "U", "variational inference", "weight ESS")
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ def read(text: str) -> dict[str, Term]:
         for word in words.split(", "):
             pair = _SHORT.match(word)
             for term in pair.groups() if pair else (word,):
-                found[term] = Term(term, (_plural(term),), _LINK.sub(r"\1", meaning))
+                found[term] = Term(term, _plurals(term), _LINK.sub(r"\1", _SEE.sub("", meaning)))
     return found
 
 
@@ -81,10 +88,13 @@ def link(text: str, language: str = languages.DEFAULT) -> tuple[str, dict[str, s
     return "".join([*parts, html.escape(text[end:])]), used
 
 
-def _plural(term: str) -> str:
+def _plurals(term: str) -> tuple[str, ...]:
+    """Return the plural that texts may have; none of what ends in s, which is a plural or a name already."""
+    if term in _UNCOUNTED or term.endswith(("s", "S")):
+        return ()
     if term.endswith("y") and term[-2] not in "aeiou":
-        return term[:-1] + "ies"
-    return term + ("es" if term.endswith(_HISSING) else "s")
+        return (term[:-1] + "ies",)
+    return (term + ("es" if term.endswith(_HISSING) else "s"),)
 
 
 def _button(word: str, term: str) -> str:

@@ -116,7 +116,7 @@ def test_every_term_that_a_lesson_uses_is_explained_where_it_stands(name: str) -
             words = re.findall(r"[\w-]+(?: [\w-]+)*", text if term.isupper() else text.lower())
             wanted = term if term.isupper() else term.lower()
             used = any(re.search(rf"(^|\s){re.escape(wanted)}($|\s)", run) for run in words)
-            if used and not any(wanted in other.lower().split() for other in meanings if other != term):
+            if used and not any(wanted.lower() in other.lower().split() for other in meanings if other != term):
                 assert meanings.get(term) == known.meaning, f"{term!r} in {text!r}"
                 assert f"data-term='{term}'" in shown
         assert re.sub(r"<[^>]+>", "", shown) == text.replace("&", "&amp;").replace("'", "&#x27;")
