@@ -52,7 +52,9 @@ TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the long tests be run in parts: one with each change, so that all of them are run with every few changes."""
-    parser.addoption("--part", metavar="K/N", help="of the tests marked slow or data run the K-th of N parts, from 0 on")
+    parser.addoption(
+        "--part", metavar="K/N", help="of the tests marked slow or data run the K-th of N parts, from 0 on"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
