@@ -6,6 +6,7 @@ from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
 from bnnviz.targets.few_data import LogisticRegression, TwoData
 from bnnviz.targets.images import ImageNetwork
+from bnnviz.targets.likelihoods import Likelihood
 from bnnviz.targets.minibatch import Rows, RowTarget
 from bnnviz.targets.parameters import Parameter, ParameterDensity, above, below, interval, positive, simplex
 
@@ -20,6 +21,7 @@ __all__ = [
     "Gaussian",
     "GaussianMixture",
     "ImageNetwork",
+    "Likelihood",
     "LogisticRegression",
     "Network",
     "Parameter",

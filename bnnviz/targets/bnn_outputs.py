@@ -79,8 +79,10 @@ class NetworkOutputs(RowTarget):
         How many weights are frozen: they stay what the module has.
     rules : CallRules
         What the module needs when it is called.
-    noise_is_learnt : bool
-        Whether the last coordinate is the noise's.
+    likelihood_dim : int
+        How many of the last coordinates are the likelihood's own parameters.
+    own_names : sequence of str
+        What these are called.
     trial : Trial or None
         What the module gave when it was tried; None of one that was not.
     scale_names : list of str
@@ -93,7 +95,9 @@ class NetworkOutputs(RowTarget):
     aliases: dict[str, str]
     frozen: int
     rules: modules.CallRules = modules.CallRules()
-    noise_is_learnt: bool
+    likelihood_dim: int = 0
+    own_names: Sequence[str] = ()
+    y: Tensor
     trial: modules.Trial | None = None
     scale_names: Sequence[str] = ()
     prior_precision: float
@@ -225,12 +229,20 @@ class NetworkOutputs(RowTarget):
 
     def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
         """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
-        axis, each = int(rows.y.ndim == 2), self._rows_at_once(chains)
+        axis, each = int(self._chainwise(rows)), self._rows_at_once(chains)
         if rows.y.shape[axis] <= each:
             yield rows._replace(x=self.seen(rows.x))
             return
         for x, y in zip(torch.split(rows.x, each, axis), torch.split(rows.y, each, axis), strict=True):
             yield rows._replace(x=self.seen(x), y=y)
+
+    def _chainwise(self, rows: Rows) -> bool:
+        """Whether each chain has rows of its own."""
+        return rows.y.ndim > self.y.ndim
+
+    def count(self, rows: Rows) -> int:
+        """Return how many rows each chain has."""
+        return rows.y.shape[int(self._chainwise(rows))]
 
     def _summed(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Return the sums over pieces of the rows of what is computed of each."""
@@ -271,13 +283,16 @@ class NetworkOutputs(RowTarget):
 
     def names(self) -> Sequence[str]:
         """Return a label for each weight, made when it is asked for: the parameter's name and its index."""
-        return WeightNames(self.shapes, [*self.scale_names, *(["log noise"] if self.noise_is_learnt else [])])
+        return WeightNames(self.shapes, [*self.scale_names, *self.own_names])
 
     def groups(self) -> list[tuple[str, int]]:
         """Return the parameters' names and number of weights of each layer, then what else is learnt."""
         found = self._layers()
         found += [("log scales", len(self.scale_names))] if self.scale_names else []
-        return [*found, ("log noise", 1)] if self.noise_is_learnt else found
+        if not self.likelihood_dim:
+            return found
+        name = self.own_names[0] if self.likelihood_dim == 1 else "likelihood"
+        return [*found, (name, self.likelihood_dim)]
 
     def _layers(self) -> list[tuple[str, int]]:
         found = []

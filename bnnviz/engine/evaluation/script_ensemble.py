@@ -19,6 +19,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, chosen, class_names
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
+from bnnviz.targets.likelihoods import Bernoulli, Categorical, Normal
 
 DRAWS = 50
 _HALVINGS = 50
@@ -125,6 +126,12 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         raise BnnvizError("A network on images cannot be written as an ensemble: take its state dicts.", "format")
     if draws < 1:
         raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+    if not isinstance(target.likelihood, Normal | Bernoulli | Categorical):
+        raise BnnvizError(
+            f"A network with a {target.likelihood.name} likelihood cannot be written as an ensemble, which has gaussian,"
+            " bernoulli and categorical ones: take its state dicts.",
+            "format",
+        )
     theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, 0))].double().cpu()
     shape = target.x.shape[1:]
     mean, scale = torch.zeros(shape, dtype=torch.float64), torch.ones(shape, dtype=torch.float64)
