@@ -5,6 +5,7 @@ from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
 from bnnviz.targets.few_data import LogisticRegression, TwoData
+from bnnviz.targets.foreign import DistributionDensity, PyroDensity, StanDensity
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.likelihoods import Likelihood
 from bnnviz.targets.minibatch import Rows, RowTarget
@@ -16,6 +17,7 @@ __all__ = [
     "REGISTRY",
     "Banana",
     "Callable",
+    "DistributionDensity",
     "DoubleWell",
     "Funnel",
     "Gaussian",
@@ -26,8 +28,10 @@ __all__ = [
     "Network",
     "Parameter",
     "ParameterDensity",
+    "PyroDensity",
     "RowTarget",
     "Rows",
+    "StanDensity",
     "Target",
     "TwoData",
     "above",

@@ -10,7 +10,7 @@ prior of standard deviation :math:`\sigma`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients, modules, validation, weight_scales
+from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
@@ -36,10 +36,11 @@ class BNN(NetworkCurvature):
         Any module that maps inputs (rows, inputs) to outputs (rows, outputs), each row for itself. It is copied and put
         in evaluation mode; its parameters become views of one flat vector. Those with ``requires_grad=False`` are
         frozen: they stay what they are.
-    data : tuple of arrays, str, bnnviz.data.DataSet or bnnviz.data.UserTable
+    data : tuple of arrays, DataLoader, Dataset, list, str, bnnviz.data.DataSet or bnnviz.data.UserTable
         Inputs (rows, ...) and observations (rows,), or (rows, columns) for several outputs: real numbers, counts, 0 or
-        1, or class numbers; they are taken as they are. Or a data set of `bnnviz.data`, its name, or a table that
-        `bnnviz.data.read_table` has read: these are standardised.
+        1, or class numbers; they are taken as they are, also from a ``DataLoader``, a ``Dataset`` of PyTorch or a list
+        of pairs. Inputs stay whole numbers where the module reads no others, as an embedding does. Or a data set of
+        `bnnviz.data`, its name, or a table that `bnnviz.data.read_table` has read: these are standardised.
     likelihood : str, bnnviz.targets.Likelihood or callable
         ``gaussian`` (of several columns each has a noise of its own), ``multivariate_gaussian``, ``student_t``,
         ``heteroscedastic`` (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log
@@ -61,6 +62,9 @@ class BNN(NetworkCurvature):
         unknown scale besides, of a multilayer perceptron each input, whose logarithm has the sd 1, and weights of its
         logits have three times the sd; the coordinates of the scales come after the weights. States are then multiples
         of the weights (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
+    sample : str or sequence of str, optional
+        Names of the parameters, or of the module's parts, that are unknown, such as ``["head"]``; ``last`` is the last
+        part that has parameters. All others stay what the module has. Left out, all with ``requires_grad`` are.
 
     Raises
     ------
@@ -92,11 +96,12 @@ class BNN(NetworkCurvature):
         noise_sd: float = 1.0,
         noise: str = "fixed",
         prior: str = "equal",
+        sample: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         # Rows and module are kept in double precision until `to` is called, and so are states.
         self.dtype = torch.float64
-        self.module = validation.module(module)
+        self.module = modules.frozen_but(validation.module(module), sample)
         self._computed = modules.computed(module)
         self.layers = mlp_gradients.read_layers(self.module)
         self.units = mlp_gradients.hidden_layers(self.module)
@@ -183,13 +188,15 @@ class BNN(NetworkCurvature):
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
-            if not isinstance(data, tuple | list) or len(data) != 2:
+            found = loaders.pair(data)
+            found = data if found is None else found
+            if not isinstance(found, tuple | list) or len(found) != 2:
                 raise BnnvizError(
-                    "data is a pair (inputs, observations), a data set of bnnviz.data, or a table of"
-                    " bnnviz.data.read_table.",
+                    "data is a pair (inputs, observations), a DataLoader or Dataset of such, a data set of bnnviz.data,"
+                    " or a table of bnnviz.data.read_table.",
                     "data",
                 )
-            return data[0], data[1]
+            return found[0], found[1]
         return self._rows_of(self.data_set, "train")
 
     def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:
@@ -197,8 +204,8 @@ class BNN(NetworkCurvature):
         return data.scaled(part)
 
     def _kept(self, x: Tensor) -> Tensor:
-        """Return inputs in the precision that they are kept in until `to` is called."""
-        return x.to(torch.float64)
+        """Return inputs in the precision that they are kept in until `to` is called, or as whole numbers."""
+        return x.long() if self.whole else x.to(torch.float64)
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         """Return inputs (rows, ...) and observations (rows, columns)."""
@@ -226,12 +233,15 @@ class BNN(NetworkCurvature):
         """Return the number of the module's outputs."""
         x = self.x
         modules.move(self.module, self.device, torch.float64)
-        seen = self.seen(x[:2]).to(torch.float64)
+        seen = self.fed(x[:2], torch.float64)
         try:
             with torch.no_grad():
                 out = modules.call(self.module, {}, seen, modules.CallRules(restores=True))
         except Exception as error:  # whatever the user's own code raises
-            raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
+            if not modules.reads_whole(self.module, x):
+                raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
+            self.x, self.whole = x.long(), True
+            return self._check_module()
         if not isinstance(out, Tensor):
             raise BnnvizError(
                 f"The module returns a {type(out).__name__}; wrap it so that it returns its outputs alone, a tensor"
@@ -254,11 +264,8 @@ class BNN(NetworkCurvature):
 
     def _try_module(self) -> modules.CallRules:
         """Return what the module needs when it is called, by trying."""
-        rows = self.seen(modules.some_rows(self.x)).to(torch.float64)
-        own = [p.detach().flatten() for p in modules.trainable(self.module).values()]
-        if self._scale is not None:
-            own = [torch.cat(own) / self._scale, self.x.new_zeros(len(self.scale_names), dtype=torch.float64)]
-        own += [self.x.new_zeros(self.likelihood_dim, dtype=torch.float64)] * bool(self.likelihood_dim)
+        rows = self.fed(modules.some_rows(self.x), torch.float64)
+        own = self.point()
 
         def outputs(theta: Tensor, x: Tensor, rules: modules.CallRules) -> Tensor:
             self.rules = rules
@@ -266,8 +273,8 @@ class BNN(NetworkCurvature):
 
         theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
         places = modules.places(self.module)
-        self.rules = modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], rows, places)
-        draw = 0.9 * torch.cat(own) + 0.1
+        self.rules = modules.rules_of(self.module, outputs, theta, own[None], rows, places)
+        draw = 0.9 * own + 0.1
         with torch.no_grad():
             found = self._outputs_of(draw[None], rows)[0]
         modules.check_loaded(self.module, self.state_dict(draw), found, rows)
@@ -290,7 +297,7 @@ class BNN(NetworkCurvature):
         handles = [leaf.register_forward_hook(note) for leaf in leaves]
         try:
             with torch.no_grad():
-                modules.call(self.module, {}, self.seen(self.x[:1]).to(torch.float64), self.rules)
+                modules.call(self.module, {}, self.fed(self.x[:1], torch.float64), self.rules)
         finally:
             for handle in handles:
                 handle.remove()
@@ -300,7 +307,7 @@ class BNN(NetworkCurvature):
         """Try a function of the caller's on outputs of the module with its own weights."""
         if isinstance(self.likelihood, likelihoods.OwnLikelihood):
             with torch.no_grad():
-                rows = self.seen(modules.some_rows(self.x)).to(torch.float64)
+                rows = self.fed(modules.some_rows(self.x), torch.float64)
                 f = modules.call(self.module, {}, rows, self.rules)
             self.likelihood.tried(f[None], modules.some_rows(self.y))
 

@@ -63,6 +63,14 @@ class NetworkCurvature(NetworkOutputs):
         """Return the likelihood's own parameters (chains, parameters), which are N(0, 1) a priori."""
         return self.prior_precision**0.5 * theta[:, theta.shape[1] - self.likelihood_dim :]
 
+    def named_values(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the module's parameters, and the likelihood's own, ``(n, *shape)`` by name at states x (n, dim)."""
+        return self.unflatten(x) | self.own_values(x)
+
+    def own_values(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the likelihood's own parameters, such as ``noise_sd``, at states x (n, dim)."""
+        return self.likelihood.natural(self._raw(x)) if self.likelihood_dim else {}
+
     def noise_sd_of(self, theta: Tensor) -> Tensor:
         """Return the sd of the observation noise (draws,) of states (draws, dim), on the scale the network sees.
 
@@ -261,9 +269,9 @@ class NetworkCurvature(NetworkOutputs):
         """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
 
         For the noise it is the expected curvature, 2 for each row and unit of log sd; for other parameters of the
-        likelihood it is the sum of squares of rows' derivatives, where no expected one is known. Where the outputs' derivatives
-        by all weights would be more than 4e8 numbers over all rows, and the prior has no scales, it is an estimate
-        without bias, made of random signs.
+        likelihood it is the sum of squares of rows' derivatives, where no expected one is known. Where the outputs'
+        derivatives by all weights would be more than 4e8 numbers over all rows, and the prior has no scales, it is an
+        estimate without bias, made of random signs.
         """
         large = self._scale is None and len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
         total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
@@ -275,7 +283,7 @@ class NetworkCurvature(NetworkOutputs):
         """Return the curvature by the likelihood's own parameters at one point (dim,)."""
         total = x.new_zeros(self.likelihood_dim)
         for piece in self._pieces(self.all_rows(), 1):
-            f = self._outputs_of(x[None], piece.x.to(x.dtype) if piece.x.is_floating_point() else piece.x).detach()
+            f = self._outputs_of(x[None], piece.x).detach()
             total += self.likelihood.information(f, piece.y, self._raw(x[None]))
         return self.prior_precision * total
 

@@ -31,7 +31,8 @@ def ordinal_pmf(f: np.ndarray) -> np.ndarray:
 
 
 def multivariate(f: np.ndarray) -> np.ndarray:
-    return np.array([[stats.multivariate_normal(at, COVARIANCE).logpdf(y) for at, y in zip(one, PAIRS)] for one in f])
+    normal = stats.multivariate_normal(np.zeros(2), COVARIANCE)
+    return normal.logpdf(PAIRS - f)
 
 
 KNOWN = {

@@ -75,7 +75,7 @@ class ObservationLaw:
 
 
 def quantiles(law: ObservationLaw, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """Return quantiles (levels, rows, ...) of the mixture of laws, by halving; of counts the smallest that reach them."""
+    """Return quantiles (levels, rows, ...) of the mixture of laws, by halving; of counts the smallest that reach it."""
     if not levels:
         return np.empty((0, *law.means.shape[1:]))
     reach = _REACH * law.sds.max(0)

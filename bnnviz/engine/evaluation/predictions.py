@@ -39,7 +39,8 @@ class Predictor:
 
     def __init__(self, target: BNN) -> None:
         self.target = target
-        inputs, likelihood = target.x.shape[1], target.likelihood
+        # No line or map goes through whole numbers.
+        inputs, likelihood = 0 if target.whole else target.x.shape[1], target.likelihood
         self._normal = isinstance(likelihood, Normal)
         if likelihood.task == "outputs":
             self.kind = "outputs"
@@ -411,7 +412,10 @@ def observed_rows(target: BNN) -> np.ndarray:
 def scores(
     target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
 ) -> dict[str, float]:
-    """Return rmse (original units; of a function none), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
+    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`).
+
+    Of a likelihood that is a function the nll alone is known.
+    """
     mean, nll = averaged(target, draws, weights, known)
     if target.likelihood.task == "outputs":
         return {"nll": nll}

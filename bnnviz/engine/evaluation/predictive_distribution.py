@@ -283,6 +283,8 @@ def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
         )
     if not np.isfinite(x.astype(float)).all():
         raise BnnvizError("The rows to predict hold missing or infinite values; drop or fill those rows.", "x")
+    if target.whole and (x != np.round(x)).any():
+        raise BnnvizError("The network reads whole numbers, and the rows to predict hold others.", "x")
     if isinstance(data, DataSet):
         x = data.standardiser.x(x.astype(float))
     return torch.as_tensor(x, device=target.device).to(target.x.dtype)
@@ -342,7 +344,8 @@ def _far(target: BNN, rows: torch.Tensor) -> np.ndarray:
     from scipy.spatial import cKDTree
 
     known = target.seen(target.x[evenly(len(target.x), _MOST_NEIGHBOURS)]).flatten(1).double().cpu().numpy()
-    if len(known) < 3:
+    # Whole numbers that an embedding reads are names, between which there is no distance.
+    if len(known) < 3 or target.whole:
         return np.zeros(len(rows), dtype=bool)
     tree = cKDTree(known)
     among, _ = tree.query(known, k=2)

@@ -95,6 +95,10 @@ class Likelihood:
         """Return the likelihood with the values (chains, parameters) of its parameters."""
         return self
 
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return by name what the values (n, parameters) of its parameters stand for, ``(n, ...)`` each."""
+        return {}
+
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood (chains,), up to a constant."""
         return -self.log_density(f, y).sum(-1)
@@ -239,7 +243,7 @@ def check_counts(y: Tensor, name: str) -> None:
     if len(y) and ((y < 0) | (y != y.round())).any():
         wrong = float(y[(y < 0) | (y != y.round())][0])
         raise BnnvizError(
-            f"{_article(name)} likelihood needs counts, whole numbers from 0 on, as observations, and one is {wrong:g}; give"
-            " them as they were counted, not standardised.",
+            f"{_article(name)} likelihood needs counts, whole numbers from 0 on, as observations, and one is"
+            f" {wrong:g}; give them as they were counted, not standardised.",
             "data",
         )

@@ -48,6 +48,10 @@ class Normal(Likelihood):
         """Return the likelihood with a noise of each chain's own, where it is learnt."""
         return NormalOfEach(math.log(self.sd) + raw[:, 0]) if self.parameters else self
 
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the noise's sd, where it is learnt."""
+        return {"noise_sd": self.sd * raw[:, 0].exp()} if self.parameters else {}
+
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
         """Return the expected curvature by the log sd: 2 for each row."""
         return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])

@@ -101,6 +101,10 @@ class NegativeBinomial(_Counts):
         made._log = self.spread * raw
         return made
 
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the concentration, where it is learnt."""
+        return {"concentration": (self.spread * raw[:, 0]).exp()} if self.parameters else {}
+
     def _log_concentration(self, f: Tensor) -> Tensor:
         """Return log r, (chains, 1) or (1, 1)."""
         return self._log.like(f) if isinstance(self._log, Constants) else self._log.to(f)

@@ -5,8 +5,8 @@ r"""Define likelihoods of real numbers: several columns, a noise that the networ
     \text{student\_t: } (y - f) / s \sim t_\nu, \qquad
     \text{multivariate\_gaussian: } y \sim N(f, L L^\top),
 
-with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)` and :math:`(\nu + 1) / ((\nu + 3) s^2)` (Lange,
-Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852).
+with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)` and :math:`(\nu + 1) / ((\nu + 3) s^2)`
+(Lange, Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852).
 """
 
 from __future__ import annotations
@@ -94,6 +94,10 @@ class IndependentNormals(_RealNumbers):
         made._log_sd = (self._base.like(raw) + raw)[:, None]
         return made
 
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the noises' sds, where they are learnt."""
+        return {"noise_sd": self._base.like(raw).exp() * raw.exp()} if self.parameters else {}
+
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the precisions."""
         return torch.diag_embed(self._scale(f) ** -2)
@@ -166,6 +170,13 @@ class MultivariateNormal(_RealNumbers):
         made.sds, made.columns = (), size
         made._factor = diagonal + lower.unflatten(1, (size, size))
         return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the covariance, where it is learnt."""
+        if not self.parameters:
+            return {}
+        factor = self.at(raw)._factor
+        return {"covariance": factor @ factor.mT}
 
     def factor(self, f: Tensor) -> Tensor:
         """Return L, (columns, columns) or one for each chain."""
@@ -257,6 +268,10 @@ class StudentT(_RealNumbers):
         made = type(self)(self.df, self.scale)
         made._log_sd = math.log(self.scale) + raw
         return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the scale, where it is learnt."""
+        return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

@@ -109,6 +109,10 @@ class Ordinal(Likelihood):
         made._cuts = torch.cat([(base[:1] + raw[:, :1]), gaps], 1).cumsum(1)
         return made
 
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the cut points, where they are learnt."""
+        return {"cut_points": self.at(raw)._cuts} if self.parameters else {}
+
     def cut_points(self, f: Tensor) -> Tensor:
         """Return the cut points, (K - 1,) or (chains, 1, K - 1)."""
         found = self._cuts
