@@ -10,7 +10,6 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import export, reader
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     from bnnviz.targets import BNN, Target
@@ -29,8 +28,8 @@ class PublicRecording(Recording, WithPredictions):
         """
         return network_draws(resuming.resume(self.folder, target=target))
 
-    def _spec_of_draws(self) -> Spec:
-        return self.spec()
+    def _attached(self) -> bytes | None:
+        return self.attachment()
 
     def verdict(self) -> str | None:
         """Return what the run's verdict was when this was last written; None of a density, or where there is none."""

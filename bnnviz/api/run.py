@@ -163,8 +163,8 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return network_draws(self._run)
 
-    def _spec_of_draws(self) -> Spec:
-        return self.spec
+    def _attached(self) -> bytes | None:
+        return self.spec.attachment
 
     def event_weights(self) -> np.ndarray | None:
         """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).

@@ -47,9 +47,9 @@ def network(kind: str, prior_sd: float = 0.5) -> bnnviz.BNN:
     return bnnviz.BNN(module, (X, y), prior_sd=prior_sd, **options)
 
 
-def few(kind: str, sampler: str = "sgld", **more: object) -> bnnviz.Run:
-    given = {"draws": 30, "warmup": 10, "chains": 2, "seed": 1} | more
-    return bnnviz.sample(network(kind), sampler, **given)
+def few(kind: str, **more: object) -> bnnviz.Run:
+    given = {"draws": 30, "warmup": 10, "chains": 2, "seed": 1, "settings": {"mode_steps": 20}} | more
+    return bnnviz.sample(network(kind), "hmc", **given)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,7 +63,7 @@ def test_a_run_is_summarised_predicted_and_shown(kind: str) -> None:
     columns = predicted.columns()
     assert all(np.isfinite(np.asarray(values, dtype=float)).all() for values in columns.values())
     scene = run._run.scene()
-    frame = run._run.frame(scene["parts"])
+    frame = run._run.frame(scene["emits"])
     shown = frame.get("prediction")
     assert bool(shown) == (kind != "callable")
     if shown and "nll" in shown and kind != "ordinal":
@@ -164,7 +164,7 @@ def test_a_recording_predicts_in_a_fresh_process(kind: str, tmp_path: Path) -> N
 def test_a_run_goes_on_from_its_checkpoint() -> None:
     import pickle
 
-    run = few("ordinal", "hmc", settings={"mode_steps": 20})
+    run = few("ordinal")
     again = pickle.loads(pickle.dumps(run))
     np.testing.assert_array_equal(again.draws, run.draws)
     again.stop()
