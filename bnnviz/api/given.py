@@ -59,7 +59,7 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
         If they are not finite, or no values of the parameters.
     """
     if isinstance(start, str):
-        start = target.point()
+        start = target.point().cpu().numpy()
     of_dicts = isinstance(start, list | tuple) and bool(start) and all(isinstance(each, Mapping) for each in start)
     if isinstance(start, Mapping) or of_dicts:
         if isinstance(target, targets.BNN):

@@ -104,7 +104,7 @@ def parameter_table(
 def _columns(columns: list[np.ndarray], levels: Sequence[float]) -> dict[str, np.ndarray]:
     found: dict[str, Any] = {
         "mean": [one.mean() for one in columns],
-        "sd": [one.std(ddof=1) if one.size > 1 else np.nan for one in columns],
+        "sd": [one.std() for one in columns],  # with the divisor n, as ArviZ has it
     }
     found |= {f"q{100 * level:g}": [np.quantile(one, level) for one in columns] for level in levels}
     found |= {name: [of(one) for one in columns] for name, of in _DIAGNOSTICS.items()}

@@ -128,7 +128,8 @@ def _bijection(distribution: Distribution) -> Transform:
     """Return the bijection from coordinates without bounds to what a distribution is of."""
     if isinstance(distribution, Independent):
         return _bijection(distribution.base_dist)
-    if isinstance(distribution, TransformedDistribution):
+    # Of the absolute value, as a half-normal has it, no inverse is known; its support says enough.
+    if isinstance(distribution, TransformedDistribution) and all(each.bijective for each in distribution.transforms):
         return ComposeTransform([_bijection(distribution.base_dist), *distribution.transforms])
     return biject_to(_support(distribution))
 

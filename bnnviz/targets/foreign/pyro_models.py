@@ -1,8 +1,8 @@
 """Define a target by a model of Pyro, whose sites are named parameters.
 
 Each latent site has the constraint of its distribution's support, and coordinates without bounds by ``biject_to``, as
-in Pyro's own samplers (Bingham et al. 2019, https://jmlr.org/papers/v20/18-403.html). The density is the model's log joint
-with all sites at given values.
+in Pyro's own samplers (Bingham et al. 2019, https://jmlr.org/papers/v20/18-403.html). The density is the
+model's log joint with all sites at given values.
 """
 
 from __future__ import annotations
