@@ -80,7 +80,10 @@ class NetworkCurvature(NetworkOutputs):
             If the likelihood is not gaussian, with one column of observations.
         """
         if not isinstance(self.likelihood, likelihoods.Normal):
-            raise BnnvizError(f"A {self.likelihood.name} likelihood has no one observation noise.", "likelihood")
+            raise BnnvizError(
+                f"A {self.likelihood.name} likelihood has no observation noise that is the same at each row.",
+                "likelihood",
+            )
         if self.noise_is_learnt:
             return torch.exp(math.log(self.likelihood.sd) + self._raw(theta)[:, 0])
         return torch.full(theta.shape[:1], self.likelihood.sd, dtype=theta.dtype, device=theta.device)
