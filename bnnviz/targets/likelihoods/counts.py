@@ -21,7 +21,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Constants, Likelihood, check_counts, numbers, special
 
 
-class _Counts(Likelihood):
+class _CountLikelihood(Likelihood):
     task = "regression"
     discrete = True
 
@@ -34,7 +34,7 @@ class _Counts(Likelihood):
         return torch.exp(f[..., 0])
 
 
-class Poisson(_Counts):
+class Poisson(_CountLikelihood):
     """y is Poisson with log mean f.
 
     Examples
@@ -69,7 +69,7 @@ class Poisson(_Counts):
         return rng.poisson(numbers(self.mean(f)))
 
 
-class NegativeBinomial(_Counts):
+class NegativeBinomial(_CountLikelihood):
     """y is negative binomial with log mean f and a concentration r: more spread than Poisson.
 
     Parameters
