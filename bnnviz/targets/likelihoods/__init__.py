@@ -7,7 +7,7 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
-from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach
+from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
 from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
 from bnnviz.targets.likelihoods.normal import Heteroscedastic, IndependentNormals, MultivariateNormal, StudentT
 from bnnviz.targets.likelihoods.ordinal import Ordinal
@@ -22,12 +22,10 @@ __all__ = [
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
-    "NormalOfEach",
     "Ordinal",
     "OwnLikelihood",
     "Poisson",
     "StudentT",
-    "make",
 ]
 
 _WITHOUT_NOISE = {

@@ -26,7 +26,20 @@ from bnnviz.targets.likelihoods.normal import IndependentNormals
 
 
 class Normal(Likelihood):
-    """y ~ N(f, sd^2)."""
+    """y ~ N(f, sd^2).
+
+    Parameters
+    ----------
+    sd : float
+    learnt : bool
+        Whether the logarithm of the sd is that of ``sd`` plus r ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Normal(0.5, learnt=True).parameters
+    ('log noise',)
+    """
 
     name = "gaussian"
     task = "regression"
@@ -147,7 +160,15 @@ class NormalOfEach(Normal):
 
 
 class Bernoulli(Likelihood):
-    """y in {0, 1} with logit f."""
+    """y in {0, 1} with logit f.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Bernoulli().mean(torch.zeros(1, 1, 1)).tolist()
+    [[0.5]]
+    """
 
     name = "bernoulli"
     by_hand = True
@@ -181,7 +202,15 @@ class Bernoulli(Likelihood):
 
 
 class Categorical(Likelihood):
-    """y in {0, ..., K - 1} with K logits f."""
+    """y in {0, ..., K - 1} with K logits f.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Categorical().mean(torch.zeros(1, 1, 2)).tolist()
+    [[[0.5, 0.5]]]
+    """
 
     name = "categorical"
     by_hand = True
