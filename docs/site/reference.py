@@ -15,7 +15,6 @@ MODULES = {
     "bnnviz.data": "Data sets, and tables of your own.",
     "bnnviz.models": "Ready-made networks.",
     "bnnviz.targets": "Densities and posteriors; what a target of your own derives from.",
-    "bnnviz.targets.likelihoods": "How outputs of a network explain observations.",
     "bnnviz.samplers": "Samplers by name; what a sampler of your own derives from.",
     "bnnviz.diagnostics": "Diagnose draws: arrays in, arrays out.",
 }
