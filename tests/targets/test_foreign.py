@@ -102,6 +102,7 @@ def test_several_variables_have_their_log_density_and_jacobian(name: str, dtype:
     np.testing.assert_allclose(target.potential(free), exact.to(dtype), rtol=3e-4, atol=3e-4)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_distribution_has_its_moments() -> None:
     run = bnnviz.sample(SEVERAL["MultivariateNormal"][0], "nuts", draws=300, warmup=150, chains=4, seed=0)
     found = run.summary()
@@ -243,6 +244,7 @@ class StandIn:
         return value, np.concatenate([[slope], -theta / sigma**2])
 
 
+@pytest.mark.slow
 def test_a_stan_model_is_sampled_by_its_own_gradient() -> None:
     target = targets.StanDensity(StandIn()).to("cpu", torch.float64)
     x = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))

@@ -251,7 +251,7 @@ def test_the_posterior_of_two_weights_is_that_of_quadrature(kind: str) -> None:
     one, other = (by_hand(kind, x, y, *point) for point in points.tolist())
     assert float(target.potential(points).diff()) == pytest.approx(other - one, rel=1e-9)
     mean, variance = grid_moments(target, 4.0)
-    run = bnnviz.sample(target, "nuts", draws=300, warmup=200, chains=4, dtype="float64", seed=1)
+    run = bnnviz.sample(target, "nuts", draws=300, warmup=200, chains=4, dtype="float64", seed=1, start="module")
     table = run.draws
     found = run.summary()
     error = np.array(found["mean"]) - mean
@@ -265,7 +265,7 @@ def test_gamma_poisson() -> None:
     y = np.array([3.0, 5, 2, 4, 6, 3])
     module = nn.Sequential(nn.Linear(1, 1, bias=False))
     target = bnnviz.BNN(module, (np.ones((6, 1)), y), likelihood="poisson", prior_sd=2.0)
-    run = bnnviz.sample(target, "nuts", draws=300, warmup=150, chains=4, seed=0)
+    run = bnnviz.sample(target, "nuts", draws=300, warmup=150, chains=4, seed=0, start="module")
 
     def density(b: float) -> float:
         return math.exp(y.sum() * b - 6 * math.exp(b) - b * b / 8)
