@@ -16,6 +16,9 @@ from bnnviz.engine.run.start_points import StartPoints
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
+#: What a start is called that has the weights of a network's module.
+MODULE = "module"
+
 
 def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
     """Raise where there are keywords that are not known; a setting of the sampler is told from a misspelling.
@@ -40,23 +43,34 @@ def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
 def is_points(start: Any, target: targets.Target | None) -> bool:
     """Tell whether a start is points, and not a recording, a run or what a spec says of one."""
     if isinstance(start, Mapping):
-        return bool(_named(target)) and not set(start) <= {"recording", "points", "sha256"}
+        named = _named(target) or isinstance(target, targets.BNN)
+        return named and not set(start) <= {"recording", "points", "sha256"}
+    if isinstance(start, str):
+        return start == MODULE and isinstance(target, targets.BNN)
     return isinstance(start, np.ndarray | torch.Tensor | list | tuple)
 
 
 def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints:
-    """Return points that are given: an array (chains, dim) or (dim,), a dict of parameters, or one for each chain.
+    """Return points that are given: an array (chains, dim) or (dim,), a dict, or one for each chain; or a module.
 
     Raises
     ------
     BnnvizError
         If they are not finite, or no values of the parameters.
     """
+    if isinstance(start, str):
+        start = target.point().cpu().numpy()
     of_dicts = isinstance(start, list | tuple) and bool(start) and all(isinstance(each, Mapping) for each in start)
     if isinstance(start, Mapping) or of_dicts:
-        if not _named(target):
-            raise BnnvizError("start is a dict of parameters where parameters= names them; give an array.", "start")
-        found = target.free_points(list(start) if of_dicts else start).numpy()
+        if isinstance(target, targets.BNN):
+            found = np.stack([target.point(each).cpu().numpy() for each in (start if of_dicts else [start])])
+        elif _named(target):
+            found = target.free_points(list(start) if of_dicts else start).numpy()
+        else:
+            raise BnnvizError(
+                "start is a dict of parameters where parameters= names them, or of a network's weights; give an array.",
+                "start",
+            )
     else:
         try:
             found = np.array(start.detach().cpu() if isinstance(start, torch.Tensor) else start, dtype=np.float64)

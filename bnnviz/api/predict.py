@@ -14,14 +14,13 @@ from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES, PredictiveDistribution
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
     from bnnviz.targets import BNN
 
 
 class WithPredictions:
-    """What predicts rows: needs the draws of a network (`network_draws`) and the spec that they are of."""
+    """What predicts rows: needs the draws of a network (`network_draws`) and the file that it was on."""
 
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
         """Return the network and its draws.
@@ -38,7 +37,8 @@ class WithPredictions:
         """
         raise NotImplementedError
 
-    def _spec_of_draws(self) -> Spec:
+    def _attached(self) -> bytes | None:
+        """Return the packed file of the user's that the run was on."""
         raise NotImplementedError
 
     @torch.inference_mode(False)
@@ -97,8 +97,8 @@ class WithPredictions:
 
     def table(self) -> UserTable | None:
         """Return the table that the network was trained on; None where that was no file of the user's."""
-        spec = self._spec_of_draws()
-        return None if spec.attachment is None else UserTable.unpack(spec.attachment)
+        attachment = self._attached()
+        return None if attachment is None else UserTable.unpack(attachment)
 
     def rows(self, source: Any, **options: Any) -> NewRows:
         """Read rows to predict from a CSV file or a frame; options as of `bnnviz.data.tables.new_rows.read_rows`.

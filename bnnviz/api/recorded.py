@@ -10,10 +10,9 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import export, reader
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
-from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
-    from bnnviz.targets import BNN
+    from bnnviz.targets import BNN, Target
 
 
 class PublicRecording(Recording, WithPredictions):
@@ -29,22 +28,32 @@ class PublicRecording(Recording, WithPredictions):
         """
         return network_draws(resuming.resume(self.folder, target=target))
 
-    def _spec_of_draws(self) -> Spec:
-        return self.spec()
+    def _attached(self) -> bytes | None:
+        return self.attachment()
 
     def verdict(self) -> str | None:
         """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
         return (self.summary or {}).get("verdict")
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> Any:
         """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
+
+        Parameters
+        ----------
+        predictions : bool, optional
+            Whether a network's groups are in it, as of `bnnviz.Run.to_arviz`; left out, they are where a target is
+            given.
+        target : Target, optional
+            Your own network or density, for a recording of a run on such: it gives names, and log densities.
 
         Raises
         ------
         BnnvizError
             If there are none, or the recording is damaged.
         """
-        return export.to_arviz(self)
+        if target is None and not predictions:
+            return export.to_arviz(self)
+        return resuming.resume(self.folder, target=target).to_arviz(predictions)
 
 
 def recording(word: str | Path) -> PublicRecording:

@@ -15,12 +15,12 @@ import torch
 from bnnviz import optional, samplers, targets
 from bnnviz import settings as declared
 from bnnviz.api import automatic, given
+from bnnviz.api.parameters import WithParameters
 from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
-from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
@@ -73,7 +73,7 @@ class WithFigures(Background):
         return Live(self, views, height, dark)
 
 
-class BackgroundRun(WithFigures, WithPredictions):
+class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     """A run that samples in the background of this process: `bnnviz.Run`.
 
     Attributes
@@ -150,22 +150,6 @@ class BackgroundRun(WithFigures, WithPredictions):
         with self._lock:
             return self._run.draws
 
-    def parameters(self) -> dict[str, np.ndarray]:
-        """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, as their constraints have them.
-
-        Raises
-        ------
-        BnnvizError
-            If the target has no named parameters.
-        """
-        with self._lock:
-            named = named_draws(self._run.target, self._run.draws)
-        if not named:
-            raise BnnvizError(
-                "This run's target has no named parameters: give parameters= to sample, or read draws.", "parameters"
-            )
-        return named
-
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
         """Return the network and its draws so far.
 
@@ -179,8 +163,8 @@ class BackgroundRun(WithFigures, WithPredictions):
         with self._lock:
             return network_draws(self._run)
 
-    def _spec_of_draws(self) -> Spec:
-        return self.spec
+    def _attached(self) -> bytes | None:
+        return self.spec.attachment
 
     def event_weights(self) -> np.ndarray | None:
         """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).
@@ -201,10 +185,20 @@ class BackgroundRun(WithFigures, WithPredictions):
         with self._lock:
             return self._run.stats
 
-    def to_arviz(self) -> Any:
-        """Return the draws as an ArviZ data tree (an ``xarray.DataTree``)."""
+    def to_arviz(self, predictions: bool | None = None) -> Any:
+        """Return the draws as an ArviZ data tree (an ``xarray.DataTree``).
+
+        Groups are ``posterior``, ``sample_stats``, and of a network ``log_likelihood``, ``posterior_predictive``,
+        ``observed_data`` and ``constant_data``, of its training rows in the units of the data.
+
+        Parameters
+        ----------
+        predictions : bool, optional
+            Whether a network's last four groups are in it. Left out, they are where none has more than 20 million
+            numbers.
+        """
         with self._lock:
-            return self._run.to_arviz()
+            return self._run.to_arviz(predictions)
 
     def save(self, path: Any) -> Any:
         """Write draws and header to a NetCDF file that ArviZ opens; return its path."""
@@ -260,8 +254,9 @@ def start(
     ----------
     target : str, Spec, PriorSearch, UserTable, Target or callable
         A registered name; a `Spec`, which says everything else too, or what `search_prior` found; a table that
-        `bnnviz.data.read_table` has read; a `BNN` of your network and data or another `Target`; or a function U of
-        states (chains, dim) in torch that returns (chains,), minus the log density up to a constant.
+        `bnnviz.data.read_table` has read; a `BNN` of your network and data or another `Target`; a distribution of
+        ``torch.distributions``; or a function U of states (chains, dim) in torch that returns (chains,), minus the log
+        density up to a constant.
     sampler : str or Sampler
         A registered name, or an instance with its settings. ``auto`` is for a network on a table: a pilot, for which
         this waits, chooses a sampler that fits the time, and what is left open of a named network; draws, warmup and
@@ -303,8 +298,9 @@ def start(
     start : str, Path, Run, array_like, dict or list of dict, optional
         Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
         any sampler on a target of as many dimensions; from points ``(chains, dim)`` or ``(dim,)``; of named parameters
-        from a dict of values, one of each or one for each chain, or a list of such; or what a spec says of that
-        (`bnnviz.specs.run.Spec`).
+        from a dict of values, one of each or one for each chain, or a list of such; of a network of your own from
+        ``"module"``, the weights that its module came with, from a ``state_dict``, or from a list of such, one for each
+        chain; or what a spec says of that (`bnnviz.specs.run.Spec`).
     start_from : {"last", "draws"}
         Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
         seed chooses, without replacement where there are enough, by their weights where they have weights.
@@ -472,6 +468,8 @@ def _own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | No
         return None
     if isinstance(target, targets.Target):
         return target
+    if isinstance(target, torch.distributions.Distribution):
+        return targets.DistributionDensity(target)
     if isinstance(target, torch.nn.Module):
         raise BnnvizError("A module alone is no target: give bnnviz.BNN(module, (inputs, observations)).", "target")
     if not callable(target):

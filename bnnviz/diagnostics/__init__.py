@@ -12,7 +12,7 @@ from bnnviz.diagnostics.importance.weights import (
     weight_ess,
     weighted_moments,
 )
-from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, ess_tail, rhat
+from bnnviz.diagnostics.mcmc.convergence import autocorrelation, ess, ess_each, ess_tail, mcse, rhat
 from bnnviz.diagnostics.mcmc.crossings import Crossings, crossings
 from bnnviz.diagnostics.mcmc.marginals import correlation, density
 from bnnviz.diagnostics.mcmc.moments import PathMoments, moments_with_errors, path_moments
@@ -81,6 +81,7 @@ __all__ = [
     "learn_metrics",
     "log_evidence",
     "log_slope",
+    "mcse",
     "mean_interval",
     "moments_with_errors",
     "mutual_information",

@@ -152,9 +152,9 @@ class ViewedRun(Run):
         """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""
         return summarise(self)
 
-    def to_arviz(self) -> xarray.DataTree:
-        """Return the draws as an ArviZ data tree with the spec in its attributes."""
-        return arviz.to_arviz(self)
+    def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
+        """Return the draws as an ArviZ data tree with the spec in its attributes (`arviz.to_arviz`)."""
+        return arviz.to_arviz(self, predictions)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write draws and header to a file that ArviZ opens (NetCDF)."""

@@ -5,7 +5,9 @@ from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
 from bnnviz.targets.few_data import LogisticRegression, TwoData
+from bnnviz.targets.foreign import DistributionDensity, PyroDensity, StanDensity
 from bnnviz.targets.images import ImageNetwork
+from bnnviz.targets.likelihoods import Likelihood
 from bnnviz.targets.minibatch import Rows, RowTarget
 from bnnviz.targets.parameters import Parameter, ParameterDensity, above, below, interval, positive, simplex
 
@@ -15,17 +17,21 @@ __all__ = [
     "REGISTRY",
     "Banana",
     "Callable",
+    "DistributionDensity",
     "DoubleWell",
     "Funnel",
     "Gaussian",
     "GaussianMixture",
     "ImageNetwork",
+    "Likelihood",
     "LogisticRegression",
     "Network",
     "Parameter",
     "ParameterDensity",
+    "PyroDensity",
     "RowTarget",
     "Rows",
+    "StanDensity",
     "Target",
     "TwoData",
     "above",

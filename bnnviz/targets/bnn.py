@@ -10,7 +10,7 @@ prior of standard deviation :math:`\sigma`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients, modules, validation, weight_scales
+from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
@@ -36,25 +36,35 @@ class BNN(NetworkCurvature):
         Any module that maps inputs (rows, inputs) to outputs (rows, outputs), each row for itself. It is copied and put
         in evaluation mode; its parameters become views of one flat vector. Those with ``requires_grad=False`` are
         frozen: they stay what they are.
-    data : tuple of arrays, str, bnnviz.data.DataSet or bnnviz.data.UserTable
-        Inputs (rows, ...) and observations (rows,): real numbers for ``gaussian``, 0 or 1 for
-        ``bernoulli``, class numbers for ``categorical``; they are taken as they are. Or a data set of `bnnviz.data`,
-        its name, or a table that `bnnviz.data.read_table` has read: these are standardised.
-    likelihood : {"gaussian", "bernoulli", "categorical"}
-        With ``bernoulli`` the one output is a logit, with ``categorical`` the outputs are.
+    data : tuple of arrays, DataLoader, Dataset, list, str, bnnviz.data.DataSet or bnnviz.data.UserTable
+        Inputs (rows, ...) and observations (rows,), or (rows, columns) for several outputs: real numbers, counts, 0 or
+        1, or class numbers; they are taken as they are, also from a ``DataLoader``, a ``Dataset`` of PyTorch or a list
+        of pairs. Inputs stay whole numbers where the module reads no others, as an embedding does. Or a data set of
+        `bnnviz.data`, its name, or a table that `bnnviz.data.read_table` has read: these are standardised.
+    likelihood : str, bnnviz.targets.Likelihood or callable
+        ``gaussian`` (of several columns each has a noise of its own), ``multivariate_gaussian``, ``student_t``,
+        ``heteroscedastic`` (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log
+        mean), ``bernoulli`` (a logit), ``categorical`` (a logit a class) or ``ordinal`` (one output, K - 1 cut points);
+        an object of `bnnviz.targets.likelihoods` with settings of its own; or a function of outputs (rows, outputs) and
+        observations that returns one log density a row, in torch.
     prior_sd : float
         Standard deviation of the normal prior of every weight.
-    noise_sd : float
-        Standard deviation of the observation noise (``gaussian`` only).
+    noise_sd : float or sequence of float
+        Standard deviation of the observation noise, or the scale of ``student_t``; one for each column of the
+        observations, or one for all.
     noise : {"fixed", "learnt"}
         With ``learnt`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
-        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1).
+        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Of several columns each has one;
+        ``multivariate_gaussian`` has a covariance (`bnnviz.targets.likelihoods.MultivariateNormal`).
     prior : {"equal", "fan_in", "learnt"}
         ``equal`` has ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root of
         the number of units that its own unit reads; biases keep ``prior_sd``. With ``learnt`` each weight matrix has an
         unknown scale besides, of a multilayer perceptron each input, whose logarithm has the sd 1, and weights of its
         logits have three times the sd; the coordinates of the scales come after the weights. States are then multiples
         of the weights (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
+    sample : str or sequence of str, optional
+        Names of the parameters, or of the module's parts, that are unknown, such as ``["head"]``; ``last`` is the last
+        part that has parameters. All others stay what the module has. Left out, all with ``requires_grad`` are.
 
     Raises
     ------
@@ -86,11 +96,12 @@ class BNN(NetworkCurvature):
         noise_sd: float = 1.0,
         noise: str = "fixed",
         prior: str = "equal",
+        sample: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__()
         # Rows and module are kept in double precision until `to` is called, and so are states.
         self.dtype = torch.float64
-        self.module = validation.module(module)
+        self.module = modules.frozen_but(validation.module(module), sample)
         self._computed = modules.computed(module)
         self.layers = mlp_gradients.read_layers(self.module)
         self.units = mlp_gradients.hidden_layers(self.module)
@@ -99,19 +110,22 @@ class BNN(NetworkCurvature):
         self.aliases = modules.aliases(self.module)
         self.frozen = sum(p.numel() for p in self.module.parameters() if not p.requires_grad)
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
-        self.likelihood = likelihoods.make(likelihood, validation.scale("noise_sd", noise_sd))
-        self.noise_is_learnt = self._learns_noise(noise)
-        self._take_scales(prior)
-        self.dim = self.weights + len(self.scale_names) + self.noise_is_learnt
+        learnt, sds = self._learns_noise(noise), validation.scales("noise_sd", noise_sd)
         data = datasets.load(data) if isinstance(data, str) else data
         data = data.load() if isinstance(data, datasets.UserTable) else data
         self.data_set = data if isinstance(data, DataSets) else None
-        self.x, self.y = self._check_rows(*self._read(data))
+        self.x, columns = self._check_rows(*self._read(data))
+        self.likelihood = likelihoods.make(likelihood, sds, learnt, columns.shape[1]).fitted(columns)
+        self.y = self.likelihood.kept(columns)
+        self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
+        self._take_scales(prior)
+        self.dim = self.weights + len(self.scale_names) + self.likelihood_dim
         self._outputs = self._check_module()
         self.rules = modules.CallRules() if self.layers is not None else self._try_module()
         self._units, self._multiplied = self._count_units()
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
-        self._check_labels(self.y)
+        self.likelihood.check(self.y, self._outputs)
+        self._try_likelihood()
         self.examples = len(self.x)
 
     def replace_rows(self, x: Any, y: Any) -> None:
@@ -132,26 +146,34 @@ class BNN(NetworkCurvature):
             If they do not fit the module or the likelihood; the target is as before then.
         """
         data = (x, y) if self.data_set is None else self.data_set.with_training(x, y)
-        rows = self._check_rows(*((x, y) if self.data_set is None else self._rows_of(data, "train")))
-        if rows[0].shape[1:] != self.x.shape[1:]:
+        new_x, columns = self._check_rows(*((x, y) if self.data_set is None else self._rows_of(data, "train")))
+        if new_x.shape[1:] != self.x.shape[1:]:
             raise BnnvizError(
-                f"The new inputs have the shape {tuple(rows[0].shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
+                f"The new inputs have the shape {tuple(new_x.shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
             )
-        self._check_labels(rows[1])
+        if columns.shape[1] != self.likelihood.columns:
+            raise BnnvizError(
+                f"The new observations have the shape {tuple(columns.shape)}; there were {self.likelihood.columns}"
+                " columns.",
+                "data",
+            )
+        rows = new_x, self.likelihood.kept(columns)
+        self.likelihood.check(rows[1], self._outputs)
         self.x, self.y = (new.to(old) for new, old in zip(rows, (self.x, self.y), strict=True))
         self.examples = len(self.x)
         if self.data_set is not None:
             self.data_set = data
+
+    @property
+    def noise_is_learnt(self) -> bool:
+        """Whether the last coordinate is that of the noise of a gaussian likelihood with one column."""
+        return isinstance(self.likelihood, likelihoods.Normal) and bool(self.likelihood_dim)
 
     def _learns_noise(self, noise: str) -> bool:
         if noise not in NOISES:
             number = isinstance(noise, int | float) and not isinstance(noise, bool)
             remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
             raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
-        if noise == "learnt" and self.likelihood.name != "gaussian":
-            raise BnnvizError(
-                f"A {self.likelihood.name} likelihood has no noise to learn; leave out noise='learnt'.", "noise"
-            )
         return noise == "learnt"
 
     def _take_scales(self, prior: str) -> None:
@@ -166,13 +188,15 @@ class BNN(NetworkCurvature):
 
     def _read(self, data: Any) -> tuple[Any, Any]:
         if self.data_set is None:
-            if not isinstance(data, tuple | list) or len(data) != 2:
+            found = loaders.pair(data)
+            found = data if found is None else found
+            if not isinstance(found, tuple | list) or len(found) != 2:
                 raise BnnvizError(
-                    "data is a pair (inputs, observations), a data set of bnnviz.data, or a table of"
-                    " bnnviz.data.read_table.",
+                    "data is a pair (inputs, observations), a DataLoader or Dataset of such, a data set of bnnviz.data,"
+                    " or a table of bnnviz.data.read_table.",
                     "data",
                 )
-            return data[0], data[1]
+            return found[0], found[1]
         return self._rows_of(self.data_set, "train")
 
     def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:
@@ -180,16 +204,17 @@ class BNN(NetworkCurvature):
         return data.scaled(part)
 
     def _kept(self, x: Tensor) -> Tensor:
-        """Return inputs in the precision that they are kept in until `to` is called."""
-        return x.to(torch.float64)
+        """Return inputs in the precision that they are kept in until `to` is called, or as whole numbers."""
+        return x.long() if self.whole else x.to(torch.float64)
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+        """Return inputs (rows, ...) and observations (rows, columns)."""
         arrays.check_order(x, y)
         x, y = validation.rows("inputs", x), validation.rows("observations", y)
         x = self._kept(x if x.ndim > 1 else x[:, None])
         y = y[:, None] if y.ndim == 1 else y.flatten(1)
         missing = len(x) == 0 and self.data_set is None
-        if len(x) != len(y) or missing or y.shape[1] != 1:
+        if len(x) != len(y) or missing or not y.shape[1]:
             raise BnnvizError(
                 f"data holds {len(x)} inputs and observations of shape {tuple(y.shape)}; give one number a row.",
                 "data",
@@ -202,22 +227,21 @@ class BNN(NetworkCurvature):
                 " another unit.",
                 "data",
             )
-        if self.likelihood.name != "categorical":
-            return x, y[:, 0].double()
-        if y.is_floating_point() and (y != y.round()).any():
-            raise BnnvizError("A categorical likelihood needs class numbers, which are whole, as observations.", "data")
-        return x, y[:, 0].long()
+        return x, y
 
     def _check_module(self) -> int:
         """Return the number of the module's outputs."""
         x = self.x
         modules.move(self.module, self.device, torch.float64)
-        seen = self.seen(x[:2]).to(torch.float64)
+        seen = self.fed(x[:2], torch.float64)
         try:
             with torch.no_grad():
                 out = modules.call(self.module, {}, seen, modules.CallRules(restores=True))
         except Exception as error:  # whatever the user's own code raises
-            raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
+            if not modules.reads_whole(self.module, x):
+                raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
+            self.x, self.whole = x.long(), True
+            return self._check_module()
         if not isinstance(out, Tensor):
             raise BnnvizError(
                 f"The module returns a {type(out).__name__}; wrap it so that it returns its outputs alone, a tensor"
@@ -229,22 +253,19 @@ class BNN(NetworkCurvature):
             raise BnnvizError(
                 f"The module returns {kind} numbers; let it return real ones, before any rounding.", "module"
             )
-        rows, name = min(2, len(x)), self.likelihood.name
-        if out.ndim != 2 or out.shape[0] != rows or (name != "categorical" and out.shape[1] != 1):
-            width = "(rows, 1), one output" if name != "categorical" else "(rows, classes), one output for each class"
+        rows, (needed, width) = min(2, len(x)), self.likelihood.width()
+        if out.ndim != 2 or out.shape[0] != rows or needed not in (None, out.shape[1]):
             raise BnnvizError(
-                f"The module returns shape {tuple(out.shape)} for {rows} rows; a {name} likelihood needs {width}.",
+                f"The module returns shape {tuple(out.shape)} for {rows} rows; a {self.likelihood.name} likelihood"
+                f" needs {width}.",
                 "module",
             )
         return out.shape[1]
 
     def _try_module(self) -> modules.CallRules:
         """Return what the module needs when it is called, by trying."""
-        rows = self.seen(modules.some_rows(self.x)).to(torch.float64)
-        own = [p.detach().flatten() for p in modules.trainable(self.module).values()]
-        if self._scale is not None:
-            own = [torch.cat(own) / self._scale, self.x.new_zeros(len(self.scale_names), dtype=torch.float64)]
-        own += [self.x.new_zeros(1, dtype=torch.float64)] * self.noise_is_learnt
+        rows = self.fed(modules.some_rows(self.x), torch.float64)
+        own = self.point()
 
         def outputs(theta: Tensor, x: Tensor, rules: modules.CallRules) -> Tensor:
             self.rules = rules
@@ -252,8 +273,8 @@ class BNN(NetworkCurvature):
 
         theta = BNN.initial(self, 2, torch.Generator(self.device).manual_seed(0))
         places = modules.places(self.module)
-        self.rules = modules.rules_of(self.module, outputs, theta, torch.cat(own)[None], rows, places)
-        draw = 0.9 * torch.cat(own) + 0.1
+        self.rules = modules.rules_of(self.module, outputs, theta, own[None], rows, places)
+        draw = 0.9 * own + 0.1
         with torch.no_grad():
             found = self._outputs_of(draw[None], rows)[0]
         modules.check_loaded(self.module, self.state_dict(draw), found, rows)
@@ -276,27 +297,24 @@ class BNN(NetworkCurvature):
         handles = [leaf.register_forward_hook(note) for leaf in leaves]
         try:
             with torch.no_grad():
-                modules.call(self.module, {}, self.seen(self.x[:1]).to(torch.float64), self.rules)
+                modules.call(self.module, {}, self.fed(self.x[:1], torch.float64), self.rules)
         finally:
             for handle in handles:
                 handle.remove()
         return max(sum(counts), 1), sum(products)
 
-    def _check_labels(self, y: Tensor) -> None:
-        name = self.likelihood.name
-        if name == "categorical" and len(y) and (y.min() < 0 or y.max() >= self._outputs):
-            raise BnnvizError(
-                f"The classes run from {int(y.min())} to {int(y.max())}; with {self._outputs} outputs"
-                f" they must run from 0 to {self._outputs - 1}.",
-                "data",
-            )
-        if name == "bernoulli" and not ((y == 0) | (y == 1)).all():
-            raise BnnvizError("A bernoulli likelihood needs observations that are 0 or 1.", "data")
+    def _try_likelihood(self) -> None:
+        """Try a function of the caller's on outputs of the module with its own weights."""
+        if isinstance(self.likelihood, likelihoods.OwnLikelihood):
+            with torch.no_grad():
+                rows = self.fed(modules.some_rows(self.x), torch.float64)
+                f = modules.call(self.module, {}, rows, self.rules)
+            self.likelihood.tried(f[None], modules.some_rows(self.y))
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
         """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""
         parts = []
-        shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.noise_is_learnt))]
+        shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.likelihood_dim))]
         if self._scale is not None:
             shapes = [torch.Size([self.dim])]
         for shape in shapes:

@@ -57,10 +57,19 @@ class NetworkCurvature(NetworkOutputs):
 
     def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
         """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learnt."""
-        return likelihoods.NormalOfEach(self._log_noise(theta)) if self.noise_is_learnt else self.likelihood
+        return self.likelihood.at(self._raw(theta)) if self.likelihood_dim else self.likelihood
 
-    def _log_noise(self, theta: Tensor) -> Tensor:
-        return math.log(self.likelihood.sd) + self.prior_precision**0.5 * theta[:, -1]
+    def _raw(self, theta: Tensor) -> Tensor:
+        """Return the likelihood's own parameters (chains, parameters), which are N(0, 1) a priori."""
+        return self.prior_precision**0.5 * theta[:, theta.shape[1] - self.likelihood_dim :]
+
+    def named_values(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the module's parameters, and the likelihood's own, ``(n, *shape)`` by name at states x (n, dim)."""
+        return self.unflatten(x) | self.own_values(x)
+
+    def own_values(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the likelihood's own parameters, such as ``noise_sd``, at states x (n, dim)."""
+        return self.likelihood.natural(self._raw(x)) if self.likelihood_dim else {}
 
     def noise_sd_of(self, theta: Tensor) -> Tensor:
         """Return the sd of the observation noise (draws,) of states (draws, dim), on the scale the network sees.
@@ -68,12 +77,15 @@ class NetworkCurvature(NetworkOutputs):
         Raises
         ------
         BnnvizError
-            If the likelihood is not gaussian.
+            If the likelihood is not gaussian, with one column of observations.
         """
-        if self.likelihood.name != "gaussian":
-            raise BnnvizError(f"A {self.likelihood.name} likelihood has no observation noise.", "likelihood")
+        if not isinstance(self.likelihood, likelihoods.Normal):
+            raise BnnvizError(
+                f"A {self.likelihood.name} likelihood has no observation noise that is the same at each row.",
+                "likelihood",
+            )
         if self.noise_is_learnt:
-            return torch.exp(self._log_noise(theta))
+            return torch.exp(math.log(self.likelihood.sd) + self._raw(theta)[:, 0])
         return torch.full(theta.shape[:1], self.likelihood.sd, dtype=theta.dtype, device=theta.device)
 
     def all_rows(self) -> Rows:
@@ -82,14 +94,14 @@ class NetworkCurvature(NetworkOutputs):
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return weighted negative log likelihood plus ``|theta|^2 / (2 prior_sd^2)``, up to a constant."""
-        each = 1 if rows.y.ndim == 1 and self._takes_turns(theta) else len(theta)
+        each = 1 if not self._chainwise(rows) and self._takes_turns(theta) else len(theta)
         loss = sum(self._loss(theta, piece) for piece in self._pieces(rows, each))
         return rows.weight * loss + self._penalty(theta)
 
     def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return the negative log likelihood (chains,) of rows as the network sees them, up to a constant."""
         likelihood = self.likelihood_at(theta)
-        if rows.y.ndim == 2:
+        if self._chainwise(rows):
             return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
         each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.dtype.itemsize))
         if not self._takes_turns(theta) or len(rows.y) <= _MANY * each:
@@ -119,14 +131,16 @@ class NetworkCurvature(NetworkOutputs):
         """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with normal weights.
 
         Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_gradients.noisy_outputs`; where
-        the observation noise is learnt, it is drawn with the last of them, (chains, 1).
+        the likelihood has parameters of its own, they are drawn with the last of them, (chains, parameters).
         """
-        *layers, last = noise if self.noise_is_learnt else [*noise, noise[-1].new_zeros(len(mean), 1)]
+        own = self.likelihood_dim
+        *layers, last = noise if own else [*noise, noise[-1].new_zeros(len(mean), 0)]
         weights, spread = mean, sd
         if self._scale is not None:
             weights, spread = self.weights_of(mean), sd[:, : self.weights] * self._factor(mean)
         f = mlp_gradients.noisy_outputs(self.layers, weights, spread, self.seen(rows.x), layers)
-        return rows.weight * self.likelihood_at(mean[:, -1:] + sd[:, -1:] * last).loss(f, rows.y)
+        end = mean.shape[1] - own
+        return rows.weight * self.likelihood_at(mean[:, end:] + sd[:, end:] * last).loss(f, rows.y)
 
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return U and its gradient; by hand for multilayer perceptrons, by autograd for other modules."""
@@ -136,12 +150,12 @@ class NetworkCurvature(NetworkOutputs):
 
     def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Compute for a few chains at a time, so that on a CPU what comes between stays in its cache."""
-        each = self.widest * max(rows.y.shape[-1], 1) * self.dtype.itemsize
+        each = self.widest * max(self.count(rows), 1) * self.dtype.itemsize
         chains = max(1, _CACHE_BYTES // each)
         if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
             return compute(rows, *tensors)
         parts = zip(*(torch.split(tensor, chains) for tensor in tensors), strict=True)
-        chainwise = rows.y.ndim == 2
+        chainwise = self._chainwise(rows)
         done = [
             compute(rows._replace(x=rows.x[k : k + chains], y=rows.y[k : k + chains]) if chainwise else rows, *part)
             for k, part in zip(range(0, len(tensors[0]), chains), parts, strict=True)
@@ -163,10 +177,12 @@ class NetworkCurvature(NetworkOutputs):
         """Return the negative log likelihood of rows as the network sees them, and its gradient."""
         if self.layers is not None:
             run = mlp_gradients.forward(self.layers, self.weights_of(theta), rows.x)
+            if not self.likelihood.by_hand:
+                return self._derived_in_part(theta, rows, run)
             return self._derived_by_hand(theta, rows, run, self.likelihood_at(theta).residual(run.outputs, rows.y))
-        if not self._loops(len(theta)) or self.noise_is_learnt or self._scale is not None:
+        if not self._loops(len(theta)) or self.likelihood_dim or self._scale is not None:
             return differentiate(lambda x: self._loss(x, rows), theta)
-        loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), rows.y.ndim == 2
+        loss, gradient, chainwise = theta.new_empty(len(theta)), torch.empty_like(theta), self._chainwise(rows)
         for k, flat in enumerate(theta):
             loss[k], parts = self._derived_of_one(flat, *((rows.x[k], rows.y[k]) if chainwise else (rows.x, rows.y)))
             torch.cat([part.flatten() for part in parts], out=gradient[k])
@@ -194,6 +210,14 @@ class NetworkCurvature(NetworkOutputs):
             gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
         return likelihood.loss(run.outputs, rows.y), gradient
 
+    def _derived_in_part(self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass) -> tuple[Tensor, Tensor]:
+        """Return the negative log likelihood and its gradient, by automatic differentiation of the likelihood alone."""
+        loss, residual, slope = self.likelihood.derivatives(run.outputs, rows.y, self._raw(theta))
+        gradient = self._backward(theta, run, residual)
+        if self.likelihood_dim:
+            gradient[:, -self.likelihood_dim :] = self.prior_precision**0.5 * slope
+        return loss, gradient
+
     def _backward(self, theta: Tensor, run: mlp_gradients.Pass, residual: Tensor) -> Tensor:
         """Return the gradient (chains, dim) of a multilayer perceptron's loss, but for what the noise has in it."""
         if self._scale is None:
@@ -203,11 +227,11 @@ class NetworkCurvature(NetworkOutputs):
         gradient = mlp_gradients.backward(self.layers, weights, run, residual)
         rate = self.prior_precision**0.5
         found = weight_scales.pulled_back(weights, gradient, factor, self._scale_segments, rate)
-        return torch.nn.functional.pad(found, (0, 1)) if self.noise_is_learnt else found
+        return torch.nn.functional.pad(found, (0, self.likelihood_dim))
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons whose scales are not learnt."""
-        if self.layers is None or self._scale_group is not None:
+        if self.layers is None or self._scale_group is not None or not self.likelihood.by_hand:
             return super().curvature_on(theta, v, rows)
         return self._in_parts(self._all_derivatives, rows, theta, v)
 
@@ -247,21 +271,34 @@ class NetworkCurvature(NetworkOutputs):
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
         """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
 
-        For the noise it is the expected curvature, 2 for each row and unit of log sd. Where the outputs' derivatives
-        by all weights would be more than 4e8 numbers over all rows, and the prior has no scales, it is an estimate
-        without bias, made of random signs.
+        For the noise it is the expected curvature, 2 for each row and unit of log sd; for other parameters of the
+        likelihood it is the sum of squares of rows' derivatives, where no expected one is known. Where the outputs'
+        derivatives by all weights would be more than 4e8 numbers over all rows, and the prior has no scales, it is an
+        estimate without bias, made of random signs.
         """
         large = self._scale is None and len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
         total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
-        if self._holds_noise(part):
-            total[-1] = 2 * len(self.x) * self.prior_precision
+        if self._holds_own(part):
+            total[-self.likelihood_dim :] = self._own_curvature(x)
         return total
+
+    def _own_curvature(self, x: Tensor) -> Tensor:
+        """Return the curvature by the likelihood's own parameters at one point (dim,)."""
+        total = x.new_zeros(self.likelihood_dim)
+        for piece in self._pieces(self.all_rows(), 1):
+            f = self._outputs_of(x[None], piece.x).detach()
+            total += self.likelihood.information(f, piece.y, self._raw(x[None]))
+        return self.prior_precision * total
 
     def _exact_diagonal(self, x: Tensor, part: slice) -> Tensor:
         total = torch.zeros_like(x[part])
-        for jacobian, f in self._jacobians(x, part):
-            # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
-            total += self.likelihood_at(x[None]).curvature(f[None], jacobian.permute(2, 0, 1))
+        for jacobian, f, y in self._jacobians(x, part):
+            likelihood = self.likelihood_at(x[None])
+            if self.likelihood.by_hand:
+                # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
+                total += likelihood.curvature(f[None], jacobian.permute(2, 0, 1))
+            else:
+                total += torch.einsum("rod,rop,rpd->d", jacobian, likelihood.hessian(f[None], y)[0], jacobian)
         return total
 
     def _signed_diagonal(self, x: Tensor) -> Tensor:
@@ -271,40 +308,42 @@ class NetworkCurvature(NetworkOutputs):
         (sum of J' L z over some rows)^2 has the mean sum of diag(J' H J): what two rows have in common cancels.
         """
         rng = torch.Generator(device=x.device).manual_seed(0)
-        rows = torch.split(self.x, min(_SIGNED_ROWS, self._rows_at_once(1)))
+        each = min(_SIGNED_ROWS, self._rows_at_once(1))
+        rows = list(zip(torch.split(self.x, each), torch.split(self.y, each), strict=True))
         times, total = -(-_SIGNED_TERMS // len(rows)), torch.zeros_like(x)
-        for part in rows:
+        for part, y in rows:
             leaves = {name: view.detach().requires_grad_(True) for name, view in self.unflatten(x).items()}
             with torch.enable_grad():
                 f = modules.call(self.module, leaves, self.seen(part), self.rules)
-            root = self.likelihood_at(x[None]).root(f.detach()[None])[0]
+            root = self.likelihood_at(x[None]).root(f.detach()[None], y)[0]
             for _ in range(times):
                 signs = torch.randint(2, f.shape, generator=rng, device=x.device).to(x.dtype) * 2 - 1
                 pull = torch.einsum("rok,rk->ro", root, signs)
                 found = torch.autograd.grad(f, list(leaves.values()), pull, retain_graph=True, materialize_grads=True)
-                total[: self.dim - self.noise_is_learnt] += torch.cat([one.flatten() for one in found]).square()
+                total[: self.dim - self.likelihood_dim] += torch.cat([one.flatten() for one in found]).square()
         return total / times
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
         """Return the Gauss-Newton matrix of the negative log likelihood at one point (dim,), of a part of it.
 
-        For the noise it is the expected curvature, as in `curvature_diagonal`, which knows of no other weight.
+        For the likelihood's own parameters it is what `curvature_diagonal` has, which knows of no other weight.
         """
         total = x.new_zeros(len(x[part]), len(x[part]))
-        for jacobian, f in self._jacobians(x, part):
-            inner = self.likelihood_at(x[None]).hessian(f[None])[0] @ jacobian
+        for jacobian, f, y in self._jacobians(x, part):
+            inner = self.likelihood_at(x[None]).hessian(f[None], y)[0] @ jacobian
             total += torch.einsum("rod,roe->de", jacobian, inner)
-        if self._holds_noise(part):
-            total[-1, -1] = 2 * len(self.x) * self.prior_precision
+        if self._holds_own(part):
+            own = slice(-self.likelihood_dim, None)
+            total[own, own] = torch.diag(self._own_curvature(x))
         return total
 
-    def _holds_noise(self, part: slice) -> bool:
-        return self.noise_is_learnt and part.indices(self.dim)[1] == self.dim
+    def _holds_own(self, part: slice) -> bool:
+        return bool(self.likelihood_dim) and part.indices(self.dim)[1] == self.dim
 
-    def _jacobians(self, theta: Tensor, part: slice) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield for a few rows at a time the outputs' derivatives by a part of the weights, and the outputs.
+    def _jacobians(self, theta: Tensor, part: slice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield for a few rows at a time the outputs' derivatives by a part of the weights, outputs and observations.
 
-        They are (rows, outputs, weights) and (rows, outputs).
+        They are (rows, outputs, weights), (rows, outputs) and (rows,).
         """
         first, last, _ = part.indices(self.dim)
 
@@ -312,14 +351,16 @@ class NetworkCurvature(NetworkOutputs):
             return self._one(torch.cat([theta[:first], flat, theta[last:]]), row[None])[0]
 
         at_once = max(1, _JACOBIAN_NUMBERS // (max(last - first, self._units) * self._outputs))
-        for rows in map(self.seen, torch.split(self.x, at_once) if len(self.x) else ()):
+        parts = zip(torch.split(self.x, at_once), torch.split(self.y, at_once), strict=True) if len(self.x) else ()
+        for x, y in parts:
+            rows = self.seen(x)
             # Weights of its own for each row, which tell its derivatives apart. Not torch.func.jacrev, which imports
             # torch's compiler: a second and more, for which the first run of a worker would wait.
             with torch.enable_grad():
                 copies = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
                 f = self._of_each_row(one, copies, rows)
                 slopes = [torch.autograd.grad(of_one.sum(), copies, retain_graph=True)[0] for of_one in f.unbind(1)]
-            yield torch.stack(slopes, 1), f.detach()
+            yield torch.stack(slopes, 1), f.detach(), y
 
     def _of_each_row(self, one: Callable[[Tensor, Tensor], Tensor], weights: Tensor, rows: Tensor) -> Tensor:
         """Return what a function computes of each row with weights of its own, (rows, outputs)."""

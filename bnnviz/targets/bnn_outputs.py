@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import copy
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, overload
 
 import numpy as np
@@ -79,12 +79,16 @@ class NetworkOutputs(RowTarget):
         How many weights are frozen: they stay what the module has.
     rules : CallRules
         What the module needs when it is called.
-    noise_is_learnt : bool
-        Whether the last coordinate is the noise's.
+    likelihood_dim : int
+        How many of the last coordinates are the likelihood's own parameters.
+    own_names : sequence of str
+        What these are called.
     trial : Trial or None
         What the module gave when it was tried; None of one that was not.
     scale_names : list of str
         What the learnt scales of weights are called, whose coordinates come after those of the weights.
+    whole : bool
+        Whether the network reads whole numbers, as an embedding does.
     """
 
     module: nn.Module
@@ -93,9 +97,12 @@ class NetworkOutputs(RowTarget):
     aliases: dict[str, str]
     frozen: int
     rules: modules.CallRules = modules.CallRules()
-    noise_is_learnt: bool
+    likelihood_dim: int = 0
+    own_names: Sequence[str] = ()
+    y: Tensor
     trial: modules.Trial | None = None
     scale_names: Sequence[str] = ()
+    whole: bool = False
     prior_precision: float
     _scale: Tensor | None = None
     _scale_group: Tensor | None = None
@@ -118,6 +125,10 @@ class NetworkOutputs(RowTarget):
         if self.trial is not None:
             modules.check_precision(self.module, self.trial, dtype, self.rules)
         return self
+
+    def fed(self, x: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return inputs (rows, ...) as the network takes them: real ones in a precision, or whole ones."""
+        return self.seen(x).long() if self.whole else self.seen(x).to(dtype)
 
     def seen(self, x: Tensor) -> Tensor:
         """Return inputs (rows, ...) as the network sees them, from what the target keeps; others stay as they are."""
@@ -168,7 +179,7 @@ class NetworkOutputs(RowTarget):
             raise BnnvizError(f"Give weights as (draws, {self.dim}), not of shape {tuple(theta.shape)}.", "theta")
         theta = theta.to(self.dtype)
         pieces = torch.split(x, self._rows_at_once(len(theta)))
-        parts = [self._outputs_of(theta, self.seen(part).to(self.dtype)) for part in pieces]
+        parts = [self._outputs_of(theta, self.fed(part, self.dtype)) for part in pieces]
         found = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
         # A forward that takes derivatives by its inputs has its own recorded, whether its caller wants that or not.
         wanted = torch.is_grad_enabled() and (theta.requires_grad or x.requires_grad)
@@ -225,12 +236,20 @@ class NetworkOutputs(RowTarget):
 
     def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
         """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
-        axis, each = int(rows.y.ndim == 2), self._rows_at_once(chains)
+        axis, each = int(self._chainwise(rows)), self._rows_at_once(chains)
         if rows.y.shape[axis] <= each:
             yield rows._replace(x=self.seen(rows.x))
             return
         for x, y in zip(torch.split(rows.x, each, axis), torch.split(rows.y, each, axis), strict=True):
             yield rows._replace(x=self.seen(x), y=y)
+
+    def _chainwise(self, rows: Rows) -> bool:
+        """Whether each chain has rows of its own."""
+        return rows.y.ndim > self.y.ndim
+
+    def count(self, rows: Rows) -> int:
+        """Return how many rows each chain has."""
+        return rows.y.shape[int(self._chainwise(rows))]
 
     def _summed(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
         """Return the sums over pieces of the rows of what is computed of each."""
@@ -269,15 +288,58 @@ class NetworkOutputs(RowTarget):
             for name, held in self.module.state_dict().items()
         }
 
+    def point(self, weights: Mapping[str, Any] | None = None) -> Tensor:
+        """Return the state (dim,), float64, that has the module's own weights, or those of a ``state_dict``.
+
+        Learnt scales and the likelihood's own parameters are at the middle of their priors.
+
+        Raises
+        ------
+        BnnvizError
+            If a name or a shape is not the module's, or what is frozen has other numbers.
+        """
+        own = {name: p.detach() for name, p in modules.trainable(self.module).items()}
+        found = own if weights is None else own | self._loaded(weights)
+        flat = torch.cat([found[name].double().flatten() for name in self.shapes])
+        flat = flat if self._scale is None else flat / self._scale.to(flat)
+        return torch.nn.functional.pad(flat, (0, self.dim - len(flat)))
+
+    def _loaded(self, weights: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Return the parameters to sample by name from a state dict."""
+        held, found = self.module.state_dict(), {}
+        for name in {*held, *weights} - ({*held} & {*weights}):
+            what = "has no" if name in weights else "needs"
+            raise BnnvizError(f"The module {what} {name}, or the start has another name for it.", "start")
+        for name, given in weights.items():
+            value = torch.as_tensor(given).detach().to(held[name].device)
+            if value.shape != held[name].shape or not torch.isfinite(value).all():
+                raise BnnvizError(
+                    f"{name} of the start has the shape {tuple(value.shape)} or numbers that are not finite; the module"
+                    f" has {tuple(held[name].shape)}.",
+                    "start",
+                )
+            if name in self.aliases:
+                found[self.aliases[name]] = value
+            elif not torch.allclose(value.to(held[name]), held[name]):
+                raise BnnvizError(
+                    f"{name} is not sampled, and the start has other numbers for it than the module; load the state"
+                    " dict into the module before it is given.",
+                    "start",
+                )
+        return found
+
     def names(self) -> Sequence[str]:
         """Return a label for each weight, made when it is asked for: the parameter's name and its index."""
-        return WeightNames(self.shapes, [*self.scale_names, *(["log noise"] if self.noise_is_learnt else [])])
+        return WeightNames(self.shapes, [*self.scale_names, *self.own_names])
 
     def groups(self) -> list[tuple[str, int]]:
         """Return the parameters' names and number of weights of each layer, then what else is learnt."""
         found = self._layers()
         found += [("log scales", len(self.scale_names))] if self.scale_names else []
-        return [*found, ("log noise", 1)] if self.noise_is_learnt else found
+        if not self.likelihood_dim:
+            return found
+        name = self.own_names[0] if self.likelihood_dim == 1 else "likelihood"
+        return [*found, (name, self.likelihood_dim)]
 
     def _layers(self) -> list[tuple[str, int]]:
         found = []

@@ -244,6 +244,10 @@ class ParameterDensity(Callable):
         value = self.checked(self.called(x, {name: values for name, (values, _) in found.items()}), x)
         return value - sum(jacobian for _, jacobian in found.values())
 
+    def _put(self, name: str, parameter: Parameter) -> None:
+        """Put a parameter of the same size in the place of another."""
+        self._parts[name] = self._parts[name]._replace(parameter=parameter)
+
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
         """Return the parameters ``(n, *shape)`` by name at x (n, dim)."""
         return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}

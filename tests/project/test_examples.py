@@ -21,6 +21,7 @@ PAGES = [
     *(
         "docs/README.md",
         "docs/manual/densities.md",
+        "docs/manual/networks.md",
         "docs/manual/interruptions.md",
         "docs/manual/figures.md",
         "docs/manual/paper_figure.md",
@@ -66,8 +67,8 @@ def test_examples_run(page: str, names: dict[str, Any]) -> None:
         if page.endswith("densities.md"):
             shapes |= {name: values.shape for name, values in names["run"].parameters().items()}
     if page.endswith("densities.md"):
-        of_vectors = {"w": (4, 200, 3), "theta": (4, 200, 8), "z": (4, 200, 8)}
-        assert shapes == of_vectors | dict.fromkeys(("x", "mu", "tau"), (4, 200))
+        of_vectors = {"w": (4, 200, 3), "theta": (4, 200, 8), "z": (4, 200, 8), "x": (4, 200, 3)}
+        assert shapes == of_vectors | dict.fromkeys(("mu", "tau"), (4, 200))
     if page == "README.md":
         assert Path("run.nc").exists()
     if page == "docs/README.md":

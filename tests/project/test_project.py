@@ -120,8 +120,8 @@ def test_constraints_pin_every_requirement_within_its_bounds() -> None:
         assert requirement.specifier.contains(pinned[name]), f"{name}=={pinned[name]} is not {requirement.specifier}"
 
 
-def test_all_holds_every_extra_but_the_tests_the_texts_the_peers_and_the_compiler() -> None:
-    apart = ("all", "test", "docs", "bench", "shading")
+def test_all_holds_every_extra_but_the_tests_the_texts_the_peers_models_of_others_and_the_compiler() -> None:
+    apart = ("all", "test", "docs", "bench", "shading", "pyro", "stan")
     others = {line for extra in EXTRAS if extra not in apart for line in expand(extra)}
     assert set(expand("all")) == others
 

@@ -411,7 +411,7 @@ REFUSED = (
     ),
     Refused(
         "Outputs of another shape or type",
-        "the likelihood needs one real number a row, or one for each class",
+        "the likelihood needs one real number a row, or as many as it says",
         "returns",
         (
             computed(lambda m, x: (m.head(x), x)),
@@ -546,13 +546,16 @@ def test_a_step_is_told_and_refused_by_processes() -> None:
         lambda: Computed(lambda m, x: m.head(functional.one_hot(x, 5).flatten(1).double()), head=head(15)),
     ],
 )
-def test_whole_numbers_as_inputs_need_a_cast(words: Callable[[], nn.Module]) -> None:
+def test_whole_numbers_as_inputs_are_read_with_and_without_a_cast(words: Callable[[], nn.Module]) -> None:
     given = np.arange(21).reshape(7, 3) % 5
-    with pytest.raises(BnnvizError, match=re.escape("begin with x = x.long()")):
-        bnnviz.BNN(words(), (given, Y))
     module = words()
+    target = bnnviz.BNN(module, (given, Y))
+    assert target.whole
     module.function = lambda m, x, inner=module.function: inner(m, x.long())
-    assert bnnviz.BNN(module, (given, Y)).dim == sum(p.numel() for p in module.parameters())
+    cast = bnnviz.BNN(module, (given, Y))
+    assert cast.dim == sum(p.numel() for p in module.parameters())
+    theta = torch.randn(2, cast.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    np.testing.assert_allclose(target.potential(theta), cast.potential(theta), rtol=1e-9)
 
 
 def test_a_forward_that_is_rougher_than_single_precision_is_refused() -> None:

@@ -93,6 +93,24 @@ def rhat(values: np.ndarray) -> float:
     return float(array_stats().rhat(values, chain_axis=0, draw_axis=1))
 
 
+def mcse(values: np.ndarray, of: str = "mean") -> float:
+    """Return the Monte Carlo standard error of the mean, or of the ``sd``, of (chains, draws).
+
+    It is nan for fewer than four draws, no spread, or without ArviZ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> 0.015 < diagnostics.mcse(draws) < 0.03
+    True
+    """
+    if not _measurable(values):
+        return float("nan")
+    return float(array_stats().mcse(values, chain_axis=0, draw_axis=1, method=of))
+
+
 def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
     r"""Return the autocorrelation :math:`\hat\rho_t` at lags t = 0, 1, ... of (chains, draws), averaged over chains.
 

@@ -226,13 +226,15 @@ def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y
     log_weights = theta.new_zeros(len(theta)) if weights is None else torch.as_tensor(weights).log().to(theta)
     found = []
     for rows, labels in zip(torch.split(x, _AT_ONCE), torch.split(y, _AT_ONCE), strict=True):
-        logs = torch.cat([target.likelihood.log_density(target.outputs(one, rows), labels) for one in theta.split(1)])
+        logs = torch.cat(
+            [target.likelihood_at(one).log_density(target.outputs(one, rows), labels) for one in theta.split(1)]
+        )
         shares = torch.softmax(logs + log_weights[:, None], 0)
         total = torch.zeros_like(rows)
         for one, share in zip(theta.split(1), shares, strict=True):
             at = rows.detach().clone().requires_grad_(True)
             with torch.enable_grad():
-                loss = -(share * target.likelihood.log_density(target.outputs(one, at), labels)[0]).sum()
+                loss = -(share * target.likelihood_at(one).log_density(target.outputs(one, at), labels)[0]).sum()
             total += torch.autograd.grad(loss, at)[0]
         found.append(total)
     return torch.cat(found)

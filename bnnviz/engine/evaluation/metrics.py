@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,12 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.diagnostics.predictive.metrics import Figures
+from bnnviz.engine.evaluation.observables import ObservationLaw, figures
 from bnnviz.engine.evaluation.predictions import at_once, averaged, observed_rows
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
+from bnnviz.targets.likelihoods import Normal
 
 RESAMPLES = 100
 
@@ -36,23 +39,30 @@ class Predictions(NamedTuple):
     """Hold what draws predict at rows.
 
     ``probabilities`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
-    normal law of an observation, in original units.
+    normal law of an observation, in original units. Of another law the sds are (draws, rows), and ``law`` is it;
+    several columns stand beside each other. Of a likelihood that is a function there is nothing.
     """
 
-    probabilities: np.ndarray | None = None
     means: np.ndarray | None = None
     sds: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    law: ObservationLaw | None = None
 
 
 def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predictions:
     """Return what weights (draws, dim) predict at the target's test rows, or what is known of it."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
-        probabilities = probabilities_at(target, theta, x) if known is None else probabilities_of(target, known)
+        probabilities = probabilities_at(target, theta, x) if known is None else probabilities_of(target, known, theta)
         return Predictions(probabilities=probabilities)
     if known is None:
         pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
         known = torch.cat([target.outputs(part, x) for part in pieces])
+    if target.likelihood.task == "outputs":
+        return Predictions()
+    if not isinstance(target.likelihood, Normal):
+        law = ObservationLaw(target, theta, known)
+        return Predictions(*(part.reshape(len(theta), -1) for part in (law.means, law.sds)), law=law)
     scale = None if target.data_set is None else target.data_set.standardiser
     means = known[..., 0].double().cpu().numpy()
     sds = target.noise_sd_of(theta).double().cpu().numpy()
@@ -62,12 +72,12 @@ def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predicti
 def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
     """Return the probabilities (draws, rows, classes) that weights (draws, dim) give at scaled inputs."""
     pieces = torch.split(theta.to(target.device, target.dtype), at_once(target, len(x)))
-    return np.concatenate([probabilities_of(target, target.outputs(piece, x)) for piece in pieces])
+    return np.concatenate([probabilities_of(target, target.outputs(piece, x), piece) for piece in pieces])
 
 
-def probabilities_of(target: BNN, outputs: Tensor) -> np.ndarray:
-    """Return the probabilities (draws, rows, classes) that outputs (draws, rows, outputs) of a network stand for."""
-    probabilities = target.likelihood.mean(outputs).double().cpu().numpy()
+def probabilities_of(target: BNN, outputs: Tensor, theta: Tensor) -> np.ndarray:
+    """Return the probabilities (draws, rows, classes) that outputs (draws, rows, outputs) of draws stand for."""
+    probabilities = target.likelihood_at(theta.to(outputs)).mean(outputs).double().cpu().numpy()
     return probabilities if probabilities.ndim == 3 else np.stack([1 - probabilities, probabilities], -1)
 
 
@@ -78,11 +88,11 @@ def output_scale(target: BNN) -> float:
 
 def class_names(target: BNN) -> list[str]:
     """Return what the classes are called; empty for a regression."""
-    if target.likelihood.task == "regression":
+    if target.likelihood.task != "classification":
         return []
     if target.data_set is not None:
         return list(target.data_set.class_names)
-    return [str(k) for k in range(max(target.outputs_per_row, 2))]
+    return [str(k) for k in range(target.likelihood.classes(target.outputs_per_row))]
 
 
 def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int) -> np.ndarray:
@@ -176,7 +186,7 @@ def measure(
     named = class_names(target)
     each = predict(target, theta[picked], None if known is None else known[picked])
     mean, nll = averaged(target, theta, weights, known)
-    found = (_classes if named else _numbers)(target, each, mean)
+    found = _of_kind(target)(target, each, mean)
     found["averaged"]["nll"] = nll
     return {
         "rows": len(observed_rows(target)),
@@ -186,6 +196,15 @@ def measure(
         "class_names": named,
         **found,
     }
+
+
+def _of_kind(target: BNN) -> Callable[[BNN, Predictions, np.ndarray], dict[str, Any]]:
+    """Return what measures predictions of a likelihood's kind."""
+    if target.likelihood.task == "classification":
+        return _classes
+    if target.likelihood.task == "outputs":
+        return _no_figures
+    return _numbers if isinstance(target.likelihood, Normal) else _observations
 
 
 def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
@@ -259,15 +278,31 @@ def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
     single = [
         diagnostics.number_metrics(one[None], sd[None], observed) for one, sd in zip(each.means, each.sds, strict=True)
     ]
-    for figures in single:
+    for one in single:
         # On the scale that the network sees, as the papers' tables give it.
-        figures.values["nll"] -= float(np.log(output_scale(target)))
+        one.values["nll"] -= float(np.log(output_scale(target)))
         for name in ("coverage_50", "coverage_95"):
-            del figures.values[name]
+            del one.values[name]
     together = diagnostics.number_metrics(each.means, each.sds, observed)
     mse = float(np.square(mean - observed).mean())
     together.values.update(mse=mse, rmse=mse**0.5)
     return _joined(single, together)
+
+
+def _observations(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
+    """Return the figures of a likelihood of numbers that is not normal with one noise."""
+    observed = observed_rows(target).reshape(each.law.means.shape[1:])
+    single = [figures(each.law.part(np.array([k])), observed, together=False) for k in range(len(each.means))]
+    together = figures(each.law, observed, together=True)
+    mse = float(np.square(mean - observed.ravel()).mean())
+    together.values.update(mse=mse, rmse=mse**0.5)
+    return _joined(single, together)
+
+
+def _no_figures(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
+    """Return no figures but that which `measure` adds: a function predicts no observations."""
+    why = "The likelihood is a function, which predicts no observations: only the NLL is known."
+    return {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_95", "crps"), why)}
 
 
 def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from torch import Tensor
 
 from bnnviz import diagnostics
 from bnnviz.data import Standardiser
+from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.targets import BNN
+from bnnviz.targets.likelihoods import Normal
 
 _GRID = 100
 _MAP = 36  # points on each side of a map
@@ -37,11 +39,15 @@ class Predictor:
 
     def __init__(self, target: BNN) -> None:
         self.target = target
-        regression, inputs = target.likelihood.task == "regression", target.x.shape[1]
-        if regression:
-            self.kind = "band" if inputs == 1 else "intervals"
+        # No line or map goes through whole numbers.
+        inputs, likelihood = 0 if target.whole else target.x.shape[1], target.likelihood
+        self._normal = isinstance(likelihood, Normal)
+        if likelihood.task == "outputs":
+            self.kind = "outputs"
+        elif likelihood.task == "regression":
+            self.kind = "band" if inputs == 1 and likelihood.columns == 1 else "intervals"
         else:
-            self.kind = "area" if inputs == 2 and target.likelihood.name == "bernoulli" else "classes"
+            self.kind = "area" if inputs == 2 and likelihood.name == "bernoulli" else "classes"
         self._set_inputs()
         self.forget()
 
@@ -64,7 +70,7 @@ class Predictor:
             raw = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
         else:
             self.inputs = target.held_out()[0][:_INTERVAL_ROWS]
-            self.observed = (training_rows(target)[1] if data is None else data.y_test)[:_INTERVAL_ROWS]
+            self.observed = (training_rows(target)[1] if data is None else data.y_test)[:_INTERVAL_ROWS].ravel()
             return
         self.raw = raw
         inputs = raw if data is None else data.standardiser.x(raw)
@@ -72,6 +78,7 @@ class Predictor:
 
     def forget(self) -> None:
         """Drop all predictions, for draws of another era."""
+        self._width = 0
         self.keys: list[Key] = []
         self.values = np.empty((0, 0))
 
@@ -91,18 +98,32 @@ class Predictor:
         if self.kind == "area":
             return torch.sigmoid(f[..., 0]).float().cpu().numpy()
         if self.kind == "classes":
-            probabilities = (
-                torch.softmax(f, -1) if f.shape[-1] > 1 else torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
-            )
+            if self.target.likelihood.name == "bernoulli":
+                probabilities = torch.cat([torch.sigmoid(-f), torch.sigmoid(f)], -1)
+            else:
+                probabilities = self.target.likelihood_at(theta.to(f)).mean(f)
             return probabilities.flatten(1).float().cpu().numpy()
-        values = f[..., 0].double().cpu().numpy()
+        if self.kind == "outputs":
+            return f.flatten(1).double().cpu().numpy()
+        values = self.target.likelihood_at(theta.to(f)).mean(f).flatten(1).double().cpu().numpy()
         return values if self.scale is None else self.scale.y_back(values)
 
     def _rows(self, theta: Tensor) -> np.ndarray:
-        """Return the functions of weights (draws, dim), and for a regression the noise of each in a last column."""
+        """Return the functions of weights (draws, dim); for a regression the noise of each in last columns.
+
+        That is one column, or as many as functions where the noise is not the same at each row. Of rows with an
+        observation its log density, on the network's scale, comes after these.
+        """
         functions = self.functions(theta)
+        self._width = functions.shape[1]
         if self.kind not in ("band", "intervals"):
             return functions
+        if not self._normal:
+            law = ObservationLaw(self.target, theta, self.target.outputs(theta, self.inputs))
+            parts = [functions, law.sds.reshape(functions.shape)]
+            if self.kind == "intervals":
+                parts.append(law.log_density(self.observed.reshape(law.means.shape[1:])))
+            return np.column_stack(parts)
         noise = self.target.noise_sd_of(theta).double().cpu().numpy()
         return np.column_stack([functions, noise * (1.0 if self.scale is None else self.scale.y_scale)])
 
@@ -180,7 +201,7 @@ class Predictor:
         if self.kind == "classes":
             now = self._classes(now[None])["mean"]
         elif self.kind in ("band", "intervals"):
-            now = now[:-1]
+            now = now[: self._width]
         return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
 
     def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
@@ -199,7 +220,7 @@ class Predictor:
         return (values if len(values) else now[None]), now
 
     def _band(self, rows: np.ndarray) -> dict[str, Any]:
-        values, noise = rows[:, :-1], rows[:, -1]
+        values, noise = rows[:, : self._width], rows[:, -1]
         low95, low50, high50, high95 = diagnostics.column_quantiles(values, [0.025, 0.25, 0.75, 0.975])
         return {
             "x": self.raw[:, 0],
@@ -228,14 +249,12 @@ class Predictor:
         return {"mean": mean, "lo": low, "hi": high, "right": right, **figures}
 
     def _intervals(self, rows: np.ndarray) -> dict[str, Any]:
-        values, noise = rows[:, :-1], rows[:, -1:]
-        mean, sd = values.mean(0), np.sqrt(values.var(0) + (noise**2).mean())
+        width = self._width
+        values, noise = rows[:, :width], rows[:, width : width + (1 if self._normal else width)]
+        mean, sd = values.mean(0), np.sqrt(values.var(0) + (noise**2).mean(0))
         low, high = mean - 1.96 * sd, mean + 1.96 * sd
-        density = -0.5 * ((values - self.observed) / noise) ** 2 - np.log(noise * np.sqrt(2 * np.pi))
-        log_mean = np.logaddexp.reduce(density, axis=0) - np.log(len(values))
         inside = (self.observed >= low) & (self.observed <= high)
-        # As `scores` and the papers' tables give it: the density of the standardised target.
-        nll = -log_mean.mean() - (0.0 if self.scale is None else np.log(self.scale.y_scale))
+        nll = self._nll(values, noise, rows[:, 2 * width :])
         return {
             "observed": self.observed,
             "mean": mean,
@@ -245,6 +264,14 @@ class Predictor:
             "nll": float(nll),
             "coverage": float(inside.mean()),
         }
+
+    def _nll(self, values: np.ndarray, noise: np.ndarray, density: np.ndarray) -> float:
+        """Return it as `scores` and the papers' tables do: of the density of the standardised target."""
+        unit = 0.0
+        if self._normal:
+            density = -0.5 * ((values - self.observed) / noise) ** 2 - np.log(noise * np.sqrt(2 * np.pi))
+            unit = 0.0 if self.scale is None else np.log(self.scale.y_scale)
+        return np.log(len(values)) - np.logaddexp.reduce(density, axis=0).mean() - unit
 
     #: What stays the same for a run, and what rows of predictions become in a frame, by kind.
     _SCENES: ClassVar[dict[str, Callable[[Predictor], dict[str, Any]]]] = {
@@ -269,7 +296,7 @@ class Predictor:
         # A box narrower than the grid still lies on two of its points.
         first, last = np.searchsorted(x, x0, side="right") - 1, np.searchsorted(x, x1, side="left")
         columns = slice(max(first, 0), min(last, len(x) - 1) + 1)
-        values = self.values[:, :-1][:, columns]
+        values = self.values[:, : self._width][:, columns]
         within = ((values >= y0) & (values <= y1)).any(1) | ((values.min(1) < y0) & (values.max(1) > y1))
         return [key for key, chosen in zip(self.keys, within, strict=True) if chosen]
 
@@ -339,7 +366,8 @@ def averaged(
     Returns
     -------
     mean : ndarray, shape (rows,) or (rows, classes)
-        Of a regression in original units; of classes each one's probability.
+        Of a regression in original units, several columns beside each other; of classes each one's probability; of a
+        likelihood that is a function the outputs.
     nll : float
         The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
         the standardised target, as in the papers' tables.
@@ -359,29 +387,38 @@ def averaged(
     for begin in range(0, len(flat), size):
         part, share = flat[begin : begin + size], shares[begin : begin + size]
         f = target.outputs(part, x) if known is None else known[begin : begin + size]
-        total = total + torch.tensordot(share, target.likelihood.mean(f).double(), 1).cpu()
-        density = target.likelihood_at(part).log_density(f, y).double()
+        likelihood = target.likelihood_at(part)
+        # Of a function there are no expected observations.
+        expected = f if target.likelihood.task == "outputs" else likelihood.mean(f)
+        total = total + torch.tensordot(share, expected.double(), 1).cpu()
+        density = likelihood.log_density(f, y).double()
         log_sum.append(torch.logsumexp(density + share.log()[:, None], 0).cpu())
     nll = float(-torch.logsumexp(torch.stack(log_sum), 0).mean())
     if target.likelihood.task == "classification":
         return (total if total.ndim > 1 else torch.stack([1 - total, total], -1)).numpy(), nll
     scale = None if target.data_set is None else target.data_set.standardiser
-    return (total.numpy() if scale is None else scale.y_back(total.numpy())), nll
+    mean = total.numpy().ravel()
+    return (mean if scale is None else scale.y_back(mean)), nll
 
 
 def observed_rows(target: BNN) -> np.ndarray:
-    """Return the observations (rows,) of the test rows, in original units or as class numbers.
+    """Return the observations (rows,) of the test rows, in original units or as class numbers, columns after another.
 
     Without a data set of bnnviz the rows are those that the network was given.
     """
-    return target.y.double().cpu().numpy() if target.data_set is None else target.data_set.y_test
+    return target.y.double().cpu().numpy().ravel() if target.data_set is None else target.data_set.y_test
 
 
 def scores(
     target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
 ) -> dict[str, float]:
-    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`)."""
+    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`).
+
+    Of a likelihood that is a function the nll alone is known.
+    """
     mean, nll = averaged(target, draws, weights, known)
+    if target.likelihood.task == "outputs":
+        return {"nll": nll}
     y = observed_rows(target)
     if target.likelihood.task == "classification":
         right = float((mean.argmax(-1) == y).mean())

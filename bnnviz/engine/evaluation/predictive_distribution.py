@@ -12,16 +12,23 @@ import torch
 
 from bnnviz import optional
 from bnnviz.data import DataSet
-from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, normalised
+from bnnviz.engine.evaluation.metrics import NetworkDraws, class_names, normalised, probabilities_at
+from bnnviz.engine.evaluation.observables import ObservationLaw
+from bnnviz.engine.evaluation.observables import quantiles as quantiles_of
 from bnnviz.engine.evaluation.predictions import at_once, evenly
 from bnnviz.engine.evaluation.uncertainty import predictive
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
+from bnnviz.targets.likelihoods import Normal
 
 if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.025, 0.5, 0.975)
+_OF_OUTPUTS = (
+    "The likelihood is a function, which says how probable observations are and draws none, so the outputs are"
+    " predicted; a class derived from bnnviz.targets.Likelihood predicts observations."
+)
 _MOST_DRAWS = 1000  # that make a quantile
 _HALVINGS = 32
 _NUMBERS = 4_000_000  # predictions of all draws that are held at once
@@ -35,13 +42,15 @@ class PredictiveDistribution:
 
     Attributes
     ----------
-    task : {"regression", "classification"}
+    task : {"regression", "classification", "outputs"}
+        With ``outputs`` the likelihood is a function, which draws no observations: ``mean``, ``epistemic_sd`` and
+        ``quantiles`` are of the outputs then, and ``note`` says so.
     far : ndarray of bool, shape (rows,)
         Rows further from their nearest training row than 99 % of the training rows are from theirs, on the scale that
         the network sees: there the prior speaks more than the data.
-    mean, sd : ndarray or None, shape (rows,)
+    mean, sd : ndarray or None, shape (rows,) or (rows, columns)
         Of an observation of a regression, in the target's unit.
-    epistemic_sd, aleatoric_sd : ndarray or None, shape (rows,)
+    epistemic_sd, aleatoric_sd : ndarray or None, shape (rows,) or (rows, columns)
         The parts of `sd`: how far the draws differ, which more data would remove, and the observation noise. Their
         squares have the square of `sd` as their sum.
     quantiles : dict of ndarray
@@ -64,6 +73,7 @@ class PredictiveDistribution:
     probabilities: np.ndarray | None = None
     entropy: np.ndarray | None = None
     mutual_information: np.ndarray | None = None
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.far)
@@ -85,8 +95,14 @@ class PredictiveDistribution:
         """Return everything by the names of a table's columns."""
         if self.probabilities is None:
             parts = {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}
-            levels = {f"q{100 * level:g}": values for level, values in self.quantiles.items()}
-            return parts | levels | {"far": self.far}
+            parts |= {f"q{100 * level:g}": values for level, values in self.quantiles.items()}
+            found = {}
+            for name, values in parts.items():
+                if values is not None and values.ndim == 2:
+                    found |= {f"{name}[{k}]": values[:, k] for k in range(values.shape[1])}
+                elif values is not None:
+                    found[name] = values
+            return found | {"far": self.far}
         each = {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.class_names)}
         parts = {"entropy": self.entropy, "mutual_information": self.mutual_information, "far": self.far}
         return {"class": self.classes} | each | parts
@@ -133,7 +149,19 @@ def predict(given: NetworkDraws, x: np.ndarray, quantiles: Sequence[float] = QUA
         _numbers(given.target, theta, shares, rows[begin : begin + size], quantiles)
         for begin in range(0, len(rows), size)
     ]
-    mean, epistemic, aleatoric, levels = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
+    *moments, levels = zip(*parts, strict=True)
+    mean, epistemic, aleatoric = map(np.concatenate, moments)
+    levels = np.concatenate(levels, axis=1)
+    if given.target.likelihood.task == "outputs":
+        return PredictiveDistribution(
+            task="outputs",
+            far=far,
+            mean=mean,
+            epistemic_sd=epistemic,
+            quantiles=dict(zip(quantiles, levels, strict=True)),
+            class_names=[],
+            note=_OF_OUTPUTS,
+        )
     return PredictiveDistribution(
         task="regression",
         far=far,
@@ -149,12 +177,31 @@ def predict(given: NetworkDraws, x: np.ndarray, quantiles: Sequence[float] = QUA
 def _numbers(
     target: BNN, theta: torch.Tensor, shares: np.ndarray, rows: torch.Tensor, quantiles: Sequence[float]
 ) -> tuple[np.ndarray, ...]:
-    """Return mean, epistemic and aleatoric sd (rows,) and quantiles (levels, rows)."""
+    """Return mean, epistemic and aleatoric sd (rows, ...) and quantiles (levels, rows, ...)."""
+    if target.likelihood.task == "outputs":
+        return _of_outputs(_outputs(target, theta, rows).numpy(), shares, quantiles)
+    if not isinstance(target.likelihood, Normal):
+        law, kept = ObservationLaw(target, theta, _outputs(target, theta, rows)), evenly(len(theta), _MOST_DRAWS)
+        return *law.moments(shares), quantiles_of(law.part(kept), shares[kept] / shares[kept].sum(), quantiles)
     means, noise = _means(target, theta, rows)
     mean = shares @ means
     epistemic = np.sqrt(np.maximum(shares @ np.square(means - mean), 0.0))
     aleatoric = np.full(len(mean), math.sqrt(shares @ np.square(noise)))
     return mean, epistemic, aleatoric, _quantiles(means, noise, shares, quantiles)
+
+
+def _of_outputs(f: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> tuple[np.ndarray, ...]:
+    """Return mean, sd, nothing, and quantiles (levels, rows, ...) of outputs (draws, rows, outputs)."""
+    f = f[..., 0] if f.shape[-1] == 1 else f
+    mean = np.tensordot(shares, f, 1)
+    sd = np.sqrt(np.maximum(np.tensordot(shares, np.square(f - mean), 1), 0.0))
+    order = np.argsort(f, axis=0)
+    reached = shares[order].cumsum(0)
+    found = [
+        np.take_along_axis(f, np.take_along_axis(order, (reached < level - 1e-12).sum(0, keepdims=True), 0), 0)[0]
+        for level in levels
+    ]
+    return mean, sd, np.zeros_like(mean), np.stack(found) if found else np.empty((0, *mean.shape))
 
 
 def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed: int = 0) -> np.ndarray:
@@ -169,7 +216,7 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
 
     Returns
     -------
-    ndarray, shape (draws, rows)
+    ndarray, shape (draws, rows) or (draws, rows, columns)
         In the target's unit, or class numbers.
     """
     if draws < 1:
@@ -180,14 +227,16 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
     alike = bool(np.ptp(shares) == 0)
     chosen = rng.choice(len(theta), draws, replace=not alike or draws > len(theta), p=None if alike else shares)
     theta = theta[torch.as_tensor(chosen, device=theta.device)]
+    if given.target.likelihood.task == "outputs":
+        raise BnnvizError(f"{_OF_OUTPUTS} Draw outputs by bnnviz.BNN.outputs, or give such a likelihood.", "likelihood")
+    if given.target.likelihood.task == "regression" and not isinstance(given.target.likelihood, Normal):
+        return ObservationLaw(given.target, theta, _outputs(given.target, theta, rows)).draw(rng)
     if given.target.likelihood.task == "regression":
         means, noise = _means(given.target, theta, rows)
         return means + noise[:, None] * rng.standard_normal(means.shape)
     made = np.empty((draws, len(rows)), dtype=int)
     for part in _parts(given.target, theta, rows):
-        probabilities = given.target.likelihood.mean(given.target.outputs(theta[part], rows)).double().cpu().numpy()
-        if probabilities.ndim == 2:
-            probabilities = np.stack([1 - probabilities, probabilities], -1)
+        probabilities = probabilities_at(given.target, theta[part], rows)
         uniform = rng.random((*probabilities.shape[:2], 1))
         made[part] = (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
     return made
@@ -201,7 +250,7 @@ def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarr
     given : NetworkDraws
     x : ndarray, shape (rows, ...)
         Inputs in the units of the data.
-    y : ndarray, shape (rows,)
+    y : ndarray, shape (rows,) or (rows, columns)
         In the target's unit, or class numbers.
     """
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
@@ -234,6 +283,8 @@ def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
         )
     if not np.isfinite(x.astype(float)).all():
         raise BnnvizError("The rows to predict hold missing or infinite values; drop or fill those rows.", "x")
+    if target.whole and (x != np.round(x)).any():
+        raise BnnvizError("The network reads whole numbers, and the rows to predict hold others.", "x")
     if isinstance(data, DataSet):
         x = data.standardiser.x(x.astype(float))
     return torch.as_tensor(x, device=target.device).to(target.x.dtype)
@@ -251,6 +302,12 @@ def _weighed(given: NetworkDraws) -> tuple[torch.Tensor, np.ndarray]:
 def _parts(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> list[slice]:
     size = at_once(target, len(rows))
     return [slice(begin, begin + size) for begin in range(0, len(theta), size)]
+
+
+def _outputs(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Return the outputs (draws, rows, outputs) in double precision."""
+    with torch.no_grad():
+        return torch.cat([target.outputs(theta[part], rows).double().cpu() for part in _parts(target, theta, rows)])
 
 
 def _means(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -287,7 +344,8 @@ def _far(target: BNN, rows: torch.Tensor) -> np.ndarray:
     from scipy.spatial import cKDTree
 
     known = target.seen(target.x[evenly(len(target.x), _MOST_NEIGHBOURS)]).flatten(1).double().cpu().numpy()
-    if len(known) < 3:
+    # Whole numbers that an embedding reads are names, between which there is no distance.
+    if len(known) < 3 or target.whole:
         return np.zeros(len(rows), dtype=bool)
     tree = cKDTree(known)
     among, _ = tree.query(known, k=2)

@@ -19,6 +19,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, chosen, class_names
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
+from bnnviz.targets.likelihoods import Bernoulli, Categorical, Normal
 
 DRAWS = 50
 _HALVINGS = 50
@@ -27,15 +28,16 @@ _HALVINGS = 50
 class _Members(nn.Module):
     """Members of an ensemble, each a traced network, and the scales of the inputs."""
 
-    def __init__(self, members: Sequence[nn.Module], mean: Tensor, scale: Tensor) -> None:
+    def __init__(self, members: Sequence[nn.Module], mean: Tensor, scale: Tensor, whole: bool) -> None:
         super().__init__()
+        self.whole = whole
         self.members = nn.ModuleList(members)
         self.register_buffer("x_mean", mean)
         self.register_buffer("x_scale", scale)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return outputs (draws, rows, outputs)."""
-        scaled = (x.to(self.x_mean.dtype) - self.x_mean) / self.x_scale
+        scaled = x.long() if self.whole else (x.to(self.x_mean.dtype) - self.x_mean) / self.x_scale
         found = []
         for member in self.members:
             found.append(member(scaled))
@@ -125,6 +127,12 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         raise BnnvizError("A network on images cannot be written as an ensemble: take its state dicts.", "format")
     if draws < 1:
         raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
+    if not isinstance(target.likelihood, Normal | Bernoulli | Categorical):
+        raise BnnvizError(
+            f"A network with a {target.likelihood.name} likelihood cannot be written as an ensemble, which has"
+            " gaussian, bernoulli and categorical ones: take its state dicts.",
+            "format",
+        )
     theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, 0))].double().cpu()
     shape = target.x.shape[1:]
     mean, scale = torch.zeros(shape, dtype=torch.float64), torch.ones(shape, dtype=torch.float64)
@@ -136,7 +144,7 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
     with warnings.catch_warnings():
         # TorchScript is what runs anywhere without this program's source; PyTorch would rather have torch.export.
         warnings.simplefilter("ignore")
-        members = _Members([_traced(target, draw) for draw in theta], mean, scale)
+        members = _Members([_traced(target, draw) for draw in theta], mean, scale, target.whole)
         made: nn.Module
         if target.likelihood.task == "classification":
             made = _LawOfClasses(members, class_names(target), names)
@@ -150,7 +158,7 @@ def _traced(target: BNN, draw: Tensor) -> torch.jit.ScriptModule:
     """Return the network with the weights of a draw (dim,) as a traced module, in double precision."""
     module = copy.deepcopy(target.module).cpu().double()
     module.load_state_dict(target.state_dict(draw))
-    rows = target.x[:2].cpu().double()
+    rows = target.fed(target.x[:2], torch.float64).cpu()
     try:
         return torch.jit.trace(module.eval(), rows, check_trace=False)
     except Exception as error:  # whatever the user's own code raises

@@ -83,7 +83,9 @@ def predictive(
     for begin in range(0, len(x), each):
         rows = slice(begin, begin + each)
         probabilities = (
-            probabilities_at(target, theta, x[rows]) if known is None else probabilities_of(target, known[:, rows])
+            probabilities_at(target, theta, x[rows])
+            if known is None
+            else probabilities_of(target, known[:, rows], theta)
         )
         expected = diagnostics.expected_entropy(probabilities, base, weights)
         total = diagnostics.predictive_entropy(probabilities, base, weights)
@@ -296,7 +298,7 @@ def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None
     if given.known is None:
         probabilities = probabilities_at(given.target, given.theta, x[places])
     else:
-        probabilities = probabilities_of(given.target, given.known[:, places])
+        probabilities = probabilities_of(given.target, given.known[:, places], given.theta)
     found = diagnostics.function_ess(probabilities.reshape(given.chains, -1, *probabilities.shape[1:]))
     known = found.unknown < found.each.size
     summary = {
@@ -316,7 +318,7 @@ def _intervals(
 ) -> dict[str, np.ndarray]:
     numbers = row_numbers(rows, len(x))
     if not len(numbers):
-        empty = np.empty((0, max(target.outputs_per_row, 2)))
+        empty = np.empty((0, target.likelihood.classes(target.outputs_per_row)))
         return {"rows": numbers, "observed": observed[:0], "mean": empty, "low": empty, "high": empty}
     probabilities = probabilities_at(target, theta, x[torch.as_tensor(numbers, device=x.device)])
     found = diagnostics.class_intervals(probabilities, weights=weights)

@@ -78,7 +78,7 @@ class FrameBuilder:
         self.run_id = uuid.uuid4().hex[:12]
         target = run.target
         self._names = target.names()
-        self.predictor = Predictor(target) if isinstance(target, BNN) else None
+        self.predictor = Predictor(target) if isinstance(target, BNN) and target.likelihood.task != "outputs" else None
         self._selection = Selection(run, chain)
         self._wanted_plane: dict[str, Any] | None = None
         self._components = Components(run)

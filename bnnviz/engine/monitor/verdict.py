@@ -27,6 +27,9 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool) -> str | Non
     if metrics is None:
         return None
     rows = f"{metrics['rows']:,} {'held-out' if held_out else 'training'} rows"
+    if not metrics["class_names"] and "coverage_95" not in metrics["averaged"]:
+        chains = "; ".join(_of_chains(found, converges)[1])
+        return f"not judged: the likelihood is a function, which gives no intervals of observations; {chains}"
     calibrated, said = (_of_classes if metrics["class_names"] else _of_numbers)(metrics, rows)
     mixed, of_chains = _of_chains(found, converges)
     word = "not usable" if not calibrated else "usable" if mixed and held_out else "usable with care"

@@ -208,6 +208,8 @@ class RaceView:
         target = self._race.lanes[0].target
         if not isinstance(target, BNN):
             return []
+        if target.likelihood.task == "outputs":
+            return ["nll"]
         return ["nll", "accuracy", "ece"] if target.likelihood.task == "classification" else ["nll", "rmse"]
 
     def _errors(self, number: int) -> list[EstimateError]:

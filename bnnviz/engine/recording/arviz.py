@@ -60,21 +60,27 @@ def data_checksum(target: Target) -> str | None:
     return digest.hexdigest()
 
 
-def to_arviz(run: SingleRun) -> xarray.DataTree:
+def to_arviz(run: SingleRun, predictions: bool | None = None) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON).
 
-    Named parameters are the posterior, and the coordinates that the sampler moved in the unconstrained posterior.
-    """
-    from bnnviz.engine.evaluation.named_draws import named_draws
+    Named parameters are the posterior, and the coordinates that the sampler moved in the unconstrained posterior. Of a
+    network the posterior has ``x``, whose coordinates are named by the module's parameters, and what the likelihood has
+    learnt, such as ``noise_sd``.
 
-    draws = run.draws
-    made = tree(draws, run.log_weights, list(run.target.names()), header(run), run.sample_stats)
-    named = named_draws(run.target, draws)
-    if named:
-        arviz_base = optional.require("arviz_base", "Data trees need")
-        made["unconstrained_posterior"] = made["posterior"].copy()
-        made["posterior"] = arviz_base.from_dict({"posterior": named})["posterior"]
-    return made
+    Parameters
+    ----------
+    run : SingleRun
+    predictions : bool, optional
+        Whether a network's ``log_likelihood``, ``posterior_predictive``, ``observed_data`` and ``constant_data`` are in
+        it. Left out, they are where none has more than 20 million numbers.
+    """
+    from bnnviz.engine.recording import arviz_groups
+
+    stats = run.sample_stats
+    lp, depths = arviz_groups.log_densities(run.target, run.draws), arviz_groups.tree_depths(stats)
+    stats |= ({} if lp is None else {"lp": lp}) | ({} if depths is None else {"tree_depth": depths})
+    made = tree(run.draws, run.log_weights, list(run.target.names()), header(run), stats)
+    return arviz_groups.completed(made, run, predictions)
 
 
 def tree(

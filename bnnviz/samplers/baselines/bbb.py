@@ -145,10 +145,10 @@ class BayesByBackprop(Functional, Descending):
     def _by_units(self, rng: RandomNumbers, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return E_q[-log likelihood] (chains,) over draws of what units get, and its gradient (chains, 2, dim)."""
         rows, target = self.source.rows(self._repeated(batch)), self.target
-        draws, seen = self.samples * len(c), rows.y.shape[-1]
+        draws, seen = self.samples * len(c), target.count(rows)
         noise = [rng.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
-        if target.noise_is_learnt:
-            noise.append(rng.normal((draws, 1), c.dtype))
+        if target.likelihood_dim:
+            noise.append(rng.normal((draws, target.likelihood_dim), c.dtype))
         with torch.enable_grad():
             c = c.detach().requires_grad_(True)
             each = c.repeat_interleave(self.samples, 0)

@@ -169,7 +169,7 @@ class MCDropout(Descending):
         """Return -log likelihood with a mask for each row, and its gradient."""
         rows = self.source.rows(batch)
         units = [layer.inputs for layer in self.target.layers[1:]]
-        masks = [self._kept(rng, (len(w), count, rows.y.shape[-1]), w.dtype) for count in units]
+        masks = [self._kept(rng, (len(w), count, self.target.count(rows)), w.dtype) for count in units]
         with torch.enable_grad():
             w = w.detach().requires_grad_(True)
             fit = self.target.fit_under_masks(w, rows, masks)

@@ -1,12 +1,13 @@
 """Take modules as they come: refuse what has no posterior, and call the others with weights of each chain's own."""
 
 from bnnviz.targets.modules.calls import CallRules, call, copied, move
-from bnnviz.targets.modules.structure import aliases, check_structure, computed, places, trainable
+from bnnviz.targets.modules.structure import aliases, check_structure, computed, frozen_but, places, trainable
 from bnnviz.targets.modules.trial import (
     Trial,
     check_computed,
     check_loaded,
     check_precision,
+    reads_whole,
     rules_of,
     some_rows,
     tried,
@@ -24,8 +25,10 @@ __all__ = [
     "check_structure",
     "computed",
     "copied",
+    "frozen_but",
     "move",
     "places",
+    "reads_whole",
     "rules_of",
     "some_rows",
     "trainable",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -45,6 +45,46 @@ def check_structure(given: Any) -> None:
     own = {name: p for name, p in parameters.items() if p.requires_grad}
     _check_memory(own)
     _check_others(own, given)
+
+
+def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Module:
+    """Freeze the parameters of a module but for some, by their names or by those of its parts; return it.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    sample : str, sequence of str or None
+        ``last`` is the last part with parameters; None leaves all as they are.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such name.
+    """
+    if sample is None:
+        return module
+    named = dict(module.named_parameters(remove_duplicate=False))
+    wanted = [sample] if isinstance(sample, str) else list(sample)
+    if wanted == ["last"] and not any(_is_part("last", name) for name in named):
+        wanted = [list(named)[-1].rpartition(".")[0] or list(named)[-1]]
+    for word in wanted:
+        if not isinstance(word, str) or not any(_is_part(word, name) for name in named):
+            parts = dict.fromkeys(name.rpartition(".")[0] or name for name in named)
+            raise BnnvizError(
+                f"sample names {word!r:.60}, and the module has no such part or parameter; its parts are"
+                f" {', '.join(parts)}.",
+                "sample",
+            )
+    if not wanted:
+        raise BnnvizError("sample names no part of the module; name one, or leave sample out.", "sample")
+    chosen = {id(p) for name, p in named.items() if any(_is_part(word, name) for word in wanted)}
+    for parameter in module.parameters():
+        parameter.requires_grad_(id(parameter) in chosen)
+    return module
+
+
+def _is_part(part: str, name: str) -> bool:
+    return name == part or name.startswith(f"{part}.")
 
 
 def trainable(module: nn.Module) -> dict[str, nn.Parameter]:

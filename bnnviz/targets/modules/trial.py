@@ -126,7 +126,12 @@ def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: 
     name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
     try:
         with torch.no_grad():
-            found = calls.call(module, {}, trial.x.to(device, dtype), rules._replace(restores=True))
+            found = calls.call(
+                module,
+                {},
+                trial.x.to(device, dtype if trial.x.is_floating_point() else None),
+                rules._replace(restores=True),
+            )
     except Exception as error:  # whatever the user's own code raises
         raise BnnvizError(
             f"The module cannot compute in {name} ({said(error)}): its forward has tensors or casts of another"
@@ -179,12 +184,6 @@ def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: 
 
 def unreadable(module: nn.Module, x: Tensor, shape: tuple[int, ...], error: Exception) -> BnnvizError:
     """Return what is to be said of a module that fails on inputs x, some of those of a shape, in double precision."""
-    if bool((x == x.round()).all()) and _reads(calls.copied(module), x.long()):
-        return BnnvizError(
-            "The module reads whole numbers, as an embedding does, and inputs are kept as real ones; let its forward"
-            " begin with x = x.long().",
-            "module",
-        )
     if not _reads(calls.move(calls.copied(module), x.device, torch.float32), x.to(torch.float32)):
         mixed = "; leave out casts, so that all of it is of one precision" if is_of_precision(error) else ""
         return BnnvizError(f"The module cannot read inputs of shape {shape}: {said(error)}{mixed}.", "module")
@@ -194,6 +193,11 @@ def unreadable(module: nn.Module, x: Tensor, shape: tuple[int, ...], error: Exce
         " x.to(self.weight.dtype).",
         "module",
     )
+
+
+def reads_whole(module: nn.Module, x: Tensor) -> bool:
+    """Tell whether a module reads inputs x, all whole numbers, as such; of the first rows it is tried."""
+    return bool((x == x.round()).all()) and _reads(calls.copied(module), x[:2].long())
 
 
 def _reads(module: nn.Module, x: Tensor) -> bool:

@@ -15,61 +15,59 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from bnnviz.errors import BnnvizError
-
-
-class Likelihood:
-    """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows.
-
-    Observations are (rows,) for all chains, or each one's own: (chains, rows).
-    """
-
-    name = ""
-    task = "classification"
-
-    def loss(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the negative log likelihood (chains,), up to a constant."""
-        return -self.log_density(f, y).sum(-1)
-
-    def residual(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the derivative of the loss by the outputs, shaped like them."""
-        raise NotImplementedError
-
-    def curvature(self, f: Tensor, first: Tensor) -> Tensor:
-        """Return first' (d2 loss / df2) first, summed over rows: (chains,)."""
-        raise NotImplementedError
-
-    def hessian(self, f: Tensor) -> Tensor:
-        """Return the second derivatives of each row's loss by its outputs, (chains, rows, outputs, outputs)."""
-        raise NotImplementedError
-
-    def root(self, f: Tensor) -> Tensor:
-        """Return matrices L, shaped like the `hessian`, with L L' = hessian: with one output its root."""
-        return self.hessian(f).sqrt()
-
-    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the exact log density of each observation, (chains, rows)."""
-        raise NotImplementedError
-
-    def mean(self, f: Tensor) -> Tensor:
-        """Return the expected observation (chains, rows), or the probability of each class (chains, rows, classes)."""
-        raise NotImplementedError
+from bnnviz.targets.likelihoods.base import Likelihood, class_numbers, numbers, special
+from bnnviz.targets.likelihoods.normal import IndependentNormals
 
 
 class Normal(Likelihood):
-    """y ~ N(f, sd^2)."""
+    """y ~ N(f, sd^2).
+
+    Parameters
+    ----------
+    sd : float
+    learnt : bool
+        Whether the logarithm of the sd is that of ``sd`` plus r ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Normal(0.5, learnt=True).parameters
+    ('log noise',)
+    """
 
     name = "gaussian"
     task = "regression"
+    by_hand = True
 
-    def __init__(self, sd: float) -> None:
+    def __init__(self, sd: float, learnt: bool = False) -> None:
         if not sd > 0:
             raise BnnvizError(f"noise_sd = {sd:g} must be above 0.", "noise_sd")
         self.sd = sd
+        self.parameters = ("log noise",) if learnt else ()
+
+    def fitted(self, y: Tensor) -> Likelihood:
+        """Return the likelihood of one column, or that of several, each with a noise of its own."""
+        if y.shape[1] == 1:
+            return self
+        return IndependentNormals([self.sd] * y.shape[1], bool(self.parameters))
+
+    def at(self, raw: Tensor) -> Likelihood:
+        """Return the likelihood with a noise of each chain's own, where it is learnt."""
+        return NormalOfEach(math.log(self.sd) + raw[:, 0]) if self.parameters else self
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the noise's sd, where it is learnt."""
+        return {"noise_sd": self.sd * raw[:, 0].exp()} if self.parameters else {}
+
+    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
+        """Return the expected curvature by the log sd: 2 for each row."""
+        return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood, up to a constant."""
@@ -83,7 +81,7 @@ class Normal(Likelihood):
         """Return the second derivative of the loss along ``first``."""
         return first.square().sum((1, 2)) / self.sd**2
 
-    def hessian(self, f: Tensor) -> Tensor:
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the precision."""
         return torch.full_like(f, self.sd**-2)[..., None]
 
@@ -94,6 +92,22 @@ class Normal(Likelihood):
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected observation."""
         return f[..., 0]
+
+    def _sd(self, f: Tensor) -> Tensor:
+        """Return the sd of the noise, which fits the outputs."""
+        return f.new_full((1, 1), self.sd)
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the variance of the noise."""
+        return self._sd(f).square().expand_as(f[..., 0])
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        return special.ndtr((y - numbers(f[..., 0])) / numbers(self._sd(f)))
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw observations."""
+        return numbers(f[..., 0]) + numbers(self._sd(f)) * rng.standard_normal(f.shape[:-1])
 
 
 class NormalOfEach(Normal):
@@ -106,6 +120,10 @@ class NormalOfEach(Normal):
 
     def __init__(self, log_sd: Tensor) -> None:
         self.log_sd, self.precision = log_sd, torch.exp(-2 * log_sd)
+
+    def _sd(self, f: Tensor) -> Tensor:
+        """Return the sd of each chain's noise."""
+        return self.log_sd.to(f).exp()[:, None]
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the negative log likelihood, up to a constant that depends on the rows alone."""
@@ -122,7 +140,7 @@ class NormalOfEach(Normal):
         """Return the second derivative of the loss along ``first``, at a fixed sd."""
         return first.square().sum((1, 2)) * self.precision
 
-    def hessian(self, f: Tensor) -> Tensor:
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return each chain's precision."""
         return self.precision[:, None, None].expand_as(f)[..., None]
 
@@ -142,9 +160,23 @@ class NormalOfEach(Normal):
 
 
 class Bernoulli(Likelihood):
-    """y in {0, 1} with logit f."""
+    """y in {0, 1} with logit f.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Bernoulli().mean(torch.zeros(1, 1, 1)).tolist()
+    [[0.5]]
+    """
 
     name = "bernoulli"
+    by_hand = True
+
+    def check(self, y: Tensor, outputs: int) -> None:
+        """Refuse what is neither 0 nor 1."""
+        if not ((y == 0) | (y == 1)).all():
+            raise BnnvizError("A bernoulli likelihood needs observations that are 0 or 1.", "data")
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
@@ -155,7 +187,7 @@ class Bernoulli(Likelihood):
         probability = torch.sigmoid(f)
         return (probability * (1 - probability) * first.square()).sum((1, 2))
 
-    def hessian(self, f: Tensor) -> Tensor:
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the variance of a label."""
         probability = torch.sigmoid(f)
         return (probability * (1 - probability))[..., None]
@@ -170,9 +202,35 @@ class Bernoulli(Likelihood):
 
 
 class Categorical(Likelihood):
-    """y in {0, ..., K - 1} with K logits f."""
+    """y in {0, ..., K - 1} with K logits f.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Categorical().mean(torch.zeros(1, 1, 2)).tolist()
+    [[[0.5, 0.5]]]
+    """
 
     name = "categorical"
+    by_hand = True
+
+    def width(self) -> tuple[int | None, str]:
+        """Return that any number of outputs does."""
+        return None, "(rows, classes), one output for each class"
+
+    def kept(self, y: Tensor) -> Tensor:
+        """Return whole class numbers."""
+        return class_numbers(y[:, 0], self.name)
+
+    def check(self, y: Tensor, outputs: int) -> None:
+        """Refuse classes that have no output."""
+        if len(y) and (y.min() < 0 or y.max() >= outputs):
+            raise BnnvizError(
+                f"The classes run from {int(y.min())} to {int(y.max())}; with {outputs} outputs"
+                f" they must run from 0 to {outputs - 1}.",
+                "data",
+            )
 
     def residual(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the derivative of the loss."""
@@ -184,12 +242,12 @@ class Categorical(Likelihood):
         spread = (probability * first.square()).sum(-1) - (probability * first).sum(-1).square()
         return spread.sum(-1)
 
-    def hessian(self, f: Tensor) -> Tensor:
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the covariance of a label's indicators."""
         probability = torch.softmax(f, -1)
         return torch.diag_embed(probability) - probability[..., None] * probability[..., None, :]
 
-    def root(self, f: Tensor) -> Tensor:
+    def root(self, f: Tensor, y: Tensor) -> Tensor:
         """Return diag(sqrt p) - p sqrt(p)', whose square is diag(p) - p p'."""
         probability = torch.softmax(f, -1)
         return torch.diag_embed(probability.sqrt()) - probability[..., None] * probability.sqrt()[..., None, :]
@@ -202,11 +260,3 @@ class Categorical(Likelihood):
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected observation."""
         return torch.softmax(f, -1)
-
-
-def make(name: str, noise_sd: float) -> Likelihood:
-    """Return the likelihood of a name: gaussian, bernoulli or categorical."""
-    kinds = {"gaussian": lambda: Normal(noise_sd), "bernoulli": Bernoulli, "categorical": Categorical}
-    if not isinstance(name, str) or name not in kinds:
-        raise BnnvizError(f"There is no likelihood {name!r}; choose one of {', '.join(kinds)}.", "likelihood")
-    return kinds[name]()

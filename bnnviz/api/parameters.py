@@ -1,0 +1,71 @@
+"""Read the draws of a run by the names of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+
+import numpy as np
+
+from bnnviz.engine.evaluation.named_draws import named_draws
+from bnnviz.engine.evaluation.parameter_table import ParameterTable, parameter_table
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.errors import BnnvizError
+
+
+class WithParameters:
+    """What gives draws by name: needs a run and its lock."""
+
+    _run: ViewedRun
+    _lock: RLock
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, as their constraints have them.
+
+        Of a network these are the module's parameters, and what its likelihood learns, such as ``noise_sd``.
+
+        Raises
+        ------
+        BnnvizError
+            If the target has no named parameters.
+        """
+        with self._lock:
+            named = named_draws(self._run.target, self._run.draws)
+        if not named:
+            raise BnnvizError(
+                "This run's target has no named parameters: give parameters= to sample, or read draws.", "parameters"
+            )
+        return named
+
+    def parameter_summary(
+        self, var_names: Sequence[str] | None = None, quantiles: Sequence[float] = (0.025, 0.5, 0.975)
+    ) -> ParameterTable:
+        """Return mean, sd, quantiles, effective sample sizes, R-hat and Monte Carlo errors by name, as ArviZ's table.
+
+        Parameters
+        ----------
+        var_names : sequence of str, optional
+            Which parameters; of a network also the names of its module's parameters. All if left out.
+        quantiles : sequence of float
+            Probabilities.
+
+        Returns
+        -------
+        ParameterTable
+            ``print`` shows it; ``table["tau"]`` is a row, ``to_frame()`` a frame of pandas.
+
+        Raises
+        ------
+        BnnvizError
+            If there is no such name, there are no draws, they have weights, or there are more than 5,000 rows.
+        """
+        with self._lock:
+            if self._run.sampler.weighted:
+                raise BnnvizError(
+                    "The draws have weights, without which no mean of them is right: read summary() instead.", "sampler"
+                )
+            draws, target = self._run.draws, self._run.target
+            values = named_draws(target, draws)
+        if not values:
+            values = {name: draws[..., k] for k, name in enumerate(target.names())}
+        return parameter_table(values, quantiles, var_names)

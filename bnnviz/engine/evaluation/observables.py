@@ -1,0 +1,133 @@
+"""Predict observations by draws of a network with any likelihood of numbers: moments, quantiles, draws and scores.
+
+A law is a mixture of what each draw says. Its variance is the mean of the draws' variances plus the variance of their
+means. Numbers are in the target's unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.diagnostics.predictive.metrics import Figures
+from bnnviz.targets import BNN
+
+_HALVINGS, _DOUBLINGS = 48, 60
+_REACH = 10.0  # standard deviations within which quantiles are looked for first
+_NO_CRPS = "CRPS is known in closed form of normal laws alone."
+
+
+class ObservationLaw:
+    """What each of some draws says of observations at rows.
+
+    Parameters
+    ----------
+    target : BNN
+        Whose likelihood predicts numbers.
+    theta : Tensor, shape (draws, dim)
+    f : Tensor, shape (draws, rows, outputs)
+        Their outputs.
+
+    Attributes
+    ----------
+    means, sds : ndarray, shape (draws, rows) or (draws, rows, columns)
+    """
+
+    def __init__(self, target: BNN, theta: Tensor, f: Tensor) -> None:
+        self._target, self._theta, self._f = target, theta, f.double().cpu()
+        self._likelihood = target.likelihood_at(theta.double().cpu())
+        self._scale = None if target.data_set is None else target.data_set.standardiser
+        means, variances = (of(self._f).numpy() for of in (self._likelihood.mean, self._likelihood.variance))
+        unit = 1.0 if self._scale is None else self._scale.y_scale
+        self.means = means if self._scale is None else self._scale.y_back(means)
+        self.sds = np.sqrt(variances) * unit
+        self._unit, self.discrete = unit, self._likelihood.discrete
+
+    def _kept(self, y: np.ndarray) -> np.ndarray:
+        return y if self._scale is None else self._scale.y(y)
+
+    def cdf(self, y: np.ndarray) -> np.ndarray:
+        """Return the probability (draws, rows, ...) of no more than y."""
+        return self._likelihood.cdf(self._f, self._kept(y))
+
+    def log_density(self, y: np.ndarray) -> np.ndarray:
+        """Return the log density (draws, rows) of observations (rows, ...), on the scale that the network sees."""
+        return self._likelihood.log_density(self._f, torch.as_tensor(self._kept(y))).numpy()
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Draw an observation for each draw and row."""
+        drawn = self._likelihood.draw(self._f, rng)
+        return drawn if self._scale is None else self._scale.y_back(drawn)
+
+    def moments(self, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return mean, epistemic and aleatoric sd (rows, ...) of the mixture with shares of sum 1."""
+        mean = np.tensordot(shares, self.means, 1)
+        epistemic = np.tensordot(shares, np.square(self.means - mean), 1)
+        return mean, np.sqrt(np.maximum(epistemic, 0.0)), np.sqrt(np.tensordot(shares, np.square(self.sds), 1))
+
+    def part(self, places: np.ndarray) -> ObservationLaw:
+        """Return the law of some of the draws."""
+        chosen = torch.as_tensor(places)
+        return ObservationLaw(self._target, self._theta[chosen.to(self._theta.device)], self._f[chosen])
+
+
+def quantiles(law: ObservationLaw, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+    """Return quantiles (levels, rows, ...) of the mixture of laws, by halving; of counts the smallest that reach it."""
+    if not levels:
+        return np.empty((0, *law.means.shape[1:]))
+    reach = _REACH * law.sds.max(0)
+    found = [
+        _quantile(law, shares, level, law.means.min(0) - reach, law.means.max(0) + reach, reach) for level in levels
+    ]
+    return np.stack(found)
+
+
+def _quantile(
+    law: ObservationLaw, shares: np.ndarray, level: float, low: np.ndarray, high: np.ndarray, reach: np.ndarray
+) -> np.ndarray:
+    def below(y: np.ndarray) -> np.ndarray:
+        return np.tensordot(shares, law.cdf(y), 1)
+
+    step = reach
+    for _ in range(_DOUBLINGS):
+        left, right = below(low) > level, below(high) < level
+        if not (left | right).any():
+            break
+        step = 2 * step
+        low, high = np.where(left, low - step, low), np.where(right, high + step, high)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        under = below(middle) < level
+        low, high = np.where(under, middle, low), np.where(under, high, middle)
+    return np.floor(high) if law.discrete else 0.5 * (low + high)
+
+
+def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figures:
+    """Return the figures of predicted observations, of equal draws.
+
+    Parameters
+    ----------
+    law : ObservationLaw
+    observed : ndarray, shape (rows,) or (rows, columns)
+    together : bool
+        Whether the draws are one law, of which intervals are asked too.
+
+    Returns
+    -------
+    Figures
+        Names as in `bnnviz.diagnostics.number_metrics`; ``nll`` on the scale that the network sees.
+    """
+    mse = float(np.square(law.means.mean(0) - observed).mean())
+    density = law.log_density(observed)
+    nll = float(np.log(len(density)) - np.logaddexp.reduce(density, axis=0).mean())
+    values: dict[str, float | None] = {"mse": mse, "rmse": mse**0.5, "nll": nll, "crps": None}
+    if together:
+        upper = law.cdf(observed).mean(0)
+        lower = law.cdf(observed - 1).mean(0) if law.discrete else upper
+        for name, tail in (("coverage_50", 0.25), ("coverage_95", 0.025)):
+            # A count lies within an interval if neither tail has it.
+            values[name] = float(((upper >= tail) & (lower <= 1 - tail)).mean())
+    return Figures(values, {"crps": _NO_CRPS})

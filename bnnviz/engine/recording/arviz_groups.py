@@ -1,0 +1,132 @@
+"""Compute what ArviZ has beside draws: log densities, and of a network what it says of its training rows.
+
+``log_likelihood`` and ``posterior_predictive`` are in the units of the data, of the rows that the posterior is of, so
+that ``loo`` and ``compare`` of models of the same data agree on what is compared.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from bnnviz import optional
+from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws, output_scale, probabilities_of
+from bnnviz.engine.evaluation.named_draws import named_draws, own_draws
+from bnnviz.engine.evaluation.observables import ObservationLaw
+from bnnviz.engine.evaluation.predictions import at_once, training_rows
+from bnnviz.engine.protocol import SingleRun
+from bnnviz.targets import BNN, Target
+
+if TYPE_CHECKING:
+    import xarray
+
+_ROWS = "row"
+_MOST_WORK = 1e10  # multiply-adds for the log densities of all draws
+# Numbers of a group up to which groups are made that nobody has asked for.
+_MOST_NUMBERS = 20_000_000
+_CHUNK = 256
+
+
+def log_densities(target: Target, draws: np.ndarray) -> np.ndarray | None:
+    """Return the log density (chains, draws) of draws (chains, draws, dim), up to a constant; None where it is long."""
+    flat = torch.as_tensor(draws.reshape(-1, draws.shape[-1]), dtype=target.dtype, device=target.device)
+    if float(len(flat)) * max(target.examples, 1) * target.row_work > _MOST_WORK:
+        return None
+    with torch.no_grad():
+        found = [-target.defined_potential(part).double().cpu() for part in torch.split(flat, _CHUNK)]
+    return torch.cat(found).numpy().reshape(draws.shape[:2]) if found else np.empty(draws.shape[:2])
+
+
+def tree_depths(stats: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Return how often each tree was doubled, from its leapfrog steps; None of what builds no trees.
+
+    Doubled d times whole a tree has 2^d - 1 steps, and what is begun after that is one doubling more.
+    """
+    if "reached_max_treedepth" not in stats:
+        return None
+    return np.ceil(np.log2(stats["n_steps"] + 1))
+
+
+def size(given: NetworkDraws) -> int:
+    """Return how many numbers the largest group of a network has."""
+    return len(given.theta) * max(len(given.target.y), 1) * max(given.target.likelihood.columns, 1)
+
+
+def of_network(given: NetworkDraws, seed: int) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, list[str]]]:
+    """Return groups of a network's draws by name, and the names of the dimensions of their variables.
+
+    Parameters
+    ----------
+    given : NetworkDraws
+    seed : int
+        Of the observations that are drawn, one for each draw and row.
+    """
+    target, theta = given.target, given.theta
+    likelihood, shape = target.likelihood, (given.chains, -1)
+    rng = np.random.default_rng(seed)
+    densities, drawn = [], []
+    for part in torch.split(theta, at_once(target, len(target.x))):
+        with torch.no_grad():
+            f = target.outputs(part, target.x)
+            densities.append(target.likelihood_at(part).log_density(f, target.y).double().cpu().numpy())
+        if likelihood.task != "outputs":
+            drawn.append(_drawn(target, part, f, rng))
+    density = np.concatenate(densities)
+    if likelihood.task == "regression":
+        density = density - math.log(output_scale(target)) * likelihood.columns
+    x, y = training_rows(target)
+    groups = {
+        "log_likelihood": {"y": density.reshape(*shape, density.shape[1])},
+        "observed_data": {"y": np.asarray(y)},
+        "constant_data": {"x": np.asarray(x)},
+    }
+    if drawn:
+        predicted = np.concatenate(drawn)
+        groups["posterior_predictive"] = {"y": predicted.reshape(*shape, *predicted.shape[1:])}
+    inputs = ["input", *(f"input_{k}" for k in range(2, np.ndim(x)))] if np.ndim(x) > 1 else []
+    columns = ["output"] if likelihood.columns > 1 else []
+    return groups, {"y": [_ROWS, *columns], "x": [_ROWS, *inputs]}
+
+
+def _drawn(target: BNN, theta: torch.Tensor, f: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
+    """Draw an observation, or a class, for each draw and row."""
+    if target.likelihood.task == "regression":
+        return ObservationLaw(target, theta, f).draw(rng)
+    probabilities = probabilities_of(target, f, theta)
+    uniform = rng.random((*probabilities.shape[:2], 1))
+    return (probabilities.cumsum(-1)[..., :-1] < uniform).sum(-1)
+
+
+def completed(made: xarray.DataTree, run: SingleRun, predictions: bool | None) -> xarray.DataTree:
+    """Return a tree of a run's draws with named parameters, and of a network with its groups.
+
+    Parameters
+    ----------
+    made : xarray.DataTree
+    run : SingleRun
+    predictions : bool or None
+        As of `bnnviz.engine.recording.arviz.to_arviz`.
+    """
+    arviz_base = optional.require("arviz_base", "Data trees need")
+    target, draws = run.target, run.draws
+    if not isinstance(target, BNN):
+        named = named_draws(target, draws)
+        if named:
+            made["unconstrained_posterior"] = made["posterior"].copy()
+            made["posterior"] = arviz_base.from_dict({"posterior": named})["posterior"]
+        return made
+    if not draws.shape[1]:
+        return made
+    own = own_draws(target, draws)
+    if own:
+        values = arviz_base.from_dict({"posterior": own})["posterior"].to_dataset()
+        made["posterior"] = made["posterior"].to_dataset().merge(values)
+    given = network_draws(run)
+    if predictions or (predictions is None and size(given) <= _MOST_NUMBERS):
+        groups, dims = of_network(given, run.begun.seed)
+        for name, group in arviz_base.from_dict(groups, dims=dims).children.items():
+            made[name] = group
+    return made

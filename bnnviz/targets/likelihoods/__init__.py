@@ -1,0 +1,87 @@
+"""Define how outputs of a network explain observations: by name, as an object with its settings, or by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.likelihoods.base import Likelihood
+from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
+from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
+from bnnviz.targets.likelihoods.normal import Heteroscedastic, IndependentNormals, MultivariateNormal, StudentT
+from bnnviz.targets.likelihoods.ordinal import Ordinal
+from bnnviz.targets.likelihoods.own import OwnLikelihood
+
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Heteroscedastic",
+    "IndependentNormals",
+    "Likelihood",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "Ordinal",
+    "OwnLikelihood",
+    "Poisson",
+    "StudentT",
+]
+
+_WITHOUT_NOISE = {
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "heteroscedastic": Heteroscedastic,
+    "poisson": Poisson,
+    "negative_binomial": NegativeBinomial,
+    "ordinal": Ordinal,
+}
+NAMES = ("gaussian", "multivariate_gaussian", "student_t", *_WITHOUT_NOISE)
+
+
+def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: int = 1) -> Likelihood:
+    """Return the likelihood of a name, of a function, or what is one already.
+
+    Parameters
+    ----------
+    given : str, Likelihood or callable
+    noise_sd : float or sequence of float
+        Of the noise, where the likelihood has one: for all columns of the observations, or one for each.
+    learnt : bool
+        Whether that is learnt.
+    columns : int
+        Of the observations.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such likelihood, or it has no noise to learn.
+    """
+    named = isinstance(given, str) and given in NAMES
+    if learnt and not (named and given not in _WITHOUT_NOISE):
+        what = given if named else getattr(given, "name", "callable")
+        raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learnt'.", "noise")
+    if isinstance(given, Likelihood):
+        return given
+    if callable(given) and not isinstance(given, str):
+        return OwnLikelihood(given)
+    if not named:
+        raise BnnvizError(
+            f"There is no likelihood {given!r}; choose one of {', '.join(NAMES)}, or give a function of outputs and"
+            " observations.",
+            "likelihood",
+        )
+    if given in _WITHOUT_NOISE:
+        return _WITHOUT_NOISE[given]()
+    sds = list(noise_sd) if isinstance(noise_sd, Sequence) else [noise_sd] * columns
+    if len(sds) != columns:
+        raise BnnvizError(
+            f"noise_sd has {len(sds)} numbers and the observations {columns} columns; give one for each, or one for"
+            " all.",
+            "noise_sd",
+        )
+    if given == "multivariate_gaussian":
+        return MultivariateNormal(sds=sds) if learnt else MultivariateNormal()
+    if given == "student_t":
+        return StudentT(scale=sds[0], learnt=learnt)
+    return Normal(sds[0], learnt) if columns == 1 else IndependentNormals(sds, learnt)

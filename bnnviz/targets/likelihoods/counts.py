@@ -1,0 +1,137 @@
+r"""Define likelihoods of counts, whose logarithm of the mean is the output.
+
+.. math::
+    \text{poisson: } y f - e^f - \log y!, \qquad
+    \text{negative\_binomial: } \log \binom{y + r - 1}{y} - r \log(1 + e^{f - \log r}) - y \log(1 + e^{\log r - f}),
+
+the latter with mean :math:`\mu = e^f` and variance :math:`\mu + \mu^2 / r` (Cameron and Trivedi 2013, chapter 3, ISBN
+978-1-107-01416-9). Expected second derivatives are :math:`\mu` and :math:`\mu r / (\mu + r)`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, check_counts, numbers, special
+
+
+class _CountLikelihood(Likelihood):
+    task = "regression"
+    discrete = True
+
+    def check(self, y: Tensor, outputs: int) -> None:
+        """Refuse what is no count."""
+        check_counts(y, self.name)
+
+    def mean(self, f: Tensor) -> Tensor:
+        """Return the expected count."""
+        return torch.exp(f[..., 0])
+
+
+class Poisson(_CountLikelihood):
+    """y is Poisson with log mean f.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Poisson().mean(torch.zeros(1, 2, 1)).tolist()
+    [[1.0, 1.0]]
+    """
+
+    name = "poisson"
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log probability of each observation."""
+        return y * f[..., 0] - torch.exp(f[..., 0]) - torch.lgamma(y + 1)
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the mean."""
+        return torch.exp(f)[..., None]
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the mean."""
+        return self.mean(f)
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        mean = numbers(self.mean(f))
+        return np.where(y >= 0, special.pdtr(np.floor(np.maximum(y, 0)), mean), 0.0)
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw counts."""
+        return rng.poisson(numbers(self.mean(f)))
+
+
+class NegativeBinomial(_CountLikelihood):
+    """y is negative binomial with log mean f and a concentration r: more spread than Poisson.
+
+    Parameters
+    ----------
+    concentration : float, optional
+        Left out, it is learnt: ``log r ~ N(0, 2^2)``.
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.NegativeBinomial().parameters
+    ('log concentration',)
+    """
+
+    name = "negative_binomial"
+    spread = 2.0  # sd of the logarithm of the concentration
+
+    def __init__(self, concentration: float | None = None) -> None:
+        if concentration is not None and not 0 < concentration < math.inf:
+            raise BnnvizError(f"concentration = {concentration:g} must be above 0 and finite.", "concentration")
+        self.parameters = ("log concentration",) if concentration is None else ()
+        self._log: Constants | Tensor = Constants([[0.0 if concentration is None else math.log(concentration)]])
+
+    def at(self, raw: Tensor) -> Likelihood:
+        """Return the likelihood with a concentration of each chain's own, where it is learnt."""
+        if not self.parameters:
+            return self
+        made = NegativeBinomial(1.0)
+        made._log = self.spread * raw
+        return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the concentration, where it is learnt."""
+        return {"concentration": (self.spread * raw[:, 0]).exp()} if self.parameters else {}
+
+    def _log_concentration(self, f: Tensor) -> Tensor:
+        """Return log r, (chains, 1) or (1, 1)."""
+        return self._log.like(f) if isinstance(self._log, Constants) else self._log.to(f)
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log probability of each observation."""
+        log_r, f = self._log_concentration(f), f[..., 0]
+        r = torch.exp(log_r)
+        choices = torch.lgamma(y + r) - torch.lgamma(r) - torch.lgamma(y + 1)
+        return choices - r * functional.softplus(f - log_r) - y * functional.softplus(log_r - f)
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return what is expected of the second derivative."""
+        mean, r = torch.exp(f), torch.exp(self._log_concentration(f))[..., None]
+        return (mean * r / (mean + r))[..., None]
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the variance of a count."""
+        mean = self.mean(f)
+        return mean + mean.square() * torch.exp(-self._log_concentration(f))
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        mean, r = numbers(self.mean(f)), numbers(torch.exp(self._log_concentration(f)))
+        return np.where(y >= 0, special.betainc(r, np.floor(np.maximum(y, 0)) + 1, r / (r + mean)), 0.0)
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw counts."""
+        mean, r = numbers(self.mean(f)), numbers(torch.exp(self._log_concentration(f)))
+        return rng.poisson(rng.gamma(np.broadcast_to(r, mean.shape)) * mean / r)

@@ -1,0 +1,333 @@
+r"""Define likelihoods of real numbers: several columns, a noise that the network gives, and heavy tails.
+
+.. math::
+    \text{heteroscedastic: } y \sim N(f_1, e^{2 f_2}), \qquad
+    \text{student\_t: } (y - f) / s \sim t_\nu, \qquad
+    \text{multivariate\_gaussian: } y \sim N(f, L L^\top),
+
+with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)` and :math:`(\nu + 1) / ((\nu + 3) s^2)`
+(Lange, Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, numbers, special
+
+_LOG_ROOT = 0.5 * math.log(2 * math.pi)
+
+
+class _RealNumbers(Likelihood):
+    """Observations that are a location and a scale times a variable of one law."""
+
+    task = "regression"
+    _log_sd: Any = 0.0  # that of the scale, which fits the mean
+
+    def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation."""
+        return f if self.columns > 1 else f[..., 0]
+
+    def _scale(self, f: Tensor) -> Tensor:
+        """Return the scale, shaped like the mean."""
+        mean, log_sd = self.mean(f), self._log_sd_like(f)
+        return torch.exp(log_sd).expand_as(mean)
+
+    def _log_sd_like(self, f: Tensor) -> Tensor:
+        found = self._log_sd
+        return found.like(f) if isinstance(found, Constants) else found.to(f)
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the square of the scale."""
+        return self._scale(f).square()
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        return special.ndtr((y - numbers(self.mean(f))) / numbers(self._scale(f)))
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw observations."""
+        mean = numbers(self.mean(f))
+        return mean + numbers(self._scale(f)) * rng.standard_normal(mean.shape)
+
+
+class IndependentNormals(_RealNumbers):
+    """Each column of y is normal around an output, with an sd of its own.
+
+    Parameters
+    ----------
+    sds : sequence of float
+        One for each column.
+    learnt : bool
+        Whether ``log sd_k = log sds[k] + r_k`` with r_k ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.IndependentNormals([0.1, 2.0], learnt=True).parameters
+    ('log noise[0]', 'log noise[1]')
+    """
+
+    name = "gaussian"
+
+    def __init__(self, sds: Sequence[float], learnt: bool = False) -> None:
+        self.sds, self.columns = _positive(sds, "noise_sd"), len(sds)
+        self._log_sd = self._base = Constants([math.log(sd) for sd in self.sds])
+        self.parameters = tuple(f"log noise[{k}]" for k in range(self.columns)) if learnt else ()
+
+    def width(self) -> tuple[int | None, str]:
+        """Return one output a column."""
+        return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
+
+    def at(self, raw: Tensor) -> Likelihood:
+        """Return the likelihood with noises of each chain's own, where they are learnt."""
+        if not self.parameters:
+            return self
+        made = IndependentNormals(self.sds)
+        made._log_sd = (self._base.like(raw) + raw)[:, None]
+        return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the noises' sds, where they are learnt."""
+        return {"noise_sd": self._base.like(raw).exp() * raw.exp()} if self.parameters else {}
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the precisions."""
+        return torch.diag_embed(self._scale(f) ** -2)
+
+    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
+        """Return the expected curvature by the log sds: 2 for each row."""
+        return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each row."""
+        log_sd = self._log_sd_like(f)
+        return (-0.5 * ((y - f) * torch.exp(-log_sd)).square() - log_sd - _LOG_ROOT).sum(-1)
+
+
+class MultivariateNormal(_RealNumbers):
+    """Columns of y are normal around the outputs, with any covariance L L'.
+
+    Parameters
+    ----------
+    covariance : array_like, shape (columns, columns), optional
+        Where it is known.
+    sds : sequence of float, optional
+        Where it is learnt: ``L[k, k] = sds[k] exp(r)`` and ``L[k, j] = sds[k] r`` for j < k, each r ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.MultivariateNormal(covariance=[[1.0, 0.5], [0.5, 1.0]]).columns
+    2
+    """
+
+    name = "multivariate_gaussian"
+
+    def __init__(self, covariance: Any = None, sds: Sequence[float] | None = None) -> None:
+        self.sds: tuple[float, ...] = ()
+        if covariance is not None:
+            factor = _factor(covariance)
+            self.columns = len(factor)
+            self._factor: Any = Constants(factor)
+        elif sds is not None:
+            self.sds, self.columns = _positive(sds, "noise_sd"), len(sds)
+            self._base = Constants(self.sds)
+            pairs = [(k, j) for k in range(self.columns) for j in range(k)]
+            self.parameters = (
+                *(f"log noise[{k}]" for k in range(self.columns)),
+                *(f"covariance factor[{k}, {j}]" for k, j in pairs),
+            )
+        else:
+            raise BnnvizError(
+                "A multivariate_gaussian likelihood needs a covariance: give noise='learnt', or"
+                " bnnviz.targets.likelihoods.MultivariateNormal(covariance).",
+                "noise",
+            )
+
+    def width(self) -> tuple[int | None, str]:
+        """Return one output a column."""
+        return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
+
+    def at(self, raw: Tensor) -> Likelihood:
+        """Return the likelihood with a covariance of each chain's own, where it is learnt."""
+        if not self.parameters:
+            return self
+        size, sds = self.columns, self._base.like(raw)
+        diagonal = torch.diag_embed(sds * raw[:, :size].exp())
+        below = torch.tril_indices(size, size, -1, device=raw.device)
+        lower = raw.new_zeros(len(raw), size * size).index_add(
+            1, below[0] * size + below[1], sds[below[0]] * raw[:, size:]
+        )
+        made = MultivariateNormal.__new__(MultivariateNormal)
+        made.sds, made.columns = (), size
+        made._factor = diagonal + lower.unflatten(1, (size, size))
+        return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the covariance, where it is learnt."""
+        if not self.parameters:
+            return {}
+        factor = self.at(raw)._factor
+        return {"covariance": factor @ factor.mT}
+
+    def factor(self, f: Tensor) -> Tensor:
+        """Return L, (columns, columns) or one for each chain."""
+        found = self._factor
+        return found.like(f) if isinstance(found, Constants) else found.to(f)
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each row."""
+        factor = self.factor(f)
+        z = torch.linalg.solve_triangular(factor, (y - f).mT, upper=False)
+        logs = torch.diagonal(factor, dim1=-2, dim2=-1).log().sum(-1)
+        return -0.5 * z.square().sum(-2) - logs[..., None] - self.columns * _LOG_ROOT
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the precision matrix."""
+        found = torch.cholesky_inverse(self.factor(f))
+        return (found if found.ndim == 2 else found[:, None]).expand(*f.shape, self.columns)
+
+    def _scale(self, f: Tensor) -> Tensor:
+        """Return the sds of the columns."""
+        sds = self.factor(f).square().sum(-1).sqrt()
+        return (sds if sds.ndim == 1 else sds[:, None]).expand_as(f)
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw observations."""
+        z = rng.standard_normal(f.shape)
+        return numbers(f) + z @ np.swapaxes(numbers(self.factor(f)), -1, -2)
+
+
+class Heteroscedastic(_RealNumbers):
+    """y ~ N(f_1, exp(f_2)^2): the network gives mean and log sd of the noise.
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Heteroscedastic().width()[0]
+    2
+    """
+
+    name = "heteroscedastic"
+
+    def width(self) -> tuple[int | None, str]:
+        """Return two outputs."""
+        return 2, "(rows, 2), a mean and the logarithm of a standard deviation"
+
+    def _log_sd_like(self, f: Tensor) -> Tensor:
+        return f[..., 1]
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
+        return -0.5 * ((y - f[..., 0]) * torch.exp(-f[..., 1])).square() - f[..., 1] - _LOG_ROOT
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return what is expected of the second derivatives."""
+        return torch.diag_embed(torch.stack([torch.exp(-2 * f[..., 1]), torch.full_like(f[..., 1], 2.0)], -1))
+
+
+class StudentT(_RealNumbers):
+    """(y - f) / scale has Student's t distribution, so that outliers pull less.
+
+    Parameters
+    ----------
+    df : float
+        Degrees of freedom, above 2: the variance is finite then.
+    scale : float
+    learnt : bool
+        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.StudentT(df=3.0, scale=0.5).df
+    3.0
+    """
+
+    name = "student_t"
+
+    def __init__(self, df: float = 4.0, scale: float = 1.0, learnt: bool = False) -> None:
+        (self.df,), (self.scale,) = _positive([df], "df"), _positive([scale], "noise_sd")
+        if not self.df > 2:
+            raise BnnvizError(f"df = {df:g} must be above 2, so that an observation has a variance.", "df")
+        self._log_sd = Constants([[math.log(self.scale)]])
+        self.parameters = ("log noise",) if learnt else ()
+
+    def at(self, raw: Tensor) -> Self:
+        """Return the likelihood with a scale of each chain's own, where it is learnt."""
+        if not self.parameters:
+            return self
+        made = type(self)(self.df, self.scale)
+        made._log_sd = math.log(self.scale) + raw
+        return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the scale, where it is learnt."""
+        return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
+        log_sd, half = self._log_sd_like(f), 0.5 * (self.df + 1)
+        z = (y - f[..., 0]) * torch.exp(-log_sd)
+        constant = math.lgamma(half) - math.lgamma(0.5 * self.df) - 0.5 * math.log(self.df * math.pi)
+        return constant - log_sd - half * torch.log1p(z.square() / self.df)
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return what is expected of the second derivative."""
+        return ((self.df + 1) / (self.df + 3) * self._scale(f) ** -2)[..., None, None]
+
+    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
+        """Return the expected curvature by the log scale."""
+        return raw.new_full(raw.shape[1:], 2 * self.df / (self.df + 3) * f.shape[1])
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the variance of an observation."""
+        return self._scale(f).square() * (self.df / (self.df - 2))
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        return special.stdtr(self.df, (y - numbers(self.mean(f))) / numbers(self._scale(f)))
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw observations."""
+        mean = numbers(self.mean(f))
+        return mean + numbers(self._scale(f)) * rng.standard_t(self.df, mean.shape)
+
+
+def _positive(values: Sequence[float], name: str) -> tuple[float, ...]:
+    found = tuple(float(value) for value in values)
+    for value in found:
+        if not value > 0 or math.isinf(value):
+            raise BnnvizError(f"{name} = {value:g} must be above 0 and finite.", name)
+    return found
+
+
+def _factor(covariance: Any) -> list[list[float]]:
+    """Return the Cholesky factor of a covariance.
+
+    Raises
+    ------
+    BnnvizError
+        If it is none.
+    """
+    try:
+        matrix = np.asarray(covariance, dtype=float)
+        square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0 and np.allclose(matrix, matrix.T)
+        factor = np.linalg.cholesky(matrix) if square else None
+    except (TypeError, ValueError, np.linalg.LinAlgError):
+        factor = None
+    if factor is None or not np.isfinite(factor).all():
+        raise BnnvizError(
+            "covariance is a symmetric matrix (columns, columns) without eigenvalue of 0 or below, one row for each"
+            " column of the observations.",
+            "covariance",
+        )
+    return factor.tolist()

@@ -1,0 +1,145 @@
+r"""Define the likelihood of ordered classes, with a cumulative logit.
+
+With one output f and cut points :math:`c_1 < \ldots < c_{K - 1}`, :math:`P(y \le k) = s(c_{k + 1} - f)` for classes
+:math:`0, \ldots, K - 1`, s the logistic function (McCullagh 1980, https://doi.org/10.1111/j.2517-6161.1980.tb01109.x).
+Of the probability of a class the logarithm is taken by
+
+.. math:: s(a) - s(b) = s(a) \, s(-b) \, (1 - e^{b - a}), \qquad a > b,
+
+and with :math:`g_k = \mathrm{d} p_k / \mathrm{d} f` the expected second derivative is :math:`\sum_k g_k^2 / p_k`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.likelihoods.base import Constants, Likelihood, class_numbers
+
+
+class Ordinal(Likelihood):
+    """y in {0, ..., K - 1}, ordered, by one output and K - 1 cut points.
+
+    Parameters
+    ----------
+    classes : int, optional
+        K; left out, one more than the largest observation.
+    cut_points : sequence of float, optional
+        Increasing. Left out, they are learnt: those that make classes equally probable at f = 0, the first one moved
+        by r ~ N(0, 1), and the logarithm of each gap between two by another.
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.Ordinal(classes=4).parameters
+    ('first cut point', 'log gap[0]', 'log gap[1]')
+    """
+
+    name = "ordinal"
+
+    def __init__(self, classes: int | None = None, cut_points: Sequence[float] | None = None) -> None:
+        self._given = None if cut_points is None else [float(cut) for cut in cut_points]
+        if self._given is not None:
+            rising = all(a < b for a, b in zip(self._given, self._given[1:], strict=False))
+            if not self._given or not rising or not all(map(math.isfinite, self._given)):
+                raise BnnvizError("cut_points are finite numbers, each above the one before.", "cut_points")
+            if classes not in (None, len(self._given) + 1):
+                raise BnnvizError(
+                    f"{len(self._given)} cut points part {len(self._given) + 1} classes, not {classes}; leave out"
+                    " classes.",
+                    "classes",
+                )
+            classes = len(self._given) + 1
+        if classes is not None and classes < 2:
+            raise BnnvizError(f"classes = {classes} must be 2 at least.", "classes")
+        self._count = classes
+        self._cuts: Constants | Tensor | None = None
+        if classes is not None:
+            self._set(classes)
+
+    def _set(self, classes: int) -> None:
+        self._count = classes
+        cuts = self._given or [math.log(k / (classes - k)) for k in range(1, classes)]
+        self._cuts = Constants(cuts)
+        if self._given is None:
+            self.parameters = ("first cut point", *(f"log gap[{k}]" for k in range(classes - 2)))
+
+    def fitted(self, y: Tensor) -> Self:
+        """Return the likelihood of as many classes as there are."""
+        super().fitted(y)
+        if self._count is not None or not len(y):
+            return self
+        count = int(self.kept(y).max()) + 1
+        if count < 2:
+            raise BnnvizError(
+                "All observations are of class 0 or below; an ordinal likelihood needs two classes, from 0 on.", "data"
+            )
+        return type(self)(count)
+
+    def kept(self, y: Tensor) -> Tensor:
+        """Return whole class numbers."""
+        return class_numbers(y[:, 0], self.name)
+
+    def check(self, y: Tensor, outputs: int) -> None:
+        """Refuse classes beyond the cut points."""
+        if len(y) and (y.min() < 0 or y.max() >= self._count):
+            raise BnnvizError(
+                f"The classes run from {int(y.min())} to {int(y.max())}; of {self._count} classes they must run from 0"
+                f" to {self._count - 1}.",
+                "data",
+            )
+
+    def classes(self, outputs: int) -> int:
+        """Return how many classes there are."""
+        return self._count
+
+    def at(self, raw: Tensor) -> Likelihood:
+        """Return the likelihood with cut points of each chain's own, where they are learnt."""
+        if not self.parameters:
+            return self
+        base = self._cuts.like(raw)
+        gaps = (base[1:] - base[:-1]) * raw[:, 1:].exp()
+        made = Ordinal(cut_points=self._cuts.values)
+        made._cuts = torch.cat([(base[:1] + raw[:, :1]), gaps], 1).cumsum(1)
+        return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the cut points, where they are learnt."""
+        return {"cut_points": self.at(raw)._cuts} if self.parameters else {}
+
+    def cut_points(self, f: Tensor) -> Tensor:
+        """Return the cut points, (K - 1,) or (chains, 1, K - 1)."""
+        found = self._cuts
+        return found.like(f) if isinstance(found, Constants) else found.to(f)[:, None]
+
+    def log_probabilities(self, f: Tensor) -> Tensor:
+        """Return the logarithm of each class's probability, (chains, rows, K)."""
+        cuts = self.cut_points(f)
+        above = cuts - f  # (chains, rows, K - 1)
+        upper = functional.pad(functional.logsigmoid(above), (0, 1))
+        lower = functional.pad(functional.logsigmoid(-above), (1, 0))
+        gaps = torch.log(-torch.expm1(cuts[..., :-1] - cuts[..., 1:]))
+        return upper + lower + functional.pad(gaps, (1, 1))
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log probability of each observation."""
+        logs = self.log_probabilities(f)
+        return logs.gather(-1, y.expand(f.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return what is expected of the second derivative."""
+        above = torch.sigmoid(self.cut_points(f) - f)
+        density = functional.pad(above * (1 - above), (1, 1))
+        slope = density[..., :-1] - density[..., 1:]
+        tiny = torch.finfo(f.dtype).tiny
+        return (slope.square() / self.log_probabilities(f).exp().clamp_min(tiny)).sum(-1)[..., None, None]
+
+    def mean(self, f: Tensor) -> Tensor:
+        """Return the probability of each class."""
+        return self.log_probabilities(f).exp()

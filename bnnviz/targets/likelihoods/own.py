@@ -1,0 +1,164 @@
+"""Take any function of outputs and observations as a log likelihood, tried before it is used."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets.likelihoods.base import Likelihood
+
+log = logging.getLogger(__name__)
+
+_AGREE = 1e-5  # relative
+_SAID = 200  # characters of an error of the caller's code
+
+
+class OwnLikelihood(Likelihood):
+    """The log likelihood is a function's: of outputs (rows, outputs) and observations, one value a row.
+
+    Parameters
+    ----------
+    function : callable
+        From outputs (rows, outputs) and observations (rows,), or (rows, columns), to log densities (rows,), in torch.
+        Observations that were given as whole numbers stay such.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> own = likelihoods.OwnLikelihood(lambda f, y: -(y - f[:, 0]).abs())
+    >>> own.log_density(torch.zeros(2, 3, 1), torch.ones(3)).tolist()
+    [[-1.0, -1.0, -1.0], [-1.0, -1.0, -1.0]]
+    """
+
+    name = "callable"
+    task = "outputs"
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor]) -> None:
+        self.function = function
+        self._one_by_one = False
+        if inspect.isclass(function):
+            raise BnnvizError(
+                f"log_likelihood is the class {function.__name__}; give an instance, or a function.", "likelihood"
+            )
+
+    def fitted(self, y: Tensor) -> Self:
+        """Return the likelihood of as many columns as there are."""
+        made = type(self)(self.function)
+        made.columns = y.shape[1]
+        return made
+
+    def kept(self, y: Tensor) -> Tensor:
+        """Return whole numbers as they are given, and others in double precision."""
+        y = y.double() if y.is_floating_point() else y.long()
+        return y[:, 0] if self.columns == 1 else y
+
+    def width(self) -> tuple[int | None, str]:
+        """Return that any number of outputs does."""
+        return None, "(rows, outputs)"
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the function's values, (chains, rows)."""
+        own_rows = y.ndim > (1 if self.columns == 1 else 2)
+        if self._one_by_one or len(f) == 1:
+            return torch.stack([self.function(one, y[k] if own_rows else y) for k, one in enumerate(f)])
+        return torch.func.vmap(self.function, in_dims=(0, 0 if own_rows else None))(f, y)
+
+    def loss(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return minus the sum of the function's values."""
+        return -self.log_density(f, y).sum(-1)
+
+    def tried(self, f: Tensor, y: Tensor) -> None:
+        """Try the function on a few outputs (chains, rows, outputs), and find out how it can be called.
+
+        Raises
+        ------
+        BnnvizError
+            If its values are not one finite number a row, depend on other rows, or do not depend on the outputs.
+        """
+        one, found = f[0], self._called(f[0], y)
+        if not isinstance(found, Tensor) or found.shape != one.shape[:1] or not found.is_floating_point():
+            given = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise BnnvizError(
+                f"The log likelihood returned {given} for {len(one)} rows; it must return one real number a row, shape"
+                f" ({len(one)},), and no sum or mean over rows.",
+                "likelihood",
+            )
+        if not torch.isfinite(found).all():
+            raise BnnvizError(
+                "The log likelihood is not finite at the module's own outputs; it must be finite for every output and"
+                " observation.",
+                "likelihood",
+            )
+        if not torch.equal(found, self._called(one, y)):
+            raise BnnvizError(
+                "The log likelihood differs from one call to the next; leave out its random numbers.", "likelihood"
+            )
+        alone = torch.cat([self._alone(one[k : k + 1], y[k : k + 1]) for k in range(len(one))])
+        if not _close(alone, found):
+            raise BnnvizError(
+                "The log likelihood of one row depends on the others, so that batches of rows would have another one;"
+                " let it compute each row for itself.",
+                "likelihood",
+            )
+        self._check_gradient(one, y)
+        self._one_by_one = not self._maps(f, y)
+
+    def _alone(self, f: Tensor, y: Tensor) -> Tensor:
+        found = self._called(f, y)
+        if not isinstance(found, Tensor) or found.shape != f.shape[:1]:
+            raise BnnvizError(
+                "The log likelihood of one row alone is not of shape (1,), as squeeze() leaves it; index the axis of"
+                " the outputs instead, as in f[:, 0].",
+                "likelihood",
+            )
+        return found
+
+    def _called(self, f: Tensor, y: Tensor) -> Any:
+        try:
+            with torch.no_grad():
+                return self.function(f, y)
+        except Exception as error:  # whatever the caller's own code raises
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise BnnvizError(
+                f"The log likelihood cannot be called on outputs of shape {tuple(f.shape)} and observations of shape"
+                f" {tuple(y.shape)}: {lines[0][:_SAID].rstrip('.')}.",
+                "likelihood",
+            ) from error
+
+    def _check_gradient(self, f: Tensor, y: Tensor) -> None:
+        with torch.enable_grad():
+            at = f.detach().requires_grad_(True)
+            value = self.function(at, y)
+            slope = None
+            if value.requires_grad:
+                (slope,) = torch.autograd.grad(value.sum(), at, allow_unused=True)
+        if slope is None or not slope.any():
+            raise BnnvizError(
+                "The log likelihood does not depend on the outputs as far as derivatives tell; compute it from them in"
+                " torch, without detach, torch.no_grad or NumPy.",
+                "likelihood",
+            )
+
+    def _maps(self, f: Tensor, y: Tensor) -> bool:
+        """Return whether `torch.func.vmap` computes what single calls do."""
+        both = torch.cat([f, f + 0.5])
+        with torch.no_grad():
+            single = torch.stack([self.function(one, y) for one in both])
+            try:
+                mapped = torch.func.vmap(self.function, in_dims=(0, None))(both, y)
+            except Exception:  # of what vmap cannot compute, such as a branch on a value
+                log.debug("The log likelihood is computed for one chain after another.", exc_info=True)
+                return False
+        return mapped.shape == single.shape and _close(mapped, single)
+
+
+def _close(one: Tensor, other: Tensor) -> bool:
+    largest = float(other.abs().max()) if other.numel() else 0.0
+    return torch.allclose(one, other, rtol=_AGREE, atol=_AGREE * max(largest, 1e-12), equal_nan=True)

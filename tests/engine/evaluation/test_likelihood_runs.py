@@ -1,0 +1,181 @@
+"""Runs of networks with every likelihood: what they predict, score, show, and keep."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import Tensor, nn
+
+import bnnviz
+from bnnviz import diagnostics, samplers
+from bnnviz import settings as declared
+from bnnviz.errors import BnnvizError
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((12, 2))
+REAL, COUNTS = RNG.standard_normal(12), RNG.poisson(2.0, 12)
+CLASSES, PAIRS = np.arange(12) % 3, RNG.standard_normal((12, 2))
+
+
+def laplace(f: Tensor, y: Tensor) -> Tensor:
+    return -(y - f[:, 0]).abs() - 0.6931471805599453
+
+
+KINDS = {
+    "gaussian": (1, REAL, {"noise": "learnt"}),
+    "several": (2, PAIRS, {"noise": "learnt"}),
+    "multivariate_gaussian": (2, PAIRS, {"likelihood": "multivariate_gaussian", "noise": "learnt"}),
+    "student_t": (1, REAL, {"likelihood": "student_t", "noise": "learnt"}),
+    "heteroscedastic": (2, REAL, {"likelihood": "heteroscedastic"}),
+    "poisson": (1, COUNTS, {"likelihood": "poisson"}),
+    "negative_binomial": (1, COUNTS, {"likelihood": "negative_binomial"}),
+    "ordinal": (1, CLASSES, {"likelihood": "ordinal"}),
+    "callable": (1, REAL, {"likelihood": laplace}),
+}
+
+
+def network(kind: str, prior_sd: float = 0.5) -> bnnviz.BNN:
+    outputs, y, options = KINDS[kind]
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, outputs))
+    return bnnviz.BNN(module, (X, y), prior_sd=prior_sd, **options)
+
+
+def few(kind: str, **more: object) -> bnnviz.Run:
+    given = {"draws": 30, "warmup": 10, "chains": 2, "seed": 1, "settings": {"mode_steps": 20}} | more
+    return bnnviz.sample(network(kind), "hmc", **given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_is_summarised_predicted_and_shown(kind: str) -> None:
+    run = few(kind)
+    found, predicted = run.summary(), run.predict(X[:4])
+    assert np.isfinite(found["nll"])
+    assert found["metrics"]["averaged"]["nll"] == pytest.approx(found["nll"])
+    assert found["metrics"]["per_draw"].get("nll", {"mean": 0.0})["mean"] >= found["nll"] - 1e-6 or kind == "callable"
+    assert run.verdict()
+    columns = predicted.columns()
+    assert all(np.isfinite(np.asarray(values, dtype=float)).all() for values in columns.values())
+    scene = run._run.scene()
+    frame = run._run.frame(scene["emits"])
+    shown = frame.get("prediction")
+    assert bool(shown) == (kind != "callable")
+    if shown and "nll" in shown and kind != "ordinal":
+        assert np.isfinite(shown["nll"])
+    if kind == "callable":
+        assert predicted.task == "outputs"
+        assert predicted.aleatoric_sd is None
+        assert "draws none" in predicted.note
+        with pytest.raises(BnnvizError, match="draws none"):
+            run.predictive(X[:4])
+        assert run.verdict().startswith("not judged")
+        return
+    drawn = run.predictive(X[:4], draws=20)
+    assert drawn.shape[:2] == (20, 4)
+    if predicted.task == "regression":
+        assert drawn.shape[1:] == predicted.mean.shape
+        np.testing.assert_allclose(predicted.sd**2, predicted.epistemic_sd**2 + predicted.aleatoric_sd**2, rtol=1e-10)
+        low, middle, high = predicted.quantiles.values()
+        assert ((low <= middle) & (middle <= high)).all()
+
+
+def test_nll_and_quantiles_are_those_of_the_mixture_of_draws() -> None:
+    """By SciPy, from the outputs and the coordinate of the concentration: r = exp(2 theta / prior_sd)."""
+    run = few("negative_binomial")
+    target, theta = run.network_draws().target, run.draws.reshape(-1, run.draws.shape[2]).astype(float)
+    mean = np.exp(target.outputs(run.draws, X)[..., 0].double().numpy())
+    r = np.exp(2 * theta[:, -1:] / 0.5)
+    law = stats.nbinom(r, r / (r + mean))
+    assert run.summary()["nll"] == pytest.approx(-np.log(law.pmf(COUNTS).mean(0)).mean(), rel=1e-4)
+    predicted = run.predict(X, quantiles=(0.1, 0.9))
+    np.testing.assert_allclose(predicted.mean, mean.mean(0), rtol=1e-4)
+    np.testing.assert_allclose(predicted.sd**2, law.var().mean(0) + mean.var(0), rtol=1e-3)
+    for level, values in predicted.quantiles.items():
+        np.testing.assert_array_less(level - 1e-6, law.cdf(values).mean(0))
+        np.testing.assert_array_less(law.cdf(values - 1).mean(0), level + 1e-6)
+    metrics = bnnviz.measure(run)["averaged"]
+    inside = (law.cdf(COUNTS).mean(0) >= 0.025) & (law.cdf(COUNTS - 1).mean(0) <= 0.975)
+    assert metrics["coverage_95"] == pytest.approx(inside.mean())
+
+
+def test_several_outputs_are_predicted_by_their_own_noises() -> None:
+    run = few("several")
+    theta = run.draws.reshape(-1, run.draws.shape[2]).astype(float)
+    f = run.network_draws().target.outputs(run.draws, X).double().numpy()
+    sd = np.exp(theta[:, None, -2:] / 0.5)
+    predicted = run.predict(X)
+    np.testing.assert_allclose(predicted.aleatoric_sd**2, np.broadcast_to((sd**2).mean(0), (12, 2)), rtol=1e-4)
+    below = stats.norm(f, sd).cdf(predicted.quantiles[0.975]).mean(0)
+    np.testing.assert_allclose(below, 0.975, atol=1e-4)
+    density = stats.norm(f, sd).logpdf(PAIRS).sum(-1)
+    assert run.summary()["nll"] == pytest.approx(-np.log(np.exp(density).mean(0)).mean(), rel=1e-4)
+    assert set(predicted.columns()) >= {"mean[0]", "mean[1]", "q97.5[1]"}
+
+
+def test_ordered_classes_are_predicted_with_their_probabilities() -> None:
+    run = few("ordinal")
+    predicted = run.predict(X)
+    assert predicted.class_names == ["0", "1", "2"]
+    theta = run.draws.reshape(-1, run.draws.shape[2]).astype(float)
+    f = run.network_draws().target.outputs(run.draws, X)[..., 0].double().numpy()
+    raw = theta[:, None, -2:] / 0.5
+    first = np.log(0.5) + raw[..., :1]
+    cuts = np.concatenate([first, first + 2 * np.log(2) * np.exp(raw[..., 1:])], -1)
+    below = 1 / (1 + np.exp(f[..., None] - cuts))
+    exact = np.diff(np.concatenate([0 * below[..., :1], below, 1 + 0 * below[..., :1]], -1), axis=-1)
+    np.testing.assert_allclose(predicted.probabilities, exact.mean(0), rtol=1e-3)
+    assert bnnviz.uncertainty(run)["summary"]["class_names"] == ["0", "1", "2"]
+    assert diagnostics.class_metrics(predicted.probabilities, CLASSES).values["nll"] == pytest.approx(
+        run.summary()["nll"], rel=1e-4
+    )
+
+
+FRESH = """
+import numpy as np, bnnviz
+from tests.engine.evaluation.test_likelihood_runs import X, network
+found = bnnviz.recording({folder!r})
+print(repr(found.predict(X[:3], target=network({kind!r})).mean.ravel().tolist()))
+print(found.summary["nll"])
+"""
+
+
+@pytest.mark.parametrize("kind", ["several", "negative_binomial"])
+def test_a_recording_predicts_in_a_fresh_process(kind: str, tmp_path: Path) -> None:
+    folder = str(tmp_path / "kept")
+    run = few(kind, record=folder)
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH.format(folder=folder, kind=kind)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    )
+    lines = done.stdout.splitlines()
+    np.testing.assert_allclose(np.array(eval(lines[0])), run.predict(X[:3]).mean.ravel(), rtol=1e-5)
+    assert float(lines[1]) == pytest.approx(run.summary()["nll"], rel=1e-5)
+
+
+def test_a_run_goes_on_from_its_checkpoint() -> None:
+    import pickle
+
+    run = few("ordinal")
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(again.draws, run.draws)
+    again.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", samplers.REGISTRY.names())
+@pytest.mark.parametrize("kind", ["callable", "multivariate_gaussian", "negative_binomial"])
+def test_every_sampler_moves_on_every_kind_of_likelihood(sampler: str, kind: str) -> None:
+    own = {setting["name"] for setting in declared.describe(samplers.REGISTRY.get(sampler))}
+    settings = {name: value for name, value in {"mode_steps": 20, "steps": 100}.items() if name in own}
+    run = bnnviz.sample(network(kind), sampler, draws=4, warmup=4, chains=2, settings=settings)
+    assert np.isfinite(run.draws).all()
+    assert run.draws.shape[1] == 4

@@ -1,0 +1,147 @@
+"""What ArviZ reads of a run: its groups, by its own functions; and the table of named parameters beside ArviZ's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import bnnviz
+from bnnviz.data import read_table
+from bnnviz.errors import BnnvizError
+
+pytest.importorskip("arviz_stats")
+import arviz_stats
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((15, 2))
+Y = X[:, 0] + 0.5 * RNG.standard_normal(15)
+FEW = {"draws": 60, "warmup": 40, "chains": 2, "seed": 1}
+
+
+def linear(y: np.ndarray = Y, **options: object) -> bnnviz.BNN:
+    torch.manual_seed(0)
+    return bnnviz.BNN(nn.Sequential(nn.Linear(2, 1)), (X, y), **options)
+
+
+def sampled(target: bnnviz.BNN, sampler: str = "nuts") -> bnnviz.Run:
+    return bnnviz.sample(target, sampler, settings={"mode_steps": 20} if sampler == "hmc" else {}, **FEW)
+
+
+@pytest.fixture(scope="module")
+def run() -> bnnviz.Run:
+    return sampled(linear(noise="learnt"))
+
+
+def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
+    tree = run.to_arviz()
+    wanted = {"posterior", "sample_stats", "log_likelihood", "posterior_predictive", "observed_data", "constant_data"}
+    assert wanted <= set(tree.children)
+    stats = {"acceptance_rate", "diverging", "energy", "n_steps", "tree_depth", "lp"}
+    assert stats <= set(tree["sample_stats"].data_vars)
+    assert tree.posterior.coordinate.values.tolist()[:2] == ["0.weight[0, 0]", "0.weight[0, 1]"]
+    np.testing.assert_allclose(tree["constant_data"]["x"], X, rtol=1e-6)
+    np.testing.assert_allclose(tree["observed_data"]["y"], Y, rtol=1e-6)
+    # By hand, of a linear model: w x + b and the noise.
+    theta = run.draws.astype(float)
+    sd = np.exp(theta[..., 3:])
+    mean = theta[..., :2] @ X.T + theta[..., 2:3]
+    exact = -0.5 * ((Y - mean) / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(tree["log_likelihood"]["y"], exact, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(tree.posterior.noise_sd, sd[..., 0], rtol=1e-6)
+    off = tree["sample_stats"]["lp"].values - exact.sum(-1) + 0.5 * (theta**2).sum(-1)
+    np.testing.assert_allclose(off, off.mean(), atol=1e-3)
+    pulls = (tree["posterior_predictive"]["y"].values - mean) / sd
+    assert abs(pulls.mean()) < 4 / np.sqrt(pulls.size)
+    assert abs(pulls.var() - 1) < 4 * np.sqrt(2 / pulls.size)
+    steps, depth = tree["sample_stats"]["n_steps"].values, tree["sample_stats"]["tree_depth"].values
+    assert ((2 ** (depth - 1) <= steps) & (steps < 2**depth)).all()
+    assert "log_likelihood" not in run.to_arviz(predictions=False).children
+
+
+def test_arviz_computes_from_them(run: bnnviz.Run) -> None:
+    other = sampled(linear(likelihood="student_t", noise="learnt"), "hmc")
+    trees = {"normal": run.to_arviz(), "student": other.to_arviz()}
+    found = arviz_stats.loo(trees["normal"])
+    # Leave-one-out lies below the density of rows that were seen.
+    seen = np.logaddexp.reduce(trees["normal"]["log_likelihood"]["y"].values.reshape(-1, 15)) - np.log(120)
+    assert found.elpd < seen.sum()
+    compared = arviz_stats.compare(trees)
+    assert set(compared.index) == {"normal", "student"}
+    assert (arviz_stats.bfmi(trees["normal"]).to_dataset().to_array() > 0.2).all()
+
+
+def test_posterior_predictive_checks_are_drawn(run: bnnviz.Run) -> None:
+    pytest.importorskip("arviz_plots", exc_type=Exception)  # which fails beside some versions of Matplotlib
+    import arviz_plots as plots
+
+    assert plots.plot_ppc_dist(run.to_arviz(), backend="none") is not None
+
+
+def test_a_data_set_is_in_its_own_units(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    np.savetxt(path, np.column_stack([X, 100 + 20 * Y]), delimiter=",", header="a,b,price", comments="")
+    table = read_table(path, "price")
+    target = bnnviz.BNN(nn.Sequential(nn.Linear(2, 1)), table, noise_sd=0.5)
+    tree = sampled(target, "hmc").to_arviz()
+    observed = tree["observed_data"]["y"].values
+    assert set(observed.tolist()) <= set(np.loadtxt(path, delimiter=",", skiprows=1)[:, 2].tolist())
+    assert abs(tree["posterior_predictive"]["y"].values.mean() - observed.mean()) < 20
+    sd = 0.5 * target.data_set.standardiser.y_scale
+    # At most the density of a normal at its centre, in the unit of the data.
+    assert tree["log_likelihood"]["y"].max() <= -np.log(sd * np.sqrt(2 * np.pi)) + 1e-6
+
+
+def test_classes_and_functions_have_the_groups_that_they_can_have() -> None:
+    classes = sampled(linear(np.arange(15) % 2, likelihood="bernoulli"), "hmc").to_arviz()
+    assert set(np.unique(classes["posterior_predictive"]["y"])) <= {0, 1}
+    own = sampled(linear(likelihood=lambda f, y: -(y - f[:, 0]).abs()), "hmc").to_arviz()
+    assert "log_likelihood" in own.children
+    assert "posterior_predictive" not in own.children
+
+
+def test_a_recording_has_them_where_its_network_is_given(tmp_path: Path, run: bnnviz.Run) -> None:
+    folder = str(tmp_path / "kept")
+    made = bnnviz.sample(linear(noise="learnt"), "hmc", record=folder, settings={"mode_steps": 20}, **FEW)
+    kept = bnnviz.recording(folder)
+    assert "log_likelihood" not in kept.to_arviz().children
+    tree = kept.to_arviz(target=linear(noise="learnt"))
+    np.testing.assert_allclose(tree["log_likelihood"]["y"], made.to_arviz()["log_likelihood"]["y"], rtol=1e-5)
+
+
+def gamma(given: dict[str, Tensor]) -> Tensor:
+    return given["x"] - 2 * given["x"].log() + given["z"].square().sum((1, 2)) / 2
+
+
+def test_the_table_is_arvizs_summary() -> None:
+    named = {"x": bnnviz.positive(), "z": (2, 2)}
+    run = bnnviz.sample(gamma, "nuts", parameters=named, draws=200, warmup=100, chains=4, seed=0)
+    table, tree = run.parameter_summary(), run.to_arviz()
+    theirs = arviz_stats.summary(tree, round_to="none")
+    assert table.names == ["x", "z[0, 0]", "z[0, 1]", "z[1, 0]", "z[1, 1]"] == list(theirs.index)
+    # ArviZ takes the tails of its own intervals; ours are those of Vehtari et al. (2021).
+    tail = arviz_stats.ess(run.parameters()["x"], method="tail", prob=(0.05, 0.95))
+    assert table["x"]["ess_tail"] == pytest.approx(float(tail))
+    for name in ("mean", "sd", "ess_bulk", "r_hat", "mcse_mean", "mcse_sd"):
+        np.testing.assert_allclose(table.columns[name], theirs[name].astype(float), rtol=1e-6, err_msg=name)
+    np.testing.assert_allclose(table["x"]["q2.5"], np.quantile(run.parameters()["x"], 0.025))
+    assert abs(table["x"]["mean"] - 3) < 4 * table["x"]["mcse_mean"]
+    assert run.parameter_summary(["x"], quantiles=(0.1,)).to_frame().shape == (1, 8)
+    assert "q97.5" in repr(table)
+    with pytest.raises(BnnvizError, match="no parameter y"):
+        run.parameter_summary(["y"])
+    with pytest.raises(BnnvizError, match="between 0 and 1"):
+        run.parameter_summary(quantiles=(2.0,))
+
+
+def test_a_network_has_a_row_for_each_weight(run: bnnviz.Run) -> None:
+    table = run.parameter_summary()
+    assert table.names == ["0.weight[0, 0]", "0.weight[0, 1]", "0.bias[0]", "noise_sd"]
+    np.testing.assert_allclose(table["0.bias[0]"]["mean"], run.draws[..., 2].astype(float).mean(), rtol=1e-6)
+    assert set(run.parameters()) == {"0.weight", "0.bias", "noise_sd"}
+    assert len(run.parameter_summary("noise_sd")) == 1
+    plain = bnnviz.sample("gaussian", "hmc", draws=20, warmup=10, chains=2)
+    assert plain.parameter_summary().names == ["x1", "x2"]

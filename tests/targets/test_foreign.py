@@ -1,0 +1,273 @@
+"""Densities of other libraries: distributions of PyTorch, models of Pyro, and of Stan by a stand-in for BridgeStan.
+
+BridgeStan needs a compiler and Stan's sources, so what is tested is the adapter, on the interface that its
+documentation has (https://roualdes.us/bridgestan/latest/languages/python.html).
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+from torch import distributions as d
+
+import bnnviz
+from bnnviz import targets
+from bnnviz.errors import BnnvizError
+
+LEVEL = 4.0  # standard errors
+T = torch.tensor
+MATRIX = T([[1.0, 0.6], [0.6, 2.0]])
+
+
+def mixture(components: d.Distribution, count: int = 2) -> d.Distribution:
+    return d.MixtureSameFamily(d.Categorical(torch.ones(count)), components)
+
+
+UNIVARIATE = {
+    "Normal": d.Normal(T(1.0), T(2.0)),
+    "StudentT": d.StudentT(T(5.0)),
+    "Gamma": d.Gamma(T(3.0), T(2.0)),
+    "Beta": d.Beta(T(2.0), T(3.0)),
+    "Uniform": d.Uniform(T(-1.0), T(3.0)),
+    "HalfCauchy": d.HalfCauchy(T(1.0)),
+    "LogNormal": d.LogNormal(T(0.0), T(0.5)),
+    "Pareto": d.Pareto(T(2.0), T(3.0)),
+    "mixture": mixture(d.Normal(T([-2.0, 2.0]), T([0.5, 1.0]))),
+    "mixture of gammas": mixture(d.Gamma(T([1.0, 5.0]), T([1.0, 1.0]))),
+    "mixture on an interval": mixture(d.Uniform(T([0.0, 0.0]), T([2.0, 2.0]))),
+    "shifted exponential": d.TransformedDistribution(d.Exponential(T(1.0)), [d.AffineTransform(2.0, 3.0)]),
+    "logit": d.TransformedDistribution(d.Normal(T(0.3), T(1.2)), [d.SigmoidTransform()]),
+    "twice": d.TransformedDistribution(d.LogNormal(T(0.0), T(0.5)), [d.AffineTransform(0.0, -2.0)]),
+}
+
+
+@pytest.mark.parametrize("name", UNIVARIATE)
+def test_the_density_of_the_coordinate_has_mass_1_and_the_quantiles_of_the_variable(name: str) -> None:
+    """exp(-U) of the coordinate integrates to 1, Jacobian in, and below each point to the distribution's cdf."""
+    distribution = UNIVARIATE[name]
+    target = targets.DistributionDensity(distribution).to("cpu", torch.float64)
+    assert target.dim == 1
+    grid = torch.sinh(torch.linspace(-6, 6, 40_001, dtype=torch.float64))[:, None]
+    density = np.exp(-target.potential(grid).numpy())
+    assert integrate.trapezoid(np.nan_to_num(density), grid[:, 0].numpy()) == pytest.approx(1, abs=2e-3)
+    x = target.named_values(grid)["x"].numpy()
+    inside = density > 1e-3
+    values, coordinate = x[inside], grid[:, 0].numpy()[inside]
+    assert np.isfinite(values).all()
+    draws = distribution.sample((4000,)).double().numpy()
+    total = integrate.cumulative_trapezoid(density[inside], coordinate, initial=0)
+    order = np.argsort(values)
+    share = np.interp(np.median(draws), values[order], (total if values[0] < values[-1] else total[-1] - total)[order])
+    assert abs(share - 0.5) < LEVEL * 0.5 / math.sqrt(4000) * 1.3 + 3e-3
+
+
+SEVERAL = {
+    "MultivariateNormal": (d.MultivariateNormal(T([1.0, -1.0]), MATRIX), 2),
+    "Dirichlet": (d.Dirichlet(T([2.0, 3.0, 4.0])), 2),
+    "LKJCholesky": (d.LKJCholesky(3, T(1.5)), 3),
+    "batch": (d.Gamma(T([1.0, 2.0, 3.0]), T(1.0)), 3),
+    "Independent": (d.Independent(d.Normal(torch.zeros(2, 3), 1.0), 2), 6),
+    "mixture": (mixture(d.MultivariateNormal(T([[-1.0, 0.0], [1.0, 0.0]]), torch.eye(2))), 2),
+    "transformed": (d.TransformedDistribution(d.Normal(torch.zeros(2), 1.0), [d.StickBreakingTransform()]), 2),
+    "LowRank": (d.LowRankMultivariateNormal(torch.zeros(3), torch.ones(3, 1), torch.ones(3)), 3),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_several_variables_have_their_log_density_and_jacobian(name: str, dtype: torch.dtype) -> None:
+    """By a numerical Jacobian of the coordinates' transform, on the variables that are free."""
+    distribution, dim = SEVERAL[name]
+    target = targets.DistributionDensity(distribution).clone().to("cpu", dtype)
+    assert target.dim == dim
+    free = 0.4 * torch.randn(3, dim, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    x = target.named_values(free)["x"]
+    log_prob = distribution.log_prob(x.to(torch.float32)).reshape(3, -1).sum(1)
+    flat = dim if name not in ("Dirichlet", "transformed", "LKJCholesky") else None
+    if flat:
+        jacobian = torch.func.vmap(torch.func.jacrev(lambda one: target.named_values(one[None])["x"].flatten()))(free)
+    elif name == "LKJCholesky":
+        rows, columns = torch.tril_indices(3, 3, -1)
+        jacobian = torch.func.vmap(
+            torch.func.jacrev(lambda one: target.named_values(one[None])["x"][0][rows, columns])
+        )(free)
+    else:
+        jacobian = torch.func.vmap(torch.func.jacrev(lambda one: target.named_values(one[None])["x"][0, :-1]))(free)
+    exact = -log_prob - torch.linalg.slogdet(jacobian)[1]
+    np.testing.assert_allclose(target.potential(free), exact.to(dtype), rtol=3e-4, atol=3e-4)
+
+
+@pytest.mark.slow
+def test_a_run_of_a_distribution_has_its_moments() -> None:
+    run = bnnviz.sample(SEVERAL["MultivariateNormal"][0], "nuts", draws=300, warmup=150, chains=4, seed=0)
+    found = run.summary()
+    assert (np.abs(np.array(found["mean"]) - [1.0, -1.0]) < LEVEL * np.array(found["mean_se"])).all()
+    np.testing.assert_allclose(run.parameters()["x"], run.draws, atol=1e-6)
+    again = pickle.loads(pickle.dumps(run))
+    np.testing.assert_array_equal(again.draws, run.draws)
+    again.stop()
+    assert bnnviz.sample(UNIVARIATE["Gamma"], "bps", draws=4, dtype="float64").draws.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("distribution", "said"),
+    [
+        (d.Poisson(T(1.0)), "discrete"),
+        (d.Categorical(torch.ones(3)), "discrete"),
+        (mixture(d.Uniform(T([0.0, 1.0]), T([2.0, 3.0]))), "no bijection"),
+        (mixture(d.Poisson(T([1.0, 2.0]))), "discrete"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(distribution: d.Distribution, said: str) -> None:
+    with pytest.raises(BnnvizError, match=said):
+        bnnviz.start(distribution, "hmc")
+
+
+# --- Pyro
+
+
+def schools(effects, errors):
+    import pyro
+    import pyro.distributions as dist
+
+    mu = pyro.sample("mu", dist.Normal(0.0, 5.0))
+    tau = pyro.sample("tau", dist.HalfCauchy(5.0))
+    with pyro.plate("schools", 8):
+        z = pyro.sample("z", dist.Normal(0.0, 1.0))
+        theta = pyro.deterministic("theta", mu + tau * z)
+        pyro.sample("y", dist.Normal(theta, errors), obs=effects)
+
+
+EFFECTS = T([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
+ERRORS = T([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
+
+
+def by_scipy(mu: float, tau: float, z: np.ndarray) -> float:
+    prior = stats.norm(0, 5).logpdf(mu) + stats.halfcauchy(scale=5).logpdf(tau) + stats.norm.logpdf(z).sum()
+    return prior + stats.norm(mu + tau * z, ERRORS.numpy()).logpdf(EFFECTS.numpy()).sum()
+
+
+def test_a_pyro_model_has_its_log_joint_and_the_names_of_its_sites() -> None:
+    pytest.importorskip("pyro")
+    target = targets.PyroDensity(schools, EFFECTS, ERRORS)
+    assert target.groups() == [("mu", 1), ("tau", 1), ("z", 8)]
+    free = torch.randn(3, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    given = target.named_values(free)
+    exact = [
+        by_scipy(float(given["mu"][k]), float(given["tau"][k]), given["z"][k].numpy()) + float(free[k, 1])
+        for k in range(3)  # log tau is the coordinate, and the log-Jacobian
+    ]
+    np.testing.assert_allclose(target.potential(free), -np.array(exact), rtol=1e-6)
+    single = target.clone()
+    single._maps = False
+    single.function = single._minus_log
+    np.testing.assert_allclose(single.potential(free), target.potential(free), rtol=1e-9)
+    run = bnnviz.sample(target, "nuts", draws=20, warmup=20, chains=2)
+    assert set(run.parameters()) == {"mu", "tau", "z"}
+    assert (run.parameters()["tau"] > 0).all()
+
+
+def test_pyros_own_potential_is_the_same() -> None:
+    pytest.importorskip("pyro")
+    from pyro.infer.mcmc.util import initialize_model
+
+    _, potential, _, _ = initialize_model(schools, (EFFECTS, ERRORS))
+    target = targets.PyroDensity(schools, EFFECTS, ERRORS)
+    free = torch.randn(2, 10, generator=torch.Generator().manual_seed(1))
+    theirs = [float(potential({"mu": x[0], "tau": x[1], "z": x[2:]})) for x in free]
+    np.testing.assert_allclose(target.potential(free), theirs, rtol=1e-5)
+
+
+def test_pyro_models_without_a_density_are_refused() -> None:
+    pyro = pytest.importorskip("pyro")
+    import pyro.distributions as dist
+
+    def discrete():
+        pyro.sample("k", dist.Categorical(torch.ones(3)))
+
+    def moving():
+        low = pyro.sample("low", dist.Normal(0.0, 1.0))
+        pyro.sample("x", dist.Uniform(low, low + 1))
+
+    def observed():
+        pyro.sample("x", dist.Normal(0.0, 1.0), obs=T(1.0))
+
+    for model, said in ((discrete, "k of the Pyro model is discrete"), (moving, "change"), (observed, "no latent")):
+        with pytest.raises(BnnvizError, match=said):
+            targets.PyroDensity(model)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyro", None)
+    monkeypatch.setitem(sys.modules, "bridgestan", None)
+    with pytest.raises(BnnvizError, match=r"bnnviz\[pyro\]"):
+        targets.PyroDensity(schools, EFFECTS, ERRORS)
+    with pytest.raises(BnnvizError, match=r"bnnviz\[stan\]"):
+        targets.StanDensity("model.stan")
+
+
+# --- Stan, by a stand-in
+
+
+class StandIn:
+    """What BridgeStan's ``StanModel`` documents, of sigma ~ Gamma(3, 1) and theta[2, 2] ~ N(0, sigma)."""
+
+    def name(self) -> str:
+        return "stand_in"
+
+    def param_unc_num(self) -> int:
+        return 5
+
+    def param_unc_names(self) -> list[str]:
+        return ["sigma", "theta.1.1", "theta.2.1", "theta.1.2", "theta.2.2"]
+
+    def param_names(self, *, include_tp: bool = False, include_gq: bool = False) -> list[str]:
+        return self.param_unc_names()
+
+    def param_constrain(self, theta_unc: np.ndarray, **options: object) -> np.ndarray:
+        return np.concatenate([np.exp(theta_unc[:1]), theta_unc[1:]])
+
+    def log_density_gradient(self, theta_unc: np.ndarray, propto: bool = True, jacobian: bool = True):
+        s, theta = theta_unc[0], theta_unc[1:]
+        if s > 20:
+            raise RuntimeError("gamma_lpdf: Random variable is inf")
+        sigma = math.exp(s)
+        value = 2 * s - sigma - 4 * s - (theta**2).sum() / (2 * sigma**2) + s * jacobian
+        slope = 2 - sigma - 4 + (theta**2).sum() / sigma**2 + jacobian
+        return value, np.concatenate([[slope], -theta / sigma**2])
+
+
+@pytest.mark.slow
+def test_a_stan_model_is_sampled_by_its_own_gradient() -> None:
+    target = targets.StanDensity(StandIn()).to("cpu", torch.float64)
+    x = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def potential(at: torch.Tensor) -> torch.Tensor:
+        s, theta = at[:, 0], at[:, 1:]
+        return s.exp() + s + theta.square().sum(1) / (2 * (2 * s).exp())
+
+    same = targets.Callable(potential, 5)
+    np.testing.assert_allclose(target.potential(x), same.potential(x))
+    v = torch.ones_like(x)
+    for mine, exact in zip(target.gradient_and_product(x, v), same.gradient_and_product(x, v), strict=True):
+        np.testing.assert_allclose(mine, exact, rtol=1e-6, atol=1e-6)
+    leaf = x.clone().requires_grad_(True)
+    np.testing.assert_allclose(torch.autograd.grad(target.potential(leaf).sum(), leaf)[0], same.gradient(x)[1])
+    values = target.named_values(x)
+    assert values["theta"].shape == (4, 2, 2)
+    np.testing.assert_array_equal(values["theta"][:, 1, 0], x[:, 2])  # columns first, as Stan writes them
+    np.testing.assert_allclose(values["sigma"], x[:, 0].exp())
+    x[0, 0] = 30.0
+    assert target.potential(x)[0] == math.inf
+    assert target.rejected.count == 1
+    run = bnnviz.sample(targets.StanDensity(StandIn()), "nuts", draws=300, warmup=200, chains=4, seed=2)
+    sigma = run.parameters()["sigma"].astype(float)
+    error = sigma.std() / math.sqrt(run.summary()["ess_min"])
+    assert abs(sigma.mean() - 3) < LEVEL * error

@@ -1,0 +1,201 @@
+"""Rows, starts and parts of modules as people have them: loaders, whole numbers, trained weights, last layers."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, WeightedRandomSampler
+
+import bnnviz
+from bnnviz.engine.run.start_points import StartPoints
+from bnnviz.errors import BnnvizError
+
+torch.manual_seed(0)
+X, Y = torch.randn(10, 2), torch.randn(10)
+PAIRS = list(zip(X, Y, strict=True))
+FEW = {"draws": 5, "warmup": 5, "chains": 2, "settings": {"mode_steps": 10}}
+
+
+class Rows(Dataset):
+    def __len__(self) -> int:
+        return len(X)
+
+    def __getitem__(self, k: int) -> tuple[np.ndarray, float]:
+        return X[k].numpy(), float(Y[k])
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        while True:
+            yield X[0], Y[0]
+
+
+def perceptron(outputs: int = 1) -> nn.Module:
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, outputs))
+
+
+GIVEN = {
+    "TensorDataset": TensorDataset(X, Y),
+    "Dataset": Rows(),
+    "Subset": Subset(TensorDataset(X, Y), range(10)),
+    "list of pairs": PAIRS,
+    "pair of numbers": [(float(x), float(y)) for x, y in zip(X[:, 0], Y, strict=True)],
+    "DataLoader": DataLoader(TensorDataset(X, Y), batch_size=3),
+    "shuffled": DataLoader(TensorDataset(X, Y), batch_size=3, shuffle=True),
+    "last rows left out": DataLoader(Rows(), batch_size=4, drop_last=True, shuffle=True),
+    "without batches": DataLoader(TensorDataset(X, Y), batch_size=None),
+}
+
+
+@pytest.mark.parametrize("name", set(GIVEN) - {"pair of numbers", "without batches"})
+def test_rows_of_pytorch_are_the_rows(name: str) -> None:
+    """A posterior is of all rows, each once, in whatever order."""
+    target = bnnviz.BNN(perceptron(), GIVEN[name])
+    np.testing.assert_allclose(target.x, X.double())
+    np.testing.assert_allclose(target.y, Y.double())
+
+
+def test_a_list_of_two_pairs_is_rows_and_two_lists_are_columns() -> None:
+    target = bnnviz.BNN(nn.Linear(1, 1), [(0.0, 1.0), (2.0, 3.0)])
+    assert (target.x[:, 0].tolist(), target.y.tolist()) == ([0.0, 2.0], [1.0, 3.0])
+    target = bnnviz.BNN(nn.Linear(1, 1), [[0.0, 1.0], [2.0, 3.0]])
+    assert (target.x[:, 0].tolist(), target.y.tolist()) == ([0.0, 1.0], [2.0, 3.0])
+    assert len(bnnviz.BNN(nn.Linear(1, 1), GIVEN["pair of numbers"]).x) == 10
+
+
+def test_a_loader_with_a_sampler_of_its_own_is_read_as_it_is() -> None:
+    chosen = DataLoader(TensorDataset(X, Y), batch_size=5, sampler=WeightedRandomSampler([0.0] * 9 + [1.0], 20))
+    assert (bnnviz.BNN(perceptron(), chosen).x == X[9]).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (TensorDataset(X), "1 tensors"),
+        (TensorDataset(X, Y, Y), "3 tensors"),
+        (Endless(), "no length"),
+        (DataLoader(Endless(), batch_size=2), "no length"),
+        (DataLoader(X, batch_size=2), "is a pair"),
+        ([(torch.zeros(2), 1.0), (torch.zeros(3), 1.0)], "cannot be put together"),
+        ([({"x": 1}, 1.0)], "cannot be put together"),
+        (iter(PAIRS), "a DataLoader or Dataset"),
+    ],
+)
+def test_what_is_no_rows_is_refused(given: object, said: str) -> None:
+    with pytest.raises(BnnvizError, match=said):
+        bnnviz.BNN(perceptron(), given)
+
+
+class Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(7, 3), nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.embedding(x).mean(1))
+
+
+def test_an_embedding_reads_whole_numbers() -> None:
+    rng = np.random.default_rng(0)
+    tokens, labels = rng.integers(0, 7, (20, 4)), rng.integers(0, 2, 20)
+    module = Words()
+    target = bnnviz.BNN(module, (tokens, labels), likelihood="categorical")
+    assert not target.x.is_floating_point()
+    f = target.outputs(target.point()[None], tokens)[0]
+    np.testing.assert_allclose(f, module(torch.as_tensor(tokens)).detach(), rtol=1e-5, atol=1e-6)
+    run = bnnviz.sample(target, "hmc", **FEW)
+    predicted = run.predict(tokens[:3])
+    assert predicted.probabilities.shape == (3, 2)
+    assert np.isfinite(run.summary()["nll"])
+    assert run._run.frame(["prediction"])["prediction"]["kind"] == "classes"
+    with pytest.raises(BnnvizError, match="whole numbers"):
+        run.predict(tokens[:3] + 0.5)
+    # What are whole numbers as floats is read too, and a module of real numbers goes on reading them as such.
+    assert bnnviz.BNN(module, (tokens.astype(float), labels), likelihood="categorical").whole
+    assert not bnnviz.BNN(nn.Linear(4, 2), (tokens, labels), likelihood="categorical").whole
+    table = nn.Sequential(nn.Embedding(7, 1), nn.Flatten())
+    column = bnnviz.BNN(table, (tokens[:, :1], rng.standard_normal(20)))
+    assert len(bnnviz.sample(column, "hmc", **FEW).predict([[1], [2]])) == 2
+
+
+@pytest.mark.parametrize("prior", ["equal", "fan_in", "learnt"])
+def test_chains_begin_at_the_weights_of_the_module(prior: str) -> None:
+    module = perceptron()
+    other = {name: value + 0.5 for name, value in module.state_dict().items()}
+    target = bnnviz.BNN(module, (X, Y), prior=prior, prior_sd=0.7, noise="learnt")
+    for given, weights in (("module", module.state_dict()), (other, other), ([other, other], other)):
+        run = bnnviz.start(target, "hmc", start=given, paused=True, **FEW)
+        points = StartPoints.unpack(run.spec.start_points).x
+        run.stop()
+        assert not points[:, 13:].any()
+        for name, value in weights.items():
+            np.testing.assert_allclose(target.state_dict(torch.as_tensor(points[-1]))[name], value, rtol=1e-6)
+
+
+def test_a_run_from_trained_weights_knows_it() -> None:
+    run = bnnviz.sample(bnnviz.BNN(perceptron(), (X, Y)), "hmc", start="module", **FEW)
+    assert any("points that were given" in note for note in run.summary()["notes"])
+
+
+def test_a_state_dict_that_does_not_fit_is_refused() -> None:
+    target = bnnviz.BNN(perceptron(), (X, Y))
+    weights = perceptron().state_dict()
+    for given, said in (
+        ({**weights, "4.bias": torch.zeros(1)}, "has no 4.bias"),
+        ({"0.weight": weights["0.weight"]}, "needs"),
+        ({**weights, "0.bias": torch.zeros(4)}, "shape"),
+        ({**weights, "0.bias": torch.full((3,), torch.nan)}, "not finite"),
+    ):
+        with pytest.raises(BnnvizError, match=said):
+            bnnviz.start(target, "hmc", start=given, **FEW)
+    with pytest.raises(BnnvizError, match="0.weight is not sampled"):
+        bnnviz.start(
+            bnnviz.BNN(perceptron(), (X, Y), sample="last"),
+            "hmc",
+            start={**weights, "0.weight": weights["0.weight"] + 1},
+            **FEW,
+        )
+
+
+def test_the_last_layer_alone_is_a_linear_model() -> None:
+    """Features of frozen layers, a normal prior and noise: the posterior is normal, in closed form."""
+    module = perceptron()
+    target = bnnviz.BNN(module, (X, Y), sample="last", prior_sd=1.5, noise_sd=0.5).to("cpu", torch.float64)
+    assert (target.dim, target.frozen) == (4, 9)
+    assert list(target.shapes) == ["2.weight", "2.bias"]
+    features = torch.cat([module[:2](X).detach().double(), torch.ones(10, 1)], 1)
+    precision = features.mT @ features / 0.25 + torch.eye(4) / 1.5**2
+    mean = torch.linalg.solve(precision, features.mT @ Y.double() / 0.25)
+    assert float(target.gradient(mean[None])[1].abs().max()) < 1e-5  # the module's weights are float32
+    np.testing.assert_allclose(target.curvature_matrix(mean) + torch.eye(4) / 1.5**2, precision, rtol=1e-5)
+    run = bnnviz.sample(target, "laplace", draws=50, chains=2)
+    for name, value in run.network_draws().target.state_dict(torch.as_tensor(run.draws[0, 0])).items():
+        if name.startswith("0"):
+            np.testing.assert_allclose(value, module.state_dict()[name], rtol=1e-6)
+
+
+def test_parts_are_sampled_by_name() -> None:
+    module = Words()
+    data = (np.random.default_rng(0).integers(0, 7, (9, 4)), np.arange(9) % 2)
+    assert bnnviz.BNN(module, data, "categorical", sample=["head"]).dim == 8
+    assert bnnviz.BNN(module, data, "categorical", sample="embedding.weight").dim == 21
+    assert bnnviz.BNN(module, data, "categorical", sample=["head.bias", "embedding"]).dim == 23
+    assert all(p.requires_grad for p in module.parameters())
+    tied = copy.deepcopy(module)
+    tied.head = nn.Linear(3, 7)
+    tied.head.weight = tied.embedding.weight
+    assert bnnviz.BNN(tied, data, "categorical", sample=["head"]).dim == 28
+    for wrong, said in ((["hed"], "hed"), ([], "names no part"), ([1], "no such part")):
+        with pytest.raises(BnnvizError, match=said):
+            bnnviz.BNN(module, data, "categorical", sample=wrong)
+
+
+@pytest.mark.parametrize("dtype", ["float64", torch.float64])
+def test_a_network_is_sampled_in_double_precision(dtype: object) -> None:
+    target = bnnviz.BNN(perceptron(), (X, Y), likelihood="student_t", noise="learnt")
+    assert bnnviz.sample(target, "hmc", dtype=dtype, **FEW).draws.dtype == np.float64
