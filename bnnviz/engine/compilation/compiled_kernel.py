@@ -50,7 +50,7 @@ class CompiledKernel:
         self._nothing = [part.contiguous() for part in flat(trace.pre_drawn)]
         names = field_names(trace.info)
         self._ends = None if sampler.ends is None else trace.info_packing.places[names.index(sampler.ends)]
-        self._loop = None if native is None else NativeLoop(native, trace, self._ends)
+        self._loop = None if native is None else NativeLoop(native, trace, self._ends, self._nothing)
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
@@ -71,16 +71,19 @@ class CompiledKernel:
         """
         vectors = self._vectors if state is self._state else self._taken_over(state)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
-        stretch = self._stretch(rng, vectors, steps)
         # What is drawn beforehand, and what is learnt, may depend on each step.
         most = 1 if self._ends is None and (self._nothing or learns) else steps
+        if self._loop is None or most == 1:
+            stretch = CalledStretch(self._trace, self._code, self._ends, self._nothing, rng, vectors)
+        else:
+            stretch = NativeStretch(self._loop, rng, vectors, steps)
         adaptations, outlines, ended = [], {}, True
         while stretch.taken < steps:
             first, given = stretch.taken, self._nothing
             if ended and self._nothing:
                 outlines[first] = self._outline(stretch.states[first], adaptation)
                 given = self._given(rng, outlines[first])
-            ended = stretch.advance(given, self._nothing, adapted, min(most, steps - first))
+            ended = stretch.advance(given, adapted, min(most, steps - first))
             adaptations += [adaptation] * (stretch.taken - first)
             if learns and ended:
                 after = self._learnt(rng, stretch, adaptation)
@@ -99,11 +102,6 @@ class CompiledKernel:
             states=states,
             told=told,
         )
-
-    def _stretch(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> CalledStretch | NativeStretch:
-        if self._loop is None:
-            return CalledStretch(self._trace, self._code, self._ends, rng, vectors)
-        return NativeStretch(self._loop, rng, vectors, steps)
 
     def _learnt(self, rng: RandomNumbers, stretch: CalledStretch | NativeStretch, adaptation: Any) -> Any:
         """Return the state after the last step of a stretch with what it teaches, from which the stretch goes on."""

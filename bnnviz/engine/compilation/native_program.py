@@ -153,7 +153,9 @@ class NativeProgram:
         handles, count = Handles(self, inputs), len(outputs)
         kept = (Kept * count)(*(Kept(at, size_of(part), part.data_ptr()) for at, part in enumerate(outputs)))
         taken, returned = (_HANDLE * len(inputs))(), (_HANDLE * count)()
-        loop = self.loop(others=len(inputs), outputs=count, kept=count, taken=taken, returned=returned, rows=kept, ends=-1)
+        loop = self.loop(
+            others=len(inputs), outputs=count, kept=count, taken=taken, returned=returned, rows=kept, ends=-1
+        )
         self.take_steps(loop, handles.array, handles.array, 0, 1)
         return outputs
 

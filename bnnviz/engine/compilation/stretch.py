@@ -1,4 +1,4 @@
-"""Take a stretch of steps by a compiled program: called from Python for each step, or by a loop that is compiled too."""
+"""Take a stretch of steps by a compiled program: called from Python for each, or in a loop that is compiled too."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class CalledStretch:
         From a list of tensors to a list of tensors.
     ends : PackedPlace or None
         Where the program says which moves have ended.
+    nothing : list of Tensor
+        In the place of what is drawn beforehand, where nothing has to be.
     rng : RandomNumbers
     vectors : list of Tensor
         Of the state that it begins with.
@@ -47,10 +49,11 @@ class CalledStretch:
         trace: TracedStep,
         code: Callable[[Vectors], Vectors],
         ends: PackedPlace | None,
+        nothing: Vectors,
         rng: RandomNumbers,
         vectors: Vectors,
     ) -> None:
-        self._trace, self._code, self._ends = trace, code, ends
+        self._trace, self._code, self._ends, self._nothing = trace, code, ends, nothing
         self._draws = [rng.maker(draw) for draw in trace.draws]
         self._vectors = vectors
         self.states, self.told = Stacked([vectors[: trace.packing.outlined]]), Stacked([])
@@ -69,13 +72,13 @@ class CalledStretch:
         self._vectors = vectors
         self.states.rows[-1] = vectors[: self._trace.packing.outlined]
 
-    def advance(self, given: Vectors, nothing: Vectors, adapted: Vectors, most: int) -> bool:
+    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
         """Take up to so many steps, up to one that ends a move; return whether one has, or may have.
 
         Parameters
         ----------
-        given, nothing : list of Tensor
-            What was drawn beforehand for the first step, and for those after it.
+        given : list of Tensor
+            What was drawn beforehand for the first of them.
         adapted : list of Tensor
         most : int
         """
@@ -83,7 +86,7 @@ class CalledStretch:
         for _ in range(most):
             drawn = [draw() for draw in self._draws]
             done = self._code([*self._vectors, *given, *adapted, *drawn, *self._trace.constants])
-            self._vectors, said, given = done[:count], done[count:], nothing
+            self._vectors, said, given = done[:count], done[count:], self._nothing
             self.states.rows.append(self._vectors[:outlined])
             self.told.rows.append(said)
             if self._ends is not None and _has_ended(said, self._ends):
@@ -105,25 +108,41 @@ class NativeLoop:
     trace : TracedStep
     ends : PackedPlace or None
         Where the program says which moves have ended.
+    nothing : list of Tensor
+        In the place of what is drawn beforehand, where nothing has to be.
     """
 
-    def __init__(self, program: NativeProgram, trace: TracedStep, ends: PackedPlace | None) -> None:
+    def __init__(self, program: NativeProgram, trace: TracedStep, ends: PackedPlace | None, nothing: Vectors) -> None:
         self.program, self.trace, self.ends = program, trace, ends
         self.like = trace.examples[: trace.packing.vectors]
         self.told_like = [part.contiguous() for part in trace.info_packing.packed(flat(trace.info))]
         after = len(trace.examples) - len(trace.constants)
         self.read_at = [part.clone() for part in trace.examples[after - len(trace.draws) : after]]
-        self._fixed = Handles(program, [*self.read_at, *trace.constants])
-        self._adapted, self._handles = None, Handles(program, [])
+        self._given = [part.clone() for part in nothing]
+        self._fixed = [Handles(program, part) for part in (self._given, nothing, [*self.read_at, *trace.constants])]
+        self._adapted: Vectors | None = None
+        self._others: list[Others] = []
         laws = {(draw.law, draw.dtype) for draw in trace.draws}
         #: Uniform numbers come from the generator one by one: those of many steps together are those of each in turn.
         self.together = len(laws) == 1 and laws.pop()[0] == "uniform"
 
-    def others(self, given: Vectors, adapted: Vectors) -> Others:
-        """Return the inputs beside the state, with what was drawn beforehand and what the warm-up has learnt."""
+    def others(self, given: Vectors, adapted: Vectors) -> list[Others]:
+        """Return the inputs beside the state, of a step for which something was drawn beforehand and of those after it.
+
+        Parameters
+        ----------
+        given : list of Tensor
+            What was drawn; it is copied.
+        adapted : list of Tensor
+            What the warm-up has learnt.
+        """
+        for held, part in zip(self._given, given, strict=True):
+            held.copy_(part)
         if adapted is not self._adapted:
-            self._adapted, self._handles = adapted, Handles(self.program, adapted)
-        return Others([Handles(self.program, given), self._handles, self._fixed])
+            self._adapted, learnt = adapted, Handles(self.program, adapted)
+            *each, fixed = self._fixed
+            self._others = [Others([drawn, learnt, fixed]) for drawn in each]
+        return self._others
 
     def drawn(self, rng: RandomNumbers, steps: int) -> list[Tensor]:
         """Draw the random numbers of so many steps, (steps, numbers) for each request of a step."""
@@ -167,8 +186,14 @@ class NativeStretch:
         self._draws = (Drawn * len(loop.read_at))()
         others = len(loop.trace.examples) - packing.vectors
         self._given = loop.program.loop(
-            **{"states": packing.vectors, "others": others, "outputs": outputs, "drawn": len(loop.read_at)},
-            **{"kept": len(kept), "rows": (Kept * len(kept))(*kept), "draws": self._draws, "state": self._state},
+            states=packing.vectors,
+            others=others,
+            outputs=outputs,
+            drawn=len(loop.read_at),
+            kept=len(kept),
+            rows=(Kept * len(kept))(*kept),
+            draws=self._draws,
+            state=self._state,
             taken=(ctypes.c_void_p * (packing.vectors + others))(),
             returned=(ctypes.c_void_p * outputs)(),
             **dict(zip(("ends", "ends_from", "ends_to"), ends or (-1, 0, 0), strict=True)),
@@ -195,9 +220,9 @@ class NativeStretch:
         for matrix, vector in zip(self.states.matrices, vectors, strict=False):
             matrix[self.taken] = vector
 
-    def advance(self, given: Vectors, nothing: Vectors, adapted: Vectors, most: int) -> bool:
+    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
         """Take up to so many steps, up to one that ends a move, as `CalledStretch.advance` does."""
-        first, later = self._loop.others(given, adapted), self._loop.others(nothing, adapted)
+        first, later = self._loop.others(given, adapted)
         ends, left = self._loop.ends, most
         while left:
             steps = left if ends is None else min(left, self._ahead)
