@@ -204,7 +204,8 @@ class Rows:
         return self.count
 
     def __getitem__(self, step: int) -> list[Tensor]:
-        return [matrix[step] for matrix in self.matrices]
+        # Copies: whoever keeps a state, as the picture of a path does, would keep the whole matrix.
+        return [matrix[step].clone() for matrix in self.matrices]
 
     def column(self, place: PackedPlace) -> Tensor:
         """Return what lies at a place, (steps, *shape)."""

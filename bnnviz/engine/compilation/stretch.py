@@ -213,10 +213,11 @@ class NativeStretch:
 
     def place(self, vectors: Vectors) -> None:
         """Go on from another state."""
+        handles = [self._loop.program.handle(vector) for vector in vectors]
         drop_all(self._loop.program, self._state)
+        self._state[:] = handles
         # They are read for as long as a program returns some of them as they are.
         self._placed = vectors
-        self._state[:] = [self._loop.program.handle(vector) for vector in vectors]
         for matrix, vector in zip(self.states.matrices, vectors, strict=False):
             matrix[self.taken] = vector
 
@@ -228,7 +229,7 @@ class NativeStretch:
             steps = left if ends is None else min(left, self._ahead)
             left -= self._take(first, later, steps)
             first, self._ahead = later, 2 * self._ahead
-            if ends is not None and _has_ended(self.told[self.taken - 1], ends):
+            if ends is not None and _has_ended([matrix[self.taken - 1] for matrix in self.told.matrices], ends):
                 self._ahead = _FIRST
                 return True
         return ends is None
