@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from bnnviz.engine.compilation.native_program import NativeProgram
-from bnnviz.engine.compilation.packing import Rows, Stacked, field_names
+from bnnviz.engine.compilation.packing import StepRows, Stacked, field_names
 from bnnviz.engine.compilation.stretch import CalledStretch, NativeLoop, NativeStretch, Vectors
 from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part
 from bnnviz.samplers import Sampler
@@ -142,7 +142,7 @@ class PackedStepBatch(StepBatch):
     States between the steps have those parts alone that their sampler says (`Sampler.outline`).
     """
 
-    def __init__(self, *args: Any, trace: TracedStep, states: Stacked | Rows, told: Stacked | Rows) -> None:
+    def __init__(self, *args: Any, trace: TracedStep, states: Stacked | StepRows, told: Stacked | StepRows) -> None:
         super().__init__(*args)
         self._trace, self._states, self._told = trace, states, told
 

@@ -187,7 +187,7 @@ class Stacked:
         return _column(self._stacked[place.vector], place)
 
 
-class Rows:
+class StepRows:
     """Vectors of several steps, each a row of a matrix.
 
     Parameters

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.engine.compilation.native_program import Drawn, Handles, Kept, NativeProgram, drop_all, size_of
-from bnnviz.engine.compilation.packing import PackedPlace, Rows, Stacked
+from bnnviz.engine.compilation.packing import PackedPlace, StepRows, Stacked
 from bnnviz.engine.compilation.tracing import TracedStep
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
@@ -173,8 +173,8 @@ class NativeStretch:
         packing = loop.trace.packing
         self._state = (ctypes.c_void_p * packing.vectors)()
         weakref.finalize(self, drop_all, loop.program, self._state).atexit = False
-        self.states = Rows([part.new_empty((steps + 1, *part.shape)) for part in loop.like[: packing.outlined]], 1)
-        self.told = Rows([part.new_empty((steps, *part.shape)) for part in loop.told_like], 0)
+        self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in loop.like[: packing.outlined]], 1)
+        self.told = StepRows([part.new_empty((steps, *part.shape)) for part in loop.told_like], 0)
         self.place(vectors)
         outputs = packing.vectors + len(loop.told_like)
         kept = [
@@ -261,7 +261,7 @@ class Others:
         self.array = (ctypes.c_void_p * len(handles))(*handles)
 
 
-def _each(rows: Rows) -> Iterator[tuple[int, int, int]]:
+def _each(rows: StepRows) -> Iterator[tuple[int, int, int]]:
     """Walk the matrices of rows: number, bytes of a row, and where the first one lies."""
     for at, matrix in enumerate(rows.matrices):
         yield at, size_of(matrix[0]), matrix.data_ptr()
