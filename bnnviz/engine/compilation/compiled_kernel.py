@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from bnnviz.engine.compilation.native_program import NativeProgram
-from bnnviz.engine.compilation.packing import StepRows, Stacked, field_names
+from bnnviz.engine.compilation.packing import Stacked, StepRows, field_names
 from bnnviz.engine.compilation.stretch import CalledStretch, NativeLoop, NativeStretch, Vectors
 from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part
 from bnnviz.samplers import Sampler

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.engine.compilation.native_program import Drawn, Handles, Kept, NativeProgram, drop_all, size_of
-from bnnviz.engine.compilation.packing import PackedPlace, StepRows, Stacked
+from bnnviz.engine.compilation.packing import PackedPlace, Stacked, StepRows
 from bnnviz.engine.compilation.tracing import TracedStep
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
