@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
-from bnnviz.samplers.mcmc.metric import Metric
-from bnnviz.samplers.tree import restored
-
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
     from bnnviz.samplers import Sampler
+    from bnnviz.samplers.mcmc.metric import Metric
 
 #: That are read besides this one's.
 VERSIONS = 7, 8
@@ -78,6 +76,10 @@ def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]
     saved = _renamed(kind, saved, sampler)
     if not {"front", "back"} <= saved.keys() or "gradient" not in saved["front"]:
         return saved
+    # The page reads names of logs here, and no torch.
+    from bnnviz.samplers.mcmc.metric import Metric
+    from bnnviz.samplers.tree import restored
+
     device = sampler.target.device
     metric = restored(Metric, saved["adaptation"]["metric"], device)
     return saved | {end: _with_force(saved[end], metric, device) for end in ("front", "back")}
