@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 NO_COMPILER = 3  # exit status
 _NICE = 5  # whoever plays comes first
@@ -17,13 +20,21 @@ def compile_program(program: str, out: str, threads: int) -> None:
     """Compile a traced program and its examples, in a file, to a package for so many threads."""
     import torch
     from torch._inductor import aoti_compile_and_package
+    from torch._inductor.cpp_builder import get_cpp_compiler
+
+    from bnnviz.engine.compilation import native_program
 
     # A file that the parent process has just written, in a folder of its own.
     traced, examples = torch.load(program, weights_only=False)
     exported = torch.export.export(traced, tuple(examples), strict=False)
     aoti_compile_and_package(exported, package_path=out, inductor_configs={"cpp.threads": threads})
     # Here first: with some C++ libraries reading it ends the process, which must not be the one that samples.
-    torch._C._aoti.AOTIModelPackageLoader(out, "model", False, 1, -1).run(list(examples))
+    made = torch._C._aoti.AOTIModelPackageLoader(out, "model", False, 1, -1).run(list(examples))
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):  # then each step is called from Python
+        native_program.add_loop(Path(out), get_cpp_compiler())
+    native = native_program.loaded(Path(out))
+    if native is not None:
+        native.call(list(examples), made)
 
 
 def _end_with_parent() -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 from torch import Tensor
 
-from bnnviz.engine.compilation.packing import Stacked, field_names
+from bnnviz.engine.compilation.native_program import NativeProgram
+from bnnviz.engine.compilation.packing import Stacked, StepRows, field_names
+from bnnviz.engine.compilation.stretch import CalledStretch, NativeLoop, NativeStretch, Vectors
 from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import builder, flat
-
-Vectors = list[Tensor]
 
 
 class CompiledKernel:
@@ -31,9 +31,17 @@ class CompiledKernel:
     trace : TracedStep
     code : callable
         From a list of tensors to a list of tensors.
+    native : NativeProgram, optional
+        The same, with a loop over its steps that takes the place of calls from Python.
     """
 
-    def __init__(self, sampler: Sampler, trace: TracedStep, code: Callable[[Vectors], Vectors]) -> None:
+    def __init__(
+        self,
+        sampler: Sampler,
+        trace: TracedStep,
+        code: Callable[[Vectors], Vectors],
+        native: NativeProgram | None = None,
+    ) -> None:
         self._sampler, self._trace, self._code = sampler, trace, code
         self._state: Any = None
         self._vectors: Vectors = []
@@ -42,6 +50,7 @@ class CompiledKernel:
         self._nothing = [part.contiguous() for part in flat(trace.pre_drawn)]
         names = field_names(trace.info)
         self._ends = None if sampler.ends is None else trace.info_packing.places[names.index(sampler.ends)]
+        self._loop = None if native is None else NativeLoop(native, trace, self._ends, self._nothing)
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
@@ -60,54 +69,49 @@ class CompiledKernel:
         learns : bool
             Whether this is the warm-up.
         """
-        sampler, trace, code = self._sampler, self._trace, self._code
-        packing, draws, constants = trace.packing, [rng.maker(draw) for draw in trace.draws], trace.constants
-        count, outlined = packing.vectors, packing.outlined
         vectors = self._vectors if state is self._state else self._taken_over(state)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
-        before, told, adaptations, outlines = [], [], [], []
-        ended = True
-        for _ in range(steps):
-            before.append(vectors[:outlined])
-            adaptations.append(adaptation)
-            outline = self._outline(before[-1], adaptation) if ended and self._nothing else None
-            given = self._nothing if outline is None else self._given(rng, outline)
-            outlines.append(outline)
-            done = code([*vectors, *given, *adapted, *[draw() for draw in draws], *constants])
-            vectors, said = done[:count], done[count:]
-            told.append(said)
-            ended = self._has_ended(said)
+        # What is drawn beforehand, and what is learnt, may depend on each step.
+        most = 1 if self._ends is None and (self._nothing or learns) else steps
+        if self._loop is None or most == 1:
+            stretch = CalledStretch(self._trace, self._code, self._ends, self._nothing, rng, vectors)
+        else:
+            stretch = NativeStretch(self._loop, rng, vectors, steps)
+        adaptations, outlines, ended = [], {}, True
+        while stretch.taken < steps:
+            first, given = stretch.taken, self._nothing
+            if ended and self._nothing:
+                outlines[first] = self._outline(stretch.states[first], adaptation)
+                given = self._given(rng, outlines[first])
+            ended = stretch.advance(given, adapted, min(most, steps - first))
+            adaptations += [adaptation] * (stretch.taken - first)
             if learns and ended:
-                vectors, after = self._learnt(rng, before[-1], vectors, adaptation, said)
+                after = self._learnt(rng, stretch, adaptation)
                 adapted, adaptation = self._adapted_to(after), after.adaptation
-                if sampler.ends_warmup(after):
+                if self._sampler.ends_warmup(after):
                     break
-        self._vectors, self._state = vectors, self._state_of(vectors, adaptation)
+        self._vectors = stretch.vectors()
+        self._state, count = self._state_of(self._vectors, adaptation), stretch.taken
+        states, told = stretch.states, stretch.told
         return PackedStepBatch(
-            _Made(lambda at: self._outline(before[at], adaptations[at]), outlines),
-            _Made(lambda at: self._told(told[at]), [None] * len(told)),
+            _Made(lambda at: self._outline(states[at], adaptations[at]), count, outlines),
+            _Made(lambda at: self._told(told[at]), count, {}),
             self._state,
             first_step,
-            trace=trace,
-            states=[*before, vectors[:outlined]],
+            trace=self._trace,
+            states=states,
             told=told,
         )
 
-    def _has_ended(self, said: Vectors) -> bool:
-        """Return whether a step has ended a chain's move, or may have."""
-        place = self._ends
-        # As a list: a few numbers are looked at in the time that torch takes to be called.
-        return place is None or True in said[place.vector].tolist()[place.first : place.end]
-
-    def _learnt(
-        self, rng: RandomNumbers, before: Vectors, vectors: Vectors, adaptation: Any, said: Vectors
-    ) -> tuple[Vectors, Any]:
-        """Return vectors and state after a step of the warm-up with what it teaches."""
-        held = self._state_of(vectors, adaptation)
+    def _learnt(self, rng: RandomNumbers, stretch: CalledStretch | NativeStretch, adaptation: Any) -> Any:
+        """Return the state after the last step of a stretch with what it teaches, from which the stretch goes on."""
+        before, said = stretch.states[stretch.taken - 1], stretch.told[stretch.taken - 1]
+        held = self._state_of(stretch.vectors(), adaptation)
         after = self._sampler.adapt(rng, self._outline(before, adaptation), held, self._told(said))
         parts = zip(flat(moving_part(held)), flat(moving_part(after)), strict=True)
-        moved = any(one is not other for one, other in parts)
-        return self._taken_over(after) if moved else vectors, after
+        if any(one is not other for one, other in parts):
+            stretch.place(self._taken_over(after))
+        return after
 
     def _taken_over(self, state: Any) -> Vectors:
         return [vector.contiguous() for vector in self._trace.packing.packed(moving_part(state))]
@@ -138,9 +142,9 @@ class PackedStepBatch(StepBatch):
     States between the steps have those parts alone that their sampler says (`Sampler.outline`).
     """
 
-    def __init__(self, *args: Any, trace: TracedStep, states: list[Vectors], told: list[Vectors]) -> None:
+    def __init__(self, *args: Any, trace: TracedStep, states: Stacked | StepRows, told: Stacked | StepRows) -> None:
         super().__init__(*args)
-        self._trace, self._states, self._told = trace, Stacked(states), Stacked(told)
+        self._trace, self._states, self._told = trace, states, told
 
     def column(self, name: str) -> Tensor:
         """Return what the steps' infos say by this name, (steps, chains)."""
@@ -154,17 +158,17 @@ class PackedStepBatch(StepBatch):
 class _Made(Sequence[Any]):
     """A sequence whose elements are made when they are asked for, and kept."""
 
-    def __init__(self, make: Callable[[int], Any], made: list[Any]) -> None:
-        self._make, self._made = make, made
+    def __init__(self, make: Callable[[int], Any], count: int, made: dict[int, Any]) -> None:
+        self._make, self._count, self._made = make, count, made
 
     def __len__(self) -> int:
-        return len(self._made)
+        return self._count
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return [self[number] for number in range(len(self))[at]]
         number = range(len(self))[at]
-        if self._made[number] is None:
+        if number not in self._made:
             self._made[number] = self._make(number)
         return self._made[number]
 

@@ -28,6 +28,7 @@ from bnnviz import paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
+from bnnviz.engine.compilation.native_program import SOURCE, NativeProgram, loaded
 from bnnviz.engine.compilation.tracing import TracedStep, trace
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
@@ -85,9 +86,11 @@ class Compilation:
     def _work(self, state: Any) -> None:
         try:
             traced = trace(self._sampler, state)
-            code = self._code(traced)
-            _compare(traced, code)
-            self.kernel = CompiledKernel(self._sampler, traced, code)
+            code, native = self._code(traced)
+            got = _compare(traced, code)
+            if native is not None and not _agrees(native, traced, got):
+                native = None
+            self.kernel = CompiledKernel(self._sampler, traced, code, native)
         except BnnvizError as error:
             self.error = error.sentence
         except Exception as error:  # whatever a compiler may raise, the run goes on without it
@@ -95,8 +98,8 @@ class Compilation:
             first = str(error).strip().splitlines()
             self.error = f"The step could not be compiled ({first[0] if first else type(error).__name__})."
 
-    def _code(self, traced: TracedStep) -> Any:
-        """Return the compiled step, which is kept from before or made now."""
+    def _code(self, traced: TracedStep) -> tuple[Any, NativeProgram | None]:
+        """Return the compiled step, which is kept from before or made now, as a function and with a loop over steps."""
         path = paths.compiled() / f"{_key(traced, self._threads)}.pt2"
         if path.is_file():
             try:
@@ -231,19 +234,20 @@ def _key(traced: TracedStep, threads: int) -> str:
     """Return a name for what is compiled: the same program for the same processor has the same one."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
     machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
-    text = repr((traced.program.code, shapes, threads, torch.__version__, machine))
+    loop = SOURCE.read_text(encoding="utf-8")
+    text = repr((traced.program.code, shapes, threads, torch.__version__, machine, loop))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path) -> tuple[Any, NativeProgram | None]:
     # What torch._inductor.aoti_load_package ends in; that one imports the whole compiler, which takes a second or two.
     loader = torch._C._aoti.AOTIModelPackageLoader(str(path), "model", False, 1, -1)
     path.touch()
-    return loader.run
+    return loader.run, loaded(path)
 
 
-def _compare(traced: TracedStep, code: Any) -> None:
-    """Raise unless the compiled step does on an example what the other one does."""
+def _compare(traced: TracedStep, code: Any) -> list[Tensor]:
+    """Return what the compiled step makes of an example; raise unless that is what the step itself does."""
     expected, got = traced.program(*traced.examples), code(list(traced.examples))
     if not all(number.is_contiguous() for number in got):
         raise BnnvizError("The compiled step lays its numbers out otherwise than the step itself; it is not used.")
@@ -254,6 +258,20 @@ def _compare(traced: TracedStep, code: Any) -> None:
             " not used.",
             "kernel",
         )
+    return got
+
+
+def _agrees(native: NativeProgram, traced: TracedStep, got: list[Tensor]) -> bool:
+    """Return whether a loop over the steps of a program can take the place of calls that give such numbers."""
+    others = {part.data_ptr() for part in traced.examples[traced.packing.vectors :] if part.numel()}
+    if any(part.data_ptr() in others for part in got):
+        # It returns a random number as it is, which the next step's would overwrite.
+        return False
+    try:
+        again = native.call(traced.examples, got)
+    except RuntimeError:
+        return False
+    return all(bool(_alike(a, b).all()) for a, b in zip(got, again, strict=True))
 
 
 def _alike(a: Tensor, b: Tensor) -> Tensor:

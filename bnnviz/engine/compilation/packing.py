@@ -167,19 +167,53 @@ class Stacked:
 
     Parameters
     ----------
-    vectors : list of list of Tensor
+    rows : list of list of Tensor
     """
 
-    def __init__(self, vectors: list[list[Tensor]]) -> None:
-        self._vectors = vectors
+    def __init__(self, rows: list[list[Tensor]]) -> None:
+        self.rows = rows
         self._stacked: dict[int, Tensor] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, step: int) -> list[Tensor]:
+        return self.rows[step]
 
     def column(self, place: PackedPlace) -> Tensor:
         """Return what lies at a place, (steps, *shape)."""
         if place.vector not in self._stacked:
-            self._stacked[place.vector] = torch.stack([each[place.vector] for each in self._vectors])
-        stacked, steps = self._stacked[place.vector], len(self._vectors)
-        return stacked if place.alone else stacked[:, place.first : place.end].view(steps, *place.shape)
+            self._stacked[place.vector] = torch.stack([each[place.vector] for each in self.rows])
+        return _column(self._stacked[place.vector], place)
+
+
+class StepRows:
+    """Vectors of several steps, each a row of a matrix.
+
+    Parameters
+    ----------
+    matrices : list of Tensor
+    count : int
+        How many rows have been written.
+    """
+
+    def __init__(self, matrices: list[Tensor], count: int) -> None:
+        self.matrices, self.count = matrices, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, step: int) -> list[Tensor]:
+        # Copies: whoever keeps a state, as the picture of a path does, would keep the whole matrix.
+        return [matrix[step].clone() for matrix in self.matrices]
+
+    def column(self, place: PackedPlace) -> Tensor:
+        """Return what lies at a place, (steps, *shape)."""
+        return _column(self.matrices[place.vector][: self.count], place)
+
+
+def _column(stacked: Tensor, place: PackedPlace) -> Tensor:
+    return stacked if place.alone else stacked[:, place.first : place.end].view(len(stacked), *place.shape)
 
 
 def field_names(state: Any) -> list[str]:

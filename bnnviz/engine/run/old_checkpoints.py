@@ -2,6 +2,7 @@
 
 In version 7 what samplers had learnt lay beside their states, which were lists of tensors. Up to version 8 Hamiltonian
 samplers learnt scales in stages of another kind, trajectories had a left and a right end, and HMC kept no gradient.
+At the beginning of version 9 the ends of a tree kept gradients, and not forces.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import numpy as np
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from bnnviz.samplers import Sampler
+    from bnnviz.samplers.mcmc.metric import Metric
 
 #: That are read besides this one's.
 VERSIONS = 7, 8
@@ -70,6 +73,25 @@ def _hamiltonian_layout(hints: dict[str, Any]) -> tuple[str, ...]:
 
 def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     """Return a state, nested dicts by the names of version 8 or of the beginning of version 9, by those of today."""
+    saved = _renamed(kind, saved, sampler)
+    if not {"front", "back"} <= saved.keys() or "gradient" not in saved["front"]:
+        return saved
+    # The page reads names of logs here, and no torch.
+    from bnnviz.samplers.mcmc.metric import Metric
+    from bnnviz.samplers.tree import restored
+
+    device = sampler.target.device
+    metric = restored(Metric, saved["adaptation"]["metric"], device)
+    return saved | {end: _with_force(saved[end], metric, device) for end in ("front", "back")}
+
+
+def _with_force(point: dict[str, Any], metric: Metric, device: torch.device) -> dict[str, Any]:
+    """Return a point of a tree that kept the gradient itself."""
+    force = metric.apply_transpose(point["gradient"].to(device))
+    return {"x": point["x"], "momentum": point["momentum"], "force": force}
+
+
+def _renamed(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     bound = saved.get("bound")
     if isinstance(bound, dict) and "t0" in bound:
         # A grid had no reach; the speed counts where one is learnt, and is taken anew at the next event.

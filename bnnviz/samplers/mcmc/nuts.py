@@ -45,11 +45,11 @@ _LOG_HALF = math.log(0.5)
 
 
 class PhasePoint(NamedTuple):
-    """A point of the trajectory, for every chain: position, momentum and gradient (chains, dim)."""
+    """A point of the trajectory, for every chain: position, momentum and L' grad U, which changes it (chains, dim)."""
 
     x: Tensor
     momentum: Tensor
-    gradient: Tensor
+    force: Tensor
 
 
 class Proposal(NamedTuple):
@@ -215,7 +215,8 @@ class NUTS(Hamiltonian):
         """Return chains at x (chains, dim) that are about to begin a tree."""
         potential, gradient = self.target.gradient(x)
         nothing, none = torch.zeros_like(x), torch.zeros_like(count)
-        point, proposal = PhasePoint(x, nothing, gradient), Proposal(x, gradient, potential)
+        # The first point of a tree takes the place of this one.
+        point, proposal = PhasePoint(x, nothing, nothing), Proposal(x, gradient, potential)
         checkpoints = x.new_zeros(len(x), self.max_depth, x.shape[1])
         whole = torch.zeros(len(x), dtype=torch.int64, device=x.device)
         yes = torch.ones_like(alive)
@@ -224,28 +225,34 @@ class NUTS(Hamiltonian):
             *(x.new_ones(len(x)), whole, whole, checkpoints, checkpoints, none, adaptation),
         )
 
-    def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None]:
-        """Draw momenta (chains, dim) for the chains that begin a tree; None where none does."""
+    def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Tensor | None]:
+        """Draw momenta (chains, dim) for the chains that begin a tree, with the forces there; None where none does."""
         if not self.host_sync:
-            return (self.fresh_momentum(rng, state.x),)
+            return self.fresh_momentum(rng, state.x), self._first_force(state)
         chains = state.fresh.nonzero()[:, 0]
         if not len(chains):
-            return (None,)
+            return None, None
         fresh = self.fresh_momentum(rng, state.x[chains])
-        return (torch.zeros_like(state.x).index_copy(0, chains, fresh),)
+        return torch.zeros_like(state.x).index_copy(0, chains, fresh), self._first_force(state)
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: tuple[Tensor | None]) -> tuple[State, Info]:
+    def _first_force(self, state: State) -> Tensor:
+        return state.adaptation.metric.apply_transpose(state.proposal.gradient)
+
+    def kernel(
+        self, rng: RandomNumbers, state: State, drawn: tuple[Tensor | None, Tensor | None]
+    ) -> tuple[State, Info]:
         """Take one leapfrog step of every chain's tree."""
         none, failed = zeros(len(state.x), state.x.device)
         if drawn[0] is not None:
-            state, failed = self._begun(state, drawn[0])
+            state, failed = self._begun(state, *drawn)
         side, lot, last_lot = rng.uniform((3, len(state.x)), torch.float64).log().unbind()
         begins, completes = self._due(state)
         if begins:
             state = self._turned(state, side)
-        point, potential = self._leapfrog(state.front, state.direction, state.adaptation)
+        point, proposal = self._leapfrog(state.front, state.direction, state.adaptation)
+        potential = proposal.potential
         log_weight = self._log_weight(state.initial_energy, potential, point.momentum)
-        state = self._extended(state, point, Proposal(point.x, point.gradient, potential), log_weight, lot)
+        state = self._extended(state, point, proposal, log_weight, lot)
         state, turned = self._checkpointed(state, point.momentum)
         diverging = log_weight < -DIVERGED
         stopped = diverging | turned
@@ -266,12 +273,12 @@ class NUTS(Hamiltonian):
         leaves, depths = state.leaf.tolist(), state.depth.tolist()
         return 0 in leaves, any(leaf + 1 == 1 << depth for leaf, depth in zip(leaves, depths, strict=True))
 
-    def _begun(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
+    def _begun(self, state: State, momentum: Tensor, force: Tensor) -> tuple[State, Tensor]:
         """Return the state in which chains that are fresh have begun a tree, and of which U is not finite there."""
         fresh, proposal = state.fresh, state.proposal
         energy = proposal.potential.double() + kinetic_energy(momentum)
         failed = fresh & state.alive & ~torch.isfinite(energy)
-        point = PhasePoint(proposal.x, momentum, proposal.gradient)
+        point = PhasePoint(proposal.x, momentum, force)
         none = torch.zeros_like(energy)
         begun = state._replace(
             momentum_sum=_where(fresh, momentum, state.momentum_sum),
@@ -290,18 +297,21 @@ class NUTS(Hamiltonian):
         """Return the state in which new subtrees grow in a direction, by the logarithm of a random number (chains,)."""
         back = (side >= _LOG_HALF) == (state.direction > 0)
         turned = (state.leaf == 0) & back
+        if self.host_sync and True not in turned.tolist():
+            return state
         front, other = _where(turned, state.back, state.front), _where(turned, state.front, state.back)
         direction = torch.where(turned, -state.direction, state.direction)
         return state._replace(direction=direction, front=front, back=other)
 
-    def _leapfrog(self, point: PhasePoint, direction: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Tensor]:
-        """Return the next point in directions (chains,), and U there."""
+    def _leapfrog(self, point: PhasePoint, direction: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Proposal]:
+        """Return the next point in directions (chains,), and what would be drawn of it."""
         h = self.size(learnt) * direction[:, None]
-        momentum = torch.addcmul(point.momentum, h, learnt.metric.apply_transpose(point.gradient), value=-0.5)
+        momentum = torch.addcmul(point.momentum, h, point.force, value=-0.5)
         x = torch.addcmul(point.x, h, learnt.metric.apply(momentum))
         potential, gradient = self.target.gradient(x)
-        momentum = torch.addcmul(momentum, h, learnt.metric.apply_transpose(gradient), value=-0.5)
-        return PhasePoint(x, momentum, gradient), potential
+        force = learnt.metric.apply_transpose(gradient)
+        momentum = torch.addcmul(momentum, h, force, value=-0.5)
+        return PhasePoint(x, momentum, force), Proposal(x, gradient, potential)
 
     def _log_weight(self, initial_energy: Tensor, potential: Tensor, momentum: Tensor) -> Tensor:
         """Return the logarithms of points' weights (chains,); -inf where the energy is not finite."""
@@ -315,7 +325,7 @@ class NUTS(Hamiltonian):
         total = torch.logaddexp(state.subtree_log_weight, log_weight)
         return state._replace(
             front=point,
-            subtree_proposal=_where(lot < log_weight - total, proposal, state.subtree_proposal),
+            subtree_proposal=self._where(lot < log_weight - total, proposal, state.subtree_proposal),
             subtree_log_weight=total,
             subtree_momentum_sum=state.subtree_momentum_sum + point.momentum,
             acceptance_sum=state.acceptance_sum + log_weight.clamp_max(0.0).exp(),
@@ -341,7 +351,7 @@ class NUTS(Hamiltonian):
         both = torch.logaddexp(state.log_weight, state.subtree_log_weight)
         merged = state._replace(
             momentum_sum=_where(full, state.momentum_sum + state.subtree_momentum_sum, state.momentum_sum),
-            proposal=_where(taken, state.subtree_proposal, state.proposal),
+            proposal=self._where(taken, state.subtree_proposal, state.proposal),
             log_weight=torch.where(full, both, state.log_weight),
             depth=state.depth + full,
         )
@@ -358,6 +368,16 @@ class NUTS(Hamiltonian):
         of_tree = acceptance, n_steps.double(), state.initial_energy, distance, diverging.double(), deepest
         info = Info(potential, ended, *(torch.where(ended, part, none) for part in of_tree), failed)
         return state._replace(x=x, fresh=ended, count=state.count + ended), info
+
+    def _where(self, mask: Tensor, yes: Proposal, no: Proposal) -> Proposal:
+        """Return the first for those chains (chains,) for which the mask is true; one of both where it is all of it."""
+        if self.host_sync:
+            chosen = mask.tolist()
+            if True not in chosen:
+                return no
+            if False not in chosen:
+                return yes
+        return _where(mask, yes, no)
 
     def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
         """Return the positions (chains, dim) of trees that have ended, and the gradients there."""
@@ -389,7 +409,11 @@ class NUTS(Hamiltonian):
         """Return what draws and pictures are made of, and which chains begin a tree."""
         nothing = dict.fromkeys(State._fields)
         asked = {name: getattr(state, name) for name in ("x", "count", "alive", "fresh", "adaptation")}
-        return State(**nothing | asked | {"front": PhasePoint(state.front.x, None, None)})
+        parts = {
+            "front": PhasePoint(state.front.x, None, None),
+            "proposal": Proposal(None, state.proposal.gradient, None),
+        }
+        return State(**nothing | asked | parts)
 
 
 def _without_subtree(state: State, chosen: Tensor) -> State:

@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,14 @@ from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, targe
 
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
+from bnnviz.engine.compilation.native_program import loaded
+from bnnviz.engine.compilation.stretch import NativeLoop
 from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+from bnnviz.samplers.random import Draw, seeded
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
 
@@ -273,6 +278,43 @@ def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
         restored.advance(0.2)
     assert restored.compiled_since == whole.compiled_since
     assert np.array_equal(restored.draws, whole.draws)
+
+
+@needs_compiler
+@pytest.mark.demand
+@pytest.mark.timeout(400)  # a busy machine compiles for minutes
+@pytest.mark.parametrize("sampler", ["nuts", "hmc"])
+def test_a_loop_over_steps_gives_the_draws_of_calls(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"max_depth": 4} if sampler == "nuts" else {"num_leapfrog_steps": 4}
+    spec = BANANA.replace(sampler=sampler, settings=settings, kernel="compiled", draws=300)
+    looped = finished(spec)
+    monkeypatch.setattr(compiled_step, "loaded", lambda path: None)
+    called = finished(spec)
+    assert looped._switch.compiled._loop is not None
+    assert called._switch.compiled._loop is None
+    assert np.array_equal(looped.draws, called.draws)
+
+
+@pytest.mark.parametrize("laws", [["uniform"], ["uniform", "uniform"], ["normal", "uniform"]], ids=str)
+def test_numbers_of_many_steps_are_those_of_each_in_turn(laws: list[str]) -> None:
+    draws = [Draw(law, (3, 2 + number), torch.float64) for number, law in enumerate(laws)]
+    loop = NativeLoop.__new__(NativeLoop)
+    loop.trace, loop.together = SimpleNamespace(draws=draws), set(laws) == {"uniform"}
+    many, each = seeded(3), seeded(3)
+    found = loop.drawn(many, 40)
+    for step in range(40):
+        for column, draw in zip(found, draws, strict=True):
+            assert torch.equal(column[step].view(draw.shape), each.make(draw))
+    assert torch.equal(many.generator.get_state(), each.generator.get_state())
+
+
+def test_a_package_without_a_loop_is_called_step_by_step(tmp_path: Path) -> None:
+    package = tmp_path / "step.pt2"
+    package.write_bytes(b"no archive")
+    assert loaded(package) is None
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("step/data/program.so", b"no program")
+    assert loaded(package) is None
 
 
 @needs_compiler

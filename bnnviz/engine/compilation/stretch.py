@@ -1,0 +1,267 @@
+"""Take a stretch of steps by a compiled program: called from Python for each, or in a loop that is compiled too."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from bnnviz.engine.compilation.native_program import Drawn, Handles, Kept, NativeProgram, drop_all, size_of
+from bnnviz.engine.compilation.packing import PackedPlace, Stacked, StepRows
+from bnnviz.engine.compilation.tracing import TracedStep
+from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.tree import flat
+
+Vectors = list[Tensor]
+_FIRST = 8  # steps that are drawn for after a move has ended; then twice as many, again and again
+
+
+class CalledStretch:
+    """Steps for each of which the program is called.
+
+    Parameters
+    ----------
+    trace : TracedStep
+    code : callable
+        From a list of tensors to a list of tensors.
+    ends : PackedPlace or None
+        Where the program says which moves have ended.
+    nothing : list of Tensor
+        In the place of what is drawn beforehand, where nothing has to be.
+    rng : RandomNumbers
+    vectors : list of Tensor
+        Of the state that it begins with.
+
+    Attributes
+    ----------
+    states : Stacked
+        What is asked of the states, before each step and after the last.
+    told : Stacked
+        What happened in each step.
+    """
+
+    def __init__(
+        self,
+        trace: TracedStep,
+        code: Callable[[Vectors], Vectors],
+        ends: PackedPlace | None,
+        nothing: Vectors,
+        rng: RandomNumbers,
+        vectors: Vectors,
+    ) -> None:
+        self._trace, self._code, self._ends, self._nothing = trace, code, ends, nothing
+        self._draws = [rng.maker(draw) for draw in trace.draws]
+        self._vectors = vectors
+        self.states, self.told = Stacked([vectors[: trace.packing.outlined]]), Stacked([])
+
+    @property
+    def taken(self) -> int:
+        """How many steps have been taken."""
+        return len(self.told)
+
+    def vectors(self) -> Vectors:
+        """Return those of the state that it has led to."""
+        return self._vectors
+
+    def place(self, vectors: Vectors) -> None:
+        """Go on from another state."""
+        self._vectors = vectors
+        self.states.rows[-1] = vectors[: self._trace.packing.outlined]
+
+    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
+        """Take up to so many steps, up to one that ends a move; return whether one has, or may have.
+
+        Parameters
+        ----------
+        given : list of Tensor
+            What was drawn beforehand for the first of them.
+        adapted : list of Tensor
+        most : int
+        """
+        count, outlined = self._trace.packing.vectors, self._trace.packing.outlined
+        for _ in range(most):
+            drawn = [draw() for draw in self._draws]
+            done = self._code([*self._vectors, *given, *adapted, *drawn, *self._trace.constants])
+            self._vectors, said, given = done[:count], done[count:], self._nothing
+            self.states.rows.append(self._vectors[:outlined])
+            self.told.rows.append(said)
+            if self._ends is not None and _has_ended(said, self._ends):
+                return True
+        return self._ends is None
+
+
+def _has_ended(said: Vectors, place: PackedPlace) -> bool:
+    # As a list: a few numbers are looked at in the time that torch takes to be called.
+    return True in said[place.vector].tolist()[place.first : place.end]
+
+
+class NativeLoop:
+    """What stays the same from stretch to stretch where the loop over the steps is compiled too.
+
+    Parameters
+    ----------
+    program : NativeProgram
+    trace : TracedStep
+    ends : PackedPlace or None
+        Where the program says which moves have ended.
+    nothing : list of Tensor
+        In the place of what is drawn beforehand, where nothing has to be.
+    """
+
+    def __init__(self, program: NativeProgram, trace: TracedStep, ends: PackedPlace | None, nothing: Vectors) -> None:
+        self.program, self.trace, self.ends = program, trace, ends
+        self.like = trace.examples[: trace.packing.vectors]
+        self.told_like = [part.contiguous() for part in trace.info_packing.packed(flat(trace.info))]
+        after = len(trace.examples) - len(trace.constants)
+        self.read_at = [part.clone() for part in trace.examples[after - len(trace.draws) : after]]
+        self._given = [part.clone() for part in nothing]
+        self._fixed = [Handles(program, part) for part in (self._given, nothing, [*self.read_at, *trace.constants])]
+        self._adapted: Vectors | None = None
+        self._others: list[Others] = []
+        laws = {(draw.law, draw.dtype) for draw in trace.draws}
+        #: Uniform numbers come from the generator one by one: those of many steps together are those of each in turn.
+        self.together = len(laws) == 1 and laws.pop()[0] == "uniform"
+
+    def others(self, given: Vectors, adapted: Vectors) -> list[Others]:
+        """Return the inputs beside the state, of a step for which something was drawn beforehand and of those after it.
+
+        Parameters
+        ----------
+        given : list of Tensor
+            What was drawn; it is copied.
+        adapted : list of Tensor
+            What the warm-up has learnt.
+        """
+        for held, part in zip(self._given, given, strict=True):
+            held.copy_(part)
+        if adapted is not self._adapted:
+            self._adapted, learnt = adapted, Handles(self.program, adapted)
+            *each, fixed = self._fixed
+            self._others = [Others([drawn, learnt, fixed]) for drawn in each]
+        return self._others
+
+    def drawn(self, rng: RandomNumbers, steps: int) -> list[Tensor]:
+        """Draw the random numbers of so many steps, (steps, numbers) for each request of a step."""
+        draws = self.trace.draws
+        if self.together:
+            sizes = [math.prod(draw.shape) for draw in draws]
+            return list(rng.uniform((steps, sum(sizes)), draws[0].dtype).split_with_sizes(sizes, 1))
+        makers = [rng.maker(draw) for draw in draws]
+        each = [[make().flatten() for make in makers] for _ in range(steps)]
+        return [torch.stack(rows) for rows in zip(*each, strict=True)]
+
+
+class NativeStretch:
+    """Steps that a compiled loop takes, as `CalledStretch` does.
+
+    Parameters
+    ----------
+    loop : NativeLoop
+    rng : RandomNumbers
+    vectors : list of Tensor
+        Of the state that it begins with.
+    steps : int
+        Most steps.
+    """
+
+    def __init__(self, loop: NativeLoop, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
+        self._loop, self._rng, self._ahead = loop, rng, _FIRST
+        packing = loop.trace.packing
+        self._state = (ctypes.c_void_p * packing.vectors)()
+        weakref.finalize(self, drop_all, loop.program, self._state).atexit = False
+        self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in loop.like[: packing.outlined]], 1)
+        self.told = StepRows([part.new_empty((steps, *part.shape)) for part in loop.told_like], 0)
+        self.place(vectors)
+        outputs = packing.vectors + len(loop.told_like)
+        kept = [
+            # The states are those after a step, the first one is from before all steps.
+            *(Kept(at, size, rows + size) for at, size, rows in _each(self.states)),
+            *(Kept(packing.vectors + at, size, rows) for at, size, rows in _each(self.told)),
+        ]
+        ends = loop.ends and (packing.vectors + loop.ends.vector, loop.ends.first, loop.ends.end)
+        self._draws = (Drawn * len(loop.read_at))()
+        others = len(loop.trace.examples) - packing.vectors
+        self._given = loop.program.loop(
+            states=packing.vectors,
+            others=others,
+            outputs=outputs,
+            drawn=len(loop.read_at),
+            kept=len(kept),
+            rows=(Kept * len(kept))(*kept),
+            draws=self._draws,
+            state=self._state,
+            taken=(ctypes.c_void_p * (packing.vectors + others))(),
+            returned=(ctypes.c_void_p * outputs)(),
+            **dict(zip(("ends", "ends_from", "ends_to"), ends or (-1, 0, 0), strict=True)),
+        )
+
+    @property
+    def taken(self) -> int:
+        """How many steps have been taken."""
+        return len(self.told)
+
+    def vectors(self) -> Vectors:
+        """Return those of the state that it has led to."""
+        vectors = [torch.empty_like(part) for part in self._loop.like]
+        for vector, handle in zip(vectors, self._state, strict=True):
+            ctypes.memmove(vector.data_ptr(), self._loop.program.address(handle), size_of(vector))
+        return vectors
+
+    def place(self, vectors: Vectors) -> None:
+        """Go on from another state."""
+        handles = [self._loop.program.handle(vector) for vector in vectors]
+        drop_all(self._loop.program, self._state)
+        self._state[:] = handles
+        # They are read for as long as a program returns some of them as they are.
+        self._placed = vectors
+        for matrix, vector in zip(self.states.matrices, vectors, strict=False):
+            matrix[self.taken] = vector
+
+    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
+        """Take up to so many steps, up to one that ends a move, as `CalledStretch.advance` does."""
+        first, later = self._loop.others(given, adapted)
+        ends, left = self._loop.ends, most
+        while left:
+            steps = left if ends is None else min(left, self._ahead)
+            left -= self._take(first, later, steps)
+            first, self._ahead = later, 2 * self._ahead
+            if ends is not None and _has_ended([matrix[self.taken - 1] for matrix in self.told.matrices], ends):
+                self._ahead = _FIRST
+                return True
+        return ends is None
+
+    def _take(self, first: Others, later: Others, steps: int) -> int:
+        """Take up to so many steps, up to one that ends a move; return how many."""
+        loop, generator = self._loop, self._rng.generator
+        before = None if loop.ends is None else generator.get_state()
+        numbers = loop.drawn(self._rng, steps)
+        for drawn, part, read_at in zip(self._draws, numbers, loop.read_at, strict=True):
+            drawn.numbers, drawn.read_at = part.data_ptr(), read_at.data_ptr()
+            drawn.stride, drawn.bytes = part.stride(0) * part.element_size(), size_of(read_at)
+        taken = loop.program.take_steps(self._given, first.array, later.array, self.taken, steps)
+        if taken < steps:
+            # What comes next is drawn after the numbers of these steps.
+            generator.set_state(before)
+            loop.drawn(self._rng, taken)
+        self.states.count += taken
+        self.told.count += taken
+        return taken
+
+
+class Others:
+    """Handles of all inputs beside the state, in an array."""
+
+    def __init__(self, parts: list[Handles]) -> None:
+        self._parts = parts
+        handles = [handle for part in parts for handle in part.array]
+        self.array = (ctypes.c_void_p * len(handles))(*handles)
+
+
+def _each(rows: StepRows) -> Iterator[tuple[int, int, int]]:
+    """Walk the matrices of rows: number, bytes of a row, and where the first one lies."""
+    for at, matrix in enumerate(rows.matrices):
+        yield at, size_of(matrix[0]), matrix.data_ptr()
