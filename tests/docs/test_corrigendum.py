@@ -1,4 +1,4 @@
-"""The corrigendum: its tables are the records', its links open what they say, its settings are there, its sums are right."""
+"""The corrigendum has the records' tables, links that open what they say, settings that there are, and right sums."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bnnviz.experiments.audit import corrigendum
 from bnnviz.samplers.pdmp.thinning import first_arrival
 from bnnviz.specs import catalogue
 from bnnviz_app import address
+from bnnviz_app.learn import lessons
 from bnnviz_app.pages.lab import LabPage
-from bnnviz_app.pages.learn import LESSONS
 from bnnviz_app.pages.race import RacePage
 
 TEXT = corrigendum.PLACE.read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ def test_a_link_opens_what_it_says(link: str) -> None:
     asked = {name: [text.encode() for text in texts] for name, texts in parse_qs(urlsplit(f"?{link}").query).items()}
     page = asked["page"][0].decode()
     if page == "learn":
-        assert 1 <= int(asked["step"][0]) <= len(LESSONS[asked["lesson"][0].decode()].steps) + 1
+        assert 1 <= int(asked["step"][0]) <= len(lessons.load()[asked["lesson"][0].decode()].steps) + 1
         return
     visit = address.read(asked, OPENINGS[page].opening())
     assert not visit.sentences

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 from bnnviz.experiments import LABELS, find, published
 from bnnviz.experiments.audit.check import check
@@ -45,7 +46,7 @@ def _of_record(words: str) -> str:
     return "\n".join(table((f"`{name}`", *cases), rows))
 
 
-def _with_error(row: dict, measure: str) -> str:
+def _with_error(row: dict[str, Any], measure: str) -> str:
     """Return a figure of a record with its standard error; a dash where it is no number."""
     value, error = row.get(measure), row.get(f"{measure}_se")
     if value is None:
@@ -63,11 +64,8 @@ def _of_editions(words: str) -> str:
     name, _, data = words.partition(" ")
     first, corrected = (published.read(place, data) for place in (f"first/{name}", name))
     pairs = list(zip(next(iter(first.values())), next(iter(corrected.values())), strict=True))
-    heads = [
-        f"{(_PRINTED | LABELS)[measure]}, {edition}"
-        for pair in pairs
-        for measure, edition in zip(pair, _EDITIONS, strict=True)
-    ]
+    names = _PRINTED | LABELS
+    heads = [f"{names[measure]}, {edition}" for pair in pairs for measure, edition in zip(pair, _EDITIONS, strict=True)]
     rows = []
     for case in dict.fromkeys([*corrected, *first]):
         found = [(first.get(case, {}).get(before), corrected.get(case, {}).get(now)) for before, now in pairs]
