@@ -13,7 +13,7 @@ import torch
 from bnnviz.experiments import published
 from bnnviz.experiments.audit import corrigendum
 from bnnviz.samplers.pdmp.thinning import first_arrival
-from bnnviz.specs import catalogue
+from bnnviz.specs import catalogue, url
 from bnnviz_app import address
 from bnnviz_app.learn import lessons
 from bnnviz_app.pages.lab import LabPage
@@ -46,8 +46,13 @@ def test_a_link_opens_what_it_says(link: str) -> None:
         lanes = visit.spec.checked().lanes
         assert len(asked["lanes"][0].split(b",")) == len(lanes)
         assert all(a.to_query() != b.to_query() for a, b in zip(lanes, lanes[1:], strict=False))
+        held = {f"{i}.{key}": value for i, lane in enumerate(lanes, 1) for key, value in lane.settings.items()}
     else:
-        visit.spec.checked()
+        lanes, held = (visit.spec.checked(),), {}
+    held |= {f"t.{key}": value for key, value in lanes[0].target_settings.items()}
+    for name, texts in asked.items():
+        if "." in name:
+            assert url.write_value(held[name]) == texts[0].decode(), name
 
 
 def test_every_setting_it_names_is_there_with_that_choice() -> None:
