@@ -72,6 +72,7 @@ BELOW: dict[str, list[str]] = {
         "reference/run_settings",
         "reference/commands",
         "papers",
+        "corrigendum",
         "glossary",
     ],
     "project": [

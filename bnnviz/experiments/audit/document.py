@@ -22,7 +22,7 @@ _HEAD = """# The papers' figures, beside ours
 Written by `python -m bnnviz.experiments.audit.document` from the records in `bnnviz/experiments/records`; a test
 compares them. `bnnviz reproduce --all --scale small --check` says what a record lacks, and the page *Papers* has the
 pictures, and why figures differ. Ours ± is the standard error over runs; what the papers' own standard errors are they
-do not say. Hours are of CPU time.
+do not say. Hours are of CPU time. What is wrong in the papers, and what it does: [the corrigendum](corrigendum.md).
 """
 
 
@@ -44,7 +44,7 @@ def text(checked: Sequence[Checked] | None = None) -> str:
 
 def _overview(checked: Sequence[Checked]) -> str:
     rows = [tuple(described(one).values()) for one in checked]
-    return "\n".join(_table(("experiment", "place", "runs of a case", "hours", "verdict"), rows)) + "\n"
+    return "\n".join(table(("experiment", "place", "runs of a case", "hours", "verdict"), rows)) + "\n"
 
 
 def described(one: Checked) -> dict[str, str]:
@@ -65,16 +65,17 @@ def _part(one: Checked) -> str:
         lines += [one.experiment.beyond, ""]
     rows = [_figure(figure) for figure in one.figures if figure.measured is not None or figure.published is not None]
     if rows:
-        lines += [*_table(("case", "figure", "published", "ours", "±", "verdict"), rows), ""]
+        lines += [*table(("case", "figure", "published", "ours", "±", "verdict"), rows), ""]
     return "\n".join(lines)
 
 
 def _figure(figure: Figure) -> tuple[str, ...]:
-    published, ours, error = (_number(value) for value in (figure.published, figure.measured, figure.error))
+    published, ours, error = (number(value) for value in (figure.published, figure.measured, figure.error))
     return figure.case, LABELS.get(figure.measure, figure.measure), published, ours, error, figure.verdict
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table in Markdown."""
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in rows:
@@ -104,7 +105,8 @@ def _verdict(one: Checked) -> str:
     return compare(one.figures).text
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a figure with four digits; nothing where there is none."""
     return "" if value is None else f"{value:.4g}"
 
 

@@ -1,8 +1,9 @@
 """Read the figures that stand beside ours, as CSV: a file for each experiment, by its name; empty: not printed.
 
-All but those of ``func-wells.csv`` are printed in the papers; that paper shows a picture only, and the file holds what
-another program came to in 400 runs. A figure stands as in print, so a column whose name ends in ``_percent`` holds 100
-times what we measure. PMCnet's Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs.
+All but those of ``func-wells.csv`` are printed in the papers; that paper shows a picture only, and the file holds
+what another program came to in 400 runs. A figure stands as in print, so a column whose name ends in ``_percent``
+holds 100 times what we measure. ``first/`` has the tables of the PDMP paper's first edition, as printed. PMCnet's
+Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ def read(experiment: str, data: str = "") -> dict[str, Figures]:
     Parameters
     ----------
     experiment : str
-        Its name, such as ``pdmp-table2``.
+        Its name, such as ``pdmp-table2``, or ``first/pdmp-table2``.
     data : str, default ""
         The data set, in a table of several; none are published of others.
     """
-    with Path(__file__).with_name(f"{experiment}.csv").open(encoding="utf-8", newline="") as stream:
+    with (Path(__file__).parent / f"{experiment}.csv").open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row.pop("data", data) == data]
     return {row.pop("case"): dict(_figure(name, text) for name, text in row.items() if text) for row in rows}
 
