@@ -96,7 +96,8 @@ class Background:
             self._thread.start()
         except KeyboardInterrupt as interrupt:  # while the thread has not yet said that it goes
             interrupt.run = self
-            self.stop()
+            self._stop.set()
+            self._join(_SIGNAL_S)  # for no longer: a step may take for ever
             raise
         return self
 

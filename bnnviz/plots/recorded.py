@@ -10,6 +10,7 @@ import holoviews as hv
 
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import style
+from bnnviz.plots.chain.acf import acf
 from bnnviz.plots.chain.correlations import weights
 from bnnviz.plots.chain.density import density
 from bnnviz.plots.chain.ratios import ratios
@@ -36,6 +37,7 @@ ACROSS = 2
 
 #: What draws a part, by the name of the view that shows it live.
 FIGURES: dict[str, Callable[..., Any]] = {
+    "acf": acf,
     "attack": partial(attack, figure="accuracy"),
     "attack_entropy": partial(attack, figure="entropy"),
     "chances": probability,

@@ -7,6 +7,7 @@ import multiprocessing
 import pickle
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from tests.engine.script_host import ScriptHost
 
 _IN_SCRIPTS = "from tests.engine.interrupted_scripts import *\n"
 _INTERRUPTED = (-signal.SIGINT, 130)
+_LONGEST_S = 60.0  # a script that is interrupted in a step of ninety seconds
 
 
 # --- Ctrl-C in a script
@@ -45,8 +47,10 @@ def ctrl_c(host: ScriptHost, folder: Path, *, sampler: str, phase: str, **option
 
 
 def uncaught(host: ScriptHost, folder: Path, *, script: str) -> None:
+    begun = time.monotonic()
     ended = host.run(_IN_SCRIPTS + script, folder)
     assert ended.code in _INTERRUPTED, ended
+    assert time.monotonic() - begun < _LONGEST_S, "the step under way was waited for"
     assert "terminate called" not in ended.errors and "Fatal" not in ended.errors
     assert "long_step" in script or "KeyboardInterrupt" in ended.errors
 

@@ -33,6 +33,7 @@ FIGURES: dict[str, Make] = {
     "trace of a tree": lambda **o: plots.trace(made_tree(), **o),
     "trace of points": lambda **o: plots.trace(draws(), "x[0]", points=True, **o),
     "trace of a list": lambda **o: plots.trace([made_tree(), made_tree()], "a", **o),
+    "acf of a part": lambda **o: plots.acf(part("banana", "acf"), **o),
     "trace of a part": lambda **o: plots.trace(part("banana", "trace"), **o),
     "rank": lambda **o: plots.rank(draws(), "x[1]", **o),
     "acf": lambda **o: plots.acf(made_tree(), ["a", "PC 1"], **o),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import holoviews as hv
@@ -11,7 +11,7 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.diagnostics.packages import array_stats
 from bnnviz.errors import BnnvizError
-from bnnviz.plots import sources, style
+from bnnviz.plots import parts, sources, style
 from bnnviz.plots.sources import SourceDraws
 from bnnviz.views.palette import Palette
 
@@ -28,9 +28,10 @@ def acf(
     Parameters
     ----------
     source : Run, Recording, path, DataTree, array, dict or list
-        Of one source with several chains thin curves are each chain's own (ArviZ), and the strong one is that of all
-        chains, each centred at the mean of all (`bnnviz.diagnostics.autocorrelation`): chains that sit apart keep it
-        up. Of several sources that of all chains is drawn.
+        Or the part ``acf`` of a frame, with the autocorrelation of all chains. Of one source with several chains thin
+        curves are each chain's own (ArviZ), and the strong one is that of all chains, each centred at the mean of all
+        (`bnnviz.diagnostics.autocorrelation`): chains that sit apart keep it up. Of several sources that of all chains
+        is drawn.
     variables : str or sequence of str, optional
         Default: the first four.
     lags : int, default 100
@@ -58,6 +59,8 @@ def acf(
     """
     if lags < 1:
         raise BnnvizError(f"lags = {lags} must be 1 at least.", "lags")
+    if isinstance(source, Mapping) and {"lag", "acf", "label"} <= set(source):
+        return _of_part(source, style.palette_of(dark))
     found = sources.read(source)
     names = sources.shared(found, variables)
     for draws in found:
@@ -67,6 +70,16 @@ def acf(
             )
     palette = style.palette_of(dark)
     return style.layout([_one(found, name, lags, palette) for name in names], across=2)
+
+
+def _of_part(source: Mapping[str, Any], palette: Palette) -> hv.Overlay:
+    """Draw the part of a frame: ``acf`` (lags,) at ``lag`` (lags,) of what ``label`` names."""
+    part = parts.as_arrays({name: source[name] for name in ("lag", "acf", "label")})
+    up = hv.Dimension((f"acf of {part['label']}", f"autocorrelation of {part['label']}"))
+    lag = hv.Dimension(("lag", "lag (draws)"))
+    curve = style.line(hv.Curve((part["lag"], part["acf"]), lag, up), palette, palette.ink, 2.6)
+    level = style.level(0.0, (0, len(part["lag"]) - 1), (lag, up), palette)
+    return style.finish(hv.Overlay([level, curve]), palette, ylim=(-0.3, 1.05))
 
 
 def _one(found: Sequence[SourceDraws], name: str, lags: int, palette: Palette) -> hv.Overlay:

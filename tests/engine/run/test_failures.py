@@ -145,6 +145,7 @@ def test_a_log_density_is_named(density, sampler: str) -> None:
     ids=["flat", "one coordinate", "a ridge"],
 )
 @pytest.mark.parametrize("sampler", ["hmc", "bps"])
+@pytest.mark.slow
 def test_a_density_without_an_integral_is_named(density, sampler: str) -> None:
     told = " ".join(failed(density, sampler).summary()["warnings"])
     assert "U does not rise, so that exp(-U) has no integral" in told or "The chains disagree" in told

@@ -38,6 +38,7 @@ def test_it_is_adam_with_a_rate_that_falls_to_zero(target: targets.Target) -> No
     assert torch.allclose(descent.ends(), theirs.detach(), atol=1e-3 * float(moved))
 
 
+@pytest.mark.slow
 def test_a_start_at_a_mode_leaves_torchs_compiler_alone() -> None:
     code = (
         "import sys, bnnviz; bnnviz.sample('network', 'boomerang', draws=2, chains=1,"

@@ -24,6 +24,7 @@ def one_mode(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("distance", [6.0, 20.0])
 @pytest.mark.parametrize("dim", [1, 2])
+@pytest.mark.slow
 def test_a_sampler_with_one_centre_names_other_modes(dim: int, distance: float) -> None:
     chosen = FEW | {"start": "one_mode"}
     density = partial(two_modes, distance=distance)
@@ -31,6 +32,7 @@ def test_a_sampler_with_one_centre_names_other_modes(dim: int, distance: float) 
     assert "Descents ended at other modes too" in " ".join(run.summary()["warnings"])
 
 
+@pytest.mark.slow
 def test_one_mode_has_no_others() -> None:
     run = bnnviz.sample(one_mode, "boomerang", dim=2, chains=8, draws=30, warmup=5, seed=1, settings=FEW)
     assert "other modes" not in " ".join(run.summary()["warnings"])
@@ -38,6 +40,7 @@ def test_one_mode_has_no_others() -> None:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", ["boomerang", "zigzag", "bps", "hmc", "nuts"])
+@pytest.mark.slow
 def test_chains_at_two_modes_disagree(sampler: str) -> None:
     run = bnnviz.sample(two_modes, sampler, dim=1, chains=8, draws=50, warmup=20, seed=1)
     said = " ".join(run.summary()["warnings"])

@@ -44,6 +44,7 @@ def test_runs_at_the_same_time_draw_what_they_draw_alone(line: bnnviz.BNN) -> No
     np.testing.assert_array_equal(together, alone)
 
 
+@pytest.mark.slow
 def test_another_precision_alters_neither_the_network_nor_a_run_before(line: bnnviz.BNN) -> None:
     first = bnnviz.sample(line, "hmc", draws=50, settings=ANYWHERE)
     double = bnnviz.sample(line, "hmc", draws=50, dtype="float64", settings=ANYWHERE)

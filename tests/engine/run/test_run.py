@@ -634,6 +634,7 @@ def test_while_there_are_no_draws_the_band_is_made_of_the_warm_up():
     assert not part["settling"] and part["draws"] == 3 * run.store.common(run.alive)
 
 
+@pytest.mark.slow
 def test_the_learnt_noise_of_each_draw_is_its_own():
     learnt = drawing().replace(target_settings={**drawing().target_settings, "noise": "learnt"}).checked()
     run = prepared(learnt)
@@ -735,6 +736,7 @@ def test_draws_without_a_limit_do_not_fill_the_memory():
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
+@pytest.mark.slow
 def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     if not fits(sampler, "double_well"):
         pytest.skip("it refuses densities")
