@@ -137,11 +137,12 @@ class LiveRun:
             The version that the caller has seen of each of these parts.
         """
         slot = self._slot
-        if not slot.pull(seen):
+        changed = slot.pull(want, seen)
+        if not changed:
             self._loop.wake()  # it may have been resting
             return slot.nothing_new()
         waiter = _waiter()
-        slot.pulls.append((want, waiter))
+        slot.pulls.append((changed, waiter))
         self._loop.wake()
         return await waiter.future or slot.nothing_new()
 

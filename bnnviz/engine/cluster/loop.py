@@ -19,7 +19,7 @@ from bnnviz import paths
 from bnnviz.engine.cluster import frame_socket, slot_recording
 from bnnviz.engine.cluster.checkpoints import Checkpoints
 from bnnviz.engine.cluster.places import Places, usual
-from bnnviz.engine.cluster.slot import TIMELINE, Remote, Slot, checked_speed, resolve_all
+from bnnviz.engine.cluster.slot import STATUS, TIMELINE, Remote, Slot, checked_speed, resolve_all
 from bnnviz.engine.frames import wire
 from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
 from bnnviz.engine.protocol import Simulation
@@ -221,7 +221,7 @@ class LiveLoop:
             slot.since = slot.touched
         slot_recording.begin(slot)
         slot.saving.spent()
-        self._changed_together()
+        self._changed_together(slot)
         resolve_all(slot.builders)
 
     def _lapsed(self, slot: Slot, now: float) -> bool:
@@ -274,9 +274,11 @@ class LiveLoop:
             if waiter is not None:
                 waiter.resolve(error=BnnvizError(f"{slot.message} Start it again to go on."))
 
-    def _changed_together(self) -> None:
-        """Every status tells how many runs share the worker."""
+    def _changed_together(self, *changed: Slot) -> None:
+        """Note that runs have changed, and the status of all: it tells how many share the worker."""
         for slot in self._all():
+            slot.touch_status()
+        for slot in changed:
             slot.touch()
 
     # commands
@@ -307,7 +309,7 @@ class LiveLoop:
                     waiter.resolve(error=BnnvizError(_sentence(error)))
                 raise
             else:
-                self._changed_together()
+                self._changed_together(slot)
                 if waiter is not None:
                     waiter.resolve(slot.report() | ({"log": slot.history.whole_log} if name in COMMANDS else {}))
 
@@ -384,7 +386,7 @@ class LiveLoop:
             slot.playing = False
             slot.hurry = True
             slot_recording.end(slot)
-            self._changed_together()
+            self._changed_together(slot)
 
     # frames
 
@@ -397,8 +399,8 @@ class LiveLoop:
                 caller.answer(b"")
                 continue
             waiter = Remote(caller, slot)
-            if slot.pull(question.seen):
-                slot.pulls.append((question.want, waiter))
+            if want := slot.pull(question.want, question.seen):
+                slot.pulls.append((want, waiter))
             else:
                 waiter.resolve()
 
@@ -418,8 +420,8 @@ class LiveLoop:
             if slot.state == "failed":  # it has failed before: what it has left cannot be drawn
                 return
             raise
-        if "status" in frame:
-            frame["status"] = frame["status"] | self._status(slot, frame["status"])
+        if STATUS in frame:
+            frame[STATUS] = frame[STATUS] | self._status(slot, frame[STATUS])
         if TIMELINE in wanted and slot.history is not None:
             frame[TIMELINE] = slot.history.shown()
         for want, waiter in pulls:

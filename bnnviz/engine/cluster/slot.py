@@ -24,7 +24,7 @@ CHECKPOINT_SHARE = 0.05  # of the time, at most
 SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull on for so long after a change
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
-TIMELINE = "timeline"  # a part of frames that the loop knows
+TIMELINE, STATUS = "timeline", "status"  # parts of frames that the loop knows of
 ALIVE = ("queued", "starting", "running")
 MOVES = ("play", "proposal", "event", "back", "return", "fork", "follow", "keep")  # commands that need a place
 
@@ -114,6 +114,7 @@ class Slot:
     touched: float = field(default_factory=time.monotonic)  # when somebody last had it move
     since: float = field(default_factory=time.monotonic)  # when its turn began
     version: int = 0  # grows with everything that a frame could show
+    drawn: int = 0  # the version of the last change that is more than one of its status
     changed_at: float = 0.0
 
     commands: deque[tuple[str, dict[str, Any], Waiter | None]] = field(default_factory=deque)
@@ -184,7 +185,11 @@ class Slot:
     def touch(self) -> None:
         """Note that something has changed that a frame could show."""
         self.version += 1
-        self.changed_at = time.monotonic()
+        self.drawn, self.changed_at = self.version, time.monotonic()
+
+    def touch_status(self) -> None:
+        """Note that its status alone has changed, which one frame shows."""
+        self.version += 1
 
     def advance(self, seconds: float) -> int:
         """Let the run step for at most so many seconds, or as its speed asks; return the steps done."""
@@ -231,10 +236,14 @@ class Slot:
         """Return what a caller gets who gets no frame."""
         return pickle.dumps(self.report() | {"frame": None})
 
-    def pull(self, seen: int) -> bool:
-        """Note that somebody asks who has seen a version; return whether there may be anything new."""
-        self.last_pull = time.monotonic()
-        return self.run is not None and not self.is_up_to_date(seen, self.last_pull)
+    def pull(self, want: list[str], seen: int) -> list[str]:
+        """Note that somebody asks for parts of a frame who has seen a version; return those that may have changed."""
+        self.last_pull = now = time.monotonic()
+        if self.run is None or self.is_up_to_date(seen, now):
+            return []
+        if seen >= self.drawn and now - self.changed_at > SETTLE_S:
+            return [part for part in want if part == STATUS]
+        return want
 
 
 def resolve_all(waiters: deque[Waiter]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_backend import look, start, until
 
-from bnnviz.engine.cluster import places
+from bnnviz.engine.cluster import places, slot
 from bnnviz.engine.cluster.loop import LiveLoop
 
 
@@ -124,5 +124,34 @@ def test_a_worker_that_is_full_lets_on_who_is_in_it(loop: LiveLoop, monkeypatch:
         await until(lambda: inside[0]._slot.step > 0)
         await inside[1].stop()
         await until(lambda: outside._slot.step > 0)
+
+    asyncio.run(main())
+
+
+def test_who_waits_is_drawn_once_and_hears_of_the_others_in_its_status(
+    loop: LiveLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that wait asked for whole frames for a second whenever others took turns: the thread of the pages was full."""
+    monkeypatch.setattr(slot, "SETTLE_S", 0.2)
+
+    async def main() -> None:
+        waits = start(loop, run_id="waits")
+        await waits.ready()
+        await waits.command("event", {})
+        await asyncio.sleep(0.4)
+        plays = [start(loop, run_id=name, play=True) for name in "ab"]
+        await until(lambda: all(run._slot.step > 0 for run in plays))
+        await waits.command("play", {})
+        await asyncio.sleep(0.3)
+        reply = await look(waits, "status", "trace")
+        assert {"status", "trace"} < set(reply["frame"])
+        await plays[0].command("speed", {"value": 50})
+        reply = await look(waits, "status", "trace", seen=reply["version"])
+        assert set(reply["frame"]) == {"seq", "status"} and reply["frame"]["status"]["shared"] == 2
+        assert (await look(waits, "status", "trace", seen=reply["version"]))["frame"] is None
+        assert (await look(waits, "trace"))["frame"] is not None  # of somebody who has not seen it
+        await plays[0].stop()
+        await until(lambda: waits._slot.step > reply["step"])
+        assert "trace" in (await look(waits, "status", "trace", seen=reply["version"]))["frame"]
 
     asyncio.run(main())
