@@ -16,10 +16,12 @@ FRAMES = 8  # a second, of a student who plays
 PLACES_VARIABLE = "BNNVIZ_PLACES"  # the workers read it (bnnviz.engine.cluster.places)
 MOST_PLACES, FEWEST_PLACES = 40, 4
 MOST_FOLLOWERS = 120
-_SHARE = 0.8  # of the server's one thread, which has pages to open beside
-# What a frame of one's own run costs the server's thread, in units of `unit_s`: 13.4 ms where the unit was 0.82 ms; and
+# Of the server's one thread, which has pages to open beside: with more, what comes at once (turns, slow views of many
+# pages) holds all of them up for longer than .3 s.
+_SHARE = 0.6
+# What a frame of one's own run costs the server's thread, in units of `unit_s`: 11 ms where the unit was 0.45 ms; and
 # what one costs that is passed on to a follower: a write of some 50 kB.
-_OWN_UNITS, _FOLLOWED_UNITS = 16.0, 0.25
+_OWN_UNITS, _FOLLOWED_UNITS = 25.0, 0.45
 _UNIT = {f"column {number}": [0.5 * number] * 60 for number in range(40)}
 
 
@@ -47,14 +49,14 @@ class Capacity:
         )
 
 
-def unit_s(rounds: int = 20) -> float:
-    """Return the seconds of this machine for a piece of work like that of a frame, the median of some."""
+def unit_s(rounds: int = 300) -> float:
+    """Return the seconds of this machine for a piece of work like that of a frame: the median of some, when warm."""
     took = []
     for _ in range(rounds):
         begun = time.perf_counter()
         json.dumps(_UNIT)
         took.append(time.perf_counter() - begun)
-    return sorted(took)[rounds // 2]
+    return sorted(took[rounds // 3 :])[rounds // 3]
 
 
 def measured() -> Capacity:
