@@ -131,7 +131,7 @@ def test_a_worker_that_is_full_lets_on_who_is_in_it(loop: LiveLoop, monkeypatch:
 def test_who_waits_is_drawn_once_and_hears_of_the_others_in_its_status(
     loop: LiveLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages that wait asked for whole frames for a second whenever others took turns: the thread of the pages was full."""
+    """Whole frames for pages that wait took the thread of the pages for a second whenever others took turns."""
     monkeypatch.setattr(slot, "SETTLE_S", 0.2)
 
     async def main() -> None:
