@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from bnnviz import optional
 
 TRUE = pd.DataFrame(
     {
@@ -19,9 +22,9 @@ COUNT = 12  # rows of a table that is made of a few cells
 
 
 class Example(NamedTuple):
-    """A file, and its inputs and observations; or words of a note, or of the sentence that refuses it."""
+    """A file or a frame, and its inputs and observations; or words of a note, or of the sentence that refuses it."""
 
-    content: str | bytes
+    content: Any
     names: tuple[str, ...] = ()
     x: np.ndarray | None = None
     y: np.ndarray | None = None
@@ -72,7 +75,13 @@ def column(cells: list[str], name: str = "b", separator: str = ";", count: int =
     return f"a{separator}{name}{separator}y\n" + "\n".join(rows) + "\n"
 
 
-def true(content: str | bytes, noted: str = "", **options: Any) -> Example:
+def elsewhere() -> list[Any]:
+    """Return the true table as those other libraries hold it that are installed."""
+    found = [importlib.import_module("polars").DataFrame(TRUE.to_dict("list"))] if optional.has("polars") else []
+    return found + ([importlib.import_module("pyarrow").table(TRUE)] if optional.has("pyarrow") else [])
+
+
+def true(content: Any, noted: str = "", **options: Any) -> Example:
     """Return a file that holds the true table."""
     x = TRUE[["rooms", "price"]].to_numpy(float)
     return Example(content, ("rooms", "price"), x, TRUE["y"].to_numpy(), noted, options=options)
@@ -88,7 +97,7 @@ def cells(given: list[str], right: list[float], noted: str = "", separator: str 
     return Example(column(given, separator=separator), ("a", "b"), x[there], y[there], noted, options=options)
 
 
-def asked(content: str | bytes, says: str, **options: Any) -> Example:
+def asked(content: Any, says: str, **options: Any) -> Example:
     return Example(content, says=says, options=options)
 
 
@@ -428,6 +437,21 @@ KINDS = (
             asked(b"PAR1" + bytes(40), "save it as CSV first"),
             asked('[{"a": 1, "y": 2}]', "looks like JSON"),
             asked("<!DOCTYPE html>\n<table>1,2</table>", "looks like HTML"),
+        ),
+    ),
+    Kind(
+        "no file but a frame of pandas, polars or PyArrow",
+        "its columns; a note where its index has labels, which are left out",
+        (
+            true(TRUE),
+            true(TRUE.astype({"rooms": "Int64", "y": "Float64"})),
+            true(TRUE.astype({"rooms": "category"})),
+            true(TRUE.set_index("rooms", drop=False), "index of the frame .rooms. is left out"),
+            *(true(each) for each in elsewhere()),
+            asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1), "names of several levels"),
+            asked(TRUE.assign(t=pd.date_range("2020", periods=6)), DATES),
+            asked(pd.concat([TRUE, TRUE[["price"]]], axis=1), "Two columns .* are called price"),
+            asked({"a": [1.0]}, "is the path of a CSV file, its bytes, an open file or a frame, not a dict"),
         ),
     ),
 )

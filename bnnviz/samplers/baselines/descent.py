@@ -10,9 +10,11 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.targets import Target
 
 
 class Rest(NamedTuple):
@@ -161,6 +163,15 @@ class Point(Descending):
     def regular(self) -> bool:
         """Whether the prior's term is part of the loss."""
         raise NotImplementedError
+
+    def no_mode(self, target: Target, x: Tensor) -> str:
+        """Say why the end x (dim,) of a descent of U is no mode; "" where it is one, or U is not what is descended."""
+        found = newton.place(target, x) if self.regular or target.prior_precision is None else None
+        if found is None or found.is_mode:
+            return ""
+        if found.sinking:
+            return f"at a saddle, from which U falls in {found.sinking} of {target.dim} directions"
+        return f"about {found.away:.2g} posterior standard deviations from a mode in each direction"
 
     def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss at points (chains, dim) and its gradient."""
