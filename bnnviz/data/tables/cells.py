@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz import optional
-from bnnviz.data.tables.layout import MISSING, Layout
+from bnnviz.data.tables.layout import MISSING, Layout, lines_of
 from bnnviz.data.tables.numerals import (
     Decimal,
     Readings,
@@ -138,9 +138,10 @@ def words_for_nothing(columns: Columns, layout: Layout) -> list[str]:
 
 def _ending(layout: Layout) -> str | None:
     """Return a name for the empty cell at the end of every row, where rows end with a separator; None where not."""
-    rows = (line.rstrip() for line in layout.body.splitlines())
+    lines = lines_of(layout.body)
+    rows = (line.rstrip() for line in lines)
     ends = [row.endswith(layout.separator.strip() or layout.separator) for row in rows if row]
-    first = next((line for line in layout.body.splitlines() if line.strip()), "")
+    first = next((line for line in lines if line.strip()), "")
     more = first.count(layout.separator) == len(layout.names)
     return "".join(layout.names) if ends and all(ends) and more else None
 
@@ -167,7 +168,9 @@ def read_columns(
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
-    return np.where(cells.notna().to_numpy(), cells.astype(str).str.strip().to_numpy(dtype=object), "")
+    """Return texts without blanks at their ends, and with one between words, which is what can be seen of them."""
+    texts = cells.astype(str).str.split().str.join(" ").to_numpy(dtype=object)
+    return np.where(cells.notna().to_numpy(), texts, "")
 
 
 def _bare(key: str, present: np.ndarray, texts: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -301,6 +301,10 @@ def _inputs(
         if values.dtype == object:
             notes += of_case(key, levels[key])
             notes.append(f"The text column {key} is read as {listed(list(made))}, each 0 or 1.")
+        others = {*inputs, *columns} - {key}
+        twice = next((each for each in made if each in others), None)
+        if twice is not None:
+            raise wrong(f"The texts of {key} in {name} make a column {twice}, and there is one; call that otherwise.")
         inputs |= made
     if not inputs:
         raise wrong(f"Every column of {name} but the target is constant; at least one input has to vary.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import unicodedata
 from pathlib import Path
 from reprlib import repr as short_repr
 from typing import Any
@@ -142,7 +143,8 @@ def decode(content: bytes, name: str) -> str:
         raise _wrong(f"The file {name} is no text but another program's; save it as CSV first.")
     encoding = next((each for mark, each in _WITH_MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        text = content.decode(encoding).translate(_UNSEEN)
+        # An accent may be a letter of its own: what looks the same is the same.
+        text = unicodedata.normalize("NFC", content.decode(encoding).translate(_UNSEEN))
     except UnicodeDecodeError as error:
         raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:
