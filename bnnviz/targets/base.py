@@ -450,4 +450,12 @@ class Callable(Target):
                 "Your function returned complex numbers, and U is real; return their real part, as in value.real.",
                 "target",
             )
+        if value.is_floating_point() and torch.finfo(value.dtype).eps > torch.finfo(x.dtype).eps:
+            rough, fine = (str(each.dtype).removeprefix("torch.") for each in (value, x))
+            other = ", or sample with dtype='float32'" if value.dtype == torch.float32 else ""
+            raise BnnvizError(
+                f"Your function returned {rough} for states of {fine}, and moves are accepted by differences of U that"
+                f" are rounded so; let it compute in x.dtype{other}.",
+                "dtype",
+            )
         return value

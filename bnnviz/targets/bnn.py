@@ -236,7 +236,7 @@ class BNN(NetworkCurvature):
         seen = self.fed(x[:2], torch.float64)
         try:
             with torch.no_grad():
-                out = modules.call(self.module, {}, seen, modules.CallRules(restores=True))
+                out = modules.call(self.module, {}, seen, modules.CallRules(restores=True, copies=True))
         except Exception as error:  # whatever the user's own code raises
             if not modules.reads_whole(self.module, x):
                 raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error

@@ -107,10 +107,10 @@ def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame
     return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
 
 
-def one_of(given: list[str], levels: dict[str, str], noted: str) -> Example:
-    """Return a file with a column of texts, and the text of which each column of 0 and 1 tells."""
-    numbers = cells(["1"], [1.0])
-    made = [[float(given[i % len(given)] == text) for i in range(COUNT)] for text in levels.values()]
+def one_of(given: list[str], levels: dict[str, str], noted: str, seen: list[str] | None = None) -> Example:
+    """Return a file with a column of texts, as they are seen, and the text that each column of 0 and 1 tells of."""
+    numbers, seen = cells(["1"], [1.0]), seen or given
+    made = [[float(seen[i % len(seen)] == text) for i in range(COUNT)] for text in levels.values()]
     x = np.column_stack([numbers.x[:, 0], *made])
     return Example(column(given), ("a", *levels), x, numbers.y, noted)
 
@@ -157,7 +157,16 @@ KINDS = (
             true(written(",", "", ",", quote=True), "read as decimal points"),
             true(written(",", "", "\t").encode("utf-16"), "read as decimal points"),
             cells(["1,5E+03", "-2,25e-1", "0,5"], [1500, -0.225, 0.5]),
+            true(written(",", "", ";").partition("\n")[2])._replace(
+                names=("c1", "c2"), options={"target_column": "c3"}
+            ),
         ),
+    ),
+    Kind(
+        "minus signs as text programs write them: −, –, ‐",
+        "negative numbers",
+        tuple(cells([f"{mark}1.5", f"{mark}20", "2.5"], [-1.5, -20, 2.5]) for mark in "−–‐‑－")
+        + (cells(["–$5", "–$7.50"], [-5, -7.5], r"The \$ in every"),),
     ),
     Kind(
         "marks between thousands: commas, points, spaces, apostrophes",
@@ -242,6 +251,7 @@ KINDS = (
             asked(column(["EUR 5", "USD 7", "EUR 8"]), r"several units \(EUR, USD\)"),
             cells(["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100], "The kg in every"),
             cells(["21°C", "22.5°C"], [21, 22.5], "The °C in every"),
+            cells(["21°", "22.5°"], [21, 22.5], "The ° in every"),
             asked(column(["$5", "€7", "$8"]), r"holds numbers in several units \(\$, €\)"),
             asked(column(["5 kg", "300 g", "7 kg"]), r"several units \(g, kg\)"),
             asked(column([f"{i}.5{'kM'[i % 2]}" for i in range(COUNT)]), r"several units \(M, k\)"),
@@ -266,8 +276,8 @@ KINDS = (
         ),
     ),
     Kind(
-        "`(12.50)`, `12.50-`, `0x1F`, `1_000`, `1.5D+03`, `1h 30m`",
-        "refused: write them as -12.50, 31, 1000, 1.5e3, 1.5",
+        "`(12.50)`, `12.50-`, `0x1F`, `1_000`, `1.5D+03`, `1h 30m`, `1/2`, `3*10^4`, `5±1`, `48°51'`",
+        "refused: write them as -12.50, 31, 1000, 1.5e3, 1.5, 0.5",
         (
             asked(column(["(12.50)", "7.00", "(3.50)"]), "numbers and texts such as"),
             *(
@@ -281,6 +291,13 @@ KINDS = (
                     ["1_000", "2_500.5"],
                     ["1.5D+03", "-2.5d-1"],
                     ["1h 30m", "2h 15m", "45m 10s"],
+                    ["1/2", "3 1/4", "2"],
+                    ["1.5×10³", "2×10²", "0.5"],
+                    ["10^3", "3*10^-4"],
+                    ["~5", "≈6.5"],
+                    ["5±1", "6.5 +/- 2"],
+                    ["48°51'N", "47°10'N"],
+                    ["0b101", "0b110"],
                 )
             ),
         ),
@@ -396,6 +413,16 @@ KINDS = (
             one_of(["Yes", "no", "YES"], {"b=YES": "YES", "b=Yes": "Yes", "b=no": "no"}, "differ in capitals alone"),
             one_of(["a", "A"], {"b=a": "a"}, "differ in capitals alone"),
             one_of(["Straße", "STRASSE"], {"b=Straße": "Straße"}, "differ in capitals alone"),
+        ),
+    ),
+    Kind(
+        "texts that differ in blanks, or in how an accent is written",
+        "one text",
+        (
+            one_of(["u v", "u  v", "w"], {"b=w": "w"}, "read as b=w", ["u v", "u v", "w"]),
+            one_of([" u", "u ", "u\u00a0", "w"], {"b=w": "w"}, "read as b=w", ["u", "u", "u", "w"]),
+            one_of(["\u00e9", "e\u0301", "w"], {"b=\u00e9": "\u00e9"}, "read as b=", ["\u00e9", "\u00e9", "w"]),
+            one_of(['"u\nv"', "u v", "w"], {"b=w": "w"}, "read as b=w", ["u v", "u v", "w"]),
         ),
     ),
     Kind(

@@ -150,3 +150,9 @@ def test_open_files_are_read_and_a_text_is_no_path():
     with pytest.raises(BnnvizError, match=r"give it as bytes, text.encode\(\)") as caught:
         data.read_table(PLAIN, "y")
     assert "\n" not in caught.value.sentence
+
+
+def test_a_text_that_makes_the_name_of_another_column_is_asked_about():
+    text = "a,b,b=v,y\n" + "".join(f"{i / 7:.3f},{'uv'[i % 2]},{i % 5},{i}.5\n" for i in range(12))
+    with pytest.raises(BnnvizError, match="The texts of b in mine.csv make a column b=v, and there is one"):
+        read(text)

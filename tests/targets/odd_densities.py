@@ -457,10 +457,17 @@ REFUSED = (
         "sgld",
     ),
     Refused(
-        "Tensors of another precision in U, writing into its argument",
+        "Tensors of another precision in U, a rougher U, writing into its argument",
         "the sentence says which",
-        "cannot compute in float32|writes into its argument",
-        (writes, writes_by_method, clamps, lambda x: (x @ EYE).square().sum(-1)),
+        "cannot compute in float32|writes into its argument|returned (bfloat16|float16) for states of float32",
+        (
+            writes,
+            writes_by_method,
+            clamps,
+            lambda x: (x @ EYE).square().sum(-1),
+            lambda x: x.square().sum(-1).half(),
+            lambda x: x.bfloat16().square().sum(-1),
+        ),
         "hmc",
     ),
     Refused(

@@ -222,6 +222,26 @@ def normalised(layer: nn.Module, shape: tuple[int, ...] = ()) -> nn.Module:
     return stack(nn.Linear(3, 4), *inner, nn.Tanh(), head())
 
 
+def zeroes_its_input() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        x[:, 0] = 0
+        return m.head(torch.tanh(x))
+
+    return Computed(forward, head=head(3))
+
+
+def doubles_its_input() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        x *= 2
+        return m.head(torch.tanh(x))
+
+    return Computed(forward, head=head(3))
+
+
+def clamps_its_input() -> nn.Module:
+    return stack(nn.Hardtanh(inplace=True), head(3))
+
+
 def keeps_hidden() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         m.hidden = torch.tanh(m.inner(x))

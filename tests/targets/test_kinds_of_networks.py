@@ -110,6 +110,11 @@ TAKEN = (
         (odd.keeps_hidden, odd.keeps_all_hidden, odd.keeps_named),
     ),
     Kind(
+        "A forward that writes into its inputs",
+        f"{AS_IS}; they are copied for each call",
+        (odd.zeroes_its_input, odd.doubles_its_input, odd.clamps_its_input),
+    ),
+    Kind(
         "Hooks, subclasses of layers, `torch.fx` graphs",
         AS_IS,
         (

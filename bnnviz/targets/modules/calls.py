@@ -41,6 +41,8 @@ class CallRules(NamedTuple):
         Whether its forward leaves tensors in attributes, which are put back after each call.
     twice : bool
         Whether automatic differentiation has its second derivatives, and right ones.
+    copies : bool
+        Whether its forward writes into its inputs, which are copied for each call.
     jumps : bool
         Whether outputs jump as weights move, which no gradient tells.
     names : tuple of pairs of str
@@ -52,6 +54,7 @@ class CallRules(NamedTuple):
     math: bool = False
     restores: bool = False
     twice: bool = True
+    copies: bool = False
     jumps: bool = False
     names: tuple[tuple[str, str], ...] = ()
 
@@ -60,6 +63,7 @@ def call(module: nn.Module, parameters: dict[str, Tensor], x: Tensor, rules: Cal
     """Return the module's outputs of inputs (rows, ...), with these parameters in the place of its own."""
     given = {place: parameters[name] for place, name in rules.names} if rules.names and parameters else parameters
     kept = attributes(module) if rules.restores else []
+    x = x.clone() if rules.copies else x
     try:
         with MathPaths() if rules.math else nullcontext():
             return torch.func.functional_call(module, given, (x,), tie_weights=False)
