@@ -426,7 +426,7 @@ REFUSED = (
     ),
     Refused(
         "U or its gradient not finite at a hundred random points",
-        "no chain can set out: give `start_points`",
+        "no chain can set out: give `start=`",
         "found no point",
         (raises, lambda x: x.sum(-1) * torch.nan, lambda x: x.sum(-1) + torch.inf, lambda x: (x - 1e9).log().sum(-1)),
     ),
