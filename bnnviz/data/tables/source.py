@@ -68,9 +68,9 @@ def content(source: Any, name: str | None) -> tuple[bytes, str]:
 def of_index(source: Any) -> list[str]:
     """Say that the index of a frame is left out, where it may hold more than the numbers of rows."""
     index = getattr(source, "index", None) if is_frame(source) else None
-    if index is None or type(index).__name__ == "RangeIndex":
+    names = [] if index is None else [str(name) for name in index.names if name is not None]
+    if index is None or (type(index).__name__ == "RangeIndex" and not names):
         return []
-    names = [str(name) for name in index.names if name is not None]
     called = f" ({', '.join(names)})" if names else ""
     return [f"The index of the frame{called} is left out; reset_index() makes columns of it."]
 
