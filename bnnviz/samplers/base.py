@@ -15,7 +15,7 @@ while a run samples is in the state, a ``NamedTuple``:
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 import param
@@ -30,6 +30,9 @@ from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, S
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.text import MoveText
 from bnnviz.targets import Target
+
+if TYPE_CHECKING:
+    from bnnviz.samplers.baselines.newton import Place
 
 REGISTRY = Registry("sampler")
 
@@ -289,9 +292,9 @@ class Sampler(param.Parameterized):
         """Return the points (dim,) that a chain's last step has passed through, computed anew for its picture."""
         return []
 
-    def no_mode(self, target: Target, x: Tensor) -> str:
-        """Say why a draw x (dim,) that is meant to be a mode is none; "" where it is one, or is not meant to be."""
-        return ""
+    def place(self, target: Target, x: Tensor) -> Place | None:
+        """Return how far a draw x (dim,) is from the mode that it is meant to be; None where it is meant to be none."""
+        return None
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
         """Return where steps met U = minus infinity, (steps, chains); None where they tell nothing of U."""

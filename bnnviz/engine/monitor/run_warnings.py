@@ -119,16 +119,19 @@ def _of_modes(run: DrawSource) -> Iterator[str]:
     """Say which chains are meant to be at a mode and are not."""
     chains, draws = np.flatnonzero(np.asarray(run.alive)), run.store.view(run.alive)
     ends = draws[:_ENDS, -1].to(run.target.device, run.target.dtype)
-    told = {}
-    for chain, end in zip(chains.tolist(), ends, strict=False):
-        told.setdefault(run.sampler.no_mode(run.target, end), []).append(chain)
-    for why, named in told.items():
-        if why:
-            verb = "has" if len(named) == 1 else "have"
-            yield (
-                f"{named_chains(named)} {verb} ended {why}, so what is drawn there is no most probable point: raise"
-                " steps, scale the inputs, or change the learning rate."
-            )
+    places = {chain: run.sampler.place(run.target, end) for chain, end in zip(chains.tolist(), ends, strict=False)}
+    told = {chain: place for chain, place in places.items() if place is not None and not place.is_mode}
+    for saddle in (True, False):
+        named = {chain: place for chain, place in told.items() if bool(place.sinking) == saddle}
+        if not named:
+            continue
+        most = max(place.sinking if saddle else place.away for place in named.values())
+        where = f"up to {most:.2g} posterior standard deviations from a mode in each direction"
+        where = f"at saddles, from which U falls in {most} of {run.target.dim} directions" if saddle else where
+        yield (
+            f"{named_chains(list(named))} {'has' if len(named) == 1 else 'have'} ended {where}, so what is drawn there"
+            " is no most probable point: raise steps, scale the inputs, or change the learning rate."
+        )
 
 
 def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Iterator[str]:

@@ -164,14 +164,9 @@ class Point(Descending):
         """Whether the prior's term is part of the loss."""
         raise NotImplementedError
 
-    def no_mode(self, target: Target, x: Tensor) -> str:
-        """Say why the end x (dim,) of a descent of U is no mode; "" where it is one, or U is not what is descended."""
-        found = newton.place(target, x) if self.regular or target.prior_precision is None else None
-        if found is None or found.is_mode:
-            return ""
-        if found.sinking:
-            return f"at a saddle, from which U falls in {found.sinking} of {target.dim} directions"
-        return f"about {found.away:.2g} posterior standard deviations from a mode in each direction"
+    def place(self, target: Target, x: Tensor) -> newton.Place | None:
+        """Return how far the end x (dim,) of a descent of U lies from a mode; None where U is not what is descended."""
+        return newton.place(target, x) if self.regular or target.prior_precision is None else None
 
     def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss at points (chains, dim) and its gradient."""
