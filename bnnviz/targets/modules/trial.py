@@ -86,7 +86,7 @@ def rules_of(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rules = CallRules(one_by_one=True, names=names, copies=True)
-        theta = _bearable(outputs, theta, own, x, rules)
+        theta, rules = _bearable(outputs, theta, own, x, rules)
         rules = _first_rules(module, outputs, theta, x, rules)
         _check_finite(outputs, theta, own, x, rules)
         _check_weights_stay(outputs, theta, x, rules)
@@ -222,15 +222,17 @@ def some_rows(x: Tensor) -> Tensor:
     return x[torch.linspace(0, len(x) - 1, min(_ROWS, max(len(x), 2))).long()]
 
 
-def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> Tensor:
-    """Return weights that the module takes: those to try, or its own where it takes no others."""
-    try:
-        with torch.no_grad():
-            outputs(theta, x, rules._replace(restores=True))
-    except Exception:  # of weights that are outside of what the module takes
-        log.debug("The module is tried at its own weights.", exc_info=True)
-        return own.expand(_CHAINS, -1)
-    return theta
+def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> tuple[Tensor, CallRules]:
+    """Return weights that the module takes: those to try, as they lie or copied; its own where it takes no others."""
+    for aligned in (False, True):
+        try:
+            with torch.no_grad():
+                outputs(theta, x, rules._replace(restores=True, aligned=aligned))
+        except Exception:  # of weights that are outside of what the module takes
+            log.debug("The module takes no such weights.", exc_info=True)
+        else:
+            return theta, rules._replace(aligned=aligned)
+    return own.expand(_CHAINS, -1), rules
 
 
 def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> CallRules:
