@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from bnnviz.data import DataSet, UserTable
+from bnnviz.data.tables import source
 from bnnviz.data.tables.new_rows import NewRows, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
@@ -115,7 +116,7 @@ class WithPredictions:
 
     def _inputs(self, target: BNN, x: Any) -> np.ndarray:
         is_frame = hasattr(x, "iloc")
-        if self.table() is not None and (is_frame or isinstance(x, str | bytes) or hasattr(x, "__fspath__")):
+        if self.table() is not None and (source.is_frame(x) or isinstance(x, str | bytes) or hasattr(x, "__fspath__")):
             found = self.rows(x)
             if not found.complete.any():
                 raise BnnvizError(" ".join(["No row can be predicted.", *found.notes]), "x")

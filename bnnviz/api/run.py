@@ -294,7 +294,7 @@ def start(
     callback : callable, optional
         Called with the run about ten times a second, in the run's thread.
     record : str or Path, optional
-        Keep the run on disk while it goes on, under this name or in this folder (a path).
+        Keep the run on disk while it goes on, under this name, or in this folder (a `Path`, or a text with ``/``).
     start : str, Path, Run, array_like, dict or list of dict, optional
         Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
         any sampler on a target of as many dimensions; from points ``(chains, dim)`` or ``(dim,)``; of named parameters
@@ -328,7 +328,7 @@ def start(
     given.refuse(unknown, _keywords(), sampler)
     if record is not None:
         reader.check_zarr("record")
-    folder = None if record is None else reader.new_place(str(record))
+    folder = None if record is None else reader.new_place(record)
     target, target_settings, attachment = automatic.of_table(target, target_settings)
     others = {"minutes": minutes, "settings": settings, "start": start}
     chooses = automatic.is_automatic(target, sampler, others)

@@ -15,7 +15,7 @@ while a run samples is in the state, a ``NamedTuple``:
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 import param
@@ -31,12 +31,16 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.text import MoveText
 from bnnviz.targets import Target
 
+if TYPE_CHECKING:
+    from bnnviz.samplers.baselines.newton import Place
+
 REGISTRY = Registry("sampler")
 
 ENERGY = "energy"
 #: Fields of an `Info` that are kept of each draw, by the names that ArviZ has for sample statistics: recordings hold
 #: them, the trace can show them, and a field of such a name in a sampler's `Info` is all that it takes.
 SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_treedepth")
+_OF_U = ("potential", "loss")  # fields of an `Info` that have U, or U less the prior's term
 
 
 class Sampler(param.Parameterized):
@@ -287,6 +291,21 @@ class Sampler(param.Parameterized):
     def trajectory(self, before: Any, state: Any, info: Any, chain: int) -> list[Tensor]:
         """Return the points (dim,) that a chain's last step has passed through, computed anew for its picture."""
         return []
+
+    def place(self, target: Target, x: Tensor) -> Place | None:
+        """Return how far a draw x (dim,) is from the mode that it is meant to be; None where it is meant to be none."""
+        return None
+
+    def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
+        """Return where steps met U = minus infinity, (steps, chains); None where they tell nothing of U."""
+        told = next((name for name in _OF_U if hasattr(step_batch.infos[0], name)), None)
+        return None if told is None else step_batch.column(told) == -torch.inf
+
+    def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
+        """Return points (n, dim) at which a step may have evaluated U for a chain; None where they are not known."""
+        states = step_batch.before[step], step_batch.state_after(step)
+        found = [x[chain] for x in map(self.positions, states) if x is not None]
+        return torch.stack(found) if found else None
 
     def events_in(self, step_batch: StepBatch) -> Tensor | None:
         """Return how many events each chain had in these steps (chains,); None where a sampler has none to number."""

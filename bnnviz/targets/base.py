@@ -379,11 +379,14 @@ class Callable(Target):
         Raises
         ------
         BnnvizError
-            If it mixes precisions, or writes into what it is given. Other errors are the caller's to see.
+            If it mixes precisions, writes into what it is given, or takes a single state. Other errors are the caller's
+            to see.
         """
         try:
             return self.function(given)
-        except RuntimeError as error:
+        except DOMAIN_ERRORS:
+            raise
+        except (RuntimeError, IndexError, TypeError) as error:
             name = str(x.dtype).removeprefix("torch.")
             if "in-place" in str(error):
                 raise BnnvizError(
@@ -392,12 +395,38 @@ class Callable(Target):
                     "target",
                 ) from error
             if not trial.is_of_precision(error):
+                self._refuse_single(x, given, error)
                 raise
             raise BnnvizError(
                 f"U cannot compute in {name} ({trial.said(error)}): its own tensors are of another precision; cast them"
                 " to x.dtype, or give dtype='float32' or 'float64' as they are.",
                 "dtype",
             ) from error
+
+    def _refuse_single(self, x: Tensor, given: Any, error: Exception) -> None:
+        """Raise where the function cannot take states (chains, dim) but gives one number for a single one.
+
+        Raises
+        ------
+        BnnvizError
+        """
+        one = {name: each[0] for name, each in given.items()} if isinstance(given, dict) else given[0]
+        try:
+            value = self.function(one)
+        except Exception:  # noqa: BLE001 - whatever the caller's own code raises
+            return
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            return
+        try:
+            torch.func.vmap(self.function)(given)
+            remedy = "torch.func.vmap(function)"
+        except Exception:  # noqa: BLE001 - of what vmap cannot compute, such as a branch on a value
+            remedy = "lambda x: torch.stack([function(each) for each in x])"
+        raise BnnvizError(
+            f"Your function takes a single state, and of the states of all chains, shape {tuple(x.shape)}, it raises"
+            f" {type(error).__name__} ({trial.said(error)}); give {remedy} in its place.",
+            "target",
+        ) from error
 
     def checked(self, value: Any, x: Tensor) -> Tensor:
         """Return what the function has returned at x (chains, dim), if it is real and of the shape (chains,).
@@ -420,5 +449,13 @@ class Callable(Target):
             raise BnnvizError(
                 "Your function returned complex numbers, and U is real; return their real part, as in value.real.",
                 "target",
+            )
+        if value.is_floating_point() and torch.finfo(value.dtype).eps > torch.finfo(x.dtype).eps:
+            rough, fine = (str(each.dtype).removeprefix("torch.") for each in (value, x))
+            other = ", or sample with dtype='float32'" if value.dtype == torch.float32 else ""
+            raise BnnvizError(
+                f"Your function returned {rough} for states of {fine}, and moves are accepted by differences of U that"
+                f" are rounded so; let it compute in x.dtype{other}.",
+                "dtype",
             )
         return value

@@ -236,7 +236,7 @@ class BNN(NetworkCurvature):
         seen = self.fed(x[:2], torch.float64)
         try:
             with torch.no_grad():
-                out = modules.call(self.module, {}, seen, modules.CallRules(restores=True))
+                out = modules.call(self.module, {}, seen, modules.CallRules(restores=True, copies=True))
         except Exception as error:  # whatever the user's own code raises
             if not modules.reads_whole(self.module, x):
                 raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
@@ -318,8 +318,7 @@ class BNN(NetworkCurvature):
         if self._scale is not None:
             shapes = [torch.Size([self.dim])]
         for shape in shapes:
-            fan = shape[1:].numel() if len(shape) > 1 else 1
-            sd = min(self.prior_precision**-0.5, fan**-0.5)
+            sd = min(self.prior_precision**-0.5, max(shape[1:].numel(), 1) ** -0.5)
             noise = torch.randn(chains, shape.numel(), generator=rng, device=rng.device, dtype=self.dtype)
             parts.append(sd * noise)
         return torch.cat(parts, dim=1)

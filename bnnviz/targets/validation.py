@@ -24,7 +24,7 @@ def module(given: Any) -> nn.Module:
     """
     modules.check_structure(given)
     try:
-        return modules.copied(given).eval()
+        return modules.with_dense_gradients(modules.copied(given).eval())
     except Exception as error:  # whatever the user's own code raises
         raise BnnvizError(
             f"The module cannot be copied in evaluation mode ({error}); hold nothing in it that copy.deepcopy refuses.",

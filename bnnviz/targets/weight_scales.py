@@ -94,7 +94,7 @@ def scales(
 
 
 def _fan_in(shape: torch.Size) -> int:
-    return shape[1:].numel() if len(shape) > 1 else 1
+    return max(shape[1:].numel(), 1)  # of a parameter without numbers too
 
 
 def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rate: float) -> Tensor:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+
+from bnnviz import optional
 
 TRUE = pd.DataFrame(
     {
@@ -19,9 +22,9 @@ COUNT = 12  # rows of a table that is made of a few cells
 
 
 class Example(NamedTuple):
-    """A file, and its inputs and observations; or words of a note, or of the sentence that refuses it."""
+    """A file or a frame, and its inputs and observations; or words of a note, or of the sentence that refuses it."""
 
-    content: str | bytes
+    content: Any
     names: tuple[str, ...] = ()
     x: np.ndarray | None = None
     y: np.ndarray | None = None
@@ -72,7 +75,13 @@ def column(cells: list[str], name: str = "b", separator: str = ";", count: int =
     return f"a{separator}{name}{separator}y\n" + "\n".join(rows) + "\n"
 
 
-def true(content: str | bytes, noted: str = "", **options: Any) -> Example:
+def elsewhere() -> list[Any]:
+    """Return the true table as those other libraries hold it that are installed."""
+    found = [importlib.import_module("polars").DataFrame(TRUE.to_dict("list"))] if optional.has("polars") else []
+    return found + ([importlib.import_module("pyarrow").table(TRUE)] if optional.has("pyarrow") else [])
+
+
+def true(content: Any, noted: str = "", **options: Any) -> Example:
     """Return a file that holds the true table."""
     x = TRUE[["rooms", "price"]].to_numpy(float)
     return Example(content, ("rooms", "price"), x, TRUE["y"].to_numpy(), noted, options=options)
@@ -88,7 +97,7 @@ def cells(given: list[str], right: list[float], noted: str = "", separator: str 
     return Example(column(given, separator=separator), ("a", "b"), x[there], y[there], noted, options=options)
 
 
-def asked(content: str | bytes, says: str, **options: Any) -> Example:
+def asked(content: Any, says: str, **options: Any) -> Example:
     return Example(content, says=says, options=options)
 
 
@@ -98,10 +107,10 @@ def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame
     return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
 
 
-def one_of(given: list[str], levels: dict[str, str], noted: str) -> Example:
-    """Return a file with a column of texts, and the text of which each column of 0 and 1 tells."""
-    numbers = cells(["1"], [1.0])
-    made = [[float(given[i % len(given)] == text) for i in range(COUNT)] for text in levels.values()]
+def one_of(given: list[str], levels: dict[str, str], noted: str, seen: list[str] | None = None) -> Example:
+    """Return a file with a column of texts, as they are seen, and the text that each column of 0 and 1 tells of."""
+    numbers, seen = cells(["1"], [1.0]), seen or given
+    made = [[float(seen[i % len(seen)] == text) for i in range(COUNT)] for text in levels.values()]
     x = np.column_stack([numbers.x[:, 0], *made])
     return Example(column(given), ("a", *levels), x, numbers.y, noted)
 
@@ -148,7 +157,16 @@ KINDS = (
             true(written(",", "", ",", quote=True), "read as decimal points"),
             true(written(",", "", "\t").encode("utf-16"), "read as decimal points"),
             cells(["1,5E+03", "-2,25e-1", "0,5"], [1500, -0.225, 0.5]),
+            true(written(",", "", ";").partition("\n")[2])._replace(
+                names=("c1", "c2"), options={"target_column": "c3"}
+            ),
         ),
+    ),
+    Kind(
+        "minus signs as text programs write them: −, –, ‐",
+        "negative numbers",
+        tuple(cells([f"{mark}1.5", f"{mark}20", "2.5"], [-1.5, -20, 2.5]) for mark in "−–‐‑－")
+        + (cells(["–$5", "–$7.50"], [-5, -7.5], r"The \$ in every"),),
     ),
     Kind(
         "marks between thousands: commas, points, spaces, apostrophes",
@@ -202,6 +220,7 @@ KINDS = (
             asked(column(["1.5", "2.5", "9999.99"]), IS_IT_MISSING),
             asked(column(["1.5", "-32768", "2.5"]), IS_IT_MISSING),
             asked(column(["1.5", "2.5", "1e20"]), IS_IT_MISSING),
+            asked(column(["1.5", "2.5", "-1e30"]), IS_IT_MISSING),
             asked(column(["1", "-999", "2", "-998", "3", "-888"]), IS_IT_MISSING),
             asked(column(["1", "-999", "2", "9999"]), IS_IT_MISSING),
             cells(["1.5", "-999", "2.5"], [1.5, np.nan, 2.5], missing=["-999"]),
@@ -233,6 +252,7 @@ KINDS = (
             asked(column(["EUR 5", "USD 7", "EUR 8"]), r"several units \(EUR, USD\)"),
             cells(["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100], "The kg in every"),
             cells(["21°C", "22.5°C"], [21, 22.5], "The °C in every"),
+            cells(["21°", "22.5°"], [21, 22.5], "The ° in every"),
             asked(column(["$5", "€7", "$8"]), r"holds numbers in several units \(\$, €\)"),
             asked(column(["5 kg", "300 g", "7 kg"]), r"several units \(g, kg\)"),
             asked(column([f"{i}.5{'kM'[i % 2]}" for i in range(COUNT)]), r"several units \(M, k\)"),
@@ -251,14 +271,16 @@ KINDS = (
             asked(column(["08:30", "09:15:30"]), DATES),
             asked(column(["2020-01", "2020-02", "2020-11"]), DATES),
             asked(column(["2020Q1", "2020Q2", "2021Q1"]), DATES),
+            asked(column(["PT1H30M", "PT2H", "P3D"]), DATES),
             asked(DATED, "The column y of .* holds dates", task=None),
             asked(column(["20200131", "20200201", "20191231"]), r"holds dates such as 20200131, which are no amounts"),
             cells(["20200131", "20200231", "20191231"], [20200131, 20200231, 20191231]),
         ),
     ),
     Kind(
-        "`(12.50)`, `12.50-`, `0x1F`, `1_000`, `1.5D+03`, `1h 30m`",
-        "refused: write them as -12.50, 31, 1000, 1.5e3, 1.5",
+        "`(12.50)`, `12.50-`, `0x1F`, `1_000`, `1.5D+03`, `1h 30m`, `1/2`, `3*10^4`, `5±1`, `48°51'`, `1,23,456`,"
+        " `=1+1`",
+        "refused: write them as -12.50, 31, 1000, 1.5e3, 1.5, 0.5",
         (
             asked(column(["(12.50)", "7.00", "(3.50)"]), "numbers and texts such as"),
             *(
@@ -272,6 +294,16 @@ KINDS = (
                     ["1_000", "2_500.5"],
                     ["1.5D+03", "-2.5d-1"],
                     ["1h 30m", "2h 15m", "45m 10s"],
+                    ["1/2", "3 1/4"],
+                    ["1.5×10³", "2×10²"],
+                    ["10^3", "3*10^-4"],
+                    ["~5", "≈6.5"],
+                    ["5±1", "6.5 +/- 2"],
+                    ["48°51'N", "47°10'N"],
+                    ["0b101", "0b110"],
+                    ["1,23,456.5", "12,34,567.5"],
+                    ["'1.5", "'2.5"],
+                    ["=A2+1", "=1+1"],
                 )
             ),
         ),
@@ -376,7 +408,7 @@ KINDS = (
             one_of(["1.2.3", "1.2.4"], {"b=1.2.4": "1.2.4"}, "read as b=1.2.4"),
             one_of(["True", "False"], {"b=True": "True"}, "read as b=True"),
             one_of(["10-19", "20-29", "30-39"], {f"b={k}0-{k}9": f"{k}0-{k}9" for k in "123"}, "read as b=10-19"),
-            asked(column([f"=A{i}+1" for i in range(COUNT)]), r"most stand in one row alone \(b\)"),
+            asked(column([f"A{i}+1" for i in range(COUNT)]), r"most stand in one row alone \(b\)"),
             asked(column([f"P{i:03d}" for i in range(30)], count=30), "more than 20 different values"),
         ),
     ),
@@ -387,6 +419,16 @@ KINDS = (
             one_of(["Yes", "no", "YES"], {"b=YES": "YES", "b=Yes": "Yes", "b=no": "no"}, "differ in capitals alone"),
             one_of(["a", "A"], {"b=a": "a"}, "differ in capitals alone"),
             one_of(["Straße", "STRASSE"], {"b=Straße": "Straße"}, "differ in capitals alone"),
+        ),
+    ),
+    Kind(
+        "texts that differ in blanks, or in how an accent is written",
+        "one text",
+        (
+            one_of(["u v", "u  v", "w"], {"b=w": "w"}, "read as b=w", ["u v", "u v", "w"]),
+            one_of([" u", "u ", "u\u00a0", "w"], {"b=w": "w"}, "read as b=w", ["u", "u", "u", "w"]),
+            one_of(["\u00e9", "e\u0301", "w"], {"b=\u00e9": "\u00e9"}, "read as b=", ["\u00e9", "\u00e9", "w"]),
+            one_of(['"u\nv"', "u v", "w"], {"b=w": "w"}, "read as b=w", ["u v", "u v", "w"]),
         ),
     ),
     Kind(
@@ -428,6 +470,21 @@ KINDS = (
             asked(b"PAR1" + bytes(40), "save it as CSV first"),
             asked('[{"a": 1, "y": 2}]', "looks like JSON"),
             asked("<!DOCTYPE html>\n<table>1,2</table>", "looks like HTML"),
+        ),
+    ),
+    Kind(
+        "no file but a frame of pandas, polars or PyArrow",
+        "its columns; a note where its index has labels, which are left out",
+        (
+            true(TRUE),
+            true(TRUE.astype({"rooms": "Int64", "y": "Float64"})),
+            true(TRUE.astype({"rooms": "category"})),
+            true(TRUE.set_index("rooms", drop=False), "index of the frame .rooms. is left out"),
+            *(true(each) for each in elsewhere()),
+            asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1), "names of several levels"),
+            asked(TRUE.assign(t=pd.date_range("2020", periods=6)), DATES),
+            asked(pd.concat([TRUE, TRUE[["price"]]], axis=1), "Two columns .* are called price"),
+            asked({"a": [1.0]}, "is the path of a CSV file, its bytes, an open file or a frame, not a dict"),
         ),
     ),
 )

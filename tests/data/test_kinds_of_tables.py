@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs/manual/tables.md"
 FILES = [pytest.param(each, id=f"{kind.has[:40]}-{k}") for kind in KINDS for k, each in enumerate(kind.examples)]
 
 
-def read(text: str | bytes, target_column: str = "y", task: str | None = "regression", **given) -> data.UserTable:
+def read(text: Any, target_column: str = "y", task: str | None = "regression", **given) -> data.UserTable:
     return data.read_table(text.encode() if isinstance(text, str) else text, target_column, task, "mine.csv", **given)
 
 
@@ -140,3 +142,17 @@ def test_the_line_is_named_below_names_over_several_lines():
 def test_bytes_of_other_programs_are_refused(start):
     with pytest.raises(BnnvizError, match="save (it|or unpack it) as CSV first"):
         data.read_table(start + bytes(40), "y", "regression", "mine.csv")
+
+
+def test_open_files_are_read_and_a_text_is_no_path():
+    for each in (io.StringIO(PLAIN), io.BytesIO(PLAIN.encode())):
+        assert read(each).x_names == ("rooms", "price")
+    with pytest.raises(BnnvizError, match=r"give it as bytes, text.encode\(\)") as caught:
+        data.read_table(PLAIN, "y")
+    assert "\n" not in caught.value.sentence
+
+
+def test_a_text_that_makes_the_name_of_another_column_is_asked_about():
+    text = "a,b,b=v,y\n" + "".join(f"{i / 7:.3f},{'uv'[i % 2]},{i % 5},{i}.5\n" for i in range(12))
+    with pytest.raises(BnnvizError, match="The texts of b in mine.csv make a column b=v, and there is one"):
+        read(text)

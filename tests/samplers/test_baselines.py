@@ -17,6 +17,7 @@ from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.baselines.laplace import Laplace
+from bnnviz.samplers.baselines.map import MAP
 from bnnviz.samplers.baselines.mc_dropout import MCDropout
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
@@ -216,10 +217,54 @@ def test_laplace_away_from_a_mode_is_refused():
         )
 
 
+QUICKLY = {"steps": 800, "learning_rate": 0.05}
+
+
+@pytest.mark.parametrize("sampler", ["map", "mle", "ensemble"])
+def test_a_descent_that_has_not_arrived_is_told(sampler):
+    """On raw scales so many steps of Adam do not come near; on one scale they do."""
+    said = {}
+    for scales in ((1, 100, 2000), (1, 1, 1)):
+        potential, mean, sd = regression(scales)
+        run = bnnviz.sample(potential, sampler, dim=3, draws=1, chains=2, settings=QUICKLY, dtype="float64")
+        said[scales] = " ".join(run.summary()["warnings"])
+        away = np.abs((run.draws[:, -1] - mean) / sd).max()
+        assert (away > 0.5) == ("from a mode in each direction" in said[scales]), away
+    assert "Chains 0, 1 have ended up to" in said[1, 100, 2000] and not said[1, 1, 1]
+
+
+def test_an_end_at_a_saddle_is_told():
+    """Between two wells the gradient is zero and U falls to either side."""
+    target = targets.Callable(lambda x: (x[:, 0].square() - 1).square() + x[:, 1].square(), 2).to("cpu", torch.float64)
+    ends = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+    assert [MAP().place(target, end).sinking for end in ends] == [1, 0, 1]
+    assert [MAP().place(target, end).is_mode for end in ends] == [False, True, False]
+
+
+def test_a_mode_at_a_kink_is_one_to_a_descent_and_none_to_laplace():
+    """There the gradient jumps from -1 to 1, and no step lowers U."""
+    run = bnnviz.sample(kinked, "map", dim=2, draws=1, chains=2, settings=QUICKLY, dtype="float64")
+    assert np.abs(run.draws).max() < 0.01 and not run.summary()["warnings"]
+    with pytest.raises(BnnvizError, match="kink"):
+        bnnviz.sample(kinked, "laplace", dim=2, draws=5, chains=2, dtype="float64")
+
+
+def kinked(x):
+    return (x.abs() + x.square() / 2).sum(-1)
+
+
+@pytest.mark.parametrize(("steps", "arrives"), [(20, False), (800, True)])
+def test_a_network_that_was_trained_to_a_mode_is_at_one(steps, arrives):
+    chosen = NETWORK["target_settings"] | {"noise_sd": 1.0}
+    settings = QUICKLY | {"steps": steps}
+    run = bnnviz.sample("network", "map", target_settings=chosen, draws=1, chains=2, settings=settings)
+    assert any("from a mode" in said for said in run.summary()["warnings"]) != arrives
+
+
 @pytest.mark.parametrize("structure", ["full", "diagonal"])
 def test_laplace_at_a_saddle_is_refused(structure):
     """Between two wells the gradient is zero and U falls to either side."""
     target = targets.Callable(lambda x: (x[:, 0].square() - 1).square() + x[:, 1].square(), 2).to("cpu", torch.float64)
     sampler = Laplace(structure=structure)
-    with pytest.raises(BnnvizError, match="U does not rise in 1 of 2 directions"):
+    with pytest.raises(BnnvizError, match="is not positive in 1 of 2 directions"):
         sampler.prepare(target, torch.zeros(2, dtype=torch.float64))

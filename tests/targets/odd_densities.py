@@ -208,6 +208,28 @@ def ring(x: Tensor) -> Tensor:
     return torch.where(r > 1, x.square().sum(-1) / 2, torch.inf)
 
 
+# --- minus infinity
+
+
+def log_habit(x: Tensor) -> Tensor:
+    """Gamma(3, 1) with -inf outside, as a log density has it."""
+    return torch.where(x > 0, x - 2 * x.clamp_min(1e-30).log(), -torch.inf).sum(-1)
+
+
+def spike(x: Tensor) -> Tensor:
+    """A normal density, infinite in an interval."""
+    return torch.where((x - 0.5).abs() < 0.2, -torch.inf, x.square() / 2).sum(-1)
+
+
+def stripe(x: Tensor) -> Tensor:
+    return torch.where(x[:, 0] > 1, -torch.inf, x.square().sum(-1) / 2)
+
+
+def pole(x: Tensor) -> Tensor:
+    """A density that is infinite at zero and has an integral."""
+    return (x.square() / 2 + 0.25 * x.abs().log()).sum(-1)
+
+
 # --- errors
 
 
@@ -312,6 +334,15 @@ KINDS = (
         ),
     ),
     Kind(
+        "That is infinite at a point or in a region: U = -inf, as where a log density is 0",
+        "By HMC, NUTS and parallel tempering, of what is left without these points, and a warning names one; other"
+        " samplers stop with a sentence that names it",
+        tuple(
+            Known(*given, samplers=JUMPS)
+            for given in ((log_habit, 1, 0, 30), (spike, 1), (stripe, 2, -8, 8), (pole, 1, -8, 8))
+        ),
+    ),
+    Kind(
         "Defined by an operation that raises an error elsewhere (Cholesky factors, domains)",
         "Points with such an error count as rejected, and are told",
         tuple(
@@ -375,6 +406,11 @@ def raises(x: Tensor) -> Tensor:
 
 EYE = torch.eye(2, dtype=torch.float64)
 
+
+def branch_on_a_state(x: Tensor) -> Tensor:
+    return x.square().sum() if x[0] > 0 else 2 * x.square().sum()
+
+
 REFUSED = (
     Refused(
         "U with the wrong sign, a log density",
@@ -390,7 +426,7 @@ REFUSED = (
     ),
     Refused(
         "U or its gradient not finite at a hundred random points",
-        "no chain can set out: give `start_points`",
+        "no chain can set out: give `start=`",
         "found no point",
         (raises, lambda x: x.sum(-1) * torch.nan, lambda x: x.sum(-1) + torch.inf, lambda x: (x - 1e9).log().sum(-1)),
     ),
@@ -421,10 +457,36 @@ REFUSED = (
         "sgld",
     ),
     Refused(
-        "Tensors of another precision in U, writing into its argument",
+        "Tensors of another precision in U, a rougher U, writing into its argument",
         "the sentence says which",
-        "cannot compute in float32|writes into its argument",
-        (writes, writes_by_method, clamps, lambda x: (x @ EYE).square().sum(-1)),
+        "cannot compute in float32|writes into its argument|returned (bfloat16|float16) for states of float32",
+        (
+            writes,
+            writes_by_method,
+            clamps,
+            lambda x: (x @ EYE).square().sum(-1),
+            lambda x: x.square().sum(-1).half(),
+            lambda x: x.bfloat16().square().sum(-1),
+        ),
+        "hmc",
+    ),
+    Refused(
+        "U = -inf, where a sampler rejects nothing",
+        "the density is infinite there: outside of a support U is inf",
+        "where U is minus infinity at x = \\(",
+        (log_habit, spike, stripe),
+        "bps",
+    ),
+    Refused(
+        "A function of a single state",
+        "states are those of all chains: give `torch.func.vmap(function)`",
+        "takes a single state|torch.func.vmap\\(function\\) where your function takes a single state",
+        (
+            lambda x: torch.dot(x, x) / 2,
+            lambda x: x @ EYE.to(x) @ x / 2,
+            branch_on_a_state,
+            lambda x: x[0].square() + x[1].square(),
+        ),
         "hmc",
     ),
     Refused(

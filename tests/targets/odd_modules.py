@@ -222,6 +222,43 @@ def normalised(layer: nn.Module, shape: tuple[int, ...] = ()) -> nn.Module:
     return stack(nn.Linear(3, 4), *inner, nn.Tanh(), head())
 
 
+def seen_as_complex() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        weights = torch.view_as_complex(m.pairs)
+        return m.head(torch.cat([x @ weights.real + 1, (x.to(weights.dtype) @ weights).abs() + x[:, :1]], 1))
+
+    return Computed(forward, bias=nn.Parameter(torch.zeros(1)), pairs=nn.Parameter(torch.randn(3, 2, 2)), head=head())
+
+
+def empty_weight() -> nn.Module:
+    return Computed(lambda m, x: m.head(x), nothing=nn.Parameter(torch.zeros(2, 0)), head=head(3))
+
+
+def sparse_words() -> nn.Module:
+    words = nn.Embedding(2, 4, sparse=True)
+    return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=words, head=head(12))
+
+
+def zeroes_its_input() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        x[:, 0] = 0
+        return m.head(torch.tanh(x))
+
+    return Computed(forward, head=head(3))
+
+
+def doubles_its_input() -> nn.Module:
+    def forward(m: Any, x: Tensor) -> Tensor:
+        x *= 2
+        return m.head(torch.tanh(x))
+
+    return Computed(forward, head=head(3))
+
+
+def clamps_its_input() -> nn.Module:
+    return stack(nn.Hardtanh(inplace=True), head(3))
+
+
 def keeps_hidden() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         m.hidden = torch.tanh(m.inner(x))

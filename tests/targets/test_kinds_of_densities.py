@@ -33,7 +33,8 @@ def grid(known: Known) -> tuple[np.ndarray, np.ndarray]:
     ticks = known.low + (np.arange(count) + 0.5) * (known.high - known.low) / count
     points = np.stack(np.meshgrid(*[ticks] * known.dim, indexing="ij"), -1).reshape(-1, known.dim)
     u = targets.Callable(known.density, known.dim).to("cpu", torch.float64).potential(torch.from_numpy(points))
-    weights = torch.exp(u.nan_to_num(torch.inf).amin() - u).nan_to_num(0.0).numpy()
+    u = torch.where(torch.isfinite(u), u, torch.inf)
+    weights = torch.exp(u.amin() - u).numpy()
     return points, weights / weights.sum()
 
 

@@ -110,6 +110,20 @@ TAKEN = (
         (odd.keeps_hidden, odd.keeps_all_hidden, odd.keeps_named),
     ),
     Kind(
+        "Parameters without numbers, or that the forward does not read",
+        f"{AS_IS}; the latter have the prior alone",
+        (
+            odd.empty_weight,
+            lambda: Computed(lambda m, x: m.head(x), unread=nn.Linear(5, 5), head=head(3)),
+            lambda: Computed(lambda m, x: m.head(x), head=head(3), unread=nn.Parameter(torch.ones(()))),
+        ),
+    ),
+    Kind(
+        "A forward that writes into its inputs",
+        f"{AS_IS}; they are copied for each call",
+        (odd.zeroes_its_input, odd.doubles_its_input, odd.clamps_its_input),
+    ),
+    Kind(
         "Hooks, subclasses of layers, `torch.fx` graphs",
         AS_IS,
         (
@@ -134,6 +148,7 @@ TAKEN = (
             odd.embedding,
             odd.bag("mean"),
             odd.bag("max"),
+            odd.sparse_words,
         ),
     ),
     Kind(
@@ -156,6 +171,15 @@ TAKEN = (
             recurrent(nn.RNN, bidirectional=True),
             odd.cell,
             odd.packed,
+        ),
+    ),
+    Kind(
+        "Real weights seen as complex ones (`torch.view_as_complex`)",
+        f"{LOOP}, which is slower",
+        (
+            odd.seen_as_complex,
+            lambda: stack(nn.Tanh(), odd.seen_as_complex()),
+            lambda: stack(odd.seen_as_complex(), nn.Tanh(), head(1)),
         ),
     ),
     Kind(

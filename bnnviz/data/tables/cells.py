@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bnnviz import optional
-from bnnviz.data.tables.layout import MISSING, Layout
+from bnnviz.data.tables.layout import MISSING, Layout, lines_of
 from bnnviz.data.tables.numerals import (
     Decimal,
     Readings,
@@ -38,7 +38,7 @@ MOST_CATEGORIES = 20
 FEWEST_ROWS = 5
 _LARGEST = 1e30  # its square has to fit into single precision after scaling
 _REPEATED = re.compile(r"(?:9{2,}|8{2,}|7{2,}|9{2,}[678])(\.9+)?")  # surveys have several: -999, -998, -888
-_OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20)
+_OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20, 1e30, -1e30)
 _FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
 _LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
 _SHOWN = 12  # names in a sentence
@@ -49,7 +49,8 @@ _DATE = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}([-/])\d{1,2}\3\d{2}"
     rf"|(?:\d{{1,2}}[-. ]+)?{_MONTH}[-., ]+(?:\d{{1,2}}[-., ]+)?\d{{2,4}})(?:[ T]\d{{1,2}}:\d{{2}}.*)?"
     r"|\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?: ?[ap]m)?"
-    r"|\d{4}(?:[-/](?:0?[1-9]|1[0-2])|[- ]?(?:Q[1-4]|W\d{2}))|(?:0?[1-9]|1[0-2])[-/]\d{4}|Q[1-4][- /]?\d{4}",
+    r"|\d{4}(?:[-/](?:0?[1-9]|1[0-2])|[- ]?(?:Q[1-4]|W\d{2}))|(?:0?[1-9]|1[0-2])[-/]\d{4}|Q[1-4][- /]?\d{4}"
+    r"|P(?=[\dT])(?:[\d.]+[YMWD])*(?:T(?:[\d.]+[HMS])+)?",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"[+\-−]?(\d{16,})(?:[.,]\d*)?")  # after marks between thousands are taken away
@@ -138,9 +139,10 @@ def words_for_nothing(columns: Columns, layout: Layout) -> list[str]:
 
 def _ending(layout: Layout) -> str | None:
     """Return a name for the empty cell at the end of every row, where rows end with a separator; None where not."""
-    rows = (line.rstrip() for line in layout.body.splitlines())
+    lines = lines_of(layout.body)
+    rows = (line.rstrip() for line in lines)
     ends = [row.endswith(layout.separator.strip() or layout.separator) for row in rows if row]
-    first = next((line for line in layout.body.splitlines() if line.strip()), "")
+    first = next((line for line in lines if line.strip()), "")
     more = first.count(layout.separator) == len(layout.names)
     return "".join(layout.names) if ends and all(ends) and more else None
 
@@ -167,7 +169,9 @@ def read_columns(
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
-    return np.where(cells.notna().to_numpy(), cells.astype(str).str.strip().to_numpy(dtype=object), "")
+    """Return texts without blanks at their ends, and with one between words, which is what can be seen of them."""
+    pairs = zip(cells, cells.notna(), strict=True)
+    return np.array([" ".join(str(cell).split()) if there else "" for cell, there in pairs], dtype=object)
 
 
 def _bare(key: str, present: np.ndarray, texts: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from reprlib import repr as short_repr
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -40,7 +39,7 @@ _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be 
 
 
 def read_csv(
-    source: str | os.PathLike | bytes,
+    source: Any,
     target_column: str | None,
     task: Task | None = None,
     name: str | None = None,
@@ -70,7 +69,7 @@ def read_csv(
     return read_table(source, target_column, task, name).load(split)
 
 
-def read_header(source: str | os.PathLike | bytes, name: str | None = None) -> list[str]:
+def read_header(source: Any, name: str | None = None) -> list[str]:
     r"""Return the names of a file's columns; takes what `read_table` takes.
 
     Raises
@@ -89,7 +88,7 @@ def read_header(source: str | os.PathLike | bytes, name: str | None = None) -> l
 
 
 def read_table(
-    source: str | os.PathLike | bytes,
+    source: Any,
     target_column: str | None,
     task: Task | None = None,
     name: str | None = None,
@@ -101,10 +100,10 @@ def read_table(
 
     Parameters
     ----------
-    source : path or bytes
+    source : path, bytes, open file or frame
         The file, or what is in it: a text in UTF-8 whose cells are separated by commas, semicolons,
-        tabs or vertical bars. The first line names the columns; if it holds a number it is a row, and the columns are
-        called c1, c2, ...
+        tabs or vertical bars. Or a frame of pandas, polars or PyArrow, whose index is left out. The first line names
+        the columns; if it holds a number it is a row, and the columns are called c1, c2, ...
     target_column : str or None
         The column to predict; all others are inputs. None is refused with the names to choose from.
     task : {"regression", "classification"} or None, default None
@@ -137,13 +136,15 @@ def read_table(
     >>> data.read_table(text.encode(), "price").x_names
     ('rooms', 'kind=b')
     """
+    of_frame = source_file.is_frame(source)
     content, name = source_file.content(source, name)
     if task is not None and task not in get_args(Task):
         raise BnnvizError(f"The task cannot be {task!r}; choose {' or '.join(get_args(Task))}.", "task")
     if decimal is not None and decimal not in get_args(Decimal):
         raise wrong(f"The decimal mark cannot be {decimal!r}; choose a point or a comma.")
     found = layout.find(source_file.decode(content, name), name, target_column)
-    notes = list(found.notes)
+    notes = [*found.notes, *source_file.of_index(source)]
+    decimal = decimal or ("." if of_frame else None)
     target = _find_target(target_column, found.names, name)
     columns, decimal = read_columns(parse(found, name, missing), found, target, decimal, name, notes)
     notes += words_for_nothing(columns, found)
@@ -300,6 +301,10 @@ def _inputs(
         if values.dtype == object:
             notes += of_case(key, levels[key])
             notes.append(f"The text column {key} is read as {listed(list(made))}, each 0 or 1.")
+        others = {*inputs, *columns} - {key}
+        twice = next((each for each in made if each in others), None)
+        if twice is not None:
+            raise wrong(f"The texts of {key} in {name} make a column {twice}, and there is one; call that otherwise.")
         inputs |= made
     if not inputs:
         raise wrong(f"Every column of {name} but the target is constant; at least one input has to vary.")

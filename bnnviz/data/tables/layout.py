@@ -25,6 +25,7 @@ _WITHOUT_VALUE = {*map(str.lower, MISSING), "na", "n/a", "nan", "null", "none", 
 _HINT = re.compile(r'"?sep=(?P<mark>[,;\t|])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
 
 
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _BREAK = re.compile(r"\s*[\r\n]+\s*")  # table programs break long names within quotes
 
 
@@ -78,7 +79,7 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
     BnnvizError
         If it has fewer columns, or more than `MOST_COLUMNS`, or two of one name.
     """
-    lines = text.splitlines(keepends=True)
+    lines = lines_of(text)
     notes: list[str] = []
     at, separator, comment = _passed(lines, name)
     if at == len(lines):
@@ -97,6 +98,11 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
         return _named(first, separator, lines, below, notes, name)
     notes.append(f"The first line of {name} holds a number: it is a row, and the columns are c1 to c{len(first)}.")
     return _named([f"c{i + 1}" for i in range(len(first))], separator, lines, at, notes, name)
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text with their ends: other marks, such as a form feed, are part of a cell."""
+    return _LINE.findall(text)
 
 
 def _check_marks(first: list[str], rows: list[list[str]], separator: str, name: str) -> None:
@@ -168,7 +174,7 @@ def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequ
         )
     marks = _SEPARATORS if separator is None else {separator: ""}
     cells = {mark: _split(line, mark, name) for mark in marks}
-    separator = max(cells, key=lambda mark: len(cells[mark]))
+    separator = max(cells, key=lambda mark: (_evidence(cells[mark], later, mark, name), len(cells[mark])))
     first = cells[separator]
     if len(first) == 1 and fewest == 1:
         return first, ";"  # of one column a comma is no separator
@@ -188,9 +194,21 @@ def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequ
     return first, separator
 
 
+def _evidence(first: list[str], later: Sequence[str], separator: str, name: str) -> float:
+    """Return the share of numbers in rows of as many cells as the first line; 0 where this has one.
+
+    Without it the decimal commas of rows such as 1,5;2,5 make more cells than what is between them.
+    """
+    if len(first) == 1:
+        return 0.0
+    rows = [_split(line, separator, name) for line in later if line.strip()]
+    fitting = [cell for row in rows if len(row) == len(first) for cell in row]
+    return sum(map(is_number, fitting)) / max(sum(map(len, rows)), 1)
+
+
 def _split(line: str, separator: str, name: str) -> list[str]:
     try:
-        cells = next(csv.reader(line.rstrip("\r\n").splitlines(True), delimiter=separator, skipinitialspace=True), [])
+        cells = next(csv.reader(lines_of(line.rstrip("\r\n")), delimiter=separator, skipinitialspace=True), [])
     except csv.Error as error:
         raise BnnvizError(f"The first line of {name} cannot be read ({error}); check its quotes.", "data") from error
     return [cell.strip() for cell in cells]

@@ -73,9 +73,8 @@ def read_rows(
     BnnvizError
         If columns are missing, or hold texts where the table has numbers.
     """
-    if hasattr(source, "to_csv"):
-        # The shortest text of a number is the same number again.
-        source, name, decimal = source.to_csv(index=False).encode(), name or "the frame", "."
+    if source_file.is_frame(source):
+        name, decimal = name or "the frame", "."
     content, name = source_file.content(source, name or (None if not isinstance(source, bytes) else "the new rows"))
     found = layout.find(source_file.decode(content, name), name, table.target, fewest=1)
     levels = _levels(table)

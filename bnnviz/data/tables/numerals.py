@@ -18,6 +18,7 @@ from bnnviz.errors import BnnvizError
 Decimal = Literal[".", ","]
 
 _SPACES = " \u00a0\u2007\u2009\u202f"
+_MINUS = "−–‐‑‒﹣－-"  # text programs write dashes and hyphens; the last one makes no range in a pattern
 _CURRENCIES = "$€£¥¢₹₽₩₺₴₪₫₦฿₿"
 _CODES = "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR"
 _NAMES = {".": "points", ",": "commas"}
@@ -28,23 +29,27 @@ def _pattern(decimal: Decimal) -> re.Pattern[str]:
     other = "," if decimal == "." else "."
     grouped = rf"[1-9]\d{{0,2}}(?P<mark>[{re.escape(other)}'’{_SPACES}])\d{{3}}(?:(?P=mark)\d{{3}})*"
     return re.compile(
-        rf"(?P<sign>[+\-−]?)(?P<whole>{grouped}|\d*)(?:[{decimal}](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
+        rf"(?P<sign>[+{_MINUS}]?)(?P<whole>{grouped}|\d*)(?:[{decimal}](?P<part>\d*))?(?P<power>[eE][+-]?\d+)?"
     )
 
 
 _PATTERNS: dict[Decimal, re.Pattern[str]] = {".": _pattern("."), ",": _pattern(",")}
 _WITH_UNIT = re.compile(
-    rf"(?P<sign>[+\-−]?)(?P<before>[A-Z]{{0,2}}[{_CURRENCIES}]|{_CODES}|Rs\.?|)[{_SPACES}]*(?P<number>[+\-−]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
-    rf"(?P<after>[%‰{_CURRENCIES}]|°?[^\W\d_²³]{{1,6}}|)"
+    rf"(?P<sign>[+{_MINUS}]?)(?P<before>[A-Z]{{0,2}}[{_CURRENCIES}]|{_CODES}|Rs\.?|)[{_SPACES}]*(?P<number>[+{_MINUS}]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
+    rf"(?P<after>[%‰°{_CURRENCIES}]|°?[^\W\d_²³]{{1,6}}|)"
 )
 _UNITS = re.compile(
     r"[kmµ]?g|t|lbs?|oz|[kdcmµn]?m|mi|ft|in|yd|s|sec|ms|min|hr?s?|d|[dcm]?[lL]|gal|[hk]?Pa|bar|[kM]?Wh?|k?J|m?V|m?A|[kMG]?Hz"
     rf"|[kKM]|Mio|Mrd|[KMGT]?B|{_CODES}|Rs\.?|[A-Z]{{0,2}}[{_CURRENCIES}]|°[CF]"
 )
-_PLAIN = re.compile(rf"[+\-−]?[{_CURRENCIES}]?[{_SPACES}]*[\d.,]*\d[\d.,]*")
+_PLAIN = re.compile(rf"[+{_MINUS}]?[{_CURRENCIES}]?[{_SPACES}]*[\d.,]*\d[\d.,]*")
 _OTHERWISE = re.compile(
-    rf"[{_CURRENCIES}]?\([{_CURRENCIES}]?[\d.,]*\d\)|0[xX][\da-fA-F]+|[+\-−]?\d+(?:_\d+)+(?:\.\d*)?"
-    r"|[+\-−]?\d*\.?\d+[dD][+-]?\d+|[\d.,]*\d[-−]|(?:\d+ ?(?:d|days?|hr?s?|m|min|s|sec)\.? ?){2,}"
+    rf"[{_CURRENCIES}]?\([{_CURRENCIES}]?[\d.,]*\d\)|0[xX][\da-fA-F]+|0[bB][01]+|[+{_MINUS}]?\d+(?:_\d+)+(?:\.\d*)?"
+    rf"|[+{_MINUS}]?\d*\.?\d+[dD][+-]?\d+|[\d.,]*\d[-−]|(?:\d+ ?(?:d|days?|hr?s?|m|min|s|sec)\.? ?){{2,}}"
+    rf"|[~≈±] ?[+{_MINUS}]?[\d.,]*\d|[\d.,]*\d ?(?:±|\+/-) ?[\d.,]*\d|(?:\d+ )?\d+ ?[/⁄] ?\d+"
+    rf"|[+{_MINUS}]?(?:[\d.,]*\d ?[×x*·] ?)?\d+(?:\^[+{_MINUS}]?\d+|[⁻]?[⁰¹²³⁴-⁹]+)"
+    r"|\d{1,3}(?:,\d{2,3}){2,}(?:\.\d*)?|'[+-]?[\d.,]*\d'?|=[^=].*"
+    r"|\d+ ?°(?: ?[\d.]+ ?['’′](?: ?[\d.]+ ?[\"”″])?)? ?[NSEWO]?"
 )
 _WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
@@ -60,7 +65,7 @@ def _value(text: str, decimal: Decimal) -> float:
     if found is None or not (found["whole"] or found["part"]):
         return float("nan")
     whole = re.sub(r"\D", "", found["whole"])
-    sign = "-" if found["sign"] in ("-", "−") else ""
+    sign = "-" if found["sign"] and found["sign"] in _MINUS else ""
     return float(f"{sign}{whole or 0}.{found['part'] or 0}{found['power'] or ''}")
 
 
@@ -89,7 +94,8 @@ def several_units(texts: Iterable[str]) -> list[str]:
 def written_otherwise(texts: Iterable[str]) -> str:
     """Return one of texts that are all numbers, if some are written in a way that is not read; "" where none is.
 
-    Such are negative ones in parentheses, hexadecimal ones, 1_000, 1.5D+03, 12- and 1h 30m.
+    Such are negative ones in parentheses, hexadecimal and binary ones, 1_000, 1.5D+03, 12-, 1h 30m, 1/2, 3*10^4, ~5,
+    5±1, 48°51', 12,34,567, '5 and formulas.
     """
     texts = list(texts)
     odd = [text for text in texts if _OTHERWISE.fullmatch(text)]

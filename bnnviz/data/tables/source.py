@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import unicodedata
 from pathlib import Path
 from reprlib import repr as short_repr
+from typing import Any
 
 from bnnviz.errors import BnnvizError
 
@@ -28,18 +30,31 @@ _UNSEEN = dict.fromkeys([0x1A, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0
 _MARKUP = {"<": "HTML or XML", "{": "JSON", "[{": "JSON", "[[": "JSON", "@relation": "ARFF"}
 
 
-def content(source: str | os.PathLike | bytes, name: str | None) -> tuple[bytes, str]:
+def is_frame(source: Any) -> bool:
+    """Tell whether something is a frame of pandas or polars, or a table of PyArrow."""
+    return any(hasattr(source, each) for each in ("to_csv", "write_csv", "column_names"))
+
+
+def content(source: Any, name: str | None) -> tuple[bytes, str]:
     """Return the bytes of a file, or those that are given, and what it is called.
+
+    Parameters
+    ----------
+    source : path, bytes, open file, or frame of pandas, polars or PyArrow
+        Frames are written as a file, without their index.
+    name : str or None
 
     Raises
     ------
     BnnvizError
         If it cannot be read, or is too large.
     """
-    if isinstance(source, bytes):
-        name = _clean(name or "your file")
-        _check_size(len(source), name)
-        found = source
+    if not isinstance(source, str | os.PathLike):
+        found = source if isinstance(source, bytes) else _written(source)
+        name = _clean(name or ("your frame" if is_frame(source) else "your file"))
+        _check_size(len(found), name)
+    elif isinstance(source, str) and "\n" in source:
+        raise _wrong("The text of a table was given in the place of a path; give it as bytes, text.encode().")
     else:
         path = Path(source)
         name = _clean(name or path.name)
@@ -48,6 +63,36 @@ def content(source: str | os.PathLike | bytes, name: str | None) -> tuple[bytes,
     if found.count(b"\n") > MOST_ROWS + 1 or found.count(b"\r") > MOST_ROWS + 1:
         raise _wrong(f"The file {name} has more than {MOST_ROWS:,} rows; give a random part of them.")
     return found, name
+
+
+def of_index(source: Any) -> list[str]:
+    """Say that the index of a frame is left out, where it may hold more than the numbers of rows."""
+    index = getattr(source, "index", None) if is_frame(source) else None
+    names = [] if index is None else [str(name) for name in index.names if name is not None]
+    if index is None or (type(index).__name__ == "RangeIndex" and not names):
+        return []
+    called = f" ({', '.join(names)})" if names else ""
+    return [f"The index of the frame{called} is left out; reset_index() makes columns of it."]
+
+
+def _written(source: Any) -> bytes:
+    """Return a frame, or what an open file holds, as the bytes of a CSV file."""
+    if hasattr(source, "write_csv"):
+        return source.write_csv().encode()
+    source = source if hasattr(source, "to_csv") or not hasattr(source, "to_pandas") else source.to_pandas()
+    if hasattr(source, "to_csv"):
+        if getattr(getattr(source, "columns", None), "nlevels", 1) > 1:
+            raise _wrong(
+                "The columns of the frame have names of several levels; give each one name, as in frame.columns ="
+                " ['_'.join(names) for names in frame.columns]."
+            )
+        return source.to_csv(index=False).encode()  # the shortest text of a number is the same number again
+    found = source.read() if hasattr(source, "read") else None
+    if not isinstance(found, str | bytes):
+        raise _wrong(
+            f"A table is the path of a CSV file, its bytes, an open file or a frame, not a {type(source).__name__}."
+        )
+    return found.encode() if isinstance(found, str) else found
 
 
 def _clean(name: str) -> str:
@@ -98,7 +143,8 @@ def decode(content: bytes, name: str) -> str:
         raise _wrong(f"The file {name} is no text but another program's; save it as CSV first.")
     encoding = next((each for mark, each in _WITH_MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        text = content.decode(encoding).translate(_UNSEEN)
+        # An accent may be a letter of its own: what looks the same is the same.
+        text = unicodedata.normalize("NFC", content.decode(encoding).translate(_UNSEEN))
     except UnicodeDecodeError as error:
         raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:

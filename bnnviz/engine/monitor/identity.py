@@ -19,6 +19,7 @@ from torch import Tensor
 from bnnviz.targets import BNN, Target
 
 _MOST_COLUMNS = 50
+_BETWEEN = 256  # points between draws
 _TAIL = 0.1  # share of the draws that is a tail
 _FEWEST = 50  # draws of a tail
 _LONG = 0.12  # shape from which on squares may have no variance: 1/4, less two standard errors of a few draws
@@ -28,7 +29,7 @@ def says_nothing(target: Target, draws: Tensor) -> bool:
     """Tell whether Stein's identity does not apply to draws (n, dim) of a target."""
     if isinstance(target, BNN):
         return False
-    return has_edge(target, draws) or has_long_tail(draws.double().cpu().numpy())
+    return has_edge(target, draws) or has_hole(target, draws) or has_long_tail(draws.double().cpu().numpy())
 
 
 def has_edge(target: Target, draws: Tensor) -> bool:
@@ -42,6 +43,14 @@ def has_edge(target: Target, draws: Tensor) -> bool:
         points[torch.arange(len(columns)), columns] += side * sd[columns]
         beyond.append(points)
     return not bool(torch.isfinite(target.clone().defined_potential(torch.cat(beyond))).all())
+
+
+def has_hole(target: Target, draws: Tensor) -> bool:
+    """Tell whether U is not finite at a point between two draws (n, dim): a hole has edges too."""
+    rng = np.random.default_rng(0)
+    ends = (draws[torch.as_tensor(rng.integers(len(draws), size=_BETWEEN), device=draws.device)] for _ in range(2))
+    share = torch.as_tensor(rng.uniform(size=(_BETWEEN, 1)), dtype=draws.dtype, device=draws.device)
+    return not bool(torch.isfinite(target.clone().defined_potential(torch.lerp(*ends, share))).all())
 
 
 def has_long_tail(draws: np.ndarray) -> bool:

@@ -12,11 +12,13 @@ from bnnviz.engine.monitor.mixing import BAD_RHAT
 from bnnviz.engine.monitor.variances import is_clear, most_off
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.engine.run.failures import INFINITE
 from bnnviz.engine.run.initialization import OTHER_MODES
 from bnnviz.targets import BNN
 
 #: ESS of a coordinate from which on its standard error can be relied on (Vehtari et al. 2021, section 4).
 ENOUGH = 400
+_ENDS = 4  # chains that are looked at
 
 
 def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
@@ -106,10 +108,30 @@ def of_run(run: DrawSource) -> Iterator[str]:
     if not run.draws.size:
         yield f"There are no draws yet: the run is in its phase {run.phase}, so nothing is estimated."
         return
-    yield from (note for note in run.notes if note.startswith(OTHER_MODES))
+    yield from (note for note in run.notes if note.startswith((OTHER_MODES, INFINITE)))
+    yield from _of_modes(run)
     sentence, _ = run.sampler.text(run.sampler).warning(run.sampler_stats.summary())
     if sentence:
         yield sentence
+
+
+def _of_modes(run: DrawSource) -> Iterator[str]:
+    """Say which chains are meant to be at a mode and are not."""
+    chains, draws = np.flatnonzero(np.asarray(run.alive)), run.store.view(run.alive)
+    ends = draws[:_ENDS, -1].to(run.target.device, run.target.dtype)
+    places = {chain: run.sampler.place(run.target, end) for chain, end in zip(chains.tolist(), ends, strict=False)}
+    told = {chain: place for chain, place in places.items() if place is not None and not place.is_mode}
+    for saddle in (True, False):
+        named = {chain: place for chain, place in told.items() if bool(place.sinking) == saddle}
+        if not named:
+            continue
+        most = max(place.sinking if saddle else place.away for place in named.values())
+        where = f"up to {most:.2g} posterior standard deviations from a mode in each direction"
+        where = f"at saddles, from which U falls in {most} of {run.target.dim} directions" if saddle else where
+        yield (
+            f"{named_chains(list(named))} {'has' if len(named) == 1 else 'have'} ended {where}, so what is drawn there"
+            " is no most probable point: raise steps, scale the inputs, or change the learning rate."
+        )
 
 
 def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Iterator[str]:

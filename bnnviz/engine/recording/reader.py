@@ -72,15 +72,20 @@ def place(name: str) -> Path:
     return recordings_folder() / name
 
 
-def new_place(word: str) -> Path:
+def new_place(word: str | Path) -> Path:
     """Return the folder that a new recording is to have, given by a name or by a path.
+
+    A text without a separator is a name, in the folder of recordings; a `Path` is a path.
 
     Raises
     ------
     BnnvizError
-        If there is something already, or the name is not a plain one.
+        If there is something already, it is neither, or the name is not a plain one.
     """
-    folder = Path(word).expanduser() if os.sep in word else place(word)
+    if not isinstance(word, str | os.PathLike):
+        raise BnnvizError(f"record is the name or the path of a new recording, not {word!r:.60}.", "record")
+    named = isinstance(word, str) and os.sep not in word
+    folder = place(word) if named else Path(word).expanduser()
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise BnnvizError(
             f"There is something at {folder} already; choose another name for the recording, or go on with it by"

@@ -214,7 +214,7 @@ class QuasiNewton(Descent):
                 break
             trial = around(0.5**halvings)
             potential, gradient = target.gradient(trial)
-            inside = at_edge & (potential < highest) & torch.isfinite(gradient).all(-1)
+            inside = at_edge & torch.isfinite(potential) & (potential < highest) & torch.isfinite(gradient).all(-1)
             ends = torch.where(inside[:, None], trial, ends)
             at_edge &= ~inside
         return ends

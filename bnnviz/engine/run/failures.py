@@ -12,10 +12,63 @@ from bnnviz.targets import BNN, Target
 #: Settings that may be too large where every chain meets values that are not finite.
 _STEP_SIZES = ("step_size", "learning_rate")
 _OVERFLOWS = 1e6  # coordinates from which on U may be infinite since its terms overflow
+#: How the sentence begins on points where U is minus infinity, which a sampler leaves out.
+INFINITE = "U is minus infinity at points that were tried"
+_PLACES, _SHOWN = 8, 4  # steps that are looked at for such a point, and its coordinates that are told
 _FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
 _DECADES = 6  # that U is followed outwards
 _FLAT = 1e-3  # of U in a decade: even where U is a logarithm it rises by more
 _FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
+
+
+def keep(notes: list[str], beginning: str, sentence: str) -> None:
+    """Keep a sentence among notes, in the place of one that begins alike; nothing where it is empty."""
+    if sentence and sentence not in notes:
+        notes[:] = [note for note in notes if not note.startswith(beginning)] + [sentence]
+
+
+def rejects(sampler: Sampler) -> bool:
+    """Return whether a sampler leaves out what it proposes where U is not finite, and goes on."""
+    return sampler.weighted or "acceptance_rate" in sampler.sample_stats()
+
+
+def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[str]) -> str:
+    """Say where U was minus infinity; "" where it was not, or where its terms overflow far out.
+
+    A sampler that leaves such points out goes on, with draws of the density without them: the sentence is kept among
+    the notes, once. For another sampler it is the end.
+    """
+    found = sampler.infinite_density(step_batch)
+    if found is None or any(note.startswith(INFINITE) for note in notes) or not bool(found.any()):
+        return ""
+    for step, chain in found.nonzero()[:_PLACES].tolist():
+        points = sampler.tried(step_batch, step, chain)
+        points = points if points is None else points[torch.isfinite(points).all(-1)]
+        if points is not None and not bool((points.abs() < _OVERFLOWS).all()):
+            continue
+        at = f"at step {step_batch.first_step + step}"
+        where = "" if points is None else _where_infinite(target, points)
+        cause = "outside of a support U is inf, not -inf; else look for divisions by zero and logarithms of zero"
+        if not rejects(sampler):
+            return (
+                f"Chain {chain} came {at} where U is minus infinity{where}, so that the density is infinite; {cause}."
+            )
+        left_out = "have no weight" if sampler.weighted else "are rejected"
+        notes.append(
+            f"{INFINITE}, first{where} ({at}, chain {chain}): the density is infinite there, and they {left_out}, so"
+            f" that draws are of what is left; {cause}."
+        )
+        return ""
+    return ""
+
+
+def _where_infinite(target: Target, points: Tensor) -> str:
+    """Return the first of the points (n, dim) at which U is minus infinity, after a blank; "" where it is at none."""
+    found = points[target.clone().defined_potential(points) == -torch.inf]
+    if not len(found):
+        return ""
+    numbers = [f"{value:.4g}" for value in found[0, :_SHOWN].tolist()]
+    return f" at x = ({', '.join([*numbers, '...'] if found.shape[1] > _SHOWN else numbers)})"
 
 
 def stopped(sampler: Sampler, chain: int, step: int) -> str:
@@ -41,8 +94,7 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
 
     The chains that have not come there yet are no draws of the density: they have kept away from its edge.
     """
-    rejects = "acceptance_rate" in sampler.sample_stats()
-    if isinstance(target, BNN) or rejects or not hasattr(step_batch.infos[0], "potential"):
+    if isinstance(target, BNN) or rejects(sampler) or not hasattr(step_batch.infos[0], "potential"):
         return ""
     potential = step_batch.column("potential")
     at = step_batch.column("failed") & ~torch.isfinite(potential)
@@ -50,11 +102,6 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
         x = sampler.positions(step_batch.before[step])
         if x is not None and not bool((x[chain].abs() < _OVERFLOWS).all()):
             continue
-        if bool(potential[step, chain] == -torch.inf):
-            return (
-                f"Chain {chain} came where U is minus infinity at step {step_batch.first_step + step}, so that the"
-                " density is infinite there; look for divisions by zero, and logarithms of zero of the wrong sign."
-            )
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
         return (
             f"Chain {chain} came to an edge of the density, where U is {what}, at step {step_batch.first_step + step},"

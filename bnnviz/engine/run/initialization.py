@@ -167,8 +167,9 @@ class StartSearch:
         """Take some steps; return the gradients of single rows that they took."""
         if self.descent is None:
             return 0
+        before = self.descent.taken
         self.descent.advance(steps)
-        return steps * self.descent.examples * len(self._x0)
+        return (self.descent.taken - before) * self.descent.examples * len(self._x0)
 
     def remarks(self) -> list[str]:
         """Say that there are modes from which no chain sets out; of a network there always are."""

@@ -33,6 +33,7 @@ from bnnviz.engine.run.initialization import (
 from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.room import check_state
 from bnnviz.engine.run.start_points import StartPoints, attached, held
+from bnnviz.errors import BnnvizError
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
@@ -349,7 +350,7 @@ class Run(Restorable):
         for hear in self.listeners:
             hear(step_batch)
         self.waiting.note()
-        self._note_rejected_points()
+        failures.keep(self.notes, REJECTED, self.target.rejected.sentence())
         self._note_failures(step_batch)
         self._note_runaways(step_batch)
         if self.phase == "tuning":
@@ -388,25 +389,19 @@ class Run(Restorable):
         if self.store.full()[living].all():
             self.phase = "done"
 
-    def _note_rejected_points(self) -> None:
-        """Keep one sentence on points at which the density raised an error of its domain, with their number so far."""
-        sentence = self.target.rejected.sentence()
-        if sentence and sentence not in self.notes:
-            self.notes[:] = [note for note in self.notes if not note.startswith(REJECTED)] + [sentence]
-
     def _note_failures(self, step_batch: StepBatch) -> None:
+        fatal = failures.infinite_density(self.sampler, self.target, step_batch, self.notes)
         failed = step_batch.column("failed")
-        if not bool(failed.any()):
-            return
-        for step, chain in failed.nonzero().tolist():
-            self.alive[chain] = False
-            self.notes.append(failures.stopped(self.sampler, chain, step_batch.first_step + step))
-            log.warning("%s", self.notes[-1])
-        edge = failures.at_an_edge(self.sampler, self.target, step_batch)
-        if edge:
-            self._fail(edge)
-        elif not self.alive.any():
-            self._fail(failures.all_stopped(self.sampler, self.spec.chains, self.steps))
+        if bool(failed.any()):
+            for step, chain in failed.nonzero().tolist():
+                self.alive[chain] = False
+                self.notes.append(failures.stopped(self.sampler, chain, step_batch.first_step + step))
+                log.warning("%s", self.notes[-1])
+            fatal = fatal or failures.at_an_edge(self.sampler, self.target, step_batch)
+            if not self.alive.any():
+                fatal = fatal or failures.all_stopped(self.sampler, self.spec.chains, self.steps)
+        if fatal:
+            self._fail(fatal)
 
     def _note_runaways(self, step_batch: StepBatch) -> None:
         if isinstance(self.target, BNN) or not self.sampler.converges or self.finished:
@@ -471,11 +466,16 @@ class Run(Restorable):
                 self._search.begin_anew(new)
             return
         state = old.resume(self.numbers, self.state)
-        if moved and new.needs_mode:
-            mode, gradients = refit(self.target, self.mode)
-            self.mode = new.refined_mode(self.target, mode)
-            self.gradients += gradients
-        new.prepare(self.target, self.mode)
+        try:
+            if moved and new.needs_mode:
+                mode, gradients = refit(self.target, self.mode)
+                self.gradients += gradients
+                self.mode = new.refined_mode(self.target, mode)
+            new.prepare(self.target, self.mode)
+        except BnnvizError as error:  # of data on which there is no mode near
+            self.sampler = old
+            self._fail(error.sentence)
+            return
         self.state = new.resume(self.numbers, state, moved=moved)
 
     def _new_era(self) -> None:

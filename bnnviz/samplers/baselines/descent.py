@@ -10,9 +10,11 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
 from bnnviz.samplers.random import RandomNumbers
+from bnnviz.targets import Target
 
 
 class Rest(NamedTuple):
@@ -161,6 +163,10 @@ class Point(Descending):
     def regular(self) -> bool:
         """Whether the prior's term is part of the loss."""
         raise NotImplementedError
+
+    def place(self, target: Target, x: Tensor) -> newton.Place | None:
+        """Return how far the end x (dim,) of a descent of U lies from a mode; None where U is not what is descended."""
+        return newton.place(target, x) if self.regular or target.prior_precision is None else None
 
     def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
         """Return the loss at points (chains, dim) and its gradient."""

@@ -21,8 +21,6 @@ from bnnviz.samplers.baselines.text import LaplaceText
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_NEWTON_MOST = 1000  # weights up to which a matrix is made for Newton's steps alone
-_MOST_AWAY = 0.25  # gradients in single precision are as far off zero as a tenth of this on large networks
 _MOST = 5000  # weights that a full matrix is made of: 100 MB
 
 
@@ -131,20 +129,26 @@ class Laplace(Sampler):
         """
         part = self._part(target)
         first, last, _ = part.indices(target.dim)
-        if self.structure == "full" or last - first <= _NEWTON_MOST:
+        if self.structure == "full" or last - first <= newton.MOST:
             mode = newton.refined(target, mode, part)
             precision = newton.curvature(target, mode, part)
             precision = precision if self.structure == "full" else precision.diagonal()
         else:
             precision = target.curvature_diagonal(mode, part).double() + (target.prior_precision or 0.0)
         away = newton.distance(target, mode, part, precision)
-        if not away < _MOST_AWAY:
+        if away < newton.FAR:
+            return mode
+        if not newton.falls(target, mode, part, precision):
             raise BnnvizError(
-                f"The descent has not come to a mode: it is about {away**0.5:.2g} posterior standard deviations away in"
-                " each direction; raise mode_steps, scale the inputs, or choose another sampler.",
-                "mode_steps",
+                "At the lowest point that was found the gradient of U jumps or its curvature is not finite (a kink, a"
+                " root), so there is no normal approximation there; choose another sampler.",
+                "sampler",
             )
-        return mode
+        raise BnnvizError(
+            f"The descent has not come to a mode: it is about {away**0.5:.2g} posterior standard deviations away in"
+            " each direction; raise mode_steps, scale the inputs, or choose another sampler.",
+            "mode_steps",
+        )
 
     def set_mode(self, mode: Tensor | None) -> None:
         """Find the curvature at a mode (dim,)."""
@@ -169,8 +173,9 @@ class Laplace(Sampler):
     def _refuse_saddle(self, directions: int) -> None:
         if directions:
             raise BnnvizError(
-                f"At the mode that was found U does not rise in {directions} of {self.target.dim} directions, so there"
-                " is no normal approximation there; raise mode_steps, or choose another sampler.",
+                f"At the lowest point that was found the curvature of U is not positive in {directions} of"
+                f" {self.target.dim} directions (a saddle, a plateau or a kink), so there is no normal approximation"
+                " there; raise mode_steps, or choose another sampler.",
                 "mode_steps",
             )
 

@@ -7,11 +7,20 @@ diagonal is added (D. W. Marquardt, 1963, doi:10.1137/0111030).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
 from bnnviz.targets import Target
 
+MOST = 1000  # coordinates up to which a matrix is made for Newton's steps alone
+#: Squared distance to a mode, in posterior standard deviations of each direction, from which on a point is none:
+#: gradients in single precision are as far off zero as a tenth of this on large networks.
+FAR = 0.25
+_WORK = 3e9  # multiply-adds that asking whether a point is a mode may take
+_SADDLE = 1e-4  # of the largest curvature: less may be rounding
+_FALLS = 0.1  # of what the curvature says a step lowers U by: at a kink it is less
 _STEPS = 50
 _DAMPINGS = (0.0, *(10.0**power for power in range(-4, 5)))
 # Squared posterior sds from the mode, in each direction: from where on steps are taken, and where they end.
@@ -28,8 +37,64 @@ def curvature(target: Target, x: Tensor, part: slice) -> Tensor:
 def distance(target: Target, x: Tensor, part: slice, precision: Tensor) -> float:
     """Return g' P^-1 g / dim at x (dim,); P is a matrix or its diagonal."""
     g = target.gradient(x[None])[1][0, part].double()
-    step = g / precision if precision.ndim == 1 else torch.linalg.lstsq(precision, g[:, None]).solution[:, 0]
-    return float((g * step).sum().abs()) / len(g)
+    return float((g * _step(g, precision)).sum().abs()) / len(g)
+
+
+def _step(g: Tensor, precision: Tensor) -> Tensor:
+    """Return P^-1 g; P is a matrix or its diagonal."""
+    return g / precision if precision.ndim == 1 else torch.linalg.lstsq(precision, g[:, None]).solution[:, 0]
+
+
+class Place(NamedTuple):
+    """Where a point lies: about so many posterior standard deviations from a mode, in each direction.
+
+    Attributes
+    ----------
+    away : float
+    falls : bool
+        Whether Newton's step from there lowers U. At a kink it does not, though the gradient is not zero.
+    sinking : int
+        Directions in which the curvature of U is negative, as at a saddle.
+    """
+
+    away: float
+    falls: bool
+    sinking: int
+
+    @property
+    def is_mode(self) -> bool:
+        """Whether it is a mode, as far as that shows."""
+        return not self.sinking and not (self.falls and self.away**2 >= FAR)
+
+
+def place(target: Target, x: Tensor) -> Place | None:
+    """Return where a point (dim,) lies; None where that would take too long, or the curvature is not finite."""
+    work, whole = max(target.examples, 1) * max(target.row_work, 1), slice(None)
+    if target.dim <= MOST and work * target.dim <= _WORK:
+        precision = curvature(target, x, whole)
+    elif work <= _WORK:
+        precision = target.curvature_diagonal(x).double() + (target.prior_precision or 0.0)
+    else:
+        return None
+    if not bool(torch.isfinite(precision).all()):
+        return None
+    values = precision if precision.ndim == 1 else torch.linalg.eigvalsh(precision)
+    sinking = int((values < -_SADDLE * values.abs().max()).sum())
+    away = distance(target, x, whole, precision) ** 0.5
+    return Place(away, falls(target, x, whole, precision), sinking)
+
+
+def falls(target: Target, x: Tensor, part: slice, precision: Tensor) -> bool:
+    """Return whether Newton's step from x (dim,), or a shorter one, lowers U as P, a matrix or its diagonal, says."""
+    g = target.gradient(x[None])[1][0, part].double()
+    step = _step(g, precision)
+    lengths = torch.tensor([1.0, 0.3, 0.1, 0.03], dtype=x.dtype, device=x.device)
+    there = x.repeat(len(lengths) + 1, 1)
+    there[1:, part] -= lengths[:, None] * step.to(x.dtype)
+    potential = target.gradient(there)[0].double()
+    lowered = potential[0] - potential[1:]
+    expected = (g * step).sum() * (lengths - lengths.square() / 2).double()
+    return bool((lowered > _FALLS * expected.abs()).any())
 
 
 def refined(target: Target, x: Tensor, part: slice) -> Tensor:

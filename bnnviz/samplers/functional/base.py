@@ -344,5 +344,6 @@ class Functional(Sampler):
         mean, sd = self.reading.centre(c), self.reading.sd(c)[:, 0]
         each = torch.distributions.Normal(mean.double(), sd.double())
         parts = [torch.logsumexp(each.log_prob(part[:, None].double()).sum(-1), 1) for part in torch.split(x, _ROWS)]
-        logs = -self.target.potential(x).double() / self.temperature - torch.cat(parts)
-        return torch.softmax(logs, 0)
+        logs = -self.target.defined_potential(x).double() / self.temperature - torch.cat(parts)
+        # Of a draw outside of the density's support: its weight is zero.
+        return torch.softmax(logs.nan_to_num(-torch.inf, -torch.inf, -torch.inf), 0)

@@ -98,6 +98,8 @@ class Info(NamedTuple):
         Proposals of which no draw has a weight: they stay where they are.
     fallbacks : int
         Covariances that could not be factorised: they stay as they are.
+    infinite : Tensor or None, shape (proposals,), bool
+        Which proposals have a draw at which U is minus infinity; None in other phases.
     """
 
     phase: int
@@ -106,6 +108,7 @@ class Info(NamedTuple):
     weightless: int = 0
     lost: int = 0
     fallbacks: int = 0
+    infinite: Tensor | None = None
 
 
 class Population(Sampler):
@@ -228,8 +231,9 @@ class Population(Sampler):
         logs = torch.where(finite, logs, -math.inf)
         lost = int((~finite.any(1)).sum())
         examples = self.target.examples * len(points)
-        info = _info(WEIGH, state)._replace(examples=examples, weightless=int((~finite).sum()), lost=lost)
-        return state._replace(logs=logs), info
+        infinite = (potential == -torch.inf).view(finite.shape).any(1)
+        told = {"examples": examples, "weightless": int((~finite).sum()), "lost": lost, "infinite": infinite}
+        return state._replace(logs=logs), _info(WEIGH, state)._replace(**told)
 
     def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Let one draw of each proposal survive, with probabilities in proportion to the weights."""
@@ -343,6 +347,15 @@ class Population(Sampler):
     def sampler_stats(self) -> PopulationStats:
         """Return counters at zero."""
         return PopulationStats()
+
+    def infinite_density(self, step_batch: StepBatch) -> Tensor:
+        """Return which proposals had a draw at which U is minus infinity, (steps, proposals)."""
+        none = torch.zeros_like(step_batch.infos[0].failed)
+        return torch.stack([none if info.infinite is None else info.infinite for info in step_batch.infos])
+
+    def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
+        """Return the draws (draws, dim) of a proposal."""
+        return step_batch.state_after(step).draws[chain]
 
     def chain_trace(self) -> PopulationTrace:
         """Return a trace that has seen nothing."""

@@ -395,6 +395,10 @@ class NUTS(Hamiltonian):
         """Return the state of chains that set out anew from x (chains, dim)."""
         return self._fresh(x, state.count, state.alive, state.adaptation)
 
+    def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
+        """Return the point (1, dim) that a step has added to a chain's tree."""
+        return step_batch.state_after(step).front.x[chain][None]
+
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
         """Return the points of the tree under way, or of the one that has just ended."""
         steps = len(step_batch.infos)

@@ -23,6 +23,7 @@ from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, counters
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 
 _WANTED = 0.8  # acceptance of trajectories
@@ -84,6 +85,10 @@ class Info(NamedTuple):
         Whether the first replica's trajectory has diverged (0 or 1).
     failed : Tensor, bool, shape (chains,)
         The chain stood where U is not finite.
+    lowest : Tensor, shape (chains, dim)
+        Which of the trajectories' ends has the smallest U.
+    least : Tensor, shape (chains,)
+        U there.
     """
 
     potential: Tensor
@@ -92,6 +97,8 @@ class Info(NamedTuple):
     swapped: Tensor
     diverging: Tensor
     failed: Tensor
+    lowest: Tensor
+    least: Tensor
 
 
 @REGISTRY.add
@@ -200,7 +207,17 @@ class ParallelTempering(Discrete):
         )
         told = accepted.view(shape[:2])[:, 0].to(x.dtype), probability[:, 0], swapped
         diverging = ~(gain.view(shape[:2])[:, 0] >= -DIVERGED)
-        return after, Info(before, *told, diverging.to(x.dtype), failed)
+        least, which = potentials.nan_to_num(torch.inf, torch.inf, -torch.inf).view(shape[:2]).min(1)
+        lowest = there.view(shape).gather(1, which[:, None, None].expand(-1, 1, shape[2]))[:, 0]
+        return after, Info(before, *told, diverging.to(x.dtype), failed, lowest, least)
+
+    def infinite_density(self, step_batch: StepBatch) -> Tensor:
+        """Return where a replica began or ended a trajectory at U = minus infinity, (steps, chains)."""
+        return (step_batch.column("potential") == -torch.inf) | (step_batch.column("least") == -torch.inf)
+
+    def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
+        """Return where a chain stood, and the lowest of its trajectories' ends, (2, dim)."""
+        return torch.stack([step_batch.before[step].x[chain], step_batch.infos[step].lowest[chain]])
 
     def _trajectories(
         self, rng: RandomNumbers, x: Tensor, beta: Tensor, sizes: Tensor

@@ -293,6 +293,11 @@ class PDMP(PathLearner, Sampler):
         """Return how many bounces and refreshments each chain had in a block (chains,)."""
         return is_event(step_batch.column("kind")).sum(0)
 
+    def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
+        """Return the point (1, dim) of the path at which a step has evaluated the rate."""
+        state = step_batch.before[step]
+        return self.flow(state.x, state.v, state.t, state.adaptation.scaling)[0][chain][None]
+
     def integrates(self, chains: int, dim: int) -> bool:
         """Return whether the path is integrated: where that does not slow the sampler down."""
         return chains * dim <= _PATH_NUMBERS

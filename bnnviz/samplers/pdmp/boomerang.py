@@ -34,6 +34,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
@@ -163,14 +164,20 @@ class Boomerang(PDMP):
         return precision.clamp_min(floor) / self.gamma, int((precision < floor).sum())
 
     def remarks(self) -> list[str]:
-        """Say how much of the reference could not be used as it was found."""
+        """Say how much of the reference could not be used as it was found, and where it stands in at no mode."""
+        found = newton.place(self.target, self._mode) if self.reference == "prior" else None
+        said = []
+        if found is not None and not found.is_mode:
+            where = "a saddle" if found.sinking else f"about {found.away:.2g} posterior standard deviations from a mode"
+            said.append(f"The reference that stands in for the prior is at {where}; raise mode_steps.")
         floored = self._at_mode[1]
         if not floored:
-            return []
+            return said
         learnt = "; the warm-up learns them anew" if self.rounds else ""
         return [
+            *said,
             f"{floored} of {self.target.dim} entries of the reference's precision were too small or negative, and were"
-            f" raised to their floor{learnt}."
+            f" raised to their floor{learnt}.",
         ]
 
     def first_scaling(self) -> GaussianReference:

@@ -1,6 +1,6 @@
 """Take modules as they come: refuse what has no posterior, and call the others with weights of each chain's own."""
 
-from bnnviz.targets.modules.calls import CallRules, call, copied, move
+from bnnviz.targets.modules.calls import CallRules, call, copied, move, with_dense_gradients
 from bnnviz.targets.modules.structure import aliases, check_structure, computed, frozen_but, places, trainable
 from bnnviz.targets.modules.trial import (
     Trial,
@@ -34,4 +34,5 @@ __all__ = [
     "trainable",
     "tried",
     "unreadable",
+    "with_dense_gradients",
 ]

@@ -41,6 +41,11 @@ class CallRules(NamedTuple):
         Whether its forward leaves tensors in attributes, which are put back after each call.
     twice : bool
         Whether automatic differentiation has its second derivatives, and right ones.
+    copies : bool
+        Whether its forward writes into its inputs, which are copied for each call.
+    aligned : bool
+        Whether weights are copied for each call, since it looks at them as at numbers of another type
+        (``torch.view_as_complex``), for which their places in the state need not fit.
     jumps : bool
         Whether outputs jump as weights move, which no gradient tells.
     names : tuple of pairs of str
@@ -52,6 +57,8 @@ class CallRules(NamedTuple):
     math: bool = False
     restores: bool = False
     twice: bool = True
+    copies: bool = False
+    aligned: bool = False
     jumps: bool = False
     names: tuple[tuple[str, str], ...] = ()
 
@@ -60,6 +67,8 @@ def call(module: nn.Module, parameters: dict[str, Tensor], x: Tensor, rules: Cal
     """Return the module's outputs of inputs (rows, ...), with these parameters in the place of its own."""
     given = {place: parameters[name] for place, name in rules.names} if rules.names and parameters else parameters
     kept = attributes(module) if rules.restores else []
+    x = x.clone() if rules.copies else x
+    given = {name: weights.clone() for name, weights in given.items()} if rules.aligned else given
     try:
         with MathPaths() if rules.math else nullcontext():
             return torch.func.functional_call(module, given, (x,), tie_weights=False)
@@ -109,6 +118,14 @@ def copied(module: nn.Module) -> nn.Module:
     """Return a copy of a module, whose attributes may be computed tensors, which `copy.deepcopy` refuses."""
     computed = (held for child in module.modules() for held in vars(child).values() if isinstance(held, Tensor))
     return copy.deepcopy(module, {id(held): held.detach().clone() for held in computed if not held.is_leaf})
+
+
+def with_dense_gradients(module: nn.Module) -> nn.Module:
+    """Have a module's embeddings give dense gradients, as all weights together need; return it."""
+    for child in module.modules():
+        if isinstance(child, nn.Embedding | nn.EmbeddingBag):
+            child.sparse = False
+    return module
 
 
 def move(module: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Module:

@@ -85,8 +85,8 @@ def rules_of(
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rules = CallRules(one_by_one=True, names=names)
-        theta = _bearable(outputs, theta, own, x, rules)
+        rules = CallRules(one_by_one=True, names=names, copies=True)
+        theta, rules = _bearable(outputs, theta, own, x, rules)
         rules = _first_rules(module, outputs, theta, x, rules)
         _check_finite(outputs, theta, own, x, rules)
         _check_weights_stay(outputs, theta, x, rules)
@@ -222,23 +222,25 @@ def some_rows(x: Tensor) -> Tensor:
     return x[torch.linspace(0, len(x) - 1, min(_ROWS, max(len(x), 2))).long()]
 
 
-def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> Tensor:
-    """Return weights that the module takes: those to try, or its own where it takes no others."""
-    try:
-        with torch.no_grad():
-            outputs(theta, x, rules._replace(restores=True))
-    except Exception:  # of weights that are outside of what the module takes
-        log.debug("The module is tried at its own weights.", exc_info=True)
-        return own.expand(_CHAINS, -1)
-    return theta
+def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> tuple[Tensor, CallRules]:
+    """Return weights that the module takes: those to try, as they lie or copied; its own where it takes no others."""
+    for aligned in (False, True):
+        try:
+            with torch.no_grad():
+                outputs(theta, x, rules._replace(restores=True, aligned=aligned))
+        except Exception:  # of weights that are outside of what the module takes
+            log.debug("The module takes no such weights.", exc_info=True)
+        else:
+            return theta, rules._replace(aligned=aligned)
+    return own.expand(_CHAINS, -1), rules
 
 
 def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> CallRules:
     """Return the rules but for what derivatives tell."""
-    before = calls.attributes(module)
+    before, given = calls.attributes(module), x.clone()
     try:
         with torch.no_grad(), calls.SeenFunctions() as seen:
-            outputs(theta, x, rules)
+            outputs(theta, given, rules._replace(copies=False))
     except Exception as error:  # whatever the user's own code raises
         raise BnnvizError(
             f"The module cannot be called with weights of a draw in the place of its parameters: {said(error)}; let its"
@@ -248,7 +250,8 @@ def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, 
     restores = calls.leaves_something(before)
     for child, values in before:
         calls.restore(child, values)
-    return rules._replace(math=not calls.FUSED.isdisjoint(seen.found), restores=restores)
+    copies = not torch.equal(given, x)
+    return rules._replace(math=not calls.FUSED.isdisjoint(seen.found), restores=restores, copies=copies)
 
 
 def _check_weights_stay(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
@@ -427,7 +430,7 @@ def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Ten
     fresh.load_state_dict(state)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = fresh(x)
+        expected = fresh(x.clone())
     if not _close(found, expected):
         raise BnnvizError(
             "The module's forward does not read all weights from its parameters, but from a list or an attribute that"

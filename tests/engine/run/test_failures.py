@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import numpy as np
 import pytest
@@ -73,9 +74,25 @@ def spike(x: torch.Tensor) -> torch.Tensor:
     return torch.where(x[:, 0].abs() < 0.05, -torch.inf, x.square().sum(-1) / 2)
 
 
-def test_an_infinite_density_is_no_edge() -> None:
-    told = " ".join(failed(spike, "bps").summary()["warnings"])
-    assert "U is minus infinity" in told and "edge" not in told
+@pytest.mark.parametrize("sampler", ["bps", "zigzag", "boomerang", "sgld", "sghmc", "psgld", "map", "mle"])
+def test_an_infinite_density_ends_a_run_with_the_point(sampler: str) -> None:
+    settings = {"steps": 2000, "learning_rate": 0.02} if sampler in ("map", "mle") else {}
+    settings |= {"step_size": 0.1} if sampler in ("sgld", "sghmc") else {}
+    run = bnnviz.start(spike, sampler, dim=2, chains=8, draws=400, seed=1, settings=settings)
+    with pytest.raises(BnnvizError, match=r"where U is minus infinity at x = \(-?\d") as caught:
+        run.run_to_end()
+    place = re.search(r"x = \((.*?), ", caught.value.sentence)
+    assert abs(float(place[1])) < 0.05 and "edge" not in " ".join(run.summary()["warnings"])
+
+
+@pytest.mark.parametrize("sampler", ["hmc", "nuts", "parallel_tempering", "pmcnet_light"])
+def test_points_of_infinite_density_are_left_out_and_named(sampler: str) -> None:
+    run = bnnviz.sample(spike, sampler, dim=2, chains=8, draws=200, warmup=100, seed=1)
+    told = [said for said in run.summary()["warnings"] if said.startswith("U is minus infinity")]
+    place = re.search(r"at x = \((.*?), ", told[0])
+    assert len(told) == 1 and abs(float(place[1])) < 0.05
+    if sampler != "pmcnet_light":
+        assert (np.abs(run.draws[..., 0]) >= 0.05).all()
 
 
 def gamma(x: torch.Tensor) -> torch.Tensor:
