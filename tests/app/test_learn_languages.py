@@ -258,8 +258,11 @@ def test_the_buttons_below_a_picture_are_in_its_language(no_server: Document) ->
     english = [widget.label for widget in buttons]
     assert {label for label in english if label} <= {*BUTTONS.values(), "Speed"}
     assert bar._speed.options == SPEEDS
+    model = bar._speed.get_root(no_server)
+    assert model.data.value == "full speed"
     page._obey({"language": "de"})
     words = languages.page("de")
+    assert model.data.value == words["full_speed"], "the browser knows the speed by a name that is gone"
     shared = {"Pause"}
     assert {widget.label for widget in buttons} <= {text for name, text in words.items() if name.startswith("bar_")}
     assert not {widget.label for widget in buttons} & set(english) - shared
