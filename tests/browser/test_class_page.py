@@ -1,4 +1,4 @@
-"""A class in real browsers: the teacher asks, two students answer on their pages, and all see the numbers in the end."""
+"""A class in real browsers: the teacher asks, two students answer on their pages, and all see the numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def test_a_question_is_asked_answered_counted_and_shown(
         page.locator(".poll summary").wait_for(timeout=60_000)
         until(lambda page=page, asked=asked: page.locator(".poll summary").inner_text() == asked.text, 20, "not asked")
         assert page.locator(".poll .choice span").all_inner_texts() == list(asked.choices)
-        assert asked.reason[:20] not in page.content()
     screenshot(anna, "poll-asked-phone")
 
     anna.locator(".poll .choice").nth(0).click()
