@@ -124,9 +124,9 @@ class AskPage(TextPage):
         texts = {code: PollText(asked.text, asked.choices, asked.reason) for code, asked in found.items()}
         return PollQuestion(self.language, texts, found[self.language].answer)
 
-    def _refusal(self, name: str, **values: Any) -> str:
-        """Return a sentence on what cannot be asked."""
-        return languages.text(self.language, languages.POLL)["refused"][name].format(**values)
+    def _refusal(self, sentence: str, /, **values: Any) -> str:
+        """Return a sentence on what cannot be asked, by its name."""
+        return languages.text(self.language, languages.POLL)["refused"][sentence].format(**values)
 
     def _speak(self, language: str) -> None:
         self.language = language

@@ -37,7 +37,7 @@ class LateChange:
 
     def make(self) -> None:
         """Change the page soon; what changes before the browser has it would be lost, so that it waits for that."""
-        if self._loaded:
+        if self._loaded and self.session is not None:
             task = asyncio.ensure_future(self._make())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -240,6 +240,12 @@ def test_a_refused_question_leaves_the_one_that_is_asked(teacher: AskPage, poll:
     assert teacher.panel.root.sentence == "" and poll.phase == CLOSED
 
 
+def test_an_address_with_a_lesson_that_there_is_not_says_so(teacher: AskPage) -> None:
+    page = AskPage(True, {"projector": "1"}, {"lesson": "nothing", "lang": "de"})
+    assert "'nothing'" in page.panel.root.sentence and page.panel.root.chosen == ""
+    assert "lesson=" not in page.address.query and "lang=de" in page.address.query and page.large
+
+
 def test_the_teachers_page_speaks_another_language(teacher: AskPage) -> None:
     teacher._obey({"ask": {"lesson": "thinning"}})
     teacher._obey({"language": "de"})
@@ -298,6 +304,9 @@ def test_people_are_counted_once_wherever_they_look(
 def test_a_change_waits_for_the_browser_to_have_the_page(
     poll: Poll, gate: Gate, no_server: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    waiting: list[Callable[[], None]] = []
+    monkeypatch.setattr(pn.state, "onload", waiting.append)
+
     async def main() -> None:
         card = PollCard(poll, "", answers=True)
         done: list[str] = []
@@ -310,7 +319,7 @@ def test_a_change_waits_for_the_browser_to_have_the_page(
         poll.ask(OWNER, QUESTION)
         await asyncio.sleep(0.01)
         assert not done and card.root.content == {} and "closed" in card.root.css_classes
-        card._late._load()
+        waiting[0]()
         await asyncio.sleep(0.01)
         assert done == [OPEN] and "closed" not in card.root.css_classes
         poll.close(OWNER)
