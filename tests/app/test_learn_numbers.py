@@ -167,10 +167,11 @@ def test_an_importance_weight_is_the_density_of_the_target_by_that_of_the_propos
 @pytest.mark.slow
 def test_in_one_order_chains_agree_once_there_are_more_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     says("mixing", 3, "R-hat is below 1.2", "good below 1.01, which takes more draws")
-    monkeypatch.setattr(small_posterior, "DRAWS", 20_000)
+    monkeypatch.setattr(small_posterior, "DRAWS", 10_000)
     draws = small_posterior.flat(small_posterior.draws.__wrapped__())
     ordered = diagnostics.canonical(draws, small_posterior.LAYERS, reference=small_posterior.flat(exchange.START))
-    assert diagnostics.rhat(ordered[:, :, 0]) < 1.01 < 1.5 < diagnostics.rhat(draws[:, :, 0])
+    assert max(diagnostics.rhat(ordered[:, :, i]) for i in range(12)) < 1.01
+    assert diagnostics.rhat(draws[:, :, 0]) > 1.05, "more draws alone would do"
 
 
 @pytest.mark.slow
