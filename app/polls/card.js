@@ -49,6 +49,7 @@ export function render({model}) {
     root.lang = language()
     root.setAttribute("aria-label", words().heading)
     choices.setAttribute("aria-label", words().your_answer)
+    choices.classList.toggle("counted", shown)
     summary.textContent = text.text
     const all = (content.counts ?? []).reduce((sum, count) => sum + count, 0)
     // The same buttons as long as the question is the same: one of them may have the focus.

@@ -24,7 +24,7 @@ def test_a_question_is_asked_answered_counted_and_shown(
     ben = open_page(f"{url}?page=follow&token={PUPIL}", viewport={"width": 1280, "height": 720})
     teacher.locator(".form .next").click(timeout=60_000)
     for page, asked in ((anna, GERMAN), (ben, ASKED)):
-        page.locator(".poll summary").wait_for(timeout=60_000)
+        page.locator(".poll summary").wait_for(timeout=120_000)
         until(lambda page=page, asked=asked: page.locator(".poll summary").inner_text() == asked.text, 20, "not asked")
         assert page.locator(".poll .choice span").all_inner_texts() == list(asked.choices)
     screenshot(anna, "poll-asked-phone")
@@ -52,6 +52,8 @@ def test_a_question_is_asked_answered_counted_and_shown(
         assert right.count() == 1 and page.locator(".poll .choice").nth(ASKED.answer).get_attribute("class").count(
             "right"
         )
+    widths = [bar["width"] for bar in (bar.bounding_box() for bar in ben.locator(".poll .choice").all())]
+    assert max(widths) - min(widths) < 1, "bars that cannot be compared"
     screenshot(ben, "poll-shown-follow")
     screenshot(anna, "poll-shown-phone")
     teacher.get_by_role("button", name="Take it off").click()
