@@ -5,7 +5,7 @@ export function render({model}) {
   const said = make("p", {className: "said", role: "status"}), reason = make("p", {className: "reason"})
   const details = make("details", {open: true}, summary, choices, said, reason)
   const root = make("section", {className: "poll"}, details)
-  let number = "", chosen = null, failure = ""
+  let number = "", chosen = null, counted = null, failure = "", sending = false
 
   const language = () => {
     const wanted = model.language || kept_language()
@@ -13,25 +13,33 @@ export function render({model}) {
   }
   const words = () => model.words[language()] ?? Object.values(model.words)[0]
 
+  async function post(question, choice) {
+    const body = JSON.stringify({question, choice}), headers = {"Content-Type": "application/json"}
+    try { return (await fetch("answer", {method: "POST", headers, body})).status } catch { return 0 }
+  }
+
+  // One request at a time: of two the later one might come first.
   async function answer(choice) {
-    const asked = number, before = chosen
     chosen = choice
     failure = ""
     fill()
-    let status = 0
-    try {
-      const body = JSON.stringify({question: asked, choice})
-      status = (await fetch("answer", {method: "POST", headers: {"Content-Type": "application/json"}, body})).status
-    } catch { /* the server has gone, or the network */ }
-    if (status === 204 || asked !== number) { return }
-    chosen = before
-    failure = status === 409 ? "late" : status === 403 ? "teacher" : "failed"
+    if (sending) { return }
+    sending = true
+    while (chosen !== null && chosen !== counted) {
+      const asked = number, wanted = chosen, status = await post(asked, wanted)
+      if (asked !== number) { continue }
+      if (status === 204) { counted = wanted; continue }
+      chosen = counted
+      failure = status === 409 ? "late" : status === 403 ? "teacher" : "failed"
+    }
+    sending = false
     fill()
   }
 
   function sentence(content) {
     if (failure && content.phase === "open") { return words()[failure] }
-    if (content.phase === "open") { return words()[!model.answers ? "watched" : chosen === null ? "open" : "counted"] }
+    const taken = chosen !== null && chosen === counted
+    if (content.phase === "open") { return words()[!model.answers ? "watched" : taken ? "counted" : "open"] }
     return filled(words()[content.phase], {answers: (content.counts ?? []).reduce((sum, count) => sum + count, 0)})
   }
 
@@ -40,7 +48,7 @@ export function render({model}) {
     if (!content.number) { return }
     if (content.number !== number) {
       number = content.number
-      chosen = null
+      chosen = counted = null
       failure = ""
       details.open = true
     }
