@@ -16,6 +16,7 @@ from bokeh.protocol import Protocol
 from bokeh.server.connection import ServerConnection
 from bokeh.server.session import ServerSession
 from panel.io.document import extra_socket_handlers
+from tornado.httputil import HTTPServerRequest
 
 SNAPSHOT_S = 10.0  # for which a page that is written serves those who come
 MOST_BEHIND = 4 << 20  # bytes that a browser has not taken: it is let go, and loads the page again
@@ -47,6 +48,11 @@ class Broadcast:
     def size(self) -> int:
         """Browsers that look."""
         return len(self._members)
+
+    @property
+    def requests(self) -> list[HTTPServerRequest]:
+        """The requests by which these browsers have come."""
+        return [connection._socket.request for connection in self._members]
 
     async def reply(self, pull: Callable[..., Any], message: Any, connection: ServerConnection) -> Any:
         """Return the page for a browser; those who come within some seconds get the same one, and what has changed."""

@@ -18,6 +18,7 @@ from bnnviz_app.access.guard import guard
 from bnnviz_app.access.limits import MOST_BODY, MOST_MESSAGE
 from bnnviz_app.access.roles import GATE
 from bnnviz_app.access.secret import Secret
+from bnnviz_app.polls.answers import take_answers
 from bnnviz_app.prepared import SHELF, Shelf
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
@@ -57,6 +58,7 @@ class _ServeAt(Serve):
         guard(server._tornado, self._gate)
         pn.state.cache[GATE] = self._gate
         if self._gate.students is not None:
+            take_answers(server._tornado, self._gate, self._route)
             pn.state.cache[SHELF] = Shelf(server._tornado, self._gate, self._route)
         return super().customize_server(server)
 

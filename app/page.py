@@ -43,8 +43,8 @@ def _asked() -> str:
 def _offered() -> dict[str, PageEntry]:
     """Return the pages that whoever asks may open."""
     keeps = roles.present().keeps
-    offered = {name: entry for name, entry in PAGES.items() if keeps or not entry.keeps}
-    return offered | (OF_CLASS if roles.is_class() else {})
+    pages = PAGES | (OF_CLASS if roles.is_class() else {})
+    return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
 
 
 def _links(here: str) -> pn.pane.HTML:

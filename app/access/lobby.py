@@ -23,8 +23,7 @@ def why_full(application: BokehTornado, gate: Gate, request: HTTPServerRequest) 
     request : tornado.httputil.HTTPServerRequest
     """
     people = [person(gate, session) for context in application._applications.values() for session in _seen(context)]
-    own = request.cookies.get(gate.person)
-    who = own.value if own is not None else request.remote_ip
+    who = sender(gate, request)
     if people.count(who) >= STUDENT.most_pages:
         return (
             f"You have {people.count(who)} pages of this class open, which is as many as there may be: close one, and"
@@ -42,6 +41,12 @@ def person(gate: Gate, session: Any) -> str:
     """Return whose page a session is."""
     request = session.document.session_context.request
     return request.cookies.get(gate.person) or getattr(request, "remote_ip", "")
+
+
+def sender(gate: Gate, request: HTTPServerRequest) -> str:
+    """Return who sends a request; whose browser keeps nothing is told by its address."""
+    own = request.cookies.get(gate.person)
+    return own.value if own is not None else request.remote_ip
 
 
 def _seen(context: Any) -> list[Any]:

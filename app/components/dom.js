@@ -1,4 +1,4 @@
-// What several components do: make elements, paint an image, copy a text, and wait a little.
+// What several components do: make elements, paint an image, copy a text, wait a little, and choose a language.
 
 function make(tag, properties = {}, ...children) {
   const {role, label, ...rest} = properties
@@ -48,3 +48,34 @@ function throttled(act, milliseconds) {
   return later
 }
 
+// Put values into a sentence.
+const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)
+
+// The language of lessons and of questions, which this browser keeps for addresses that name none.
+const KEPT_LANGUAGE = "bnnviz-language"
+
+function kept_language() {
+  try { return localStorage.getItem(KEPT_LANGUAGE) } catch { return null }
+}
+
+// A button for each language, in its own words; the same ones all the time, as one of them may have the focus. The model
+// has `words` with their `code`, the names of all `languages` by their codes, and `asked`: whether the address names one.
+function make_language_choice(model) {
+  const keep = (code) => {
+    try { localStorage.setItem(KEPT_LANGUAGE, code) } catch { /* the address keeps it */ }
+  }
+  const buttons = Object.entries(model.languages).map(([code, name]) => make_button(name, {className: "language", lang: code}, () => {
+    keep(code)
+    if (code !== model.words.code) { model.send_msg({language: code}) }
+  }))
+  const element = make("div", {className: "languages", role: "group"}, ...buttons)
+  const fill = () => {
+    element.setAttribute("aria-label", model.words.languages)
+    for (const button of buttons) { button.setAttribute("aria-pressed", button.lang === model.words.code) }
+  }
+  const ask_for_kept = () => {
+    const known = kept_language()
+    if (!model.asked && known !== model.words.code && known in model.languages) { model.send_msg({language: known}) }
+  }
+  return {element, fill, ask_for_kept}
+}

@@ -1,8 +1,8 @@
 """Read what the page says in a language: `app/lessons/LANGUAGE/` has all of its texts, and nothing else has any.
 
 Beside a file for each lesson (`bnnviz_app.learn.lessons`) a language has ``page.json``, what buttons and headings say
-and how its numbers are written, ``pieces.json``, what the pieces for the hand say, and ``glossary.json``, its terms
-(`bnnviz_app.learn.glossary`).
+and how its numbers are written, ``pieces.json``, what the pieces for the hand say, ``poll.json``, what is said around a
+question to a class (`bnnviz_app.polls`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "lessons"
 DEFAULT = "en"
-PAGE, PIECES, GLOSSARY = "page", "pieces", "glossary"  # the files of a language that are no lessons
+PAGE, PIECES, POLL, GLOSSARY = "page", "pieces", "poll", "glossary"  # the files of a language that are no lessons
 
 
 @dataclass(frozen=True)

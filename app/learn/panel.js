@@ -1,7 +1,7 @@
 // The list of lessons, or a step of one: text with terms that say what they mean, ticks and a language that this browser
 // keeps, the question, and the way on.
 
-const KEPT = "bnnviz-lessons", KEPT_LANGUAGE = "bnnviz-language"
+const KEPT = "bnnviz-lessons"
 
 function seen_of(name) {
   try { return new Set(JSON.parse(localStorage.getItem(KEPT) ?? "{}")[name] ?? []) } catch { return new Set() }
@@ -17,21 +17,9 @@ function forget() {
   try { localStorage.removeItem(KEPT) } catch { /* nothing was kept */ }
 }
 
-function kept_language() {
-  try { return localStorage.getItem(KEPT_LANGUAGE) } catch { return null }
-}
-function keep_language(code) {
-  try { localStorage.setItem(KEPT_LANGUAGE, code) } catch { /* the address keeps it */ }
-}
-
-// Put values into a sentence.
-function filled(sentence, values) {
-  return sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)
-}
-
 export function render({model}) {
   const root = make("div", {className: "learn"}), below = make("div")
-  const choice = make_choice(model)
+  const choice = make_language_choice(model)
   let overview, lesson
   const speak = () => {
     root.lang = model.words.code
@@ -51,27 +39,8 @@ export function render({model}) {
   model.on("content", fill)
   speak()
   fill()
-  if (!model.asked) { ask_for_kept(model) }
+  choice.ask_for_kept()
   return root
-}
-
-function ask_for_kept(model) {
-  const known = kept_language()
-  if (known !== model.words.code && known in model.languages) { model.send_msg({language: known}) }
-}
-
-// A button for each language, in its own words; the same ones all the time, as one of them may have the focus.
-function make_choice(model) {
-  const buttons = Object.entries(model.languages).map(([code, name]) => make_button(name, {className: "language", lang: code}, () => {
-    keep_language(code)
-    if (code !== model.words.code) { model.send_msg({language: code}) }
-  }))
-  const element = make("div", {className: "languages", role: "group"}, ...buttons)
-  const fill = () => {
-    element.setAttribute("aria-label", model.words.languages)
-    for (const button of buttons) { button.setAttribute("aria-pressed", button.lang === model.words.code) }
-  }
-  return {element, fill}
 }
 
 function make_overview(model) {

@@ -94,6 +94,13 @@ _ENTRIES = (
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Pages of a class only.
 OF_CLASS: dict[str, PageEntry] = {
-    "follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow", "Look at what the teacher's Lab shows.")
+    "follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow", "Look at what the teacher's Lab shows."),
+    "ask": PageEntry(
+        "ask",
+        "Ask",
+        "bnnviz_app.pages.ask",
+        "Ask the class a question, and count its answers without names.",
+        keeps=True,
+    ),
 }
 FIRST = next(iter(PAGES))

@@ -120,9 +120,12 @@ class TextPage(Page):
         Parameters of the address.
     """
 
+    draws: ClassVar[bool] = True  # figures
+
     def _lay_out(self, *objects: Any) -> None:
         """Lay these under each other, and get ready to draw on them."""
-        prepare()
+        if self.draws:
+            prepare()
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
         text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)

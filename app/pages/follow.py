@@ -11,17 +11,26 @@ from bnnviz_app.following import FollowingSession
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages.base import RunPage
 from bnnviz_app.pages.lab import LabPage
+from bnnviz_app.polls.card import poll_card
 
 _HIDDEN = frozenset({"sidebar", "transport"})
 
 
 class FollowPage(LabPage):
-    """Show what the teacher's Lab shows; nothing here can be chosen."""
+    """Show what the teacher's Lab shows; nothing here can be chosen but the answer to a question."""
 
     name = "follow"
 
     def _session(self, spec: Any, heartbeat: Heartbeat) -> FollowingSession:
         return FollowingSession(spec, pn.state.cache["backend"], self, heartbeat, pn.state.curdoc)
+
+    def _build(self, visit: address.Visit) -> None:
+        super()._build(visit)
+        self._polls = list(filter(None, [poll_card()]))
+        self.components += self._polls
+
+    def _above(self) -> list[Any]:
+        return [*(card.root for card in self._polls), *super()._above()]
 
     def _buttons(self) -> list[Any]:
         return []
@@ -35,7 +44,7 @@ class FollowPage(LabPage):
         self._conceal()
 
     def _lay_out(self) -> None:
-        """Lay everything around the stage, on which nothing can be pressed."""
+        """Lay everything around the stage; nothing can be pressed but the answer to a question."""
         super()._lay_out()
         self.main[0].styles = {"pointer-events": "none"}
 

@@ -14,6 +14,7 @@ from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
 from bnnviz_app.learn.stage import LessonStage
 from bnnviz_app.pages.base import Page
+from bnnviz_app.polls.card import poll_card
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -43,6 +44,7 @@ class LearnPage(Page):
         self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
         self.panel = LessonPanel(self.language, bool(asked.get("lang")), self._obey)
         self.stage = LessonStage(dark, self.language, self._key, self._again)
+        self._poll = poll_card(self.language)
         self._lay_out()
         self._open(asked)
         self._resize()
@@ -59,8 +61,9 @@ class LearnPage(Page):
             self.panel.root, self.stage.root, sizing_mode="stretch_both", margin=0, stylesheets=sheets
         )
         hidden = (self.guide.root, self.address, self.narrator.root, *self.stage.hidden)
+        above = [] if self._poll is None else [self._poll.root]
         self.main = [
-            pn.Column(self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
+            pn.Column(*above, self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
         ]
         self.tools = self._header()
 
@@ -76,6 +79,8 @@ class LearnPage(Page):
         self._missing.pop("no_language", None)
         self.panel.speak(language)
         self.stage.speak(language)
+        if self._poll is not None:
+            self._poll.speak(language)
         if self.lesson is not None:
             self.lesson = self._lessons[self.lesson.name]
         self._tell()
@@ -208,6 +213,8 @@ class LearnPage(Page):
         set_class(self._outer, "large", self.large)
         self.panel.magnify(self.large)
         self.stage.magnify(self.large)
+        if self._poll is not None:
+            self._poll.magnify(self.large)
 
     def _in_address(self) -> dict[str, str]:
         return {} if self.lesson is None else {"lesson": self.lesson.name, "step": str(self.number + 1)}

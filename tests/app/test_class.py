@@ -152,8 +152,8 @@ def test_the_session_refuses_what_no_control_offers(student: Document) -> None:
 
 def test_a_student_has_no_pages_of_what_is_kept_and_the_class_has_one_to_follow(student: Document) -> None:
     offered = set(_offered())
-    assert offered.isdisjoint({"recordings", "papers"}) and set(OF_CLASS) <= offered
-    assert offered - set(OF_CLASS) <= set(PAGES)
+    assert offered.isdisjoint({"recordings", "papers", "ask"}) and {"learn", "follow"} <= offered
+    assert offered <= {*PAGES, *OF_CLASS}
 
 
 def test_a_link_that_asks_for_too_much_opens_on_something(gate: Gate) -> None:

@@ -97,8 +97,8 @@ def test_there_is_a_second_language() -> None:
 def test_a_language_has_the_same_files_with_the_same_places(language: str) -> None:
     files = {path.name for path in (languages.FOLDER / language).iterdir()}
     assert files == {path.name for path in (languages.FOLDER / ENGLISH).iterdir()}
-    assert {name.removesuffix(".json") for name in files} == {*lessons.load(), "page", "pieces", "glossary"}
-    for name in (*lessons.load(), languages.PAGE, languages.PIECES):
+    assert {name.removesuffix(".json") for name in files} == {*lessons.load(), "page", "pieces", "poll", "glossary"}
+    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL):
         ours, theirs = file(ENGLISH, name), file(language, name)
         assert list(theirs) == list(ours), name
         for way, text in theirs.items():
@@ -128,7 +128,7 @@ def test_a_translation_has_the_numbers_and_the_terms_of_its_text(name: str, lang
 @pytest.mark.parametrize("language", OTHERS)
 def test_nothing_stands_untranslated(language: str) -> None:
     names = {term.term for term in glossary.load().values()}
-    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.GLOSSARY):
+    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.GLOSSARY):
         ours = file(ENGLISH, name)
         for way, text in file(language, name).items():
             same = ours.get(way) == text and re.search(r"[a-z]{3}", re.sub(r"{\w+}", "", text))
@@ -235,7 +235,7 @@ def test_a_piece_says_nothing_that_is_not_in_its_language(no_server: Document, n
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_the_panel_in_a_language_has_no_text_of_english_in_it(no_server: Document, language: str) -> None:
-    files = (*lessons.load(), languages.PAGE, languages.PIECES)
+    files = (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL)
     english = {text for name in files for text in file(ENGLISH, name).values()}
     english -= {text for name in files for text in file(language, name).values()}
     panel = LessonPanel(language, True, lambda message: None)
@@ -258,8 +258,11 @@ def test_the_buttons_below_a_picture_are_in_its_language(no_server: Document) ->
     english = [widget.label for widget in buttons]
     assert {label for label in english if label} <= {*BUTTONS.values(), "Speed"}
     assert bar._speed.options == SPEEDS
+    model = bar._speed.get_root(no_server)
+    assert model.data.value == "full speed"
     page._obey({"language": "de"})
     words = languages.page("de")
+    assert model.data.value == words["full_speed"], "the browser knows the speed by a name that is gone"
     shared = {"Pause"}
     assert {widget.label for widget in buttons} <= {text for name, text in words.items() if name.startswith("bar_")}
     assert not {widget.label for widget in buttons} & set(english) - shared

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import bnnviz
-from bnnviz import diagnostics
+from bnnviz import diagnostics, targets
 from bnnviz.specs.run import Spec
-from bnnviz_app.learn import lessons
+from bnnviz_app.learn import exchange, lessons, small_posterior
 
 LESSONS = lessons.load()
 
@@ -55,8 +56,8 @@ def test_most_moves_of_hmc_are_accepted_where_a_blind_step_hardly_ever_is() -> N
 
 
 def test_batches_widen_sgld_as_the_lesson_says() -> None:
-    says("mini-batches", 5, "(1 + h) / (2 − h) = 1", "1 / (2 − h), which is 0.67 here for h = 0.5")
-    spec = shown("mini-batches", 5)
+    says("mini-batches", 6, "(1 + h) / (2 − h) = 1", "1 / (2 − h), which is 0.67 here for h = 0.5")
+    spec = shown("mini-batches", 6)
     assert (spec.settings["step_size"], spec.settings["batch_size"]) == (0.5, 1)
     for batch, known in ((1, 1.0), (None, 2 / 3)):
         run = bnnviz.sample(spec.replace(settings=spec.settings | {"batch_size": batch}, chains=128, draws=40))
@@ -91,6 +92,86 @@ def test_chains_agree_on_variances_that_are_too_small() -> None:
     potential = (x * slopes).sum(-1) / 2
     found = diagnostics.variance_inflation(x, potential, slopes)
     assert found is not None and 0.24 < 1 + found.share < 0.35
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flight_uphill_meets_no_event_as_often_as_the_density_falls(seed: int) -> None:
+    says("thinning", 7, "exp(−ΔU)", "max(0, a) of the chains with v away and bring max(0, −a)", "The difference is a")
+    target, rng = targets.REGISTRY.get("banana")(), np.random.default_rng(seed)
+    x, v = (torch.from_numpy(rng.normal(size=2)) for _ in range(2))
+    times = torch.linspace(0, 3, 30_001, dtype=torch.float64)
+    along = x + times[:, None] * v
+    a = (target.gradient(along)[1] @ v).numpy()
+    rising = a > 0
+    ends = np.flatnonzero(np.diff(rising.astype(int)))
+    first, last = (ends[0] + 1 if not rising[0] else 0), next((end for end in ends if rising[end]), len(times) - 1)
+    missed = np.exp(-np.trapezoid(np.maximum(0, a[first : last + 1]), times[first : last + 1].numpy()))
+    rise = target.potential(along[[first, last]])
+    assert rise[1] - rise[0] > 0.1 and np.isclose(missed, np.exp(float(rise[0] - rise[1])), rtol=1e-6)
+    # A bounce at x turns v into w, of which v comes by another one: what it brings has the rate of w.
+    gradient = target.gradient(x[None])[1][0]
+    w = v - 2 * (v @ gradient) / (gradient @ gradient) * gradient
+    away, brought = max(0.0, float(v @ gradient)), max(0.0, float(w @ gradient))
+    assert np.isclose(brought, max(0.0, -float(v @ gradient))) and np.isclose(away - brought, float(v @ gradient))
+
+
+def test_batches_keep_the_balance_and_not_the_rate() -> None:
+    says("mini-batches", 4, "the rate max(0, a_i)", "On average over i that is v · grad U", "differences may not")
+    spec = shown("mini-batches", 4)
+    assert spec.target == "two_data" and spec.target_settings["apart"] == 1
+    for theta in (-2.0, 0.3, 0.8):
+        a = np.array([2 * (theta - datum) for datum in (1.0, -1.0)])  # of each datum, counted twice, for v = 1
+        assert np.isclose((np.maximum(0, a) - np.maximum(0, -a)).mean(), 2 * theta)
+    assert np.maximum(0, a).mean() > max(0, 2 * theta), "where data disagree, events are more"
+
+
+def test_the_sure_bounds_of_the_lesson_lie_above_the_rates() -> None:
+    says("bounds", 7, "max(0, a + b t), with a = v · Px and b = v · Pv", "at most ¼ Σ (v · x_i)² and the prior's part")
+    spec, rng = shown("bounds", 7), np.random.default_rng(0)
+    assert (spec.target, spec.settings["bound"]) == ("gaussian", "exact")
+    x, v = rng.normal(size=(2, 200, 2))
+    times = np.linspace(0, 5, 101)
+    along = torch.from_numpy(x[:, None] + times[:, None] * v[:, None]).reshape(-1, 2)
+    target = targets.REGISTRY.get("gaussian")(**spec.target_settings)
+    rates = (target.gradient(along)[1].numpy().reshape(200, 101, 2) * v[:, None]).sum(2)
+    precision = np.linalg.inv([[1, 0.84], [0.84, 1]])
+    lines = (v * (x @ precision)).sum(1)[:, None] + (v * (v @ precision)).sum(1)[:, None] * times
+    assert np.allclose(rates, lines)
+
+    logistic = targets.REGISTRY.get("logistic_regression")()
+    w, v = rng.normal(size=(2, 200, 3))
+    along = torch.from_numpy(w[:, None] + times[:, None] * v[:, None]).reshape(-1, 3)
+    rates = (logistic.gradient(along)[1].numpy().reshape(200, 101, 3) * v[:, None]).sum(2)
+    slope = ((v @ logistic.design.numpy().T) ** 2).sum(1) / 4 + logistic.prior_precision * (v**2).sum(1)
+    assert (rates <= rates[:, :1] + slope[:, None] * times + 1e-9).all()
+    assert (rates > rates[:, :1] + slope[:, None] / 4 * times)[:, 1:].any(), "a quarter of the slope is no bound"
+
+
+def test_a_sure_bound_rejects_nothing_and_is_right() -> None:
+    spec = shown("bounds", 7)
+    run = bnnviz.sample(spec.replace(chains=64, draws=200))
+    each = (run.draws.astype(float) ** 2).mean(1)
+    assert all(within(each[:, i].mean(), 1, each[:, i].std() / np.sqrt(64)) for i in range(2))
+
+
+def test_an_importance_weight_is_the_density_of_the_target_by_that_of_the_proposal() -> None:
+    says("importance-weights", 1, "p(x) / q(x)", "1.3 times as wide")
+    x = 1.3 * np.random.default_rng(0).normal(size=(200_000, 2))
+    weights = np.exp(-(x**2).sum(1) / 2) / (np.exp(-(x**2).sum(1) / 2 / 1.3**2) / 1.3**2)
+    for values, known in ((np.ones(len(x)), 1), (x[:, 0] ** 2, 1), (x[:, 0], 0)):
+        products = weights * values
+        assert within(products.mean(), known, products.std() / np.sqrt(len(x)))
+    assert abs(10_000 * weights.mean() ** 2 / (weights**2).mean() - 8300) < 100
+
+
+@pytest.mark.slow
+def test_in_one_order_chains_agree_once_there_are_more_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    says("mixing", 3, "R-hat is below 1.2", "good below 1.01, which takes more draws")
+    monkeypatch.setattr(small_posterior, "DRAWS", 10_000)
+    draws = small_posterior.flat(small_posterior.draws.__wrapped__())
+    ordered = diagnostics.canonical(draws, small_posterior.LAYERS, reference=small_posterior.flat(exchange.START))
+    assert max(diagnostics.rhat(ordered[:, :, i]) for i in range(12)) < 1.01
+    assert diagnostics.rhat(draws[:, :, 0]) > 1.05, "more draws alone would do"
 
 
 @pytest.mark.slow

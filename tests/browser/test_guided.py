@@ -147,24 +147,39 @@ def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashb
 # --- tour
 
 
+def covered(one: dict[str, float], other: dict[str, float]) -> float:
+    """Return how many pixels two boxes share."""
+    across = min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"])
+    down = min(one["y"] + one["height"], other["y"] + other["height"]) - max(one["y"], other["y"])
+    return max(0.0, across) * max(0.0, down)
+
+
 @pytest.mark.demand
+@pytest.mark.parametrize("query", [ON_NETWORK, "?page=lab"], ids=["network", "opening"])
+@pytest.mark.parametrize("size", [(1400, 900), (1280, 720)])
 def test_the_tour_is_shown_once_and_can_be_walked(
-    open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Path]
+    open_page: Callable[..., Any],
+    dashboard: Any,
+    screenshot: Callable[..., Path],
+    size: tuple[int, int],
+    query: str,
 ) -> None:
-    page = open_page(dashboard.url + ON_NETWORK, tour=True)
+    width, height = size
+    page = open_page(dashboard.url + query, tour=True, viewport={"width": width, "height": height})
     dialog = page.get_by_role("dialog", name="What just happened")
     dialog.wait_for(timeout=60_000)
-    screenshot(page, "tour")
+    screenshot(page, f"tour-{width}")
     count = int(page.locator(".stop .place").inner_text().split(" of ")[1])
-    assert count == 7
-    titles = []
+    assert count == (7 if query == ON_NETWORK else 6)
+    path, titles = page.locator(".tour-path:visible").first.bounding_box(), []
     for number in range(1, count + 1):
         until(lambda number=number: page.locator(".stop .place").inner_text() == f"{number} of {count}", 5, "no stop")
         titles.append(page.locator(".stop h2").inner_text())
         stop, ring = (page.locator(name).bounding_box() for name in (".stop", ".ring"))
         assert stop["x"] >= 0 and stop["y"] >= 0
-        assert stop["x"] + stop["width"] <= 1400 and stop["y"] + stop["height"] <= 900
+        assert stop["x"] + stop["width"] <= width and stop["y"] + stop["height"] <= height
         assert ring["width"] > 40
+        assert not covered(stop, ring) and not covered(stop, path), titles[-1]
         # Tab goes round inside the dialog.
         for _ in range(4):
             page.keyboard.press("Tab")

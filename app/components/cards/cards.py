@@ -169,17 +169,42 @@ class TitledCard(PageComponent):
         set_class(self._title, "large", large)
 
 
-class FiguresCard(TitledCard):
-    """Show the figures so far, as rows of label and text; a button tells what they are instead."""
+class ExplainedCard(TitledCard):
+    """Show figures under a title; a button tells what they are instead, for keys and fingers too.
+
+    Parameters
+    ----------
+    title : str
+        HTML.
+    body : panel object
+        It knows the CSS class ``large``.
+    """
+
+    def __init__(self, title: str, body: Any) -> None:
+        self._explaining = False
+        self._turn = button("What they are", self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
+        super().__init__(title, body, "table", [self._turn])
+
+    def _explain(self) -> None:
+        """Tell what the figures are, or show them again."""
+        self._explaining = not self._explaining
+        self._turn.label = "The figures" if self._explaining else "What they are"
+        self._show()
+
+    def _show(self) -> None:
+        """Show the figures, or what they are."""
+        raise NotImplementedError
+
+
+class FiguresCard(ExplainedCard):
+    """Show the figures so far, as rows of label and text, or what they are."""
 
     needs = frozenset({"table"})
 
     def __init__(self) -> None:
         self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
-        self._explaining = False
         self._frame: dict[str, Any] = {"rows": []}
-        self._turn = button("What they are", self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
-        super().__init__("<b>So far</b>", self._rows, "table", [self._turn])
+        super().__init__("<b>So far</b>", self._rows)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
@@ -191,30 +216,29 @@ class FiguresCard(TitledCard):
         self._frame = frame["table"]
         self._show()
 
-    def _explain(self) -> None:
-        """Tell what the figures are, or show them again."""
-        self._explaining = not self._explaining
-        self._turn.label = "The figures" if self._explaining else "What they are"
-        self._show()
-
     def _show(self) -> None:
         rows, futures = self._frame["rows"], self._frame.get("futures", ())
+        meanings = [self._meaning(label) for label, _, _ in rows]
         if self._explaining:
-            told = [(label, definition(label)) for label, _, _ in rows if definition(label)]
+            told = [(label, meaning) for (label, _, _), meaning in zip(rows, meanings, strict=True) if meaning]
             lines = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in told)
             shown = f"<dl>{lines}</dl>"
         else:
             lines = "".join(
-                f"<tr><td title='{html.escape(definition(label))}'>{html.escape(label)}</td>"
+                f"<tr><td title='{html.escape(meaning)}'>{html.escape(label)}</td>"
                 f"{_cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
-                for label, texts, tones in rows
+                for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
             head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
             shown = f"<table>{head}{lines}</table>"
-        self._turn.visible = any(definition(label) for label, _, _ in rows)
+        self._turn.visible = any(meanings)
         set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
         if self._rows.object != shown:
             self._rows.object = shown
+
+    def _meaning(self, label: str) -> str:
+        """Return what a row is: as its label says, or as each row of this table."""
+        return definition(label) or (definition(self._frame.get("each", "")) if label else "")
 
 
 @cache

@@ -1,8 +1,8 @@
 // The table of a race. A heading sorts by its figure, the better way first; pressed again, the other way. An unknown
-// figure comes last both ways.
+// figure comes last both ways. Instead of the rows it tells what the columns are.
 
 export function render({model}) {
-  const table = make("table")
+  const table = make("table"), told = make("dl"), root = make("div", {}, table, told)
   let by = model.first, turned = false
 
   function compare(column) {
@@ -46,13 +46,22 @@ export function render({model}) {
     const focused = table.getRootNode().activeElement?.dataset?.figure
     const column = model.columns.find(([name]) => name === by) ?? model.columns[0]
     if (column === undefined) { return }
-    const head = make("tr", {}, make("th"), make("th", {className: "name"}), ...model.columns.map(heading))
+    const head = make("tr", {}, make("th", {title: model.rank}), make("th", {className: "name"}), ...model.columns.map(heading))
     table.replaceChildren(head, ...[...model.rows].sort(compare(column)).map(line))
     if (focused) { table.querySelector(`button[data-figure="${focused}"]`)?.focus() }
   }
 
+  function explain() {
+    const terms = [["1, 2, 3", model.rank], ...model.columns.map(([, head, doc]) => [head, doc])]
+    told.replaceChildren(...terms.flatMap(([term, doc]) => [make("dt", {textContent: term}), make("dd", {textContent: doc})]))
+    table.hidden = model.explaining
+    told.hidden = !model.explaining
+  }
+
   model.on("rows", fill)
-  model.on("columns", fill)
+  model.on("columns", () => { fill(); explain() })
+  model.on("explaining", explain)
   fill()
-  return table
+  explain()
+  return root
 }

@@ -9,7 +9,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.views.comparison import leaderboard as written
-from bnnviz_app.components.cards.cards import TitledCard
+from bnnviz_app.components.cards.cards import ExplainedCard
 from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import lane_colour, styles
 
@@ -23,12 +23,14 @@ class Leaderboard(JSComponent):
     rows = param.List(doc="[rank, colour, lane's name, settings, what befell it, {figure: [number or None, text]}].")
 
     first = param.String("error", doc="The figure that rows are sorted by at first.")
+    rank = param.String(written.RANK, doc="What the number before a lane's name is.")
+    explaining = param.Boolean(doc="Whether it tells what the columns are, instead of the rows.")
 
     _esm = script(__file__, "leaderboard.js")
 
 
-class LeaderboardCard(TitledCard):
-    """Show the table on a card."""
+class LeaderboardCard(ExplainedCard):
+    """Show the table on a card, or what its columns are."""
 
     needs = frozenset({"table"})
 
@@ -37,7 +39,7 @@ class LeaderboardCard(TitledCard):
         self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLES["table"]]
         )
-        super().__init__("<b>Leaderboard</b>", self._leaderboard, "table")
+        super().__init__("<b>Leaderboard</b>", self._leaderboard)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
@@ -60,6 +62,9 @@ class LeaderboardCard(TitledCard):
             ]
             for row in table["rows"]
         ]
+
+    def _show(self) -> None:
+        self._leaderboard.explaining = self._explaining
 
 
 def _number(value: float | None) -> float | None:

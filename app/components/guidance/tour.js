@@ -2,6 +2,7 @@
 
 const SEEN = "bnnviz-tour"
 const GAP = 12
+const KEPT = "path" // what moves is not covered either
 
 // The parts are marked by classes of their elements, which lie within nested shadow roots.
 function find(name, root = document) {
@@ -16,6 +17,31 @@ function find(name, root = document) {
 
 const box_of = (el) => el?.getBoundingClientRect()
 const shown = (box) => box !== undefined && box.width > 0 && box.height > 0
+
+// By how many pixels two boxes cover each other.
+function shared(one, other) {
+  const across = Math.min(one.left + one.width, other.left + other.width) - Math.max(one.left, other.left)
+  const down = Math.min(one.top + one.height, other.top + other.height) - Math.max(one.top, other.top)
+  return Math.max(0, across) * Math.max(0, down)
+}
+
+// Where a window covers nothing of what it speaks of, and then as little as possible of another box: at one of its sides,
+// or else in a corner of the page.
+function place_beside(box, {width, height}, kept) {
+  const across = [box.left, box.right - width], down = [box.top, box.bottom - height]
+  const far = [GAP, innerWidth - width - GAP], low = [GAP, innerHeight - height - GAP]
+  const places = [
+    ...across.map((left) => ({left, top: box.bottom + GAP})),
+    ...down.map((top) => ({left: box.right + GAP, top})),
+    ...down.map((top) => ({left: box.left - width - GAP, top})),
+    ...across.map((left) => ({left, top: box.top - height - GAP})),
+    ...far.flatMap((left) => low.map((top) => ({left, top}))),
+  ].map(({left, top}) => ({
+    left: Math.max(GAP, Math.min(left, innerWidth - width - GAP)), top: Math.max(GAP, Math.min(top, innerHeight - height - GAP)), width, height,
+  }))
+  const cost = (place) => 10 * shared(place, box) + (shown(kept) ? shared(place, kept) : 0)
+  return places.reduce((best, place) => cost(place) < cost(best) ? place : best)
+}
 
 function remember() {
   // A browser that may not keep anything is offered the tour again: no reason to fail.
@@ -58,16 +84,7 @@ export function render({model}) {
     Object.assign(ring.style, {
       left: `${box.left}px`, top: `${box.top}px`, width: `${box.width - 6}px`, height: `${box.height - 6}px`,
     })
-    const {width, height} = stop.getBoundingClientRect()
-    const room = {right: innerWidth - box.right, left: box.left, below: innerHeight - box.bottom}
-    let left = box.left, top = box.bottom + GAP
-    if (room.below < height + GAP) {
-      top = Math.max(GAP, Math.min(box.top, innerHeight - height - GAP))
-      if (room.right > width + 2 * GAP) { left = box.right + GAP }
-      else if (room.left > width + 2 * GAP) { left = box.left - width - GAP }
-      else { left = box.left + GAP; top = Math.max(GAP, box.top - height - GAP) }
-    }
-    left = Math.max(GAP, Math.min(left, innerWidth - width - GAP))
+    const {left, top} = place_beside(box, stop.getBoundingClientRect(), box_of(find(KEPT)))
     Object.assign(stop.style, {left: `${left}px`, top: `${top}px`})
   }
 

@@ -199,7 +199,10 @@ class Transport(PageComponent):
         self._buttons = dict(buttons)
         self._proposal.label = self._buttons["proposal" if self._eventful else "step"]
         self._event.label, self._reset.label = self._buttons["event"], self._buttons["reset"]
-        set_changed(self._speed, label=speed, options=dict(speeds))
+        if self._speed.options != dict(speeds):
+            self._speed.param.update(label=speed, options=dict(speeds))
+            # The browser knows the speed by its name, which is another one now.
+            self._speed.param.trigger("value")
         self.show_playing()
 
     def hide(self, names: Set[str]) -> None:

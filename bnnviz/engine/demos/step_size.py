@@ -15,6 +15,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.demo import TARGETS, StepSizeSpec
 
 _LIVE = ("sampler", "place")
+_EACH = "Error at a step size; slope"  # what each row of the table is
 _NEAR = 0.8  # of the largest stable step size: from there on is near
 # Slopes that are called a proportion, and a square.
 _FIRST, _SECOND = (0.75, 1.35), (1.65, 2.4)
@@ -170,7 +171,7 @@ class StepSizeDemo(Demo):
         if reference is not None:
             percent = _percent(reference["error"], reference["se"])
             rows.append([self._scene["reference"], percent, ""])
-        return {"rows": rows}
+        return {"rows": rows, "each": _EACH}
 
     # ---- checkpoints
 

@@ -23,30 +23,95 @@ class Column(NamedTuple):
     best: int
 
 
+RANK = "The place by the error; lanes that chance does not tell apart share a range of places, such as 1–2."
 COLUMNS = (
-    Column("error", "error", "root of half the sum of squares of the two errors beside it", "small", -1),
-    Column("error_low", "from", "two standard errors lower: the jackknife over chains, of its logarithm", "small", 0),
-    Column("error_high", "to", "two standard errors higher", "small", 0),
-    Column("error_mean", "mean", "root mean square error of the means, in true standard deviations", "small", -1),
-    Column("error_sd", "sd", "root mean square of sd / true sd - 1", "small", -1),
-    Column("rhat", "R-hat", "of the first principal component", "rhat", -1),
-    Column("ess", "ESS", "bulk effective sample size of the first principal component, all chains", "count", 1),
-    Column("ess_per_s", "ESS/s", "by the seconds that this lane took, warm-up included", "small", 1),
-    Column("ess_per_million", "ESS/10⁶ grad.", "by a million per-example gradients, warm-up included", "count", 1),
-    Column("draws", "draws", "of each chain", "count", 1),
-    Column("nll", "NLL", "mean negative log predictive density of the test rows", "small", -1),
-    Column("rmse", "RMSE", "of the predictive mean on the test rows", "small", -1),
-    Column("accuracy", "accuracy", "share of the test rows whose class is the likeliest", "small", 1),
-    Column("ece", "ECE", "expected calibration error on the test rows, 15 bins", "small", -1),
     Column(
-        "auroc", "AUROC", "probability that an image out of distribution has more entropy than a test image", "small", 1
+        "error",
+        "error",
+        "How wrong the draws are: the root of half the sum of squares of the errors of means and of sds. 0 is right.",
+        "small",
+        -1,
     ),
-    Column("gradients", "gradients", "per-example gradients spent, tuning and warm-up included", "count", 0),
-    Column("seconds", "seconds", "that this lane took", "small", -1),
+    Column(
+        "error_low",
+        "from",
+        "The error two standard errors lower, by the jackknife over chains of its logarithm.",
+        "small",
+        0,
+    ),
+    Column("error_high", "to", "The error two standard errors higher.", "small", 0),
+    Column(
+        "error_mean",
+        "mean",
+        "The root mean square error of the means of all coordinates, in true standard deviations.",
+        "small",
+        -1,
+    ),
+    Column(
+        "error_sd",
+        "sd",
+        "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10 % too wide or too narrow.",
+        "small",
+        -1,
+    ),
+    Column(
+        "rhat",
+        "R-hat",
+        "How far chains differ from each other in the first principal component; below 1.01 they agree.",
+        "rhat",
+        -1,
+    ),
+    Column(
+        "ess",
+        "ESS",
+        "How many independent draws would tell as much: bulk, of the first principal component, all chains.",
+        "count",
+        1,
+    ),
+    Column("ess_per_s", "ESS/s", "ESS by the seconds that this lane took, warm-up included.", "small", 1),
+    Column(
+        "ess_per_million",
+        "ESS/10⁶ grad.",
+        "ESS by a million gradients of single data rows, warm-up included.",
+        "count",
+        1,
+    ),
+    Column("draws", "draws", "Draws of each chain.", "count", 1),
+    Column(
+        "nll",
+        "NLL",
+        "The mean negative log predictive density of the test rows; to be sure and wrong costs most.",
+        "small",
+        -1,
+    ),
+    Column("rmse", "RMSE", "The root mean square error of the predictive mean on the test rows.", "small", -1),
+    Column("accuracy", "accuracy", "The share of the test rows whose class is the likeliest.", "small", 1),
+    Column(
+        "ece",
+        "ECE",
+        "Expected calibration error: how far confidence is from the share that is right, on the test rows, 15 bins.",
+        "small",
+        -1,
+    ),
+    Column(
+        "auroc",
+        "AUROC",
+        "The probability that an image out of distribution has more entropy than a test image; 0.5 is chance.",
+        "small",
+        1,
+    ),
+    Column(
+        "gradients",
+        "gradients",
+        "Gradients of single data rows that were spent, tuning and warm-up included.",
+        "count",
+        0,
+    ),
+    Column("seconds", "seconds", "Seconds that this lane took.", "small", -1),
     Column(
         "device_seconds",
         "seconds busy",
-        "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block",
+        "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block.",
         "small",
         -1,
     ),
@@ -117,4 +182,5 @@ def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark:
         name += f" <span class='lost'>{divergence}</span>" if divergence else ""
         cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)
         lines.append(f"<tr><td>{row.get('ranks') or '–'}</td><td>{name}</td>{cells}</tr>")
-    return f"{_STYLE}<table class='race'><tr><th></th><th>sampler</th>{heads}</tr>{''.join(lines)}</table>"
+    rank = f"<th title='{html.escape(RANK)}'></th>"
+    return f"{_STYLE}<table class='race'><tr>{rank}<th>sampler</th>{heads}</tr>{''.join(lines)}</table>"
