@@ -15,8 +15,8 @@ $\frac{d}{dt} \langle v, g \rangle = v^\top (\nabla^2 E) v - \langle x - x_*, g 
 
 ``reference="exact"`` takes $E(x) = U(x) - \frac{1}{2} (x - x_*)^\top \Sigma^{-1} (x - x_*)$, so that the target
 is $e^{-U}$. ``reference="from_prior"`` does so with the prior for the reference, so that E is the negative log
-likelihood. ``reference="prior"`` takes the negative log likelihood for E with the reference of the mode, which stands in
-for the prior: the target is another one.
+likelihood. ``reference="prior"`` takes the negative log likelihood for E with the reference of the mode, which stands
+in for the prior: the target is another one.
 
 Source: Bierkens, Grazzi, Kamatani and Roberts 2020, doi:10.48550/arXiv.2006.13777; for networks, Goan, Perrin,
 Mengersen and Fookes 2023, doi:10.48550/arXiv.2302.08724, who take the second reading.
