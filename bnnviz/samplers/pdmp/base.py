@@ -16,6 +16,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.pdmp.bounds.capped import Capped
 from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
@@ -68,6 +69,20 @@ def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
         {"name": "paper", "title": "As in the paper", "doc": doc, "settings": {**ALGORITHM_2, **more}},
         {"name": "literal", "title": "Wrong: points clipped at zero", "doc": literal, "settings": clipped},
     ]
+
+
+def as_in_the_code(doc: str, more: dict[str, Any]) -> dict[str, Any]:
+    """Return the preset of a sampler as the paper's authors have it in their code, where that is known.
+
+    Parameters
+    ----------
+    doc : str
+        What differs from the paper.
+    more : dict
+        The settings that are the sampler's own.
+    """
+    settings_of = {**ALGORITHM_2, "most_proposals": 10, **more}
+    return {"name": "reference-code", "title": "As in the authors' code", "doc": doc, "settings": settings_of}
 
 
 class PDMP(PathLearner, Sampler):
@@ -156,6 +171,17 @@ class PDMP(PathLearner, Sampler):
         live=True,
         when=_INTERPOLATED,
         doc="Clip the points at zero before drawing the line, as eq. 12 reads literally, instead of the line.",
+    )
+    most_proposals = settings.Integer(
+        None,
+        bounds=(1, 1000),
+        live=True,
+        when=_INTERPOLATED,
+        allow_None=True,
+        label="Most proposals",
+        empty="any number",
+        doc="Proposals between two events, at most: the last one becomes a bounce even if it is rejected, as in the"
+        " authors' code (10), which is biased; empty: as many as it takes.",
     )
     margin = settings.Number(
         0.1,
@@ -262,7 +288,8 @@ class PDMP(PathLearner, Sampler):
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)
         reject_above = float("inf") if self.reject_above is None else self.reject_above
-        return Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
+        line = Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
+        return line if self.most_proposals is None else Capped(line, self.most_proposals)
 
     @property
     def gradients_per_step(self) -> int:

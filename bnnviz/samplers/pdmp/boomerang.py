@@ -37,7 +37,7 @@ from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper
+from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_code, as_in_the_paper
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
@@ -113,6 +113,10 @@ class Boomerang(PDMP):
                 "start": "one_mode",
             },
         },
+        as_in_the_code(
+            "As first published, with a bounce at the tenth proposal in any case.",
+            {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"},
+        ),
         {
             "name": "thinning",
             "title": "The paper's event times, on a density",

@@ -163,6 +163,9 @@ class EventLoop(Dynamics):
         ratio = proposal.to(rate.dtype) if certain else torch.where(proposal & (rate > 0), rate / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self.envelope.reject_above)
+        forced = self.envelope.forced(state.bound)
+        if forced is not None:
+            accepted = accepted | (proposal & forced)
         kind = torch.where(accepted, torch.full_like(state.kind, BOUNCE), state.kind)
         return ThinningOutcome(kind, height, uniform, ratio, violated, accepted, accepted | (state.kind == REFRESH))
 

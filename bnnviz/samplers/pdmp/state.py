@@ -7,6 +7,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
+from bnnviz.samplers.pdmp.bounds.capped import CappedState
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
@@ -82,7 +83,7 @@ class State(NamedTuple):
     kind: Tensor
     piece: Piece
     skipped: Piece
-    bound: InterpolatedState | GridState | RaisedState | ExactState
+    bound: InterpolatedState | CappedState | GridState | RaisedState | ExactState
     alive: Tensor
     batch: Tensor | tuple[()]
     adaptation: Adaptation
