@@ -40,7 +40,7 @@ def test_the_last_of_so_many_proposals_is_a_bounce() -> None:
 
 @pytest.mark.parametrize("most", [None, 2])
 def test_a_cap_is_biased_and_none_is_right(most: int | None) -> None:
-    """On a normal law the line is a bound, and right: so what is off is the cap's. It is off by far more than chance."""
+    """On a normal law the line is a bound, and right, so that what is off is the cap's: by far more than chance."""
     made = {"size": 2, "spread": 0.5, "correlation": 0.0}
     run = bnnviz.sample(
         "gaussian", "bps", target_settings=made, settings=LINE | {"most_proposals": most}, chains=128, draws=100,
