@@ -21,6 +21,7 @@ from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
 from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
+from bnnviz.samplers.pdmp.bounds.regression import Regression
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
 from bnnviz.samplers.pdmp.learning import PathLearner, is_event
 from bnnviz.samplers.pdmp.state import State
@@ -122,11 +123,13 @@ class PDMP(PathLearner, Sampler):
     )
     bound = settings.Choice(
         "grid",
-        objects=["grid", "interpolated", "exact"],
+        objects=["grid", "interpolated", "regression", "exact"],
         live=True,
         doc="The envelope that event times are thinned under. grid: lines from rates and derivatives, raised where"
         " rates lie above them, right to within Monte Carlo error. interpolated: the papers' line through the last two"
-        " points, cheaper, no bound in the strict sense. exact: without an approximation, on a Gaussian target only.",
+        " points, cheaper, no bound in the strict sense. regression: a line regressed through the noisy rates of"
+        " batches, raised by its predicted spread (Pakman and others 2017). exact: without an approximation, on a"
+        " Gaussian target only.",
     )
     alpha = settings.Number(
         1.2,
@@ -171,6 +174,16 @@ class PDMP(PathLearner, Sampler):
         live=True,
         when=_INTERPOLATED,
         doc="Clip the points at zero before drawing the line, as eq. 12 reads literally, instead of the line.",
+    )
+    sds_above = settings.Number(
+        3.0,
+        bounds=(0.0, 10.0),
+        step=0.1,
+        live=True,
+        when={"bound": ["regression"]},
+        label="Raised by (k)",
+        unit="sd",
+        doc="Predicted standard deviations by which the regression line is raised.",
     )
     most_proposals = settings.Integer(
         None,
@@ -287,6 +300,8 @@ class PDMP(PathLearner, Sampler):
         if self.bound == "exact":
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)
+        if self.bound == "regression":
+            return Regression(self.sds_above)
         reject_above = float("inf") if self.reject_above is None else self.reject_above
         line = Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
         return line if self.most_proposals is None else Capped(line, self.most_proposals)

@@ -122,6 +122,13 @@ class BPS(Preconditioned, BouncyParticle):
             "As in the paper, with a bounce at the tenth proposal in any case, and velocities of a thousandth.",
             {"metric": "unit", "velocity_sd": 1e-3, "t_init": 10.0},
         ),
+        {
+            "name": "regression",
+            "title": "Stochastic BPS (Pakman and others)",
+            "doc": "A regression line of noisy rates, raised by three predicted standard deviations, and scales of the"
+            " coordinates, learnt in the warm-up; for batches.",
+            "settings": {"bound": "regression", "sds_above": 3.0, "metric": "diagonal"},
+        },
     ]
 
     def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:

@@ -23,7 +23,7 @@ _VANISHES = 0.05  # power of the distance with which a density vanishes at an ed
 # Evaluations further apart than this share of the mean time between events widen the posterior.
 _HORIZON_SHARE = 0.3
 # How far the other bounds look ahead at most, in mean times between events.
-_SHARES = {"grid": 0.5, "exact": 20.0}
+_SHARES = {"grid": 0.5, "regression": 0.5, "exact": 20.0}
 
 
 class ThinningOutcome(NamedTuple):
