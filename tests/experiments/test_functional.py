@@ -56,9 +56,21 @@ def test_every_sampler_makes_as_many_moves_with_its_tuning() -> None:
             spec = case.specs[0]
             each = 5 if spec.sampler == "sgfuncrld" else 1
             moves = spec.draws // each * spec.settings["every"]
-            tuning = {"psgld": 500, "sgfuncrld": 200 if "smoothing" in spec.settings else 50}.get(spec.sampler, 0)
-            most = 2040 if part is CURVES else 8160
+            small = part is CURVES
+            tuning = {"psgld": 100 if small else 500, "sgfuncrld": 100 if small else 2000}.get(spec.sampler, 0)
+            tuning = 50 if spec.settings.get("variant") == "paper" else tuning
+            most = 680 if small else 8160
             assert most - spec.settings["every"] < moves + tuning <= most, case.name
+
+
+def test_the_learning_rates_are_the_papers() -> None:
+    """Of the mean loss of a row: U is the loss times so many rows, and SGLD moves by half of its step size."""
+    settings = {case.name: case.specs[0].settings for case in CURVES.at(None, "paper").cases}
+    rows = 39_209
+    assert settings["SGLD"]["step_size"] / 2 * rows == pytest.approx(0.1)
+    assert settings["SGHMC"]["step_size"] * rows == pytest.approx(0.1) and settings["SGHMC"]["friction"] == 0.4
+    assert settings["pSGLD"]["step_size"] / 2 * rows == pytest.approx(1e-4)
+    assert settings["SGFuncRLD"]["step_size"] == 1e-3 and settings["SGFuncRLD"]["smoothing"] == 0.999
 
 
 @pytest.mark.demand

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,21 +15,29 @@ from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
-_SEEDS = range(5)
+_SEEDS, _SMALL_SEEDS = range(5), range(3)
 _BATCH = 128
 _HEADINGS = {"train": "Training error", "validation": "Validation error"}
+_EACH = 5  # draws of a functional: the paper's M, and the sampler's default
 
 
 class _CurveSize(NamedTuple):
-    """Images to train on and to validate on, moves in all, and moves from one point to the next."""
+    """Images to train on and to validate on, runs, moves in all and from a point to the next, and two memories.
 
-    rows: int | None
+    The memories are the shares of the mean square that a move of pSGLD and of SGFuncRLD keeps: beta 2.
+    """
+
+    rows: int
     test_rows: int
+    seeds: range
     moves: int
     every: int
+    memories: tuple[float, float]
 
 
-_SMALL, _PAPER = _CurveSize(860, 430, 2040, 68), _CurveSize(None, 12_630, 8160, 272)
+# With memories as long as the paper's the tuning alone would take as many moves as the small scale has.
+_SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 680, 34, (0.95, 0.98))
+_PAPER = _CurveSize(39_209, 12_630, _SEEDS, 8160, 272, (0.99, 0.999))
 
 
 class _Lane(NamedTuple):
@@ -36,17 +45,33 @@ class _Lane(NamedTuple):
 
     sampler: str
     settings: dict[str, Any]
-    tuning: int
+    tuning: int = 0
     each: int = 1
 
 
-_LANES = {
-    "SGFuncRLD": _Lane("sgfuncrld", {"smoothing": 0.99}, 200, each=5),
-    "SGFuncRLD, as printed": _Lane("sgfuncrld", {"variant": "paper", "step_size": 1e-3}, 50, each=5),
-    "pSGLD": _Lane("psgld", {}, 500),
-    "SGLD": _Lane("sgld", {}, 0),
-    "SGHMC": _Lane("sghmc", {"step_size": 5e-6}, 0),
-}
+def _lanes(size: _CurveSize) -> dict[str, _Lane]:
+    """Return the samplers with the paper's learning rates, which are of the mean loss of a row: U is so many times it.
+
+    Without noise SGLD moves by half of its step size times the gradient of U, SGHMC by all of it, and SGFuncRLD and
+    pSGLD by their step sizes over the root mean square of the gradient, of U and of the loss of a row.
+    """
+    of_psgld, of_functional = size.memories
+    functional = {"step_size": 1e-3, "first_sd": 0.02}
+    tuned = {"smoothing": of_functional, **functional}
+    return {
+        "SGFuncRLD": _Lane("sgfuncrld", tuned, _until(2 / (1 - of_functional)), _EACH),
+        "SGFuncRLD, as printed": _Lane("sgfuncrld", {"variant": "paper", **functional}, _until(1), _EACH),
+        "pSGLD": _Lane("psgld", {"smoothing": of_psgld, "step_size": 2e-4 / size.rows}, _until(5 / (1 - of_psgld))),
+        "SGLD": _Lane("sgld", {"step_size": 0.2 / size.rows}),
+        "SGHMC": _Lane("sghmc", {"step_size": 0.1 / size.rows, "friction": 0.4}),
+    }
+
+
+def _until(moves: float) -> int:
+    """Return the moves of a tuning that ends with a window of 50."""
+    return 50 * math.ceil(round(moves / 50, 6))
+
+
 _NOTES: dict[str, str] = {}
 
 
@@ -99,7 +124,7 @@ def _line(name: str, curves: Sequence[dict[str, Any]], picture: str) -> dict[str
 def _specs(target: dict[str, Any], size: _CurveSize, lane: _Lane) -> tuple[Spec, ...]:
     settings = {"batch_size": _BATCH, "every": size.every, "start": "random", **lane.settings}
     draws = lane.each * ((size.moves - lane.tuning) // size.every)
-    return repeated("images", target, lane.sampler, settings, seeds=_SEEDS, draws=draws, warmup=0)
+    return repeated("images", target, lane.sampler, settings, seeds=size.seeds, draws=draws, warmup=0)
 
 
 def _figure(data: str, scale: str) -> CurvesExperiment:
@@ -110,16 +135,20 @@ def _figure(data: str, scale: str) -> CurvesExperiment:
     return CurvesExperiment(
         name="func-fig4",
         title="Training and validation curves on traffic signs (functional paper, Fig. 4)",
-        doc=f"{reduced}The network of the paper, conv6-conv16-128-43, from random weights, in batches of 128, five"
-        f" seeds; {size.moves:,} moves, the tuning among them, and a point of the curves every {size.every} moves. A"
-        " point is the mean error of the draws there, each by itself: one, or five of a functional of SGFuncRLD."
-        " Validation is on images of the test set: which 4,410 of the training images the paper takes, it does not say."
-        " Images have colours, where the paper's are grey, and step sizes follow from the curvature at the start."
-        " roughness: by how much the validation error changes from a point to the next, over the second half.",
+        doc=f"{reduced}The network of the paper, conv6-conv16-128-43, from random weights, in batches of 128,"
+        f" {len(size.seeds)} runs; {size.moves:,} moves, the tuning among them, and a point of the curves every"
+        f" {size.every} moves. Learning rates are the paper's: .001 (SGFuncRLD), .0001 (pSGLD) and .1, of the mean loss"
+        " of a row. A point is the mean error of the draws there, each by itself: one, or five of a functional of"
+        " SGFuncRLD, whose first standard deviation, .02, is ours, as is the prior N(0, 1). Validation is on images of"
+        " the test set: which 4,410 of the training images the paper takes, it does not say. Images have colours, where"
+        " the paper's are grey. roughness: by how much the validation error changes from a point to the next, over the"
+        " second half.",
         measures=("error_train", "error_validation", "roughness", "halfway"),
-        cases=tuple(Case(name, _specs(target, size, lane), {}, _NOTES.get(name, "")) for name, lane in _LANES.items()),
+        cases=tuple(
+            Case(name, _specs(target, size, lane), {}, _NOTES.get(name, "")) for name, lane in _lanes(size).items()
+        ),
         pictures=tuple(_HEADINGS),
-        minutes=5 if small else None,
+        minutes=8 if small else None,
         data=data,
         scale=scale,
         parts=("gtsrb", "svhn", "cifar10"),

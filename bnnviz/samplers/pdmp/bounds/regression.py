@@ -137,7 +137,7 @@ def _line(state: RegressionState) -> _Line:
     """Return the posterior of the segment's line: normal equations, with the slopes of other segments for a prior."""
     prior = state.noise / state.slope_variance
     across = state.tt + prior
-    determinant = (state.count * across - state.t.square()).clamp_min(_LEAST)
+    determinant = (state.count * across - state.t.square()).clamp_min(torch.finfo(across.dtype).tiny)
     right = state.t_rate + prior * state.slope
     intercept = (across * state.rate - state.t * right) / determinant
     slope = (state.count * right - state.t * state.rate) / determinant
