@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-import bnnviz
 from bnnviz import experiments, plots
 from bnnviz.cli.main import main
 from bnnviz.data import files
 from bnnviz.experiments import Experiment
 from bnnviz.experiments.functional.curves_run import figures
+from bnnviz.experiments.predictive_run import ran
 from bnnviz.specs.run import Spec
 
 CURVES, UCI = experiments.find("func-fig4"), experiments.find("pdmp-uci")
@@ -38,7 +38,7 @@ def brief() -> Experiment:
 
     chosen = [case for case in CURVES.cases if case.name in ("SGFuncRLD, as printed", "SGLD")]
     cases = tuple(dataclasses.replace(case, specs=tuple(map(short, case.specs[:2]))) for case in chosen)
-    return dataclasses.replace(CURVES, cases=cases)
+    return dataclasses.replace(CURVES, cases=cases, data="mnist")
 
 
 def test_final_errors_roughness_and_half_of_the_way() -> None:
@@ -59,7 +59,7 @@ def test_every_sampler_makes_as_many_moves_with_its_tuning() -> None:
             small = part is CURVES
             tuning = {"psgld": 100 if small else 500, "sgfuncrld": 100 if small else 2000}.get(spec.sampler, 0)
             tuning = 50 if spec.settings.get("variant") == "paper" else tuning
-            most = 680 if small else 8160
+            most = 476 if small else 8160
             assert most - spec.settings["every"] < moves + tuning <= most, case.name
 
 
@@ -79,7 +79,7 @@ def test_the_curves_are_the_errors_of_the_runs_draws() -> None:
     for case, _, summary in short.reproduce():
         done.setdefault(case.name, []).append(summary)
     spec = short.cases[0].specs[0]
-    run = bnnviz.sample(spec)
+    run = ran(spec)
     curves = done[short.cases[0].name][0]["pictures"]["curves"]
     for name, (x, y) in {"train": (run.target.x, run.target.y), "validation": run.target.held_out()}.items():
         outputs = run.target.outputs(torch.as_tensor(run.draws[0]), x)

@@ -36,7 +36,7 @@ class _CurveSize(NamedTuple):
 
 
 # With memories as long as the paper's the tuning alone would take as many moves as the small scale has.
-_SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 680, 34, (0.95, 0.98))
+_SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 476, 34, (0.95, 0.98))
 _PAPER = _CurveSize(39_209, 12_630, _SEEDS, 8160, 272, (0.99, 0.999))
 
 

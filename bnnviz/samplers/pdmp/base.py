@@ -301,7 +301,7 @@ class PDMP(PathLearner, Sampler):
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)
         if self.bound == "regression":
-            return Regression(self.sds_above)
+            return Regression(self.sds_above, self.speed)
         reject_above = float("inf") if self.reject_above is None else self.reject_above
         line = Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
         return line if self.most_proposals is None else Capped(line, self.most_proposals)

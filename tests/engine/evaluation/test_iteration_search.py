@@ -10,7 +10,9 @@ import torch
 
 import bnnviz
 from bnnviz import data
+from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import iteration_search as searching
+from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 
 NETWORK = {"data": "pmcnet_wine", "hidden": "2"}
@@ -26,7 +28,8 @@ def spec(**more: Any) -> bnnviz.Spec:
 def test_each_iteration_is_judged_by_its_own_draws_on_the_validation_rows(by: str) -> None:
     found = searching.search_iterations(spec(), most=4, by=by)
     validation = spec().replace(target_settings=NETWORK | {"evaluate": "validation"}, draws=40)
-    run = bnnviz.sample(validation)
+    run = Run(validation.checked())
+    drive(run, 0.5)
     x, y = (torch.as_tensor(part) for part in data.load("pmcnet_wine").scaled("val"))
     for t, value in enumerate(found.values):
         draws, logs = run.draws[:, 10 * t : 10 * t + 10], run.log_weights[:, 10 * t : 10 * t + 10].ravel()

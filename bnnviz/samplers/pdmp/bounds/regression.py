@@ -1,8 +1,9 @@
 r"""Bound noisy rates by a regression line, raised by its predicted spread: the bound of the Stochastic BPS.
 
 The rates $f_i$ that were evaluated since the last event, at times $t_i$, are $\beta_0 + \beta_1 t_i$ plus noise of
-variance $c^2$. With a normal prior for the slope $\beta_1$, as slopes were before, and a flat one for $\beta_0$, the
-rate of another batch at t is predicted to be $N(m(t), \rho(t)^2)$, and
+variance $c^2$. A rate is in proportion to the speed of the path, so that all is kept for a speed of one: rates over the
+speed, against the distance. With a normal prior for the slope $\beta_1$, as slopes were before, and a flat one for
+$\beta_0$, the rate of another batch at t is predicted to be $N(m(t), \rho(t)^2)$, and
 
 $$h(t) = \max(0, m(t) + k \rho(t)), \qquad \rho(t)^2 = (1, t)\, \Sigma\, (1, t)^\top + c^2,$$
 
@@ -17,7 +18,8 @@ doi:10.48550/arXiv.1609.00770.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -40,7 +42,7 @@ _LEAST = 1e-12  # variance
 
 
 class RegressionState(NamedTuple):
-    """What a segment has told so far, and what all segments have.
+    """What a segment has told so far, and what all segments have, for a speed of one.
 
     Attributes
     ----------
@@ -50,6 +52,8 @@ class RegressionState(NamedTuple):
         Variance of a rate around its line, and from how many evaluations it is known.
     slope, slope_variance, segments : Tensor
         Mean and variance of the slopes of segments, and of how many.
+    speed : Tensor
+        Of the chain's path.
     """
 
     count: Tensor
@@ -62,6 +66,7 @@ class RegressionState(NamedTuple):
     slope: Tensor
     slope_variance: Tensor
     segments: Tensor
+    speed: Tensor
 
 
 class _Line(NamedTuple):
@@ -86,51 +91,60 @@ class Regression(Bound):
     ----------
     width : float
         The number k.
+    speed : callable
+        Gives the speed (chains,) of a path from position, velocity and scaling.
     """
 
-    def __init__(self, width: float) -> None:
-        self.width = width
+    def __init__(self, width: float, speed: Callable[[Tensor, Tensor, Any], Tensor]) -> None:
+        self.width, self.speed = width, speed
 
     def start(self, at: RatePoint, previous: RegressionState | None, horizon: Tensor) -> RegressionState:
         """Begin at t = 0 with the rate there; what was learnt stays."""
         zero, one = torch.zeros_like(at.rate), torch.ones_like(at.rate)
+        speed = self.speed(at.x, at.v, at.scaling).double().clamp_min(1e-12)
+        rate = at.rate / speed
         if previous is None:
-            scale = at.rate.square().clamp_min(_LEAST)
-            return RegressionState(one, zero, zero, at.rate, zero, scale, zero, zero, scale / horizon.square(), zero)
+            noise = rate.square().clamp_min(_LEAST)
+            slopes = noise / (horizon * speed).square()
+            return RegressionState(one, zero, zero, rate, zero, noise, zero, zero, slopes, zero, speed)
         learnt = _with_slope(previous)
-        return learnt._replace(count=one, t=zero, tt=zero, rate=at.rate, t_rate=zero)
+        return learnt._replace(count=one, t=zero, tt=zero, rate=rate, t_rate=zero, speed=speed)
 
     def learn(self, state: RegressionState, at: RatePoint, kind: Tensor) -> RegressionState:
         """Learn the noise from how far a rate is off its prediction, and let it join the line's rates."""
         looked = ((kind == REJECTED) | (kind == BOUNCE) | (kind == HORIZON)) & torch.isfinite(at.rate)
-        mean, variance = _line(state).at(at.t)
+        t, rate = at.t * state.speed, at.rate / state.speed
+        mean, variance = _line(state).at(t)
         seen = state.seen + looked
-        error = (at.rate - mean).square() / (1 + variance / state.noise)
+        error = (rate - mean).square() / (1 + variance / state.noise)
         noise = state.noise + (error - state.noise) / seen.clamp(1, _MEMORY)
         joined = looked.to(at.rate.dtype)
-        rate = torch.where(looked, at.rate, 0.0)
+        rate = torch.where(looked, rate, 0.0)
         return state._replace(
             count=state.count + joined,
-            t=state.t + joined * at.t,
-            tt=state.tt + joined * at.t.square(),
+            t=state.t + joined * t,
+            tt=state.tt + joined * t.square(),
             rate=state.rate + rate,
-            t_rate=state.t_rate + rate * at.t,
+            t_rate=state.t_rate + rate * t,
             noise=torch.where(looked, noise, state.noise).clamp_min(_LEAST),
             seen=seen,
         )
 
     def plan(self, state: RegressionState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[RegressionState, Plan]:
         """Propose under the chord of the raised line up to the horizon, or look there."""
-        end, line = s + horizon, _line(state)
-        (low, low_variance), (high, high_variance) = line.at(s), line.at(end)
-        begins = low + self.width * (low_variance + state.noise).sqrt()
-        ends = high + self.width * (high_variance + state.noise).sqrt()
+        end = s + horizon
+        begins, ends = self._raised(state, s), self._raised(state, end)
         slope = (ends - begins) / horizon
         piece = Piece(slope, begins - slope * s, end)
         t = first_arrival(s, piece.slope, piece.height, draw(s))
         beyond = t > end
         kind = torch.where(beyond, HORIZON, PROPOSAL)
         return state, Plan(torch.where(beyond, end, t), kind, s, piece, piece)
+
+    def _raised(self, state: RegressionState, t: Tensor) -> Tensor:
+        """Return the rate that is predicted at time t, raised by k standard deviations."""
+        mean, variance = _line(state).at(t * state.speed)
+        return state.speed * (mean + self.width * (variance + state.noise).sqrt())
 
 
 def _line(state: RegressionState) -> _Line:
