@@ -27,13 +27,13 @@ def spec(**more: Any) -> bnnviz.Spec:
 @pytest.mark.parametrize("by", ["nll", "accuracy"])
 def test_each_iteration_is_judged_by_its_own_draws_on_the_validation_rows(by: str) -> None:
     found = searching.search_iterations(spec(), most=4, by=by)
-    validation = spec().replace(target_settings=NETWORK | {"evaluate": "validation"}, draws=40)
+    validation = spec().replace(target_settings=NETWORK | {"evaluate": "validation"}, draws=40, warmup=0)
     run = Run(validation.checked())
     drive(run, 0.5)
-    x, y = (torch.as_tensor(part) for part in data.load("pmcnet_wine").scaled("val"))
+    x, y = data.load("pmcnet_wine").scaled("val")
     for t, value in enumerate(found.values):
         draws, logs = run.draws[:, 10 * t : 10 * t + 10], run.log_weights[:, 10 * t : 10 * t + 10].ravel()
-        p = torch.softmax(run.target.outputs(torch.as_tensor(draws), x), -1).numpy()
+        p = torch.softmax(run.target.outputs(torch.as_tensor(draws), torch.as_tensor(x)), -1).numpy()
         if by == "nll":
             weights = np.exp(logs - logs.max())
             mean = np.einsum("d,drc->rc", weights / weights.sum(), p)

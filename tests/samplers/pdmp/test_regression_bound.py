@@ -69,7 +69,7 @@ def test_the_envelope_is_above_the_raised_line_up_to_the_horizon() -> None:
 def test_with_batches_the_variance_is_right_where_the_line_is_raised(sds_above: float) -> None:
     """Two data at +-1 and batches of one: N(0, 1/2). On the bare line half of the rates are above: events come late."""
     made = {"batch_size": 1, "bound": "regression", "sds_above": sds_above, "metric": "unit"}
-    run = bnnviz.sample("two_data", "bps", settings=made, chains=128, draws=200, warmup=50, seed=1, dtype="float64")
+    run = bnnviz.sample("two_data", "bps", settings=made, chains=64, draws=100, warmup=50, seed=1, dtype="float64")
     each = np.square(run.draws[..., 0]).mean(1)
     off = (each.mean() - 0.5) / (each.std(ddof=1) / np.sqrt(len(each)))
     share = run.summary()["violation_share"]
