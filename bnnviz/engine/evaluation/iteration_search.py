@@ -100,7 +100,7 @@ def _checked(spec: Spec, most: int, by: str) -> int:
     kind = samplers.REGISTRY.get(spec.sampler)
     of_each = declared(kind).get("draws_each") if kind.weighted else None
     if of_each is None:
-        raise BnnvizError(f"{spec.sampler} has no iterations of a population; choose a PMCnet.", "sampler")
+        raise BnnvizError(f"{spec.sampler} has no iterations of a population; choose a sampler that has.", "sampler")
     if "evaluate" not in declared(targets.REGISTRY.get(spec.target)):
         raise BnnvizError(f"The target {spec.target} has no setting evaluate: search on a network on data.", "target")
     if by not in BY:

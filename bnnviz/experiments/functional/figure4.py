@@ -15,7 +15,7 @@ from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
-_SEEDS, _SMALL_SEEDS = range(5), range(3)
+_SEEDS, _SMALL_SEEDS = range(5), range(2)
 _BATCH = 128
 _HEADINGS = {"train": "Training error", "validation": "Validation error"}
 _EACH = 5  # draws of a functional: the paper's M, and the sampler's default

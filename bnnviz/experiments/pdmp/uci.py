@@ -20,7 +20,7 @@ class _UciSize(NamedTuple):
     warmup: int
 
 
-_SIZES = {"small": _UciSize(3, 100, 20), "paper": _UciSize(5, 1000, 100)}
+_SIZES = {"small": _UciSize(2, 100, 20), "paper": _UciSize(5, 1000, 100)}
 _BESIDE = "Its RMSE is {rmse / rmse@MAP|.2f} times the MAP's, and its NLL {nll|.3f}, where the MAP has {nll@MAP|.3f}."
 #: Case, sampler, settings, note.
 _CASES: tuple[tuple[str, str, dict[str, Any], str], ...] = (

@@ -69,7 +69,7 @@ class RegressionState(NamedTuple):
     speed: Tensor
 
 
-class _Line(NamedTuple):
+class _Regressed(NamedTuple):
     """The posterior of a line: its mean, and the covariance of intercept and slope."""
 
     intercept: Tensor
@@ -147,7 +147,7 @@ class Regression(Bound):
         return state.speed * (mean + self.width * (variance + state.noise).sqrt())
 
 
-def _line(state: RegressionState) -> _Line:
+def _line(state: RegressionState) -> _Regressed:
     """Return the posterior of the segment's line: normal equations, with the slopes of other segments for a prior."""
     prior = state.noise / state.slope_variance
     across = state.tt + prior
@@ -156,7 +156,7 @@ def _line(state: RegressionState) -> _Line:
     intercept = (across * state.rate - state.t * right) / determinant
     slope = (state.count * right - state.t * state.rate) / determinant
     share = state.noise / determinant
-    return _Line(intercept, slope, share * across, -share * state.t, share * state.count)
+    return _Regressed(intercept, slope, share * across, -share * state.t, share * state.count)
 
 
 def _with_slope(state: RegressionState) -> RegressionState:
