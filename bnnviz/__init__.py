@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz.version import VERSION as __version__
 
 if TYPE_CHECKING:  # for editors; what is imported, and when, the table below says
-    from bnnviz.api.analysis import attack, measure, replay, search_prior, uncertainty, wells
+    from bnnviz.api.analysis import attack, measure, replay, search_iterations, search_prior, uncertainty, wells
     from bnnviz.api.race import BackgroundRace as Race
     from bnnviz.api.race import race
     from bnnviz.api.recorded import recording
@@ -28,7 +28,9 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 #: The public names by the modules that have them.
 _NAMES = {
-    "bnnviz.api.analysis": ("attack", "measure", "replay", "search_prior", "uncertainty", "wells"),
+    "bnnviz.api.analysis": (
+        *("attack", "measure", "replay", "search_iterations", "search_prior", "uncertainty", "wells"),
+    ),
     "bnnviz.api.race": ("BackgroundRace", "race"),
     "bnnviz.api.recorded": ("recording",),
     "bnnviz.api.run": ("BackgroundRun", "resume", "sample", "start"),

@@ -11,9 +11,10 @@ from bnnviz import optional
 from bnnviz.api.run import BackgroundRun, spec_of
 from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.evaluation import attack as attacking
-from bnnviz.engine.evaluation import metrics
+from bnnviz.engine.evaluation import iteration_search, metrics
 from bnnviz.engine.evaluation import prior_search as searching
 from bnnviz.engine.evaluation import uncertainty as unsure
+from bnnviz.engine.evaluation.iteration_search import IterationSearch
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording import replay_frames as filming
@@ -87,12 +88,64 @@ def search_prior(
     >>> len(found.tries)
     2
     """
-    spec = target
-    if not isinstance(target, Spec):
-        if not isinstance(target, str):
-            raise BnnvizError("The prior is searched for a registered target or a Spec.", "target")
-        spec, _ = spec_of(target, sampler, None, settings, target_settings, options)
-    return searching.search_prior(spec.checked(), low=low, high=high, tries=tries, by=by, progress=progress)
+    spec = _spec_to_search(target, sampler, settings, target_settings, options)
+    return searching.search_prior(spec, low=low, high=high, tries=tries, by=by, progress=progress)
+
+
+def search_iterations(
+    target: Any,
+    sampler: Any = "pmcnet",
+    *,
+    settings: dict[str, Any] | None = None,
+    target_settings: dict[str, Any] | None = None,
+    most: int = iteration_search.MOST,
+    by: str = "nll",
+    progress: Callable[[float], Any] | None = None,
+    **options: Any,
+) -> IterationSearch:
+    """Search the number of iterations after which a population does best on the validation rows: T of PMCnet.
+
+    Parameters
+    ----------
+    target : str or Spec
+        A registered name, or a `Spec`, which says everything else too.
+    sampler, settings, target_settings
+        As in `start`.
+    most, by, progress
+        As in `bnnviz.engine.evaluation.iteration_search.search_iterations`.
+    **options
+        chains (the proposals), seed, device, dtype and kernel, as in `Spec`.
+
+    Returns
+    -------
+    IterationSearch
+        With ``iterations``, ``values`` and ``spec``, whose run keeps the draws of the last iteration: give that to
+        `sample`.
+
+    Raises
+    ------
+    BnnvizError
+        If something given does not fit, there are no validation rows, or the pilot failed.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> network, few = {"data": "pmcnet_wine", "hidden": "2"}, {"draws_each": 10, "start": "random"}
+    >>> found = bnnviz.search_iterations("network", settings=few, target_settings=network, most=3, chains=4)
+    >>> len(found.values)
+    3
+    """
+    spec = _spec_to_search(target, sampler, settings, target_settings, options)
+    return iteration_search.search_iterations(spec, most=most, by=by, progress=progress)
+
+
+def _spec_to_search(target: Any, sampler: Any, settings: Any, target_settings: Any, options: dict[str, Any]) -> Spec:
+    """Return the checked spec of a registered target, or the one that is given."""
+    if isinstance(target, Spec):
+        return target.checked()
+    if not isinstance(target, str):
+        raise BnnvizError("The search is for a registered target or a Spec.", "target")
+    return spec_of(target, sampler, None, settings, target_settings, options)[0]
 
 
 def wells(**settings: Any) -> DoubleWellDemo:

@@ -8,6 +8,7 @@ from typing import Any
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.experiment import LABELS, Case, Experiment
 from bnnviz.experiments.functional.figure1 import DOUBLE_WELL
+from bnnviz.experiments.functional.figure4 import FIG4
 from bnnviz.experiments.functional.figures2_3_table1 import FIGURES_2_3_TABLE_1
 from bnnviz.experiments.pdmp.boston import BOSTON
 from bnnviz.experiments.pdmp.figure3 import FIG3
@@ -17,6 +18,7 @@ from bnnviz.experiments.pdmp.mixing import MIXING
 from bnnviz.experiments.pdmp.sweeps import SWEEPS
 from bnnviz.experiments.pdmp.table1 import TABLE1
 from bnnviz.experiments.pdmp.table2 import TABLE2
+from bnnviz.experiments.pdmp.uci import UCI
 from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES
 from bnnviz.experiments.pmcnet.tables import PMCNET
 from bnnviz.experiments.scales import SCALES
@@ -30,7 +32,8 @@ def _place(experiment: Experiment) -> tuple[bool, int]:
 
 _PDMP_FIGURES = sorted((FIG3, *FIGURES_1_2_4, *FIGURES_5_TO_7), key=_place)
 _PMCNET = sorted((*PMCNET, *PMCNET_IMAGES), key=_place)
-_ALL = (BOSTON, TABLE1, TABLE2, MIXING, *_PDMP_FIGURES, SWEEPS, DOUBLE_WELL, *FIGURES_2_3_TABLE_1, *_PMCNET)
+_FUNCTIONAL = (DOUBLE_WELL, *FIGURES_2_3_TABLE_1, FIG4)
+_ALL = (BOSTON, TABLE1, UCI, TABLE2, MIXING, *_PDMP_FIGURES, SWEEPS, *_FUNCTIONAL, *_PMCNET)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
 
 

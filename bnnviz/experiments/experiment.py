@@ -59,6 +59,10 @@ LABELS: dict[str, str] = {
     "func_hmc_median": "FuncHMC, distance",
     "hmc_median": "HMC, distance",
     "first_distance": "distance at first",
+    "error_train": "training error",
+    "error_validation": "validation error",
+    "roughness": "roughness",
+    "halfway": "epochs to halfway",
 }
 _EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
 _SLICE_S = 0.5

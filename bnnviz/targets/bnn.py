@@ -43,15 +43,15 @@ class BNN(NetworkCurvature):
         `bnnviz.data`, its name, or a table that `bnnviz.data.read_table` has read: these are standardised.
     likelihood : str, bnnviz.targets.Likelihood or callable
         ``gaussian`` (of several columns each has a noise of its own), ``multivariate_gaussian``, ``student_t``,
-        ``heteroscedastic`` (outputs are mean and log sd), ``poisson`` and ``negative_binomial`` (the output is the log
-        mean), ``bernoulli`` (a logit), ``categorical`` (a logit a class) or ``ordinal`` (one output, K - 1 cut points);
-        an object of `bnnviz.targets.likelihoods` with settings of its own; or a function of outputs (rows, outputs) and
-        observations that returns one log density a row, in torch.
+        ``generalized_gaussian``, ``heteroscedastic`` (outputs are mean and log sd), ``poisson`` and
+        ``negative_binomial`` (the output is the log mean), ``bernoulli`` (a logit), ``categorical`` (a logit a class)
+        or ``ordinal`` (one output, K - 1 cut points); an object of `bnnviz.targets.likelihoods` with settings of its
+        own; or a function of outputs (rows, outputs) and observations that returns one log density a row, in torch.
     prior_sd : float
         Standard deviation of the normal prior of every weight.
     noise_sd : float or sequence of float
-        Standard deviation of the observation noise, or the scale of ``student_t``; one for each column of the
-        observations, or one for all.
+        Standard deviation of the observation noise, or the scale of ``student_t`` and ``generalized_gaussian``; one for
+        each column of the observations, or one for all.
     noise : {"fixed", "learnt"}
         With ``learnt`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
         with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Of several columns each has one;

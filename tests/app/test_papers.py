@@ -22,6 +22,7 @@ from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Case, Experiment, results
 from bnnviz.experiments.comparison import Figure, compare, figures
+from bnnviz.experiments.editions import first_edition
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
 from bnnviz.specs import url
 from bnnviz.specs.demo import DoubleWellSpec
@@ -259,6 +260,18 @@ def test_a_title_without_a_paper_stays_whole() -> None:
     assert paper_of(small("mine")) is None
 
 
+def test_the_first_edition_is_as_printed() -> None:
+    found = first_edition(experiments.find("pdmp-table1"))
+    assert (
+        found["BPS, all rows"] == found["BPS, Algorithm 2, all rows"] == {"nll": 51.26, "rmse": 3.81, "ess_pc1": 2.73}
+    )
+    assert "rmse" not in found.get("SGLD", {})
+    images = experiments.find("pdmp-table2")
+    assert first_edition(images)["SGLD"] == {"accuracy": 0.99, "nll": 6.1, "ece": 0.09}
+    assert first_edition(images.at("cifar100", None))["SGLD"]["accuracy"] == 0.64
+    assert {e.name for e in ALL if first_edition(e)} == {"pdmp-table1", "pdmp-table2"}
+
+
 # --- links
 
 
@@ -352,6 +365,58 @@ def test_words_and_papers_choose_among_the_cards() -> None:
     assert {card.experiment.name for card in shown.cards if card.root.visible} == {
         e.name for e in ALL if paper_of(e) is PAPERS[0]
     }
+
+
+def columns(card: Any) -> dict[str, list[str]]:
+    """Return the columns of a card's table by the headings above them."""
+    (table,) = re.findall("<thead>(.*?)</thead>", texts(card))
+    above = re.findall(r"colspan='(\d+)'>(.*?)</th>", table)
+    below = iter(re.findall(r"<th[^>]*>(.*?)</th>", table.split("<tr>")[2])[2:])
+    return {html.unescape(name): [next(below) for _ in range(int(width))] for width, name in above}
+
+
+def test_a_switch_shows_the_editions_of_a_table() -> None:
+    shown = PapersPage(False, {}, ["pdmp-table1", "func-wells"])
+    table, wells = (next(c for c in shown.cards if c.experiment.name == name) for name in ("pdmp-table1", "func-wells"))
+    (switch,) = [item for item in table._body if getattr(item, "options", None)]
+    assert not any(getattr(item, "options", None) for item in wells._body)
+    assert columns(table)["test RMSE"] == ["corrected", "measured"]
+    switch.value = "both"
+    assert columns(table)["test RMSE"] == ["first edition, test MSE", "corrected", "measured"]
+    assert columns(table)["variance off by (share)"] == ["measured"]
+    assert "<td class='published first'>51.26</td><td class='published'>0.96</td>" in texts(table)
+    assert shown.address.query == "page=papers&open=pdmp-table1,func-wells&edition=both"
+    switch.value = "first"
+    assert columns(table)["ESS of PC1"] == ["first edition", "measured"]
+    switch.value = "corrected"
+    assert columns(table)["test RMSE"] == ["corrected", "measured"]
+    assert "#what-the-corrections-did-to-the-papers-tables'" in texts(table)
+    assert "#which-double-well'" in texts(wells)
+
+
+def test_the_address_names_an_edition_and_one_that_there_is_not_is_said() -> None:
+    shown = PapersPage(False, {}, ["pdmp-table2"], "both")
+    (card,) = [c for c in shown.cards if c.open]
+    assert columns(card)["ECE"] == ["first edition", "corrected", "measured"]
+    shown._close_all()
+    card.turn(True)
+    assert columns(card)["ECE"] == ["first edition", "corrected", "measured"], "it was forgotten"
+    assert "There is no edition &#x27;third&#x27;" in PapersPage(False, {}, [], "third")._about.object
+
+
+def test_figures_beside_the_first_edition_are_not_judged(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = small()
+    cases = (dataclasses.replace(made.cases[0], name="BPS"), made.cases[1])
+    made = dataclasses.replace(made, cases=cases)
+    monkeypatch.setitem(experiments.EXPERIMENTS, made.name, made)
+    results.write(made, {"BPS": summaries(0.9, 0.91), "two": summaries(0.9)}, 3.0, folders["own"])
+    (card,) = [c for c in PapersPage(False, {}, [made.name]).cards if c.open]
+    assert "▲ 0.9050" in texts(card)
+    card._switch.value = "first"
+    assert "3.81" in texts(card) and "0.9050" in texts(card)
+    assert "▲" not in texts(card).partition("<table")[2]
 
 
 def test_a_sweep_is_drawn_from_its_rows(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:

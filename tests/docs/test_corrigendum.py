@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 import torch
 
-from bnnviz.experiments import published
+from bnnviz.experiments import EXPERIMENTS, editions, published
 from bnnviz.experiments.audit import corrigendum
 from bnnviz.samplers.pdmp.thinning import first_arrival
 from bnnviz.specs import catalogue, url
@@ -40,6 +42,10 @@ def test_a_link_opens_what_it_says(link: str) -> None:
     if page == "learn":
         assert 1 <= int(asked["step"][0]) <= len(lessons.load()[asked["lesson"][0].decode()].steps) + 1
         return
+    if page == "papers":
+        assert set(asked["open"][0].decode().split(",")) <= set(EXPERIMENTS)
+        assert asked["edition"][0].decode() in editions.EDITIONS
+        return
     visit = address.read(asked, OPENINGS[page].opening())
     assert not visit.sentences
     if page == "race":
@@ -53,6 +59,26 @@ def test_a_link_opens_what_it_says(link: str) -> None:
     for name, texts in asked.items():
         if "." in name:
             assert url.write_value(held[name]) == texts[0].decode(), name
+
+
+def test_a_card_links_the_sections_that_have_its_figures() -> None:
+    found: dict[str, list[str]] = {}
+    for section in re.split(r"^### ", TEXT, flags=re.MULTILINE)[1:]:
+        heading = section.partition("\n")[0]
+        for name in re.findall(r"<!-- (?:record|editions): ([\w-]+)", section):
+            known = found.setdefault(name, [])
+            known += [] if heading in known else [heading]
+    assert {name: list(headings) for name, headings in editions.SECTIONS.items()} == found
+
+
+def test_a_link_to_a_section_is_that_of_the_page_itself() -> None:
+    headings = re.findall(r"^#+ (.*)$", TEXT, flags=re.MULTILINE)
+    urls = {editions.section_url(heading) for heading in headings}
+    (page,) = {url.partition("#")[0] for url in urls}
+    own = set(re.findall(r"\]\((#[^)]+)\)", TEXT))
+    assert len(own) > 1 and {page + place for place in own} <= urls
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert page == f"{project['urls']['Documentation']}/{corrigendum.PLACE.stem}.html"
 
 
 def test_every_setting_it_names_is_there_with_that_choice() -> None:

@@ -14,7 +14,7 @@ from docs.site import reference
 #: Figures have a test of their own.
 ENTRIES = [entry for entry in reference.entries() if entry.same_as is None and entry.module != "bnnviz.plots"]
 #: What takes some seconds in an example.
-_RUNS = ("bnnviz.sample(", "bnnviz.wells(", "bnnviz.race(", ".fit(", "bnnviz.search_prior(", "bnnviz.replay(")
+_RUNS = ("bnnviz.sample(", "bnnviz.wells(", "bnnviz.race(", ".fit(", "bnnviz.search_", "bnnviz.replay(")
 
 
 def case(entry: reference.Entry) -> object:

@@ -37,6 +37,12 @@ def multivariate(f: np.ndarray) -> np.ndarray:
 
 KNOWN = {
     "student_t": (likelihoods.StudentT(3.0, 0.7), F1, REAL, lambda f: stats.t(3, f[..., 0], 0.7).logpdf(REAL)),
+    "generalized_gaussian": (
+        likelihoods.GeneralizedGaussian(1.4, 0.7),
+        F1,
+        REAL,
+        lambda f: stats.gennorm(1.4, f[..., 0], 0.7 * 1.4 ** (1 / 1.4)).logpdf(REAL),
+    ),
     "heteroscedastic": (
         likelihoods.Heteroscedastic(),
         F2,
@@ -66,6 +72,13 @@ KNOWN = {
 }
 
 
+def test_a_generalized_gaussian_of_the_power_2_is_the_normal_law() -> None:
+    made, y = likelihoods.GeneralizedGaussian(2.0, 0.7), torch.as_tensor(REAL)
+    np.testing.assert_allclose(made.log_density(F1, y), stats.norm(F1[..., 0], 0.7).logpdf(REAL), rtol=1e-10)
+    assert made.variance(F1).numpy() == pytest.approx(0.49) and made.hessian(F1, y).numpy() == pytest.approx(1 / 0.49)
+    assert (made.information(F1, y, torch.zeros(1, 1)) == 2 * 5).all()
+
+
 @pytest.mark.parametrize("name", KNOWN)
 def test_log_densities_are_scipys(name: str) -> None:
     likelihood, f, y, exact = KNOWN[name]
@@ -83,7 +96,9 @@ def every_observation(likelihood: likelihoods.Likelihood) -> tuple[np.ndarray, n
     return grid, np.gradient(grid)
 
 
-@pytest.mark.parametrize("name", ["student_t", "heteroscedastic", "poisson", "negative_binomial", "ordinal"])
+@pytest.mark.parametrize(
+    "name", ["student_t", "generalized_gaussian", "heteroscedastic", "poisson", "negative_binomial", "ordinal"]
+)
 def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> None:
     """The Gauss-Newton curvature is the expected square of the slope (Fisher's information)."""
     likelihood, f, *_ = KNOWN[name]
@@ -108,7 +123,9 @@ def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> 
     assert likelihood.cdf(f, y[place : place + 1])[0, 0] == pytest.approx(density[: place + 1].sum() - half, abs=1e-5)
 
 
-@pytest.mark.parametrize("name", ["student_t", "heteroscedastic", "poisson", "negative_binomial", "multivariate"])
+@pytest.mark.parametrize(
+    "name", ["student_t", "generalized_gaussian", "heteroscedastic", "poisson", "negative_binomial", "multivariate"]
+)
 def test_draws_have_the_mean_and_the_variance(name: str) -> None:
     likelihood, f, *_ = KNOWN[name]
     f = f[:1].expand(20_000, -1, -1)
@@ -157,6 +174,7 @@ KINDS = {
     "several": (2, "pairs", {"noise": "learnt", "noise_sd": [0.5, 2.0]}),
     "multivariate_gaussian": (2, "pairs", {"likelihood": "multivariate_gaussian", "noise": "learnt"}),
     "student_t": (1, "real", {"likelihood": "student_t", "noise": "learnt"}),
+    "generalized_gaussian": (1, "real", {"likelihood": "generalized_gaussian", "noise": "learnt"}),
     "heteroscedastic": (2, "real", {"likelihood": "heteroscedastic"}),
     "poisson": (1, "counts", {"likelihood": "poisson"}),
     "negative_binomial": (1, "counts", {"likelihood": "negative_binomial"}),
@@ -318,6 +336,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, sa
     ("make", "said"),
     [
         (lambda: likelihoods.StudentT(df=2.0), "above 2"),
+        (lambda: likelihoods.GeneralizedGaussian(power=0.9), "at least 1"),
         (lambda: likelihoods.Ordinal(cut_points=[1.0, 0.0]), "above the one before"),
         (lambda: likelihoods.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "symmetric"),
         (lambda: likelihoods.NegativeBinomial(-1.0), "above 0"),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from bnnviz import samplers, targets
 from bnnviz.samplers.importance.mixture import Diagonal, Full
-from bnnviz.samplers.importance.population import MOVE, WEIGH, clip_largest
+from bnnviz.samplers.importance.population import MOVE, WEIGH, clip_largest, temper
 from bnnviz.samplers.random import seeded
 
 RUNS = 200
@@ -27,6 +27,7 @@ VARIANTS = {
     "covfree": ("pmcnet", {"adapt_covariance": False}),
     "dm-pmc": ("pmcnet", {"gradient": False, "adapt_covariance": False}),
     "reference-code": ("pmcnet", {"variant": "reference-code"}),
+    "tempered": ("pmcnet", {"least_ess": 0.6}),
 }
 
 
@@ -217,6 +218,42 @@ def test_the_largest_weights_are_cut_down() -> None:
     weights = torch.tensor([[0.4, 0.3, 0.2, 0.1]])
     torch.testing.assert_close(clip_largest(weights, 2), torch.tensor([[1 / 3, 1 / 3, 0.2 / 0.9, 0.1 / 0.9]]))
     torch.testing.assert_close(clip_largest(weights, 9), torch.tensor([[0.25] * 4]))
+
+
+def test_weights_are_tempered_until_they_are_worth_enough() -> None:
+    logs = torch.tensor([[0.0, -8.0, -9.0, -10.0], [0.0, -0.1, -0.2, 0.0], [3.0, 1.0, -math.inf, -math.inf]]).double()
+    found = temper(logs, 0.5)
+    shares = torch.softmax(found, 1)
+    ess = 1 / shares.square().sum(1)
+    # A half of four, what it is worth by itself, and more than a half of the two that have a weight.
+    assert ess[0] == pytest.approx(2.0, abs=1e-6)
+    torch.testing.assert_close(shares[1:], torch.softmax(logs, 1)[1:])
+    tau = found[0, 1] / logs[0, 1]
+    torch.testing.assert_close(found[0], tau * logs[0])
+    assert temper(torch.full((1, 3), -math.inf), 0.5).isneginf().all()
+
+
+def test_covariances_of_the_curvature_are_inverse_hessians_and_the_step_is_newtons() -> None:
+    target = targets.Gaussian(MEAN, COV).to("cpu", torch.float64)
+    x0 = 3 * torch.randn(4, 2, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    sampler, state = begun("pmcnet", target, x0, draws_each=20, sigma0=0.3, covariance_from="curvature")
+    state = weighed(sampler, state, 2)
+    np.testing.assert_allclose((state.factor @ state.factor.mT).numpy(), np.broadcast_to(COV, (4, 2, 2)), rtol=1e-10)
+    np.testing.assert_allclose(state.origin.numpy(), np.broadcast_to(MEAN, (4, 2)), rtol=1e-10)
+    log_z = math.log(2 * math.pi) + 0.5 * np.linalg.slogdet(COV)[1]
+    np.testing.assert_allclose(state.logs.numpy(), log_z, rtol=1e-10)
+
+
+def test_a_covariance_stays_where_the_curvature_is_negative() -> None:
+    target = targets.DoubleWell().to("cpu", torch.float64)
+    sampler, state = begun(
+        "pmcnet", target, torch.zeros(2, 1, dtype=torch.float64), sigma0=0.7, covariance_from="curvature"
+    )
+    after, info = sampler._adapt(sampler.numbers, state._replace(x=torch.tensor([[0.0], [1.0]]).double()))
+    assert info.fallbacks == 1 and info.examples == 4 * target.examples
+    assert after.factor[0].item() == pytest.approx(0.7)
+    # U'' is 12 t^2 - 4.
+    assert after.factor[1].item() == pytest.approx(8**-0.5)
 
 
 def test_a_mean_that_is_not_finite_stops_its_proposal_alone() -> None:

@@ -91,7 +91,10 @@ def importance_reference(network: bnnviz.BNN, count: int = 3_000_000) -> tuple[n
 
 @pytest.mark.sampled(1)
 @pytest.mark.timeout(400)  # a busy machine
-@pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
+@pytest.mark.parametrize(
+    ("sampler", "settings"),
+    [("bps", {"refresh_rate": 2.0}), ("boomerang", {}), ("boomerang", {"reference": "from_prior"})],
+)
 def test_network_posterior_agrees_with_importance_sampling(sampler, settings):
     """A network of seven weights: means and squares of its function at the data, from three million prior draws."""
     import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping
-from math import isfinite
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
@@ -15,11 +15,13 @@ from panel.custom import JSComponent
 
 from bnnviz.experiments import LABELS, Experiment
 from bnnviz.experiments.comparison import Comparison, Figure, compare, figures
+from bnnviz.experiments.editions import CORRECTED, EDITIONS, SECTIONS, first_edition, section_url
 from bnnviz.experiments.notes import of_record, with_notes
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.results import Record
 from bnnviz.views.palette import DARK, LIGHT
 from bnnviz_app import deep_links
+from bnnviz_app.components.cards.experiment_table import FigureTable, link
 from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import script
 from bnnviz_app.theme import SHEETS, styles
@@ -64,13 +66,22 @@ class ExperimentCard:
         What could not be read of its records.
     on_open : callable
         Called without arguments when its reader opens or closes it.
+    on_edition : callable
+        Called with the edition of the paper that its reader chooses.
     """
 
     def __init__(
-        self, experiment: Experiment, records: list[Record], sentences: list[str], on_open: Callable[[], None]
+        self,
+        experiment: Experiment,
+        records: list[Record],
+        sentences: list[str],
+        on_open: Callable[[], None],
+        on_edition: Callable[[str], None],
     ) -> None:
         self.experiment, self._records, self._sentences = experiment, records, sentences
-        self._on_open = on_open
+        self._on_open, self.has_editions = on_open, bool(first_edition(experiment))
+        self._tables: list[tuple[FigureTable, pn.pane.HTML]] = []
+        self._edition, self._switch = CORRECTED, _edition_switch(on_edition) if self.has_editions else None
         self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
         comparison = self.comparison
@@ -125,6 +136,15 @@ class ExperimentCard:
         if by_reader:
             self._on_open()
 
+    def show_edition(self, edition: str) -> None:
+        """Show the figures of an edition of the paper, one of `EDITIONS`, where there are several."""
+        if not self.has_editions or edition == self._edition:
+            return
+        self._edition = self._switch.value = edition
+        self._tables = [(replace(table, edition=edition), pane) for table, pane in self._tables]
+        for table, pane in self._tables:
+            pane.object = self._written(table)
+
     def matches(self, text: str) -> bool:
         """Tell whether every word of a text is in what the card says."""
         e = self.experiment
@@ -141,6 +161,7 @@ class ExperimentCard:
 
     def _fill(self) -> None:
         """Make what an open card shows; a closed one shows nothing."""
+        self._tables = []
         self._body[:] = self._opened() if self.open else []
         self._body.visible = self.open
 
@@ -148,6 +169,8 @@ class ExperimentCard:
         e = self.experiment
         problems = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
         shown = [self._text(f"<p>{_prose(e.doc)}</p>{problems}{self._together()}"), self._command()]
+        shown += [self._text(_corrections(e.name, self.has_editions))] if e.name in SECTIONS else []
+        shown += [self._switch] if self.has_editions else []
         if not self._records:
             return [*shown, *self._part(e, None)]
         return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
@@ -158,13 +181,18 @@ class ExperimentCard:
         found = figures(experiment, rows)
         picture = self._picture(experiment, record, found)
         part = "" if record is None or not record.part else f"<h4>{html.escape(heading(experiment)[0])}</h4>"
-        table = _table(experiment, rows, found, self._flags)
+        table = FigureTable(experiment, rows, found, self._edition)
+        pane = self._text(self._written(table))
+        self._tables.append((table, pane))
         return [
             self._text(f"{part}<p class='where'>{_where(experiment, record)}</p>{picture[0]}"),
             *picture[1:],
-            self._text(f"<div class='scroll'>{table}</div>{_key(found)}"),
+            pane,
             self._text(_notes(experiment, rows, "Why they differ" if any(f.paired for f in found) else "Notes")),
         ]
+
+    def _written(self, table: FigureTable) -> str:
+        return f"<div class='scroll'>{table.html(self._flags)}</div>{table.key()}"
 
     def _picture(self, experiment: Experiment, record: Record | None, found: list[Figure]) -> list[Any]:
         """Return the legend and the figure, the recorded one if there is any; an empty legend alone where none is."""
@@ -182,7 +210,7 @@ class ExperimentCard:
         dots = [figure for figure in known if figure.measure in shown]
         if not dots:
             return [""]
-        key = f"<div class='key'>{_key_of_marks(self._dark)}</div>" if record is not None else ""
+        key = f"<div class='key'>{_key_of_marks(self._dark, self.has_editions)}</div>" if record is not None else ""
         return [key, self._figure(plots.published(dots, dark=self._dark))]
 
     def _figure(self, figure: Any) -> pn.pane.Bokeh:
@@ -193,7 +221,7 @@ class ExperimentCard:
 
     def _together(self) -> str:
         found = deep_links.together(self.experiment)
-        return "" if found is None else f"<p>{_link(found, f'Open these samplers in {found.title}', self._flags)}</p>"
+        return "" if found is None else f"<p>{link(found, f'Open these samplers in {found.title}', self._flags)}</p>"
 
     def _command(self) -> Command:
         return Command(
@@ -203,6 +231,34 @@ class ExperimentCard:
             margin=(2, 0, 8, 0),
             stylesheets=[SHEETS["pills"], _STYLES["command"]],
         )
+
+
+def _edition_switch(on_edition: Callable[[str], None]) -> pmui.RadioButtonGroup:
+    """Return the switch between the editions of a paper."""
+    made = pmui.RadioButtonGroup(
+        options={title: edition for edition, title in EDITIONS.items()},
+        value=CORRECTED,
+        size="small",
+        width=330,
+        margin=(2, 0, 8, 0),
+        sx={"& button": {"textTransform": "none", "padding": "4px 12px", "whiteSpace": "nowrap"}},
+    )
+    made.param.watch(lambda event: on_edition(event.new), "value")
+    return made
+
+
+def _corrections(name: str, has_editions: bool) -> str:
+    """Say that there are two editions, and where the corrigendum speaks of an experiment."""
+    links = ", ".join(
+        f"<a href='{section_url(heading)}' target='_blank' rel='noopener'>{html.escape(heading)}</a>"
+        for heading in SECTIONS[name]
+    )
+    editions = (
+        "The paper has two editions. Ours are compared with the corrected one; the first one’s figures are as printed. "
+        if has_editions
+        else ""
+    )
+    return f"<p>{editions}In the corrigendum: {links}.</p>"
 
 
 def _part_of(experiment: Experiment, record: Record) -> Experiment:
@@ -240,11 +296,11 @@ def _where(experiment: Experiment, record: Record | None) -> str:
     return html.escape(" ".join([text, *of_record(experiment, record)]))
 
 
-def _key_of_marks(dark: bool) -> str:
+def _key_of_marks(dark: bool, has_editions: bool) -> str:
     """Say what the marks of figures beside published ones mean."""
     palette = DARK if dark else LIGHT
     marks = (
-        ("◇", palette.ink, "published"),
+        ("◇", palette.ink, "published, corrected edition" if has_editions else "published"),
         ("●", palette.blue, "measured, ± 2 standard errors"),
         ("■", palette.magenta, "differs by more than that"),
     )
@@ -252,93 +308,6 @@ def _key_of_marks(dark: bool) -> str:
         f"<span><i style='color:{colour};font-style:normal' aria-hidden='true'>{mark}</i> {what}</span>"
         for mark, colour, what in marks
     )
-
-
-# --- the table
-
-
-def _table(experiment: Experiment, rows: list[dict[str, Any]], found: list[Figure], flags: Mapping[str, str]) -> str:
-    """Write the figures: a line for each case, the published figure and ours side by side for each measure."""
-    if not experiment.cases:
-        return ""
-    printed = {figure.measure for figure in found if figure.published is not None}
-    groups = [(key, key in printed) for key in experiment.measures]
-    heads = "".join(
-        f"<th class='group' scope='colgroup' colspan='{1 + both}'>{html.escape(LABELS.get(key, key))}</th>"
-        for key, both in groups
-    )
-    names = "".join(
-        "<th class='first' scope='col'>published</th><th scope='col'>measured</th>"
-        if both
-        else "<th class='first' scope='col'>measured</th>"
-        for _, both in groups
-    )
-    cells = {(figure.case, figure.measure): figure for figure in found}
-    runs = {row["case"]: row["runs"] for row in rows}
-    lines = []
-    for case in experiment.cases:
-        figures_of = "".join(_cells(cells[case.name, key], both) for key, both in groups)
-        seen = deep_links.deep_link(case.specs[0]) if case.specs else None
-        link = "" if seen is None else _link(seen, f"Open in {_the(seen.title)}", flags)
-        lines.append(
-            f"<tr><td class='case'>{html.escape(case.name)}{link}</td><td>{runs.get(case.name) or '–'}</td>"
-            f"{figures_of}</tr>"
-        )
-    many = "many" if sum(1 + both for _, both in groups) > 8 else ""
-    return (
-        f"<table class='{many}'><thead><tr><th></th><th></th>{heads}</tr>"
-        f"<tr><th class='case' scope='col'>case</th><th scope='col'>runs</th>{names}</tr>"
-        f"</thead><tbody>{''.join(lines)}</tbody></table>"
-    )
-
-
-def _the(title: str) -> str:
-    """Return a page's name as a sentence says it."""
-    return f"the {title}" if title == "Lab" else title
-
-
-def _cells(figure: Figure, both: bool) -> str:
-    published = f"<td class='published first'>{_printed(figure.published)}{_spread(figure.published_sd)}</td>"
-    off = figure.off
-    kind = ["off"] if figure.differs else []
-    kind += [] if both else ["first"]
-    why = f" title='{abs(off):.1f} standard errors {'above' if off > 0 else 'below'}'" if off and isfinite(off) else ""
-    arrow = "" if not figure.differs else ("▲ " if off > 0 else "▼ ")
-    error = "" if figure.error is None else f" <small>± {figure.error:.1g}</small>"
-    ours = f"{arrow}{_number(figure.measured)}{error}{_spread(figure.sd)}"
-    return f"{published if both else ''}<td class='{' '.join(kind)}'{why}>{ours}</td>"
-
-
-def _spread(sd: float | None) -> str:
-    return "" if not sd else f" <small>({sd:.1g})</small>"
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
-    if value != 0 and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.2e}"
-    digits = 4 if abs(value) < 1 else 2 if abs(value) < 100 else 0
-    return f"{value:.{digits}f}".replace("-", "\u2212")
-
-
-def _printed(value: float | None) -> str:
-    """Write a published figure with no more digits than it has."""
-    return "–" if value is None else f"{value:.6g}".replace("-", "\u2212")
-
-
-def _link(found: deep_links.DeepLink, text: str, flags: Mapping[str, str]) -> str:
-    return f"<a href='?{html.escape(found.query(flags), quote=True)}'>{html.escape(text)}</a>"
-
-
-def _key(found: list[Figure]) -> str:
-    """Explain what stands in the table."""
-    meanings = ["± standard error over runs"] if any(figure.error is not None for figure in found) else []
-    if any(figure.sd or figure.published_sd for figure in found):
-        meanings.append("in brackets the standard deviation over draws")
-    if any(figure.differs for figure in found):
-        meanings.append("▲ ▼ ours is more than two of its standard errors above or below")
-    return f"<p class='where'>{'; '.join(meanings)}.</p>" if meanings else ""
 
 
 def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> str:

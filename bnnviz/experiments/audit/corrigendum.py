@@ -17,12 +17,12 @@ from bnnviz.experiments import LABELS, find, published
 from bnnviz.experiments.audit.check import check
 from bnnviz.experiments.audit.document import PLACE as PAPERS_PLACE
 from bnnviz.experiments.audit.document import number, table
+from bnnviz.experiments.editions import CORRECTED, FIRST, PRINTED_LABELS
 
 PLACE = PAPERS_PLACE.with_name("corrigendum.md")
 _MARK = re.compile(r"(<!-- (record|editions): (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 _AVERAGED = "_averaged"
-_PRINTED = {"mse": "test MSE", "ece_printed": "ECE"}
-_EDITIONS = ("first", "corrected")
+_EDITIONS = (FIRST, CORRECTED)
 
 
 def filled(text: str) -> str:
@@ -64,8 +64,9 @@ def _of_editions(words: str) -> str:
     name, _, data = words.partition(" ")
     first, corrected = (published.read(place, data) for place in (f"first/{name}", name))
     pairs = list(zip(next(iter(first.values())), next(iter(corrected.values())), strict=True))
-    names = _PRINTED | LABELS
-    heads = [f"{names[measure]}, {edition}" for pair in pairs for measure, edition in zip(pair, _EDITIONS, strict=True)]
+    heads = [
+        f"{PRINTED_LABELS[name]}, {edition}" for pair in pairs for name, edition in zip(pair, _EDITIONS, strict=True)
+    ]
     rows = []
     for case in dict.fromkeys([*corrected, *first]):
         found = [(first.get(case, {}).get(before), corrected.get(case, {}).get(now)) for before, now in pairs]

@@ -15,6 +15,11 @@ from pathlib import Path
 Figures = dict[str, float]
 
 
+def is_there(experiment: str) -> bool:
+    """Tell whether there are published figures of a name, as `read` takes it."""
+    return _file(experiment).is_file()
+
+
 @cache
 def read(experiment: str, data: str = "") -> dict[str, Figures]:
     """Return published figures by case, each by the names of the experiment's measures.
@@ -26,9 +31,13 @@ def read(experiment: str, data: str = "") -> dict[str, Figures]:
     data : str, default ""
         The data set, in a table of several; none are published of others.
     """
-    with (Path(__file__).parent / f"{experiment}.csv").open(encoding="utf-8", newline="") as stream:
+    with _file(experiment).open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row.pop("data", data) == data]
     return {row.pop("case"): dict(_figure(name, text) for name, text in row.items() if text) for row in rows}
+
+
+def _file(experiment: str) -> Path:
+    return Path(__file__).parent / f"{experiment}.csv"
 
 
 def _figure(name: str, text: str) -> tuple[str, float]:

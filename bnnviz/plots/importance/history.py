@@ -20,7 +20,8 @@ def history(source: Any, *, dark: bool = False) -> hv.Overlay:
     ----------
     source : Run or dict
         A run of a network by a sampler with a population; or the part ``history`` of a frame: ``label`` and ``lines``,
-        dicts with ``name``, ``iteration``, ``mean`` and ``sd``.
+        dicts with ``name``, ``iteration``, ``mean`` and ``sd``; and ``along``, what iterations are called where they
+        are something else.
     dark : bool, default False
 
     Returns
@@ -45,7 +46,10 @@ def history(source: Any, *, dark: bool = False) -> hv.Overlay:
     if not isinstance(part.get("lines"), list) or not part["lines"]:
         raise BnnvizError("A history needs lines, dicts with name, iteration, mean and sd.", "source")
     palette = style.palette_of(dark)
-    x, y = hv.Dimension(("iteration", "iteration")), hv.Dimension((f"{part['label']} history", part["label"]))
+    x, y = (
+        hv.Dimension(("iteration", part.get("along", "iteration"))),
+        hv.Dimension((f"{part['label']} history", part["label"])),
+    )
     drawn = []
     for place, line in enumerate(part["lines"]):
         colour, dash, marker = style.series(palette, place)

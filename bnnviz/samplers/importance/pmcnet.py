@@ -7,9 +7,16 @@ drawn after the last iteration, so that would change nothing.
 
 from __future__ import annotations
 
+import torch
+from torch import Tensor
+
+from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.importance.mixture import Full
-from bnnviz.samplers.importance.population import Population
+from bnnviz.samplers.importance.population import ADAPT, Info, Population, State
+from bnnviz.samplers.random import RandomNumbers
+
+_COLUMNS = 64  # of a Hessian at once
 
 
 @REGISTRY.add
@@ -19,7 +26,8 @@ class PMCnet(Population):
     A chain is a proposal, so ``chains`` is M; each iteration makes K draws of every proposal. Draws have weights
     w = exp(-U) / mixture of all proposals. Survivors, one of each proposal, go along the gradient, scaled by the
     proposal's new covariance, and the step is halved until U falls. ``gradient`` off is PMCnet-gradfree,
-    ``adapt_covariance`` off PMCnet-covfree, both off DM-PMC.
+    ``adapt_covariance`` off PMCnet-covfree, both off DM-PMC. ``covariance_from="curvature"`` is SL-PMC, whose
+    covariances are inverse Hessians and whose steps are Newton's.
     """
 
     registered = "pmcnet"
@@ -45,9 +53,65 @@ class PMCnet(Population):
             "settings": {"gradient": False, "adapt_covariance": False},
         },
         {
+            "name": "sl-pmc",
+            "title": "SL-PMC",
+            "doc": "Covariances are the inverse Hessians of U where these are positive definite.",
+            "settings": {"covariance_from": "curvature"},
+        },
+        {
             "name": "reference",
             "title": "As in the authors' code",
             "doc": "What the authors' code does instead of what the paper says.",
             "settings": {"variant": "reference-code"},
         },
     ]
+
+    covariance_from = settings.Choice(
+        "weights",
+        objects=["weights", "curvature"],
+        when={"adapt_covariance": [True]},
+        live=True,
+        doc="weights: covariances follow the weighted draws, as in PMCnet. curvature: each is the inverse Hessian of U"
+        " at its mean, as in SL-PMC, which takes a gradient for each dimension; where that is not positive definite, it"
+        " stays as it is.",
+    )
+
+    @property
+    def gradients_per_step(self) -> int:
+        """Data rows that a phase may take of each proposal, at most: with a Hessian two for each dimension."""
+        hessian = 2 * self.target.dim * self.target.examples if self._curved else 0
+        return max(super().gradients_per_step, hessian)
+
+    @property
+    def _curved(self) -> bool:
+        return self.adapt_covariance and self.covariance_from == "curvature"
+
+    def _adapt(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
+        """Take the inverse Hessians for covariances, where these are to be of the curvature."""
+        if not self._curved:
+            return super()._adapt(rng, state)
+        factor, sound = _inverse_factors(torch.stack([self._hessian(x) for x in state.x]))
+        factor = torch.where(sound[:, None, None], factor.to(state.factor.dtype), state.factor)
+        info = Info(
+            ADAPT,
+            torch.zeros_like(state.alive),
+            examples=2 * self.target.dim * self.target.examples * len(state.x),
+            fallbacks=int((~sound).sum()),
+        )
+        return state._replace(factor=factor), info
+
+    def _hessian(self, x: Tensor) -> Tensor:
+        """Return the Hessian of U (dim, dim) at a point (dim,), a few columns at a time."""
+        eye = torch.eye(len(x), dtype=x.dtype, device=x.device)
+        parts = torch.split(eye, _COLUMNS)
+        return torch.cat([self.target.gradient_and_product(x.expand(len(v), -1), v)[2] for v in parts])
+
+
+def _inverse_factors(hessians: Tensor) -> tuple[Tensor, Tensor]:
+    """Return lower Cholesky factors of inverses (n, dim, dim), and where the matrices are positive definite."""
+    matrices = hessians.double()
+    lower, trouble = torch.linalg.cholesky_ex((matrices + matrices.mT) / 2)
+    sound = (trouble == 0) & torch.isfinite(lower).flatten(1).all(1)
+    eye = torch.eye(lower.shape[-1], dtype=lower.dtype, device=lower.device)
+    made, failed = torch.linalg.cholesky_ex(torch.cholesky_inverse(torch.where(sound[:, None, None], lower, eye)))
+    return made, sound & (failed == 0)

@@ -11,10 +11,16 @@ A chain is a proposal $N(\mu_m, \Sigma_m)$, m = 1, ..., M. For the target $\pi =
 5. *move*: $\mu_m \leftarrow \tilde\mu_m + \gamma_m \Sigma_m \nabla \log \pi(\tilde\mu_m)$ (12), with
    $\gamma_m$ halved from 1 until U falls.
 
+Where ``least_ess`` is set, steps 3 and 4 take $w^\tau$ for the weights, with the largest $\tau \le 1$ at which a
+proposal's draws are worth so many; those of the estimates stay $w$. Where the covariances are the target's
+(``covariance_from``), step 4 is $\Sigma_m = (\nabla^2 U(\tilde\mu_m))^{-1}$ where that is positive definite.
+
 The draws belong to no Markov chain: sums over them with their weights estimate integrals of $e^{-U}$.
 
 References: Huang, Chouzenoux, Elvira and Pesquet 2023, Algorithm 1, doi:10.1016/j.jfranklin.2023.08.044; the mixture in
-the weights: Elvira, Martino, Luengo and Bugallo 2017, doi:10.1016/j.sigpro.2016.07.012.
+the weights: Elvira, Martino, Luengo and Bugallo 2017, doi:10.1016/j.sigpro.2016.07.012; weights that are
+tempered until they are worth enough: Koblents and Miguez 2015, doi:10.1007/s11222-013-9440-2; covariances of the
+target's curvature (SL-PMC): Elvira and Chouzenoux 2019, doi:10.1109/ICASSP.2019.8682284.
 """
 
 from __future__ import annotations
@@ -40,6 +46,7 @@ _AT_ONCE = 256  # points whose U is computed at once
 _BLOWN_UP = 60  # halvings of a gradient step that has no limit
 _NETWORK_SD, _DENSITY_SD = 0.1, 1.0
 _TOGETHER_EVERY = 5  # iterations
+_BISECTIONS = 40  # of the power of tempered weights
 
 
 class State(NamedTuple):
@@ -144,6 +151,17 @@ class Population(Sampler):
     beta = settings.Number(
         0.5, bounds=(0.0, 1.0), live=True, doc="Share of the new estimate in a covariance (paper, equation 13)."
     )
+    least_ess = settings.Number(
+        None,
+        bounds=(0.0, 1.0),
+        step=0.01,
+        live=True,
+        allow_None=True,
+        empty="weights as they are",
+        label="Least ESS",
+        doc="Share of a proposal's draws that their weights are worth at least where it adapts: they are raised to a"
+        " power below 1 for that. Estimates have the weights as they are. Empty: as in the paper.",
+    )
     most_halvings = settings.Integer(
         20, bounds=(0, _BLOWN_UP), live=True, doc="Halvings of a gradient step, at most, until U falls."
     )
@@ -239,7 +257,7 @@ class Population(Sampler):
         """Let one draw of each proposal survive, with probabilities in proportion to the weights."""
         u = rng.uniform((len(state.x),), torch.float64)
         together = self.variant == "reference-code" and (int(state.count.max()) + 1) % _TOGETHER_EVERY == 0
-        logs = state.logs.flatten()[None] if together else state.logs
+        logs = self._tempered(state.logs.flatten()[None] if together else state.logs)
         has_weight = torch.isfinite(logs).any(1).expand(len(state.x))
         shares = torch.softmax(torch.where(has_weight[: len(logs), None], logs, 0.0), 1).cumsum(1)
         place = torch.searchsorted(shares.expand(len(u), -1).contiguous(), u[:, None] * shares[:, -1:])[:, 0]
@@ -257,7 +275,7 @@ class Population(Sampler):
         if not self.adapt_covariance or self.draws_each < 2:
             return state, _info(ADAPT, state)
         clipped_share = self._clipped_share(state)
-        logs = torch.where(usable[:, None], state.logs, 0.0)
+        logs = self._tempered(torch.where(usable[:, None], state.logs, 0.0))
         weights = torch.softmax(logs, 1).to(state.x.dtype)
         clipped = clip_largest(weights, self._spared)
         old = 1 - self.beta
@@ -268,6 +286,10 @@ class Population(Sampler):
         keep = usable & sound
         factor = torch.where(keep.view(-1, *[1] * (factor.ndim - 1)), factor, state.factor)
         return state._replace(factor=factor), _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
+
+    def _tempered(self, logs: Tensor) -> Tensor:
+        """Return the logarithms of weights (proposals, draws) that a proposal adapts by: tempered where that is set."""
+        return logs if self.least_ess is None else temper(logs, self.least_ess)
 
     def _clipped_share(self, state: State) -> float:
         """Return eta, the share of the clipped estimate: 1 / t, t from 1."""
@@ -378,6 +400,34 @@ class Population(Sampler):
 
 def _info(phase: int, state: State) -> Info:
     return Info(phase, torch.zeros_like(state.alive))
+
+
+def temper(logs: Tensor, share: float) -> Tensor:
+    """Return tau * logs (proposals, draws), each row with the largest tau of at most 1 that leaves a share of its ESS.
+
+    Parameters
+    ----------
+    logs : Tensor, shape (proposals, draws)
+        Logarithms of weights; -inf stays what it is, and does not count among the draws.
+    share : float
+        Of the draws with a weight.
+    """
+    known = torch.isfinite(logs)
+    top = torch.where(known, logs, -math.inf).amax(1, keepdim=True)
+    below = torch.where(known, logs - torch.where(torch.isfinite(top), top, 0.0), 0.0)
+    wanted = (share * known.sum(1)).clamp_min(1.0)
+
+    def enough(tau: Tensor) -> Tensor:
+        weights = torch.where(known, torch.exp(tau[:, None] * below), 0.0)
+        return weights.sum(1).square() >= wanted * weights.square().sum(1)
+
+    low, high = torch.zeros_like(wanted), torch.ones_like(wanted)
+    whole = enough(high)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        fits = enough(middle)
+        low, high = torch.where(fits, middle, low), torch.where(fits, high, middle)
+    return torch.where(known, torch.where(whole, 1.0, low)[:, None] * below, -math.inf)
 
 
 def clip_largest(weights: Tensor, place: int) -> Tensor:

@@ -16,10 +16,12 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.pdmp.bounds.capped import Capped
 from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
 from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
+from bnnviz.samplers.pdmp.bounds.regression import Regression
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
 from bnnviz.samplers.pdmp.learning import PathLearner, is_event
 from bnnviz.samplers.pdmp.state import State
@@ -70,6 +72,20 @@ def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def as_in_the_code(doc: str, more: dict[str, Any]) -> dict[str, Any]:
+    """Return the preset of a sampler as the paper's authors have it in their code, where that is known.
+
+    Parameters
+    ----------
+    doc : str
+        What differs from the paper.
+    more : dict
+        The settings that are the sampler's own.
+    """
+    settings_of = {**ALGORITHM_2, "most_proposals": 10, **more}
+    return {"name": "reference-code", "title": "As in the authors' code", "doc": doc, "settings": settings_of}
+
+
 class PDMP(PathLearner, Sampler):
     """Base of the piecewise deterministic samplers: settings of event times, and the lock-step.
 
@@ -107,11 +123,13 @@ class PDMP(PathLearner, Sampler):
     )
     bound = settings.Choice(
         "grid",
-        objects=["grid", "interpolated", "exact"],
+        objects=["grid", "interpolated", "regression", "exact"],
         live=True,
         doc="The envelope that event times are thinned under. grid: lines from rates and derivatives, raised where"
         " rates lie above them, right to within Monte Carlo error. interpolated: the papers' line through the last two"
-        " points, cheaper, no bound in the strict sense. exact: without an approximation, on a Gaussian target only.",
+        " points, cheaper, no bound in the strict sense. regression: a line regressed through the noisy rates of"
+        " batches, raised by its predicted spread (Pakman and others 2017). exact: without an approximation, on a"
+        " Gaussian target only.",
     )
     alpha = settings.Number(
         1.2,
@@ -156,6 +174,27 @@ class PDMP(PathLearner, Sampler):
         live=True,
         when=_INTERPOLATED,
         doc="Clip the points at zero before drawing the line, as eq. 12 reads literally, instead of the line.",
+    )
+    sds_above = settings.Number(
+        3.0,
+        bounds=(0.0, 10.0),
+        step=0.1,
+        live=True,
+        when={"bound": ["regression"]},
+        label="Raised by (k)",
+        unit="sd",
+        doc="Predicted standard deviations by which the regression line is raised.",
+    )
+    most_proposals = settings.Integer(
+        None,
+        bounds=(1, 1000),
+        live=True,
+        when=_INTERPOLATED,
+        allow_None=True,
+        label="Most proposals",
+        empty="any number",
+        doc="Proposals between two events, at most: the last one becomes a bounce even if it is rejected, as in the"
+        " authors' code (10), which is biased; empty: as many as it takes.",
     )
     margin = settings.Number(
         0.1,
@@ -261,8 +300,11 @@ class PDMP(PathLearner, Sampler):
         if self.bound == "exact":
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)
+        if self.bound == "regression":
+            return Regression(self.sds_above, self.speed)
         reject_above = float("inf") if self.reject_above is None else self.reject_above
-        return Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
+        line = Interpolated(self.alpha, self.t_init, reject_above, self.clip_points)
+        return line if self.most_proposals is None else Capped(line, self.most_proposals)
 
     @property
     def gradients_per_step(self) -> int:

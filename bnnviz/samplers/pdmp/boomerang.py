@@ -14,7 +14,9 @@ The flow keeps $r^2 = (x - x_*)^\top \Sigma^{-1} (x - x_*) + v^\top \Sigma^{-1} 
 $\frac{d}{dt} \langle v, g \rangle = v^\top (\nabla^2 E) v - \langle x - x_*, g \rangle$.
 
 ``reference="exact"`` takes $E(x) = U(x) - \frac{1}{2} (x - x_*)^\top \Sigma^{-1} (x - x_*)$, so that the target
-is $e^{-U}$. ``reference="prior"`` takes the negative log likelihood for E: the reference stands in for the prior.
+is $e^{-U}$. ``reference="from_prior"`` does so with the prior for the reference, so that E is the negative log
+likelihood. ``reference="prior"`` takes the negative log likelihood for E with the reference of the mode, which stands
+in for the prior: the target is another one.
 
 Source: Bierkens, Grazzi, Kamatani and Roberts 2020, doi:10.48550/arXiv.2006.13777; for networks, Goan, Perrin,
 Mengersen and Fookes 2023, doi:10.48550/arXiv.2302.08724, who take the second reading.
@@ -36,7 +38,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper
+from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_code, as_in_the_paper
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
@@ -56,7 +58,8 @@ class Boomerang(PDMP):
 
     x* is a mode, on networks one for each chain. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there
     (for a density, its Hessian's diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at
-    least the prior's precision, or S explodes on weights that the data say nothing of.
+    least the prior's precision, or S explodes on weights that the data say nothing of. With "from_prior" x* is 0 and S
+    the prior's covariance.
     """
 
     registered = "boomerang"
@@ -71,12 +74,15 @@ class Boomerang(PDMP):
 
     reference = settings.Choice(
         "exact",
-        objects=["exact", "prior"],
-        doc="exact: the target is the posterior. prior: the reference stands in for the prior, as in the paper.",
+        objects=["exact", "from_prior", "prior"],
+        doc="exact: the target is the posterior, with a reference from the curvature at the mode. from_prior: the same"
+        " target, and the reference is the prior, whose centre is 0. prior: the reference of the mode stands in for the"
+        " prior, as in the paper.",
     )
     curvature = settings.Choice(
         "fisher",
         objects=["fisher", "hessian", "published"],
+        when={"reference": ["exact", "prior"]},
         doc="What S^-1 is made of at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, its"
         " Hessian's diagonal), never negative. hessian: the true diagonal, the corrected paper's eq. 5; exact for small"
         " targets, by Hutchinson's estimate for large ones. published: the Hessian's row sums, eq. 5 as it was first"
@@ -86,6 +92,7 @@ class Boomerang(PDMP):
         1.0,
         bounds=(1e-3, 1000.0),
         scale="log",
+        when={"reference": ["exact", "prior"]},
         doc="Factor on the reference's covariance S (the paper: 500 on the toys, 0.001 on CIFAR-10).",
     )
 
@@ -107,6 +114,10 @@ class Boomerang(PDMP):
                 "start": "one_mode",
             },
         },
+        as_in_the_code(
+            "As first published, with a bounce at the tenth proposal in any case.",
+            {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"},
+        ),
         {
             "name": "thinning",
             "title": "The paper's event times, on a density",
@@ -132,14 +143,23 @@ class Boomerang(PDMP):
     )
 
     def check(self, target: Target) -> None:
-        """Raise where the reference is to replace a prior, and there is none."""
+        """Raise where the reference is to be or to replace a prior, and there is none."""
         super().check(target)
-        if self.reference == "prior" and target.prior_precision is None:
+        if self.reference != "exact" and target.prior_precision is None:
+            what = "makes the prior the reference" if self._is_prior else "puts the reference in the place of the prior"
             raise BnnvizError(
-                'reference="prior" puts the reference in the place of the prior, and this target has none;'
-                ' use reference="exact".',
-                "reference",
+                f'reference="{self.reference}" {what}, and this target has none; use reference="exact".', "reference"
             )
+
+    @property
+    def _is_prior(self) -> bool:
+        """Whether the reference is the prior."""
+        return self.reference == "from_prior"
+
+    @property
+    def _keeps_target(self) -> bool:
+        """Whether the reference leaves the target as it is."""
+        return self.reference != "prior"
 
     def set_mode(self, mode: Tensor | None) -> None:
         """Put the reference at the mode (dim,)."""
@@ -155,6 +175,8 @@ class Boomerang(PDMP):
     def _precision_at(self, mode: Tensor) -> tuple[Tensor, int]:
         """Return the diagonal of S^-1 (dim,) by the curvature at a mode, and how many entries were too small."""
         prior = self.target.prior_precision or 0.0
+        if self._is_prior:
+            return torch.full_like(mode, prior), 0
         curvatures = {"hessian": self.target.hessian_diagonal, "published": self.target.hessian_row_sums}
         diagonal = curvatures.get(self.curvature, self.target.curvature_diagonal)(mode)
         if not torch.isfinite(diagonal).all():
@@ -181,8 +203,9 @@ class Boomerang(PDMP):
         ]
 
     def first_scaling(self) -> GaussianReference:
-        """Return the reference of the mode."""
-        return GaussianReference(self._mode, self._at_mode[0])
+        """Return the reference of the mode, or the prior."""
+        centre = torch.zeros_like(self._mode) if self._is_prior else self._mode
+        return GaussianReference(centre, self._at_mode[0])
 
     def scaling_of(self, scaling: GaussianReference, chains: Tensor) -> GaussianReference:
         """Return the references of some chains, by their numbers."""
@@ -207,7 +230,8 @@ class Boomerang(PDMP):
 
     def starts_together(self, target: Target) -> bool:
         """Return whether all chains set out from one mode: those of a network with one reference for all."""
-        return self.start == "one_mode" or (target.start_at_mode and not self._has_references(target))
+        shared = target.start_at_mode and not self._has_references(target) and not self._is_prior
+        return self.start == "one_mode" or shared
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the state at path time zero; on networks with a reference for each chain."""
@@ -296,7 +320,7 @@ class Boomerang(PDMP):
 
     def _energy_gradient(self, x: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
         """Return the gradient of E from that of U."""
-        if self.reference == "exact":
+        if self._keeps_target:
             return g - scaling.pull(x - scaling.centre)
         return g - self.target.prior_precision * x
 
@@ -306,7 +330,7 @@ class Boomerang(PDMP):
 
     def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: GaussianReference) -> Tensor:
         """Return v' Hess E v - (x - x*) . grad E, since the acceleration is -(x - x*)."""
-        taken = scaling.pull(v) if self.reference == "exact" else self.target.prior_precision * v
+        taken = scaling.pull(v) if self._keeps_target else self.target.prior_precision * v
         pull = ((x - scaling.centre) * self._energy_gradient(x, g, scaling)).sum(-1)
         return curvature - (taken * v).sum(-1) - pull
 
@@ -342,7 +366,7 @@ class Boomerang(PDMP):
     def tempered_target(self, x: Tensor, state: State) -> tuple[Tensor, Tensor]:
         """Return U and its gradient, with the reference in the place of the prior where that is wanted."""
         potential, g = super().tempered_target(x, state)
-        if self.reference == "exact":
+        if self._keeps_target:
             return potential, g
         scaling, prior = state.adaptation.scaling, self.target.prior_precision
         d = x - scaling.centre

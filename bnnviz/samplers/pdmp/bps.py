@@ -24,13 +24,13 @@ and Fookes 2023, Table 1 and Algorithm 2, doi:10.48550/arXiv.2302.08724.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.pdmp.base import PDMP
+from bnnviz.samplers.pdmp.base import PDMP, as_in_the_code
 from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
@@ -115,6 +115,21 @@ class BPS(Preconditioned, BouncyParticle):
 
     registered = "bps"
     title = "Bouncy Particle"
+
+    presets: ClassVar[list[dict[str, Any]]] = [
+        *Preconditioned.presets,
+        as_in_the_code(
+            "As in the paper, with a bounce at the tenth proposal in any case, and velocities of a thousandth.",
+            {"metric": "unit", "velocity_sd": 1e-3, "t_init": 10.0},
+        ),
+        {
+            "name": "regression",
+            "title": "Stochastic BPS (Pakman and others)",
+            "doc": "A regression line of noisy rates, raised by three predicted standard deviations, and scales of the"
+            " coordinates, learnt in the warm-up; for batches.",
+            "settings": {"bound": "regression", "sds_above": 3.0, "metric": "diagonal"},
+        },
+    ]
 
     def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:
         """Return M g."""

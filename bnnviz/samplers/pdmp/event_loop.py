@@ -23,7 +23,7 @@ _VANISHES = 0.05  # power of the distance with which a density vanishes at an ed
 # Evaluations further apart than this share of the mean time between events widen the posterior.
 _HORIZON_SHARE = 0.3
 # How far the other bounds look ahead at most, in mean times between events.
-_SHARES = {"grid": 0.5, "exact": 20.0}
+_SHARES = {"grid": 0.5, "regression": 0.5, "exact": 20.0}
 
 
 class ThinningOutcome(NamedTuple):
@@ -163,6 +163,9 @@ class EventLoop(Dynamics):
         ratio = proposal.to(rate.dtype) if certain else torch.where(proposal & (rate > 0), rate / height, 0.0)
         violated = proposal & (ratio > 1)
         accepted = proposal & (uniform <= ratio) & (ratio <= self.envelope.reject_above)
+        forced = self.envelope.forced(state.bound)
+        if forced is not None:
+            accepted = accepted | (proposal & forced)
         kind = torch.where(accepted, torch.full_like(state.kind, BOUNCE), state.kind)
         return ThinningOutcome(kind, height, uniform, ratio, violated, accepted, accepted | (state.kind == REFRESH))
 

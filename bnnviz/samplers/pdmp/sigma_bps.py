@@ -25,7 +25,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import as_in_the_paper
+from bnnviz.samplers.pdmp.base import as_in_the_code, as_in_the_paper
 from bnnviz.samplers.pdmp.bps import BouncyParticle
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
@@ -45,11 +45,17 @@ class SigmaBPS(BouncyParticle):
     title = "sigma-BPS"
     rounds = 1
 
-    presets: ClassVar[list[dict[str, Any]]] = as_in_the_paper(
-        "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held from an event to the next, scales from 1,000"
-        " events, and refreshments with their variance, which narrow coordinates do not bear.",
-        {"variant": "paper", "warmup_events": 1000},
-    )
+    presets: ClassVar[list[dict[str, Any]]] = [
+        *as_in_the_paper(
+            "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held from an event to the next, scales from"
+            " 1,000 events, and refreshments with their variance, which narrow coordinates do not bear.",
+            {"variant": "paper", "warmup_events": 1000},
+        ),
+        as_in_the_code(
+            "As in the paper, with a bounce at the tenth proposal in any case.",
+            {"variant": "paper", "warmup_events": 1000},
+        ),
+    ]
 
     warmup_events = settings.Integer(
         1000,

@@ -7,10 +7,12 @@ from typing import NamedTuple
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
+from bnnviz.samplers.pdmp.bounds.capped import CappedState
 from bnnviz.samplers.pdmp.bounds.exact import ExactState
 from bnnviz.samplers.pdmp.bounds.grid import GridState
 from bnnviz.samplers.pdmp.bounds.interpolated import InterpolatedState
 from bnnviz.samplers.pdmp.bounds.raised import RaisedState
+from bnnviz.samplers.pdmp.bounds.regression import RegressionState
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.pdmp.thinning import Piece
@@ -82,7 +84,7 @@ class State(NamedTuple):
     kind: Tensor
     piece: Piece
     skipped: Piece
-    bound: InterpolatedState | GridState | RaisedState | ExactState
+    bound: InterpolatedState | CappedState | GridState | RaisedState | RegressionState | ExactState
     alive: Tensor
     batch: Tensor | tuple[()]
     adaptation: Adaptation

@@ -52,7 +52,7 @@ class ProcessText(MoveText):
             f"{100 * figures['violation_share']:.2g} % of the proposals violate the envelope (mean excess"
             f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
         )
-        if self.sampler.bound != "interpolated":
+        if self.sampler.bound not in ("interpolated", "regression"):
             return told, []
         if self.sampler.target.start_at_mode and excess >= _SMALL_EXCESS:
             told += (

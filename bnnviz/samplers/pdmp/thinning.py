@@ -121,6 +121,10 @@ class Bound:
         """Return the bound's state after an evaluation of a kind."""
         raise NotImplementedError
 
+    def forced(self, state: Any) -> Tensor | None:
+        """Return which chains (chains,) take their next proposal for an event, whatever the rate is; None: none."""
+        return None
+
     def last_rate(self, state: Any) -> Tensor:
         """Return the last rate before a look ahead, of a bound that retreats."""
         raise NotImplementedError

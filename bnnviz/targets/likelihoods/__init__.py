@@ -9,13 +9,20 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
 from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
 from bnnviz.targets.likelihoods.counts import NegativeBinomial, Poisson
-from bnnviz.targets.likelihoods.normal import Heteroscedastic, IndependentNormals, MultivariateNormal, StudentT
+from bnnviz.targets.likelihoods.normal import (
+    GeneralizedGaussian,
+    Heteroscedastic,
+    IndependentNormals,
+    MultivariateNormal,
+    StudentT,
+)
 from bnnviz.targets.likelihoods.ordinal import Ordinal
 from bnnviz.targets.likelihoods.own import OwnLikelihood
 
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "GeneralizedGaussian",
     "Heteroscedastic",
     "IndependentNormals",
     "Likelihood",
@@ -36,7 +43,8 @@ _WITHOUT_NOISE = {
     "negative_binomial": NegativeBinomial,
     "ordinal": Ordinal,
 }
-NAMES = ("gaussian", "multivariate_gaussian", "student_t", *_WITHOUT_NOISE)
+_OF_ONE_SCALE = {"student_t": StudentT, "generalized_gaussian": GeneralizedGaussian}
+NAMES = ("gaussian", "multivariate_gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
 
 
 def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: int = 1) -> Likelihood:
@@ -82,6 +90,6 @@ def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: i
         )
     if given == "multivariate_gaussian":
         return MultivariateNormal(sds=sds) if learnt else MultivariateNormal()
-    if given == "student_t":
-        return StudentT(scale=sds[0], learnt=learnt)
+    if given in _OF_ONE_SCALE:
+        return _OF_ONE_SCALE[given](scale=sds[0], learnt=learnt)
     return Normal(sds[0], learnt) if columns == 1 else IndependentNormals(sds, learnt)

@@ -3,10 +3,13 @@ r"""Define likelihoods of real numbers: several columns, a noise that the networ
 .. math::
     \text{heteroscedastic: } y \sim N(f_1, e^{2 f_2}), \qquad
     \text{student\_t: } (y - f) / s \sim t_\nu, \qquad
-    \text{multivariate\_gaussian: } y \sim N(f, L L^\top),
+    \text{multivariate\_gaussian: } y \sim N(f, L L^\top), \qquad
+    \text{generalized\_gaussian: } p(y) \propto \exp(-|(y - f) / s|^\beta / \beta),
 
-with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)` and :math:`(\nu + 1) / ((\nu + 3) s^2)`
-(Lange, Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852).
+with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)`, :math:`(\nu + 1) / ((\nu + 3) s^2)`
+(Lange, Little and Taylor 1989, https://doi.org/10.1080/01621459.1989.10478852), and
+:math:`\beta^{2 - 2 / \beta}\, \Gamma(2 - 1 / \beta) / (\Gamma(1 / \beta)\, s^2)`, since
+:math:`|(y - f) / s|^\beta / \beta` has the gamma distribution of shape :math:`1 / \beta`.
 """
 
 from __future__ import annotations
@@ -234,7 +237,44 @@ class Heteroscedastic(_RealNumbers):
         return torch.diag_embed(torch.stack([torch.exp(-2 * f[..., 1]), torch.full_like(f[..., 1], 2.0)], -1))
 
 
-class StudentT(_RealNumbers):
+class _ScaleFamily(_RealNumbers):
+    """(y - f) / scale has one law, that of a shape.
+
+    Parameters
+    ----------
+    shape, scale : float
+    learnt : bool
+        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
+    """
+
+    def __init__(self, shape: float, scale: float, learnt: bool) -> None:
+        self.shape, (self.scale,) = shape, _positive([scale], "noise_sd")
+        self._log_sd = Constants([[math.log(self.scale)]])
+        self.parameters = ("log noise",) if learnt else ()
+
+    def at(self, raw: Tensor) -> Self:
+        """Return the likelihood with a scale of each chain's own, where it is learnt."""
+        if not self.parameters:
+            return self
+        made = type(self)(self.shape, self.scale)
+        made._log_sd = math.log(self.scale) + raw
+        return made
+
+    def natural(self, raw: Tensor) -> dict[str, Tensor]:
+        """Return the scale, where it is learnt."""
+        return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
+
+    def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        """Draw (y - f) / scale."""
+        raise NotImplementedError
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw observations."""
+        mean = numbers(self.mean(f))
+        return mean + numbers(self._scale(f)) * self._standard(rng, mean.shape)
+
+
+class StudentT(_ScaleFamily):
     """(y - f) / scale has Student's t distribution, so that outliers pull less.
 
     Parameters
@@ -255,23 +295,10 @@ class StudentT(_RealNumbers):
     name = "student_t"
 
     def __init__(self, df: float = 4.0, scale: float = 1.0, learnt: bool = False) -> None:
-        (self.df,), (self.scale,) = _positive([df], "df"), _positive([scale], "noise_sd")
+        (self.df,) = _positive([df], "df")
         if not self.df > 2:
             raise BnnvizError(f"df = {df:g} must be above 2, so that an observation has a variance.", "df")
-        self._log_sd = Constants([[math.log(self.scale)]])
-        self.parameters = ("log noise",) if learnt else ()
-
-    def at(self, raw: Tensor) -> Self:
-        """Return the likelihood with a scale of each chain's own, where it is learnt."""
-        if not self.parameters:
-            return self
-        made = type(self)(self.df, self.scale)
-        made._log_sd = math.log(self.scale) + raw
-        return made
-
-    def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the scale, where it is learnt."""
-        return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
+        super().__init__(self.df, scale, learnt)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -296,10 +323,70 @@ class StudentT(_RealNumbers):
         """Return the probability of no more than y."""
         return special.stdtr(self.df, (y - numbers(self.mean(f))) / numbers(self._scale(f)))
 
-    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
-        """Draw observations."""
-        mean = numbers(self.mean(f))
-        return mean + numbers(self._scale(f)) * rng.standard_t(self.df, mean.shape)
+    def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        return rng.standard_t(self.df, size)
+
+
+class GeneralizedGaussian(_ScaleFamily):
+    """The density of y is in proportion to exp(-|(y - f) / scale|^power / power): normal for 2, Laplace's for 1.
+
+    Below 2 outliers pull less, above 2 more. The PMCnet paper names it for robust regression.
+
+    Parameters
+    ----------
+    power : float
+        From 1 on, so that the loss is convex.
+    scale : float
+    learnt : bool
+        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
+
+    Examples
+    --------
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.GeneralizedGaussian(power=1.2).power
+    1.2
+    """
+
+    name = "generalized_gaussian"
+
+    def __init__(self, power: float = 1.5, scale: float = 1.0, learnt: bool = False) -> None:
+        (self.power,) = _positive([power], "power")
+        if self.power < 1:
+            raise BnnvizError(f"power = {power:g} must be at least 1, so that the loss is convex.", "power")
+        super().__init__(self.power, scale, learnt)
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
+        log_sd, one = self._log_sd_like(f), 1 / self.power
+        constant = math.log(2) + (one - 1) * math.log(self.power) + math.lgamma(one)
+        z = (y - f[..., 0]) * torch.exp(-log_sd)
+        return -(z.abs() ** self.power) / self.power - log_sd - constant
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return what is expected of the second derivative."""
+        return (self._moment(2 * self.power - 2) * self._scale(f) ** -2)[..., None, None]
+
+    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
+        """Return the expected curvature by the log scale."""
+        return raw.new_full(raw.shape[1:], self.power * f.shape[1])
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the variance of an observation."""
+        return self._scale(f).square() * self._moment(2.0)
+
+    def _moment(self, order: float) -> float:
+        """Return what is expected of |(y - f) / scale|^order."""
+        one = 1 / self.power
+        return self.power ** (order * one) * math.exp(math.lgamma((order + 1) * one) - math.lgamma(one))
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        z = (y - numbers(self.mean(f))) / numbers(self._scale(f))
+        return 0.5 + 0.5 * np.sign(z) * special.gammainc(1 / self.power, np.abs(z) ** self.power / self.power)
+
+    def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
+        size_of = (self.power * rng.standard_gamma(1 / self.power, size)) ** (1 / self.power)
+        return np.where(rng.random(size) < 0.5, -size_of, size_of)
 
 
 def _positive(values: Sequence[float], name: str) -> tuple[float, ...]:

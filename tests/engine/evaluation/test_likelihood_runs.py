@@ -32,6 +32,7 @@ KINDS = {
     "several": (2, PAIRS, {"noise": "learnt"}),
     "multivariate_gaussian": (2, PAIRS, {"likelihood": "multivariate_gaussian", "noise": "learnt"}),
     "student_t": (1, REAL, {"likelihood": "student_t", "noise": "learnt"}),
+    "generalized_gaussian": (1, REAL, {"likelihood": "generalized_gaussian", "noise": "learnt"}),
     "heteroscedastic": (2, REAL, {"likelihood": "heteroscedastic"}),
     "poisson": (1, COUNTS, {"likelihood": "poisson"}),
     "negative_binomial": (1, COUNTS, {"likelihood": "negative_binomial"}),

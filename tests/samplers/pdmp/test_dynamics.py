@@ -183,7 +183,7 @@ def test_every_sampler_says_what_its_dynamics_keep():
 
 
 @pytest.mark.parametrize("name", PDMPS)
-@pytest.mark.parametrize("reference", ["exact", "prior"])
+@pytest.mark.parametrize("reference", ["exact", "from_prior", "prior"])
 def test_slope_of_the_rate_is_its_derivative(name, reference):
     target = targets.LogisticRegression().to("cpu", torch.float64)
     sampler = samplers.REGISTRY.get(name)(**({"reference": reference} if name == "boomerang" else {}))
@@ -202,10 +202,23 @@ def test_slope_of_the_rate_is_its_derivative(name, reference):
     assert torch.allclose(sampler.rate_slope(x1, v1, g, curvature, scaling), numerical, rtol=1e-5, atol=1e-5)
 
 
-def test_reference_in_the_place_of_a_missing_prior_is_refused():
+@pytest.mark.parametrize("reference", ["from_prior", "prior"])
+def test_a_reference_that_needs_a_missing_prior_is_refused(reference):
     target = targets.Gaussian().to("cpu", torch.float64)
     with pytest.raises(ValueError, match="exact"):
-        samplers.Boomerang(reference="prior").prepare(target, torch.zeros(2, dtype=torch.float64))
+        samplers.Boomerang(reference=reference).prepare(target, torch.zeros(2, dtype=torch.float64))
+
+
+def test_the_reference_from_the_prior_is_the_prior_and_leaves_the_likelihood():
+    target = targets.LogisticRegression().to("cpu", torch.float64)
+    sampler = samplers.Boomerang(reference="from_prior", gamma=500.0)
+    sampler.prepare(target, torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64))
+    scaling = sampler.first_scaling()
+    assert not scaling.centre.any() and (scaling.precision == target.prior_precision).all()
+    x, v, _ = random_state(3, dim=3)
+    g = target.gradient(x)[1]
+    of_likelihood = (v * (g - target.prior_precision * x)).sum(-1)
+    assert torch.allclose(sampler.rate(x, v, g, scaling), of_likelihood)
 
 
 @pytest.mark.demand

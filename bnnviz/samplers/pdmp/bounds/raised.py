@@ -9,7 +9,7 @@ $$h(t) = \max(0, g(t) + r\, |v|),$$
 which is learnt so that at most a thousandth of the proposals lies above; it is 0 while none does. With batches the
 event is taken at the rate of the batch that the proposal has drawn, and that is exact while the envelope bounds the
 rates of all batches. Pakman, Gilboa, Carlson and Paninski 2017 (doi:10.48550/arXiv.1609.00770) raise a regression line
-of the noisy rates by their predicted spread instead.
+of the noisy rates by their predicted spread instead: `bnnviz.samplers.pdmp.bounds.regression`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,76 @@
+"""Run a sampler on images, and measure each of its draws on training and on held-out rows, as the run goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bnnviz.engine.evaluation.predictions import at_once
+from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.experiments.predictive_run import ran
+from bnnviz.specs.run import Spec
+from bnnviz.targets import BNN
+
+_MOST_ROWS = 5000  # of the training rows that are predicted
+_LAST = 5  # points that a final error is the mean of
+
+
+def result(spec: Spec) -> dict[str, Any]:
+    """Run a spec of one chain and return its final errors, and its curves.
+
+    Parameters
+    ----------
+    spec : Spec
+        Of a network with classes.
+    """
+    run = ran(spec)
+    found: dict[str, Any] = {"error": run.error, "seconds": run.seconds, "sds": {}, "averaged": {}}
+    if run.error is not None:
+        return found | {"figures": {}, "pictures": {}}
+    curves = _curves(run)
+    return found | {"figures": figures(curves, run.target.data_set.classes), "pictures": {"curves": curves}}
+
+
+def figures(curves: dict[str, list[float]], classes: int) -> dict[str, float]:
+    """Return the final errors of curves, how far they jump from point to point, and when training is halfway.
+
+    Parameters
+    ----------
+    curves : dict of str to list of float
+        ``epoch`` of each point, and the errors ``train`` and ``validation`` there.
+    classes : int
+        What a guess has an error of is 1 - 1 / classes, which training begins with.
+    """
+    train, validation = np.array(curves["train"]), np.array(curves["validation"])
+    last = float(train[-_LAST:].mean())
+    halfway = (1 - 1 / classes + last) / 2
+    return {
+        "error_train": last,
+        "error_validation": float(validation[-_LAST:].mean()),
+        "roughness": float(np.abs(np.diff(validation[len(validation) // 2 :])).mean()),
+        "halfway": curves["epoch"][int((train <= halfway).argmax())],
+    }
+
+
+def _curves(run: ViewedRun) -> dict[str, list[float]]:
+    """Return the mean error of the draws that belong to a point, over the epochs since the start, tuning included."""
+    target, settings = run.target, run.spec.settings
+    each = getattr(run.sampler, "draws_each", 1)
+    theta = torch.as_tensor(run.draws[0], dtype=target.dtype, device=target.device)
+    few = slice(None, None, max(1, len(target.x) // _MOST_ROWS))
+    rows = {"train": (target.x[few], target.y[few]), "validation": target.held_out()}
+    points = np.arange(1, len(theta) // each + 1)
+    moves = float(run.draw_collector.first.max()) + settings["every"] * points
+    epochs = moves * (settings.get("batch_size") or len(target.x)) / len(target.x)
+    errors = {name: _errors(target, theta, *part).reshape(-1, each).mean(1).tolist() for name, part in rows.items()}
+    return {"epoch": epochs.tolist(), **errors}
+
+
+def _errors(target: BNN, theta: Tensor, x: Tensor, y: Tensor) -> np.ndarray:
+    """Return the share (draws,) of rows that each draw takes for another class."""
+    pieces = torch.split(theta, at_once(target, len(x)))
+    wrong = [(target.outputs(piece, x).argmax(-1) != y).double().mean(-1) for piece in pieces]
+    return torch.cat(wrong).cpu().numpy()

@@ -1,0 +1,172 @@
+"""Run the training and validation curves on traffic signs, Figure 4 of the functional-BNN paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bnnviz.experiments import cache
+from bnnviz.experiments.experiment import Case, repeated
+from bnnviz.experiments.predictive import PredictiveExperiment
+from bnnviz.experiments.scales import ScaledExperiment
+from bnnviz.specs.run import Spec
+
+_SEEDS, _SMALL_SEEDS = range(5), range(2)
+_BATCH = 128
+_HEADINGS = {"train": "Training error", "validation": "Validation error"}
+_EACH = 5  # draws of a functional: the paper's M, and the sampler's default
+
+
+class _CurveSize(NamedTuple):
+    """Images to train on and to validate on, runs, moves in all and from a point to the next, and two memories.
+
+    The memories are the shares of the mean square that a move of pSGLD and of SGFuncRLD keeps: beta 2.
+    """
+
+    rows: int
+    test_rows: int
+    seeds: range
+    moves: int
+    every: int
+    memories: tuple[float, float]
+
+
+# With memories as long as the paper's the tuning alone would take as many moves as the small scale has.
+_SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 476, 34, (0.95, 0.98))
+_PAPER = _CurveSize(39_209, 12_630, _SEEDS, 8160, 272, (0.99, 0.999))
+
+
+class _Lane(NamedTuple):
+    """A sampler with its settings, the moves that it is tuned in, and the draws of a point."""
+
+    sampler: str
+    settings: dict[str, Any]
+    tuning: int = 0
+    each: int = 1
+
+
+def _lanes(size: _CurveSize) -> dict[str, _Lane]:
+    """Return the samplers with the paper's learning rates, which are of the mean loss of a row: U is so many times it.
+
+    Without noise SGLD moves by half of its step size times the gradient of U, SGHMC by all of it, and SGFuncRLD and
+    pSGLD by their step sizes over the root mean square of the gradient, of U and of the loss of a row.
+    """
+    of_psgld, of_functional = size.memories
+    functional = {"step_size": 1e-3, "first_sd": 0.02}
+    tuned = {"smoothing": of_functional, **functional}
+    return {
+        "SGFuncRLD": _Lane("sgfuncrld", tuned, _until(2 / (1 - of_functional)), _EACH),
+        "SGFuncRLD, as printed": _Lane("sgfuncrld", {"variant": "paper", **functional}, _until(1), _EACH),
+        "pSGLD": _Lane("psgld", {"smoothing": of_psgld, "step_size": 2e-4 / size.rows}, _until(5 / (1 - of_psgld))),
+        "SGLD": _Lane("sgld", {"step_size": 0.2 / size.rows}),
+        "SGHMC": _Lane("sghmc", {"step_size": 0.1 / size.rows, "friction": 0.4}),
+    }
+
+
+def _until(moves: float) -> int:
+    """Return the moves of a tuning that ends with a window of 50."""
+    return 50 * math.ceil(round(moves / 50, 6))
+
+
+_NOTES = {
+    "SGFuncRLD": "As in the paper its curve is smoother than SGLD's{roughness < roughness@SGLD}: its validation error"
+    " changes by {roughness|.3f} from a point to the next, SGLD's by {roughness@SGLD|.3f}. As in the paper SGLD is"
+    " faster{halfway > halfway@SGLD}: it has half of its way behind it after {halfway@SGLD|.0f} epochs, SGFuncRLD after"
+    " {halfway|.0f}. A point of SGFuncRLD is a mean of five draws, and those of the others are single ones.",
+    "SGFuncRLD, as printed": "Noise of sqrt(2 eps) over the root mean square of the gradient has no bound where that is"
+    " next to nothing: of two runs one is no number from the first moves on, and the other one has learnt nothing.",
+    "pSGLD": "In the paper all methods end alike. Here its validation error is {error_validation|.2f} at the end,"
+    " SGLD's {error_validation@SGLD|.2f} and SGFuncRLD's {error_validation@SGFuncRLD|.2f}: nobody has arrived.",
+    "SGLD": "Its error falls at first, and rises at the end: with the paper's rate of .1 and the noise that belongs to"
+    " it, weights go on to the posterior, which so few images hardly hold.",
+    "SGHMC": "It unlearns what it has learnt: at the end its validation error is {error_validation|.3f}, that of a"
+    " guess. With a momentum of .6 its moves are as those of a rate of .25 and the noise that belongs to that.",
+}
+
+
+@dataclass(frozen=True)
+class CurvesExperiment(ScaledExperiment, PredictiveExperiment):
+    """A figure of how the errors of draws fall while samplers train, over runs with different seeds."""
+
+    def _place(self, spec: Spec) -> Any:
+        return cache.place(spec.checked().to_json(), ["learning curves"])
+
+    def result(self, spec: Spec) -> dict[str, Any]:
+        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        from bnnviz.experiments.functional.curves_run import result  # with torch
+
+        return result(spec)
+
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+        """Return (heading, view, part) of each picture: the means of all runs, and their standard deviations.
+
+        Parameters
+        ----------
+        done : dict of str to list of dict
+            What `reproduce` gave, by the cases' names.
+        """
+        curves = {case.name: _curves_of(done.get(case.name, [])) for case in self.cases}
+        return [
+            (
+                _HEADINGS[picture],
+                "history",
+                {
+                    "label": "error",
+                    "along": "epoch",
+                    "lines": [_line(name, found, picture) for name, found in curves.items() if found],
+                },
+            )
+            for picture in self.pictures
+            if any(curves.values())
+        ]
+
+
+def _curves_of(summaries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [summary["pictures"]["curves"] for summary in summaries if summary["pictures"]]
+
+
+def _line(name: str, curves: Sequence[dict[str, Any]], picture: str) -> dict[str, Any]:
+    errors = np.array([curve[picture] for curve in curves])
+    return {"name": name, "iteration": curves[0]["epoch"], "mean": errors.mean(0), "sd": errors.std(0)}
+
+
+def _specs(target: dict[str, Any], size: _CurveSize, lane: _Lane) -> tuple[Spec, ...]:
+    settings = {"batch_size": _BATCH, "every": size.every, "start": "random", **lane.settings}
+    draws = lane.each * ((size.moves - lane.tuning) // size.every)
+    return repeated("images", target, lane.sampler, settings, seeds=size.seeds, draws=draws, warmup=0)
+
+
+def _figure(data: str, scale: str) -> CurvesExperiment:
+    small = scale == "small"
+    size = _SMALL if small else _PAPER
+    target = {"data": data, "network": "gtsrb", "train_rows": size.rows, "test_rows": size.test_rows}
+    reduced = f"Reduced: {size.rows} training images, where the paper has 34,799. " if small else ""
+    return CurvesExperiment(
+        name="func-fig4",
+        title="Training and validation curves on traffic signs (functional paper, Fig. 4)",
+        doc=f"{reduced}The network of the paper, conv6-conv16-128-43, from random weights, in batches of 128,"
+        f" {len(size.seeds)} runs; {size.moves:,} moves, the tuning among them, and a point of the curves every"
+        f" {size.every} moves. Learning rates are the paper's: .001 (SGFuncRLD), .0001 (pSGLD) and .1, of the mean loss"
+        " of a row. A point is the mean error of the draws there, each by itself: one, or five of a functional of"
+        " SGFuncRLD, whose first standard deviation, .02, is ours, as is the prior N(0, 1). Validation is on images of"
+        " the test set: which 4,410 of the training images the paper takes, it does not say. Images have colours, where"
+        " the paper's are grey. roughness: by how much the validation error changes from a point to the next, over the"
+        " second half.",
+        measures=("error_train", "error_validation", "roughness", "halfway"),
+        cases=tuple(
+            Case(name, _specs(target, size, lane), {}, _NOTES.get(name, "")) for name, lane in _lanes(size).items()
+        ),
+        pictures=tuple(_HEADINGS),
+        minutes=4 if small else None,
+        data=data,
+        scale=scale,
+        parts=("gtsrb", "svhn", "cifar10"),
+        build=_figure,
+    )
+
+
+FIG4 = _figure("gtsrb", "small")
