@@ -14,7 +14,9 @@ __all__ = ["MOST_BYTES", "attach", "headings"]
 MOST_BYTES = 16_000_000  # of a file that is opened on the page; the command line takes larger ones
 
 
-def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any = None) -> tuple[Spec, list[str]]:
+def attach(
+    spec: Spec, content: bytes, name: str, target_column: str, task: Any = None, **reading: Any
+) -> tuple[Spec, list[str]]:
     """Put a file's rows in the place of a spec's data.
 
     Parameters
@@ -29,6 +31,8 @@ def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any 
         The column to predict.
     task : {"regression", "classification"} or None, default None
         None tells them apart, or asks.
+    **reading
+        ``decimal``, ``missing`` and ``leave_out``, as of `bnnviz.data.read_table`.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any 
     BnnvizError
         If the file cannot be used.
     """
-    table = read_table(content, target_column, task, name)
+    table = read_table(content, target_column, task, name, **reading)
     on_data = next(item for item in catalogue.load()["targets"] if any(s["name"] == "data" for s in item["settings"]))
     settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}
     settings |= {"data": catalogue.own_data(), "points": None, "split": 0}

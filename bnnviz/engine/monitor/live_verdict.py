@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.metrics import measure
+from bnnviz.engine.evaluation.metrics import measure, network_draws
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.verdict import verdict
@@ -106,9 +106,9 @@ class LiveVerdict:
             return measure(run)
         rows, _ = run.target.held_out()
         affordable = _WORK / max(len(rows) * run.target.row_work, 1)
-        draws = run.store.view(run.alive).flatten(0, 1)
-        kept = evenly(len(draws), int(min(max(affordable, _LEAST_DRAWS), _DRAWS)))
-        return measure(run.target, draws[kept])
+        given = network_draws(run)
+        kept = evenly(len(given.theta), int(min(max(affordable, _LEAST_DRAWS), _DRAWS)))
+        return measure(run.target, given.theta[kept], None if given.log_weights is None else given.log_weights[kept])
 
     def _mixed(self, rhat: float) -> dict[str, float | None]:
         """Return R-hat of weights and predictions, as a summary has them."""
