@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ import numpy as np
 from bnnviz.data import UserTable
 from bnnviz.data.tables.cells import one_hot
 
-_LONGEST = 60  # letters of a number that is read
+_LONGEST, _LARGEST = 60, 1e30  # letters of a number that is read, and its size
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_OPEN = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
 
 class RowField(NamedTuple):
@@ -57,32 +60,34 @@ def _of_levels(name: str, texts: tuple[str, ...], table: UserTable, places: Mapp
     return RowField(name, texts[int(shares.argmax())], texts, f"{len(texts)} levels")
 
 
-def read_texts(fields: list[RowField], texts: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return what stands in the fields as numbers and levels, and a sentence for each that holds neither."""
+def read_texts(table: UserTable, texts: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str, str]]:
+    """Return what stands in the fields of a table as numbers and levels, and a sentence for each that holds neither."""
     cells: dict[str, float | str] = {}
     wrong: dict[str, str] = {}
-    for field in fields:
-        text = str(texts.get(field.name, field.value))
+    for field in fields_of(table):
+        text = str(texts.get(field.name, field.value)).strip()
         if field.levels:
             cells[field.name] = text
             if text not in field.levels:
                 wrong[field.name] = "No training row has this value; choose another one."
             continue
-        number = _number(text)
-        if number is None:
-            wrong[field.name] = f"{text[:20]!r} is no number; type one such as {field.value}."
+        number, sentence = _number(text, table.decimal)
+        if sentence:
+            wrong[field.name] = sentence
         else:
             cells[field.name] = number
     return cells, wrong
 
 
-def _number(text: str) -> float | None:
-    """Return a number with a decimal point or comma; None of anything else."""
-    text = text.strip().replace("−", "-")
-    if not text or len(text) > _LONGEST:
-        return None
-    try:
-        found = float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
-    except ValueError:
-        return None
-    return found if np.isfinite(found) and abs(found) < 1e30 else None
+def _number(text: str, decimal: str | None) -> tuple[float, str]:
+    """Return a number, and a sentence on what is wrong with it; a comma is read as a point where that is clear."""
+    written = text.replace("−", "-")
+    if _OPEN.fullmatch(written) and decimal != ",":
+        return (
+            0.0,
+            f"{text} can be {written.replace(',', '.')} or {written.replace(',', '')}; write it without a comma.",
+        )
+    written = written.replace(",", ".")
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(written) or abs(float(written)) > _LARGEST:
+        return 0.0, f"{text[:20]!r} is no number; type one such as 1.5."
+    return float(written), ""
