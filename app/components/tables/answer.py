@@ -24,7 +24,7 @@ def answer_html(part: dict[str, Any], target: str, span: tuple[float, float]) ->
         The range of the target over the rows of the table, which the bar shows.
     """
     said = _of_classes(part, target) if part["probabilities"] is not None else _of_numbers(part, target, span)
-    far = f"<p class='far' role='alert'>{_FAR}</p>" if part["far"] else "<p>Near the training data.</p>"
+    far = f"<p class='far'>{_FAR}</p>" if part["far"] else "<p>Near the training data.</p>"
     note = f"<p class='quiet'>{html.escape(part['note'])}</p>" if part["note"] else ""
     return f"{said}{far}{note}<p class='quiet'>By {part['draws']:,} draws of the weights.</p>"
 

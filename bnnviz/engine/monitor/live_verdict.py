@@ -50,7 +50,7 @@ class LiveVerdict:
         """Drop what was found of earlier draws."""
         self._part: dict[str, Any] = {}
         self._pace = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
-        self._draws = 0  # that were judged
+        self._judged = (0, False)  # draws of each chain, and whether these were all
 
     def part(self, rhat: float) -> dict[str, Any]:
         """Return the part ``verdict`` of a frame.
@@ -70,7 +70,7 @@ class LiveVerdict:
         draws = run.store.common(run.alive)
         if draws < (1 if run.finished else _FEWEST):
             return {"text": self._waits(draws), "word": "", "draws": draws}
-        if draws != self._draws and (self._pace.due or run.finished or not self._part):
+        if (draws, run.finished) != self._judged and (self._pace.due or run.finished or not self._part):
             begun = time.thread_time()
             self._judge(rhat, draws)
             cost = time.thread_time() - begun
@@ -97,7 +97,7 @@ class LiveVerdict:
                 found |= self._mixed(rhat)
             text = verdict(found, run.target.data_set is not None, run.sampler.converges) or ""
             word = text.partition(":")[0]
-        self._draws, self._part = draws, {"text": text, "word": word, "draws": draws}
+        self._judged, self._part = (draws, run.finished), {"text": text, "word": word, "draws": draws}
 
     def _measured(self) -> dict[str, Any]:
         """Return the figures at the held-out rows, of some draws as long as there will be others."""
