@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -182,14 +181,15 @@ def test_fields_begin_at_medians_and_at_the_commonest_level(table: data.UserTabl
 
 
 def test_texts_are_numbers_with_either_mark_and_levels_that_are_known(table: data.UserTable) -> None:
-    cells, wrong = read_texts(table, {"size": " 1,5 ", "kind": "new", "depth": "−2.25"})
+    fields = fields_of(table)
+    cells, wrong = read_texts(fields, {"size": " 1,5 ", "kind": "new", "depth": "−2.25"}, None)
     assert cells == {"size": 1.5, "kind": "new", "depth": -2.25} and not wrong
     for text in ("", "x", "nan", "inf", "1e99", "1_000", "1,234.5", "9" * 80):
-        assert list(read_texts(table, {"depth": text})[1]) == ["depth"], text
-    assert list(read_texts(table, {"kind": "<b>"})[1]) == ["kind"]
+        assert list(read_texts(fields, {"depth": text}, None)[1]) == ["depth"], text
+    assert list(read_texts(fields, {"kind": "<b>"}, None)[1]) == ["kind"]
     # Nobody knows what a comma before three digits is, unless the file has shown it.
-    assert "1.234 or 1234" in read_texts(table, {"depth": "1,234"})[1]["depth"]
-    assert read_texts(replace(table, decimal=","), {"depth": "1,234"})[0]["depth"] == 1.234
+    assert "1.234 or 1234" in read_texts(fields, {"depth": "1,234"}, None)[1]["depth"]
+    assert read_texts(fields, {"depth": "1,234"}, ",")[0]["depth"] == 1.234
 
 
 def test_the_answer_has_every_part_and_no_markup_of_the_table() -> None:

@@ -45,7 +45,7 @@ class ColumnTable:
 
     def _hear(self, event: Any) -> None:
         told = event.data if isinstance(event.data, dict) else {}
-        known = {row["name"] for row in self.root.rows if not row["fixed"]}
+        known = [row["name"] for row in self.root.rows if not row["fixed"]]
         if told.get("column") in known and told.get("role") in (INPUT, TARGET, LEFT):
             self._on_role(told["column"], told["role"])
 

@@ -60,18 +60,29 @@ def _of_levels(name: str, texts: tuple[str, ...], table: UserTable, places: Mapp
     return RowField(name, texts[int(shares.argmax())], texts, f"{len(texts)} levels")
 
 
-def read_texts(table: UserTable, texts: Mapping[str, Any]) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return what stands in the fields of a table as numbers and levels, and a sentence for each that holds neither."""
+def read_texts(
+    fields: list[RowField], texts: Mapping[str, Any], decimal: str | None
+) -> tuple[dict[str, float | str], dict[str, str]]:
+    """Return what stands in the fields as numbers and levels, and a sentence for each that holds neither.
+
+    Parameters
+    ----------
+    fields : list of RowField
+    texts : mapping
+        What was typed or chosen, by the fields' names; the others hold what they begin with.
+    decimal : str or None
+        The decimal mark of the file, where it shows one.
+    """
     cells: dict[str, float | str] = {}
     wrong: dict[str, str] = {}
-    for field in fields_of(table):
+    for field in fields:
         text = str(texts.get(field.name, field.value)).strip()
         if field.levels:
             cells[field.name] = text
             if text not in field.levels:
                 wrong[field.name] = "No training row has this value; choose another one."
             continue
-        number, sentence = _number(text, table.decimal)
+        number, sentence = _number(text, decimal)
         if sentence:
             wrong[field.name] = sentence
         else:

@@ -18,7 +18,7 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.tables.answer import answer_html
-from bnnviz_app.components.tables.row_fields import fields_of, read_texts
+from bnnviz_app.components.tables.row_fields import RowField, fields_of, read_texts
 from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import styles
 
@@ -52,6 +52,7 @@ class RowQuestion(PageComponent):
         self._spec, self._on_row = spec, on_row
         self._file: dict[str, Any] | None = None  # that the form is of
         self._table: UserTable | None = None
+        self._fields: list[RowField] = []
         self._row: np.ndarray | None = None
         self._form: RowForm | None = None
         self._answer: pn.pane.HTML | None = None
@@ -107,9 +108,9 @@ class RowQuestion(PageComponent):
             if spec.file is None or spec.attachment is None:
                 self._say("<p>This run is on no table of yours: open one under Your data.</p>")
                 return
-            table = await asyncio.to_thread(UserTable.unpack, spec.attachment)
-            self._file, self._table, self._row = spec.file, table, None
-            fields = [field._asdict() | {"levels": list(field.levels)} for field in fields_of(table)]
+            self._table, self._fields = await asyncio.to_thread(_read, spec.attachment)
+            self._file, self._row = spec.file, None
+            fields = [field._asdict() | {"levels": list(field.levels)} for field in self._fields]
             self._form.param.update(fields=fields, errors={})
             self._ask({})
         elif self._row is not None:
@@ -122,7 +123,7 @@ class RowQuestion(PageComponent):
 
     def _ask(self, texts: dict[str, Any]) -> None:
         """Ask the run for the row that stands in the form, or say what is wrong with it."""
-        cells, wrong = read_texts(self._table, texts)
+        cells, wrong = read_texts(self._fields, texts, self._table.decimal)
         if not wrong:
             try:
                 self._row = encoded_row(cells, self._table)
@@ -137,3 +138,9 @@ class RowQuestion(PageComponent):
 
     def _say(self, text: str) -> None:
         set_changed(self._answer, object=text)
+
+
+def _read(attachment: bytes) -> tuple[UserTable, list[RowField]]:
+    """Return the table that a spec carries, and its fields."""
+    table = UserTable.unpack(attachment)
+    return table, fields_of(table)
