@@ -200,6 +200,7 @@ class LabPage(RunPage):
         self.controls.show(spec)
         self.session.playing = True
         self.transport.show_playing()
+        self.transport.show_speed("0")
         self._begin(spec)
         self.session.greet(sentences, failed=False)
 
