@@ -8,7 +8,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from bnnviz.data.tables.overview import ColumnOverview, TableOverview
+from bnnviz.specs.upload import ColumnOverview, TableOverview
 from bnnviz_app.components.tables.opening import TableChoices
 from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import styles

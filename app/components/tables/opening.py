@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bnnviz.data.splits import split_rows
-from bnnviz.data.tables.overview import TableOverview, overview
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
@@ -47,7 +45,7 @@ class OpenedTable(NamedTuple):
 class TableReading(NamedTuple):
     """What is known of a file: its columns, and what it has become, or why it cannot be read."""
 
-    overview: TableOverview
+    overview: upload.TableOverview
     opened: OpenedTable | None
     error: BnnvizError | None
 
@@ -70,7 +68,7 @@ def look(content: bytes, name: str, choices: TableChoices | None, role: Role) ->
         If it is no CSV file.
     """
     given = TableChoices("") if choices is None else choices
-    found = overview(content, name, decimal=given.decimal, missing=given.missing)
+    found = upload.overview(content, name, decimal=given.decimal, missing=given.missing)
     choices = first_choices(found) if choices is None else choices
     try:
         return TableReading(found, open_table(content, name, choices, role), None)
@@ -78,7 +76,7 @@ def look(content: bytes, name: str, choices: TableChoices | None, role: Role) ->
         return TableReading(found, None, error)
 
 
-def first_choices(found: TableOverview) -> TableChoices:
+def first_choices(found: upload.TableOverview) -> TableChoices:
     """Return what is chosen before anybody has chosen."""
     left = [column.name for column in found.columns if column.is_refused and column.name != found.target]
     return TableChoices(found.target, leave_out=tuple(left))
@@ -95,7 +93,7 @@ def open_table(content: bytes, name: str, choices: TableChoices, role: Role) -> 
     reading = choices._asdict()
     target, task = reading.pop("target"), reading.pop("task")
     spec, notes = upload.attach(Spec.from_json(_PRESET["spec"]), content, name, target, task, **reading)
-    rows = len(split_rows(spec.file["rows"], 0).train)
+    rows = upload.training_rows(spec)
     sampler = _by_rows(_PRESET["samplers"], rows)
     begun = spec.replace(**sampler["value"])
     why = f"{sampler['why']} {_PRESET['pilot']}"

@@ -11,14 +11,12 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
-from bnnviz.data import UserTable
-from bnnviz.data.tables.new_rows import encoded_row
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz.specs.upload import RowField, UserTable, encoded_row, fields_of, read_texts
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.tables.answer import answer_html
-from bnnviz_app.components.tables.row_fields import RowField, fields_of, read_texts
 from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import styles
 

@@ -10,10 +10,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.data.tables.questions import Answer, TableQuestion
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
+from bnnviz.specs.upload import Answer, TableQuestion
 from bnnviz_app.access import roles
 from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.guidance.dialogs import Dialog

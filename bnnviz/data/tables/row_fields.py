@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.data import UserTable
 from bnnviz.data.tables.cells import one_hot
+from bnnviz.data.tables.user_table import UserTable
 
 _LONGEST, _LARGEST = 60, 1e30  # letters of a number that is read, and its size
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
