@@ -48,7 +48,7 @@ class RowQuestion(PageComponent):
 
     def __init__(self, spec: Callable[[], Spec], on_row: Callable[[list[float]], None]) -> None:
         self._spec, self._on_row = spec, on_row
-        self._file: dict[str, Any] | None = None  # that the form is of
+        self._attachment: bytes | None = None  # that the form is of: of one file other columns may be inputs
         self._table: UserTable | None = None
         self._fields: list[RowField] = []
         self._row: np.ndarray | None = None
@@ -102,12 +102,11 @@ class RowQuestion(PageComponent):
     async def _fill(self) -> None:
         """Make the form of the table that runs, where it is of another one, and ask."""
         spec = self._spec()
-        if spec.file != self._file or self._table is None:
-            if spec.file is None or spec.attachment is None:
-                self._say("<p>This run is on no table of yours: open one under Your data.</p>")
-                return
+        if spec.attachment is None:
+            self._say("<p>This run is on no table of yours: open one under Your data.</p>")
+        elif spec.attachment != self._attachment:
             self._table, self._fields = await asyncio.to_thread(_read, spec.attachment)
-            self._file, self._row = spec.file, None
+            self._attachment, self._row = spec.attachment, None
             fields = [field._asdict() | {"levels": list(field.levels)} for field in self._fields]
             self._form.param.update(fields=fields, errors={})
             self._ask({})
