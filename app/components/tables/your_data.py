@@ -29,6 +29,7 @@ _DECIMALS = {_ASK: _ASK, "points": ".", "commas": ","}
 _NO_NUMBER = "none"  # what --missing says where no number stands for a missing value
 _EMPTY = "That file is empty; choose one with a line of names and lines of numbers under it."
 _FIELD = {"size": "small", "margin": (10, 10, 2, 0)}
+_WRAPPED = {"sizing_mode": "stretch_width", "margin": 0, "min_width": 0, "styles": {"flex-wrap": "wrap"}}
 _ZONE = {
     "minHeight": 84,
     "fontSize": "15px",
@@ -86,10 +87,10 @@ class YourData:
         self._choice = ReaderChoice(chosen, lambda event: self._read())
         self._columns = ColumnTable(self._choose_role)
         self._question = Message(margin=(4, 0))
-        self._answers = pn.FlexBox(margin=0, sizing_mode="stretch_width")
+        self._answers = pn.Row(**_WRAPPED)
         self._notes = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[_STYLES["notes"]])
         self._play = button("Play", self._begin, variant="contained", icon="play_arrow", disabled=True, margin=(8, 0))
-        fields = pn.FlexBox(*chosen, margin=0, sizing_mode="stretch_width")
+        fields = pn.Row(*chosen, **_WRAPPED)
         self._asked = pn.Column(
             *(fields, self._columns.root, self._question.root, self._answers, self._notes, self._play),
             sizing_mode="stretch_width",
