@@ -89,12 +89,10 @@ class LabPage(RunPage):
 
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
-        opener = button(
-            "Your data: open a CSV file", self.data.show, icon="upload_file", margin=(2, 8), variant="outlined"
-        )
-        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec, opener)
+        mine = button("Your data: a CSV file", self.data.show, icon="upload_file", margin=(2, 14), variant="outlined")
+        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec, takes_files=False)
         self.session.on_jump = self.controls.show
-        return column(section("EXAMPLES"), self._examples(), self.controls.root)
+        return column(section("BEGIN WITH"), self._examples(), mine, self.controls.root)
 
     def _examples(self) -> Any:
         """Return a button for each run to begin with."""

@@ -247,8 +247,8 @@ class Sidebar(SpecSidebar):
         Called with settings of the sampler that the running one may take over.
     spec : Spec
         What to show first.
-    opener : panel object, optional
-        What opens a file of the user's, where the page has its own way.
+    takes_files : bool, default True
+        Whether a file of the user's is opened here; else the page has another way.
     """
 
     shared = ("chains", "seed", "device", "kernel")
@@ -259,7 +259,7 @@ class Sidebar(SpecSidebar):
         on_spec: Callable[[Spec], None],
         on_live: Callable[[dict[str, Any]], None],
         spec: Spec,
-        opener: Any = None,
+        takes_files: bool = True,
     ) -> None:
         super().__init__(catalogue, on_spec, spec)
         self._on_live = on_live
@@ -268,8 +268,8 @@ class Sidebar(SpecSidebar):
         )
         self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
         sampler, run = (section("SAMPLER"), self._sampler.root), (section("RUN"), self._run.root)
-        opener = self._upload() if opener is None else opener
-        self.root = column(section("TARGET"), self._target.root, opener, *sampler, *run)
+        file = [self._upload()] if takes_files else []
+        self.root = column(section("TARGET"), self._target.root, *file, *sampler, *run)
         self.show(spec)
 
     def show(self, spec: Spec) -> None:

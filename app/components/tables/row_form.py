@@ -22,7 +22,9 @@ from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
 _PART = "row"
-_WAITS = "<p class='quiet'>The prediction comes with the first draws of the run: press play.</p>"
+_WAITS = (
+    "<p class='quiet'>The prediction comes with the first draws: play, and wait until the sampler has warmed up.</p>"
+)
 _WRONG = "<p class='quiet'>Put right what is marked in red; the prediction follows.</p>"
 
 

@@ -92,7 +92,7 @@ class YourData:
         self._play = button("Play", self._begin, variant="contained", icon="play_arrow", disabled=True, margin=(8, 0))
         fields = pn.Row(*chosen, **_WRAPPED)
         self._asked = pn.Column(
-            *(fields, self._columns.root, self._question.root, self._answers, self._notes, self._play),
+            *(fields, self._columns.root, self._question.root, self._answers, self._play, self._notes),
             sizing_mode="stretch_width",
             margin=0,
             visible=False,
@@ -144,6 +144,7 @@ class YourData:
             self._task.value = self._decimal.value = _ASK
             self._missing.value = ""
         self._message.say("")
+        self.file.sx = _ZONE | {"minHeight": 40}  # there is more to see now
         self._show(found)
         self._asked.visible = True
 
