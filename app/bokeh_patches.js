@@ -41,6 +41,14 @@ the figures beside it by itself when their own sizes change. */
     return page
   }
 
+  // All models of the page are the server's. Bokeh takes those that came last for the browser's own, and its next message
+  // would hold them whole, which the server refuses: a control that has just come would not answer to its first press.
+  const create_json_patch = Document.prototype.create_json_patch
+  Document.prototype.create_json_patch = function (events) {
+    this._new_models.clear()
+    return create_json_patch.call(this, events)
+  }
+
   // No figure takes a colour from a style sheet, for which each would have the browser work out all styles first.
   VisualProperties.prototype._get_css_value = () => ""
 }

@@ -32,6 +32,9 @@ from bnnviz_app.components.guidance.tour import Tour
 from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
+from bnnviz_app.components.tables.row_form import RowQuestion
+from bnnviz_app.components.tables.verdict_bar import VerdictBar
+from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.components.widgets import button, header_button
 from bnnviz_app.following import lead
 from bnnviz_app.pages.base import RunPage, preset, visit
@@ -85,9 +88,11 @@ class LabPage(RunPage):
     # ---- what it is made of -------------------------------------------------------------------------------
 
     def _controls(self, spec: Spec) -> Any:
-        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec)
+        self.data = YourData(self._begin_own)
+        mine = button("Your data: a CSV file", self.data.show, icon="upload_file", margin=(2, 14), variant="outlined")
+        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec, takes_files=False)
         self.session.on_jump = self.controls.show
-        return column(section("EXAMPLES"), self._examples(), self.controls.root)
+        return column(section("BEGIN WITH"), self._examples(), mine, self.controls.root)
 
     def _examples(self) -> Any:
         """Return a button for each run to begin with."""
@@ -111,6 +116,7 @@ class LabPage(RunPage):
 
     def _build(self, visit: address.Visit) -> None:
         self._guided = visit.flags.get("tour") == "0" or visit.on("projector") or "scene" in visit.flags
+        self._guided = self._guided or visit.on("your_data")
         self._era = 0
         self._led: Spec | None = None
         self._held = False  # a question has paused what runs
@@ -118,13 +124,15 @@ class LabPage(RunPage):
         self.guide = Guide(self.name, self.tour.start)
         self.guide.theme(self.dark)
         self.menu, self.branches = SceneMenu(), BranchBar(self.session)
+        self.question = RowQuestion(lambda: self.session.spec, lambda row: self.session.watch(row=row))
+        self.verdict = VerdictBar(self.question.show, self.data.show)
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
         self.caption.reserved = lambda: self.bar.asking
         self.narrator = Narrator(lambda: self.session.playing, figures=True)
         self.record_button = RecordButton(self.session, lambda sentence: self.show_notice(sentence, failed=False))
         self._build_pickers()
         self._build_cards()
-        around = [self.caption, self.narrator, self.branches, self.transport]
+        around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question]
         strip = Strip(self.timeline)
         pickers = [self.controls, self.plane, self.component, self.block, self.points]
         self.components = [*around, *self.cards.values(), strip, self.record_button, self.bar, *pickers]
@@ -156,14 +164,15 @@ class LabPage(RunPage):
         self._link_follow(self.cards["path"].view)
 
     def _above(self) -> list[Any]:
-        return [self.bar.root, self.branches.root]
+        return [self.bar.root, self.branches.root, self.verdict.root]
 
     def _beyond(self) -> list[Any]:
-        return [self.menu.root, self.tour]
+        return [self.menu.root, self.tour, self.data.root, self.question.root]
 
     def _buttons(self) -> list[Any]:
         record = [self.record_button.root] if roles.present().keeps else []
-        return [*record, header_button("Scenes", self._list_scenes), *super()._buttons()]
+        mine = [header_button("Your data", self.data.show), header_button("Scenes", self._list_scenes)]
+        return [*record, *mine, *super()._buttons()]
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}
@@ -181,6 +190,17 @@ class LabPage(RunPage):
         self.session.begin(spec)
         if sentence:
             self.session.greet([sentence], failed=False)
+
+    def _begin_own(self, spec: Spec, sentences: list[str]) -> None:
+        """Play a run on a table of the user's own."""
+        if self.bar.scene is not None:
+            self.bar.leave()
+        self.controls.show(spec)
+        self.session.playing = True
+        self.transport.show_playing()
+        self.transport.show_speed("0")
+        self._begin(spec)
+        self.session.greet(sentences, failed=False)
 
     def _in_address(self) -> dict[str, str]:
         codes, scene = super()._in_address(), self.bar.scene
@@ -200,6 +220,8 @@ class LabPage(RunPage):
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Scenes.")
         self._conceal()
         self.session.greet(sentences + visit.notes, failed=bool(sentences))
+        if visit.on("your_data"):
+            self.data.show()
 
     # ---- scenes -------------------------------------------------------------------------------------------
 
@@ -296,6 +318,7 @@ class LabPage(RunPage):
     def _arrange(self, emits: set[str]) -> None:
         """Show the cards that a run feeds, and share the stage among them."""
         self._emits = frozenset(emits)
+        self.verdict.arrange(self._emits)
         self._behind = self.pairs.hidden(self._emits)
         for part in (self._emits - self._behind) & self._rare.keys():
             self._add_card(part, self._rare.pop(part))

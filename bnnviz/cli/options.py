@@ -59,6 +59,12 @@ Missing = Annotated[
         help="What stands for a missing value in the CSV file, such as -999; may be given many times; none: no number.",
     ),
 ]
+LeaveOut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out", metavar="COLUMN", help="A column of the CSV file that is no input; may be given many times."
+    ),
+]
 Device = Annotated[str | None, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 
 
@@ -158,6 +164,7 @@ class TableOptions(NamedTuple):
     task: str | None
     decimal: str | None
     missing: list[str] | None
+    leave_out: list[str] | None
 
     @property
     def first(self) -> str | None:
@@ -168,8 +175,8 @@ class TableOptions(NamedTuple):
         """Read the file."""
         from bnnviz.data import read_table
 
-        missing = missing_values(self.missing)
-        return read_table(data, self.target_column, self.task, decimal=self.decimal, missing=missing)
+        reading = {"decimal": self.decimal, "missing": missing_values(self.missing), "leave_out": self.leave_out or ()}
+        return read_table(data, self.target_column, self.task, **reading)
 
 
 def enter_target(

@@ -70,6 +70,7 @@ def race(
     task: options.Task = None,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
+    leave_out: options.LeaveOut = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,7 +96,8 @@ def race(
     and not ranked; the others finish.
     """
     request, own = _read_lanes(lanes)
-    file = options.enter_target(request, target, data, options.TableOptions(target_column, task, decimal, missing))
+    reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
+    file = options.enter_target(request, target, data, reading)
     options.enter_options(request, chains=chains, seed=seed, device=device, budget=budget)
     _apply_settings(request, own, settings or [])
     spec = RaceSpec.from_json({**request, "lanes": own}, None if file is None else file.pack())

@@ -47,6 +47,7 @@ def sample(
     task: options.Task = None,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
+    leave_out: options.LeaveOut = None,
     sampler: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +110,8 @@ def sample(
     Ctrl-C stops early and keeps the draws made so far.
     """
     request = options.read_request(spec) if spec is not None else {}
-    table = options.enter_target(request, target, data, options.TableOptions(target_column, task, decimal, missing))
+    reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
+    table = options.enter_target(request, target, data, reading)
     chooses = _chooses(request, sampler, minutes, others=start is not None or search, by_default=spec is None)
     sampler = None if sampler == options.AUTO else sampler
     if sampler is not None and request.get("sampler") != sampler:

@@ -85,6 +85,7 @@ class ViewedRun(Run):
         plane: dict[str, Any] | None = None,
         component: dict[str, Any] | None = None,
         block: int | None = None,
+        row: list[float] | None = None,
     ) -> None:
         """Choose what frames show; draws are not touched, and None changes nothing.
 
@@ -102,13 +103,16 @@ class ViewedRun(Run):
             ``{"kind": "stat", "name": "acceptance_rate"}``.
         block : int, optional
             The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
+        row : list of float, optional
+            A row of inputs that the part ``row`` predicts, in the units of the data, of a network on a table of the
+            user's own.
 
         Raises
         ------
         BnnvizError
-            If there is no such chain, coordinate, component or block.
+            If there is no such chain, coordinate, component or block, or the row has other inputs.
         """
-        self._frames.watch(chain, plane, component, block)
+        self._frames.watch(chain, plane, component, block, row)
 
     @property
     def lead(self) -> ViewedRun:

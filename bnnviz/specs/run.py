@@ -220,8 +220,9 @@ class Spec:
             return int(chosen.get("size", 0))
         data = next((entry for entry in catalogue.load()["data"] if entry["name"] == chosen.get("data")), {})
         outputs = max(1, data.get("classes", 0))
+        inputs = self.file["inputs"] if self._needs_attachment and self.file is not None else data.get("inputs", 1)
         try:
-            widths = [data.get("inputs", 1), *(int(width) for width in chosen["hidden"].split("-") if width), outputs]
+            widths = [inputs, *(int(width) for width in chosen["hidden"].split("-") if width), outputs]
         except ValueError:
             return 0  # what the hidden layers are, the target itself will refuse
         return sum((a + 1) * b for a, b in zip(widths, widths[1:], strict=False))

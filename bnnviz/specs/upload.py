@@ -1,20 +1,45 @@
-"""Make a file that somebody opens on the page the data of a spec; no torch."""
+"""Make a file that somebody opens on the page the data of a spec, and read rows that are typed in; no torch.
+
+The page has from here what it shows of a user's table.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from bnnviz.data import UserTable, read_table
 from bnnviz.data import read_header as headings
-from bnnviz.data import read_table
+from bnnviz.data.splits import split_rows
+from bnnviz.data.tables.new_rows import encoded_row
+from bnnviz.data.tables.overview import ColumnOverview, TableOverview, overview
+from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.row_fields import RowField, fields_of, read_texts
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 
-__all__ = ["MOST_BYTES", "attach", "headings"]
+__all__ = [
+    "MOST_BYTES",
+    "Answer",
+    "ColumnOverview",
+    "RowField",
+    "TableOverview",
+    "TableQuestion",
+    "UserTable",
+    "attach",
+    "encoded_row",
+    "fields_of",
+    "headings",
+    "overview",
+    "read_texts",
+    "training_rows",
+]
 
 MOST_BYTES = 16_000_000  # of a file that is opened on the page; the command line takes larger ones
 
 
-def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any = None) -> tuple[Spec, list[str]]:
+def attach(
+    spec: Spec, content: bytes, name: str, target_column: str, task: Any = None, **reading: Any
+) -> tuple[Spec, list[str]]:
     """Put a file's rows in the place of a spec's data.
 
     Parameters
@@ -29,6 +54,8 @@ def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any 
         The column to predict.
     task : {"regression", "classification"} or None, default None
         None tells them apart, or asks.
+    **reading
+        ``decimal``, ``missing`` and ``leave_out``, as of `bnnviz.data.read_table`.
 
     Returns
     -------
@@ -42,10 +69,15 @@ def attach(spec: Spec, content: bytes, name: str, target_column: str, task: Any 
     BnnvizError
         If the file cannot be used.
     """
-    table = read_table(content, target_column, task, name)
+    table = read_table(content, target_column, task, name, **reading)
     on_data = next(item for item in catalogue.load()["targets"] if any(s["name"] == "data" for s in item["settings"]))
     settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}
     settings |= {"data": catalogue.own_data(), "points": None, "split": 0}
     changed = spec.replace(target=on_data["name"], target_settings=settings, file=None, attachment=table.pack())
     changed = changed.replace(start=None, start_points=None)  # points of other weights
     return changed.checked(), list(table.notes)
+
+
+def training_rows(spec: Spec) -> int:
+    """Return how many rows of its file a spec trains on."""
+    return len(split_rows(spec.file["rows"], 0).train)

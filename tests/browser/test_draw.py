@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -274,33 +273,3 @@ def test_boxes_link_functions_and_weights_both_ways(
     trace = lab.read("trace", "draw", "chain0")
     lab.drag("trace", (0.5, min(trace["chain0"])), (trace["draw"][-1] / 2, max(trace["chain0"])))
     until(lambda: lab.picked_lines() > 0 and lab.marked("trajectory") > 0, 5, "the trace picked nothing")
-
-
-# ---- a file of one's own ----------------------------------------------------------------------------------
-
-
-@pytest.mark.demand
-def test_a_csv_file_is_opened_and_sampled(draw: Callable[..., Drawing], tmp_path: Path) -> None:
-    lab = draw()
-    rows = "".join(f"{i / 40},{(i * 7) % 11 / 11:.3f},{'yes' if (i * 5) % 8 > 3 else 'no'}\n" for i in range(40))
-    good, bad = tmp_path / "mine.csv", tmp_path / "bad.csv"
-    good.write_text("width,height,kind\n" + rows)
-    bad.write_bytes(b"PK\x03\x04 a spreadsheet, zipped")
-    field = lab.page.locator("input[type=file]")
-    field.set_input_files(bad)
-    lab.page.locator(".error[role=alert]:visible").wait_for()
-    field.set_input_files(good)
-    until(lambda: lab.select("Predict the column").inner_text() == "kind", 10, "the columns were not offered")
-    empty = tmp_path / "empty.csv"
-    empty.touch()
-    field.set_input_files(empty)
-    lab.page.get_by_text("That file is empty").wait_for()
-    assert not lab.select("Predict the column").is_visible()
-    field.set_input_files(good)
-    until(lambda: lab.select("Predict the column").is_visible(), 10, "the columns were not offered again")
-    lab.press("Sample a network on it")
-    until(lambda: len(lab.points()) == 36, 30, "the file's rows did not come")
-    lab.press("Play")
-    until(lambda: lab.number("step") > 20, 60, "it did not play")
-    lab.press("Share")
-    lab.page.get_by_text("data of your own").first.wait_for()

@@ -107,6 +107,14 @@ def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame
     return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
 
 
+def left_out(content: str) -> Example:
+    """Return a file whose column b is left out, and a is the input."""
+    plain = cells(["1"], [1.0])
+    return Example(
+        content, ("a",), plain.x[:, :1], plain.y, "Left out, as was asked for: b", options={"leave_out": ("b",)}
+    )
+
+
 def one_of(given: list[str], levels: dict[str, str], noted: str, seen: list[str] | None = None) -> Example:
     """Return a file with a column of texts, as they are seen, and the text that each column of 0 and 1 tells of."""
     numbers, seen = cells(["1"], [1.0]), seen or given
@@ -261,7 +269,7 @@ KINDS = (
     ),
     Kind(
         "dates, times, months, `20240131`",
-        "refused: give numbers, such as days since the first one",
+        "refused: give numbers, such as days since the first one, or `--leave-out NAME`",
         (
             asked(column(["2020-01-31", "2021-02-01"]), DATES),
             asked(column(["31.01.2020", "1.2.2021"]), DATES),
@@ -275,6 +283,18 @@ KINDS = (
             asked(DATED, "The column y of .* holds dates", task=None),
             asked(column(["20200131", "20200201", "20191231"]), r"holds dates such as 20200131, which are no amounts"),
             cells(["20200131", "20200231", "20191231"], [20200131, 20200231, 20191231]),
+        ),
+    ),
+    Kind(
+        "a column that is named by `--leave-out`",
+        "left out whatever it holds, and a note",
+        (
+            left_out(column(["2020-01-31", "2021-02-01"])),
+            left_out(column(["12", "7 or 8", "x"])),
+            left_out(column(["1,234", "5,678"])),
+            asked(PLAIN, "no column 'size' that could be left out", leave_out=("size",)),
+            asked(PLAIN, "The target y cannot be left out", leave_out=("y",)),
+            asked(PLAIN, "Every column of .* but the target is left out", leave_out=("rooms", "price")),
         ),
     ),
     Kind(

@@ -140,7 +140,7 @@ class RaceSidebar(SpecSidebar):
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
         self._add = button("Add a lane", self._append, icon="add", margin=(2, 14))
         samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
-        self.root = column(section("TARGET"), self._target.root, self._upload.root, *samplers, *race)
+        self.root = column(section("TARGET"), self._target.root, self._upload(), *samplers, *race)
         self.show(spec)
 
     def show(self, spec: RaceSpec) -> None:

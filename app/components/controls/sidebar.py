@@ -166,7 +166,6 @@ class SpecSidebar(PageComponent):
         run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
         self._run = Controls([*settings, *(run[name] for name in self.shared)], lambda changed: self._renew())
         self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
-        self._upload = Upload(lambda: self._first(self._spec), self._open)
 
     def show(self, spec: Any) -> None:
         """Show a spec in the controls."""
@@ -208,6 +207,10 @@ class SpecSidebar(PageComponent):
     def _target_changed(self, changed: dict[str, Any]) -> None:
         self._renew()
 
+    def _upload(self) -> Any:
+        """Return what opens a file of the user's."""
+        return Upload(lambda: self._first(self._spec), self._open).root
+
     def _open(self, spec: Spec) -> None:
         """Run a network on a file of the user's."""
         self.show(spec)
@@ -244,6 +247,8 @@ class Sidebar(SpecSidebar):
         Called with settings of the sampler that the running one may take over.
     spec : Spec
         What to show first.
+    takes_files : bool, default True
+        Whether a file of the user's is opened here; else the page has another way.
     """
 
     shared = ("chains", "seed", "device", "kernel")
@@ -254,6 +259,7 @@ class Sidebar(SpecSidebar):
         on_spec: Callable[[Spec], None],
         on_live: Callable[[dict[str, Any]], None],
         spec: Spec,
+        takes_files: bool = True,
     ) -> None:
         super().__init__(catalogue, on_spec, spec)
         self._on_live = on_live
@@ -262,7 +268,8 @@ class Sidebar(SpecSidebar):
         )
         self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
         sampler, run = (section("SAMPLER"), self._sampler.root), (section("RUN"), self._run.root)
-        self.root = column(section("TARGET"), self._target.root, self._upload.root, *sampler, *run)
+        file = [self._upload()] if takes_files else []
+        self.root = column(section("TARGET"), self._target.root, *file, *sampler, *run)
         self.show(spec)
 
     def show(self, spec: Spec) -> None:

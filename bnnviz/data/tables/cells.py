@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 from reprlib import repr as short_repr
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from bnnviz.data.tables.numerals import (
     without_unit,
     written_otherwise,
 )
+from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -151,21 +152,51 @@ def _pandas() -> ModuleType:
     return optional.require("pandas", "Reading a CSV file needs", "data")
 
 
+class TextColumns(NamedTuple):
+    """Hold the columns of a file that are read as texts first.
+
+    Attributes
+    ----------
+    cells : dict
+        Of each column which cells hold something, and their texts without a unit that all have.
+    readings : dict of Readings
+        What these texts are as numbers.
+    """
+
+    cells: dict[str, tuple[np.ndarray, np.ndarray]]
+    readings: dict[str, Readings]
+
+
+def text_columns(frame: pd.DataFrame, layout: Layout, notes: list[str]) -> TextColumns:
+    """Return the columns of a file that are no numbers yet, in both writings."""
+    texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
+    cells = {key: _bare(key, series.notna().to_numpy(), _stripped(series), notes) for key, series in texts.items()}
+    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()})
+
+
+def read_column(
+    key: str,
+    frame: pd.DataFrame,
+    texts: TextColumns,
+    mark: Decimal | None,
+    layout: Layout,
+    is_target: bool,
+    name: str,
+    notes: list[str],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column as floats, or as texts, and which of its cells hold something."""
+    if key in texts.cells:
+        return _column(key, *texts.cells[key], texts.readings[key], mark, layout, is_target, name, notes)
+    return _numbers(frame[key].to_numpy(dtype=float), key, frame[key].dtype.kind in "iu")
+
+
 def read_columns(
     frame: pd.DataFrame, layout: Layout, target: str, decimal: Decimal | None, name: str, notes: list[str]
 ) -> tuple[Columns, Decimal | None]:
-    """Return each column as floats, or as texts, and which of its cells hold something; and the decimal mark."""
-    texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
-    cells = {key: _bare(key, series.notna().to_numpy(), _stripped(series), notes) for key, series in texts.items()}
-    readings = {key: Readings.of(found[present]) for key, (present, found) in cells.items()}
-    mark = decimal_of(readings, decimal)
-    columns = {}
-    for key in layout.names:
-        if key in texts:
-            columns[key] = _column(key, *cells[key], readings[key], mark, layout, key == target, name, notes)
-        else:
-            columns[key] = _numbers(frame[key].to_numpy(dtype=float), key, frame[key].dtype.kind in "iu")
-    return columns, mark
+    """Return each column (`read_column`), and the decimal mark."""
+    texts = text_columns(frame, layout, notes)
+    mark = decimal_of(texts.readings, decimal)
+    return {key: read_column(key, frame, texts, mark, layout, key == target, name, notes) for key in layout.names}, mark
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
@@ -209,9 +240,11 @@ def _column(
     if is_mixed and not (is_target and len(set(found)) <= MOST_CATEGORIES):
         example = found[strange][0]
         line = layout.line_of(int(np.flatnonzero(present)[strange.argmax()]))
-        raise wrong(
-            f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}; make all"
-            " of it numbers, leave those cells empty or name what stands there by --missing, or leave the column out."
+        raise TableQuestion(
+            f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}",
+            "; make all of it numbers, leave those cells empty or name what stands there by --missing, or leave the"
+            " column out.",
+            (Answer(f"{short_repr(example)} is a missing value", "missing", (example,)), leave_out(key)),
         )
     return texts, present
 
@@ -243,9 +276,11 @@ def with_gaps(
         suspect = _sentinel(values[present]) if missing is None else None
         if suspect is not None:
             line = layout.line_of(int(np.flatnonzero(values == suspect)[0]))
-            raise wrong(
-                f"Does {suspect:g} in the column {key}, line {line} of {name}, stand for a missing value? Say"
-                f" --missing {suspect:g}, or leave those cells empty; --missing none keeps it as a number."
+            number = f"{suspect:.10g}"
+            raise TableQuestion(
+                f"Does {number} in the column {key}, line {line} of {name}, stand for a missing value?",
+                f" Say --missing {number}, or leave those cells empty; --missing none keeps it as a number.",
+                (Answer("Yes, it is missing", "missing", (number,)), Answer("No, it is a number", "missing", ())),
             )
     if given:
         notes.append(f"Cells with {listed([f'{number:g}' for number in given])} count as missing.")
@@ -277,9 +312,10 @@ def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.
     if largest > _LARGEST:
         raise wrong(f"The column {key} holds numbers beyond {_LARGEST:g}; give it in another unit.")
     if whole and largest > _LARGEST_WHOLE:
-        raise wrong(
-            f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above); leave"
-            " it out if it names the rows, or give differences from the smallest."
+        raise TableQuestion(
+            f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above)",
+            "; leave it out if it names the rows, or give differences from the smallest.",
+            (leave_out(key),),
         )
     return values, finite
 
@@ -296,15 +332,18 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
     texts = {key: Counter(values.tolist()) for key, values in columns.items() if values.dtype == object}
     crowded = [key for key, counts in texts.items() if len(counts) > MOST_CATEGORIES]
     if crowded:
-        raise wrong(
-            f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)});"
-            " leave them out or put numbers in their place."
+        raise TableQuestion(
+            f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)})",
+            "; leave them out or put numbers in their place.",
+            (leave_out(*crowded),),
         )
     single = [key for key, counts in texts.items() if 2 * sum(n == 1 for n in counts.values()) > counts.total()]
     if single:
-        raise wrong(
+        raise TableQuestion(
             f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
-            " categories; leave them out or put numbers in their place."
+            " categories",
+            "; leave them out or put numbers in their place.",
+            (leave_out(*single),),
         )
 
 
@@ -313,31 +352,43 @@ def check_amounts(columns: dict[str, np.ndarray], name: str) -> None:
 
     Raises
     ------
-    BnnvizError
+    TableQuestion
         If a column has dates, numbers in several units, or numbers that are written otherwise.
     """
-    days = [key for key, values in columns.items() if values.dtype != object and _are_days(values)]
-    if days:
-        raise wrong(
-            f"The column {days[0]} of {name} holds dates such as {columns[days[0]][0]:.0f}, which are no amounts; give"
-            " days since the first one, or leave it out."
-        )
+    for key, values in columns.items():
+        if values.dtype != object and are_dates(values):
+            raise TableQuestion(
+                f"The column {key} of {name} holds dates such as {values[0]:.0f}, which are no amounts",
+                "; give days since the first one, or leave it out.",
+                (leave_out(key),),
+            )
     texts = {key: set(values.tolist()) for key, values in columns.items() if values.dtype == object}
     for key, kinds in texts.items():
-        if all(map(_DATE.fullmatch, kinds)):
-            raise wrong(
-                f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}; give"
-                " numbers, such as days since the first one, or leave it out."
+        if are_dates(columns[key]):
+            raise TableQuestion(
+                f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}",
+                "; give numbers, such as days since the first one, or leave it out.",
+                (leave_out(key),),
             )
         units = several_units(kinds)
         if units:
-            raise wrong(f"The column {key} of {name} holds numbers in several units ({listed(units)}); give one unit.")
+            raise TableQuestion(
+                f"The column {key} of {name} holds numbers in several units ({listed(units)})",
+                "; give one unit.",
+                (leave_out(key),),
+            )
         odd = written_otherwise(kinds)
         if odd:
-            raise wrong(
-                f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}; write them as"
-                " -1234.5 or 1.5e3, or leave it out."
+            raise TableQuestion(
+                f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}",
+                "; write them as -1234.5 or 1.5e3, or leave it out.",
+                (leave_out(key),),
             )
+
+
+def are_dates(values: np.ndarray) -> bool:
+    """Tell whether all values of a column are dates or times."""
+    return all(map(_DATE.fullmatch, set(values.tolist()))) if values.dtype == object else _are_days(values)
 
 
 def _are_days(values: np.ndarray) -> bool:

@@ -30,12 +30,15 @@ from bnnviz.data.tables.cells import (
 )
 from bnnviz.data.tables.layout import MOST_COLUMNS, Layout
 from bnnviz.data.tables.numerals import Decimal, is_number
+from bnnviz.data.tables.questions import Answer, TableQuestion
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
+_AMOUNTS = Answer("Amounts: regression", "task", ("regression",))
+_CLASSES = Answer("Classes: classification", "task", ("classification",))
 
 
 def read_csv(
@@ -95,6 +98,7 @@ def read_table(
     *,
     decimal: Decimal | None = None,
     missing: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
 ) -> UserTable:
     r"""Read a CSV file into a table of numbers.
 
@@ -117,6 +121,8 @@ def read_table(
     missing : sequence of str or None, default None
         What stands in a cell without a value, besides nothing, ``?``, ``-`` and what pandas takes for it. None asks
         where a number such as -999 looks like it; an empty sequence takes all numbers as they are.
+    leave_out : sequence of str, default ()
+        Columns that are no inputs; what they hold is not looked at.
 
     Returns
     -------
@@ -127,7 +133,8 @@ def read_table(
     Raises
     ------
     BnnvizError
-        If the file cannot be used; the sentence names the cause and the remedy.
+        If the file cannot be used; the sentence names the cause and the remedy. A `TableQuestion` where one of these
+        options answers.
 
     Examples
     --------
@@ -146,9 +153,10 @@ def read_table(
     notes = [*found.notes, *source_file.of_index(source)]
     decimal = decimal or ("." if of_frame else None)
     target = _find_target(target_column, found.names, name)
-    columns, decimal = read_columns(parse(found, name, missing), found, target, decimal, name, notes)
+    used = _used(found, leave_out, target, name, notes)
+    columns, decimal = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
     notes += words_for_nothing(columns, found)
-    columns = _without_index(columns, found, target, notes)
+    columns = without_index(columns, found, target, notes)
     columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
     if task != "classification":
         check_amounts({target: columns[target]}, name)
@@ -187,8 +195,27 @@ def _find_target(target: str | None, names: list[str], name: str) -> str:
 # --- columns
 
 
-def _without_index(
-    columns: dict[str, tuple[np.ndarray, np.ndarray]], layout: Layout, target: str, notes: list[str]
+def _used(found: Layout, leave_out: Sequence[str], target: str, name: str, notes: list[str]) -> Layout:
+    """Return the layout with the columns alone that are read."""
+    unknown = [key for key in leave_out if key not in found.names]
+    if unknown:
+        raise wrong(
+            f"The file {name} has no column {short_repr(unknown[0])} that could be left out; its columns are"
+            f" {listed(found.names)}.",
+            "leave_out",
+        )
+    if target in leave_out:
+        raise wrong(f"The target {target} cannot be left out; choose another target, or keep it.", "leave_out")
+    left = [key for key in found.names if key in set(leave_out)]
+    if len(left) == len(found.names) - 1:
+        raise wrong(f"Every column of {name} but the target is left out; keep one as an input.", "leave_out")
+    if left:
+        notes.append(f"Left out, as was asked for: {listed(left)}.")
+    return found._replace(names=[key for key in found.names if key not in left])
+
+
+def without_index(
+    columns: dict[str, tuple[np.ndarray, np.ndarray]], layout: Layout, target: str | None, notes: list[str]
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Leave out what numbers or names the rows: it says where a row stands in the file, and nothing else.
 
@@ -196,7 +223,7 @@ def _without_index(
     a name whose cells count the rows, or one called as an index is whose whole numbers are all different; and any
     unnamed column without cells, as lines that end with a separator have it.
     """
-    left = {key for key in layout.unnamed if key != target and not columns[key][1].any()}
+    left = {key for key in layout.unnamed if key in columns and key != target and not columns[key][1].any()}
     for key, (values, present) in columns.items():
         if key == target or key in left or not present.all() or len(np.unique(values.astype(str))) < len(values):
             continue
@@ -244,15 +271,21 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
     is_text = values.dtype == object
     if is_text and task == "regression":
         text = next(kind for kind in kinds if not is_number(kind))
-        raise wrong(f"The target {key} holds texts such as {short_repr(text)}; a regression needs numbers.", "task")
+        raise TableQuestion(
+            f"The target {key} holds texts such as {short_repr(text)}",
+            "; a regression needs numbers.",
+            (_CLASSES,),
+            "task",
+        )
     if task is None:
         task = _guess(kinds, is_text, key)
     if task == "regression":
         return values, (), task
     if len(kinds) > MOST_CATEGORIES:
-        raise wrong(
-            f"The target {key} has {len(kinds):,} different values; classes are at most {MOST_CATEGORIES}: choose"
-            " another target" + ("." if is_text else ", or regression."),
+        raise TableQuestion(
+            f"The target {key} has {len(kinds):,} different values",
+            f"; classes are at most {MOST_CATEGORIES}: choose another target{'' if is_text else ', or regression'}.",
+            () if is_text else (_AMOUNTS,),
             "target_column" if is_text else "task",
         )
     names = tuple(str(kind) if is_text else f"{kind:g}" for kind in kinds)
@@ -265,16 +298,18 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
         if len(numbers) <= _AMBIGUOUS and not any(mark in number for mark in ".,eE" for number in numbers):
             return "classification"
         text = next(kind for kind in kinds if kind not in numbers)
-        raise wrong(
-            f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}; say --task"
-            f" classification if each is a class, or --missing {text} if that stands for no value.",
+        raise TableQuestion(
+            f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}",
+            f"; say --task classification if each is a class, or --missing {text} if that stands for no value.",
+            (_CLASSES, Answer(f"{short_repr(text)} is a missing value", "missing", (text,))),
             "task",
         )
     if len(kinds) <= _AMBIGUOUS and (kinds == np.round(kinds)).all():
         shown = listed([f"{kind:g}" for kind in kinds])
-        raise wrong(
-            f"The target {key} has {len(kinds)} different whole numbers ({shown}), which may be classes or amounts;"
-            " say which: --task classification or --task regression.",
+        raise TableQuestion(
+            f"The target {key} has {len(kinds)} different whole numbers ({shown}), which may be classes or amounts",
+            "; say which: --task classification or --task regression.",
+            (_AMOUNTS, _CLASSES),
             "task",
         )
     return "regression"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -89,6 +89,32 @@ def read_rows(
     if left:
         notes.append(f"Columns that the network was not trained on are left out: {listed(left)}.")
     return _encoded(columns, levels, table, observed, notes)
+
+
+def encoded_row(cells: Mapping[str, float | str], table: UserTable) -> np.ndarray:
+    """Return one row (inputs,) in the columns that the network has.
+
+    Parameters
+    ----------
+    cells : mapping
+        Of each column of the file that is an input a number, or one of the texts that the training rows have.
+    table : UserTable
+
+    Raises
+    ------
+    BnnvizError
+        If one is missing, or no such value.
+    """
+    levels = _levels(table)
+    columns: Columns = {}
+    for key, texts in levels.items():
+        value = cells.get(key)
+        if not texts and (not isinstance(value, int | float) or not np.isfinite(value)):
+            raise wrong(f"{key} is a number, not {value!r}; type one.", key)
+        if texts and value not in texts:
+            raise wrong(f"{key} is one of {listed(texts)}, not {value!r}; choose one.", key)
+        columns[key] = np.array([value], dtype=object if texts else float), np.ones(1, dtype=bool)
+    return _encoded(columns, levels, table, None, []).x[0]
 
 
 def _levels(table: UserTable) -> dict[str, tuple[str, ...]]:

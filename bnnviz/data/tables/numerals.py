@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bnnviz.errors import BnnvizError
+from bnnviz.data.tables.questions import Answer, TableQuestion
 
 Decimal = Literal[".", ","]
 
@@ -173,16 +173,20 @@ def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> t
 
     Raises
     ------
-    BnnvizError
+    TableQuestion
         If it can be read in both ways and nothing tells which is meant.
     """
     if column.is_open and decimal is None:
         at = int(column.differing.argmax())
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)
-        raise BnnvizError(
-            f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}; write the numbers without"
-            " marks between thousands, or say which mark is the decimal one: --decimal . or --decimal ,",
-            "data",
+        raise TableQuestion(
+            f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}",
+            "; write the numbers without marks between thousands, or say which mark is the decimal one: --decimal . or"
+            " --decimal ,",
+            (
+                Answer(f"{point}: points before decimals", "decimal", (".",)),
+                Answer(f"{comma}: commas before decimals", "decimal", (",",)),
+            ),
         )
     best = decimal if decimal in column.whole or not column.whole else column.whole[0]
     values = column.values[best or "."]

@@ -112,7 +112,41 @@ class PredictiveDistribution:
         return optional.require("pandas", "A frame needs").DataFrame(self.columns())
 
 
-def predict(given: NetworkDraws, x: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> PredictiveDistribution:
+class Surroundings:
+    """Tell rows that are far from a network's training rows (`PredictiveDistribution.far`).
+
+    Parameters
+    ----------
+    target : BNN
+        With the training rows that it has now.
+    """
+
+    def __init__(self, target: BNN) -> None:
+        from scipy.spatial import cKDTree
+
+        self._target, self._tree, self._reach = target, None, np.inf
+        known = target.seen(target.x[evenly(len(target.x), _MOST_NEIGHBOURS)]).flatten(1).double().cpu().numpy()
+        # Whole numbers that an embedding reads are names, between which there is no distance.
+        if len(known) < 3 or target.whole:
+            return
+        self._tree = cKDTree(known)
+        among, _ = self._tree.query(known, k=2)
+        self._reach = max(float(np.quantile(among[:, 1], _FAR_QUANTILE)), 1e-9)
+
+    def far(self, rows: torch.Tensor) -> np.ndarray:
+        """Return which rows, as the target keeps them, are further off than training rows are from each other."""
+        if self._tree is None:
+            return np.zeros(len(rows), dtype=bool)
+        apart, _ = self._tree.query(self._target.seen(rows).flatten(1).double().cpu().numpy())
+        return apart > self._reach
+
+
+def predict(
+    given: NetworkDraws,
+    x: np.ndarray,
+    quantiles: Sequence[float] = QUANTILES,
+    surroundings: Surroundings | None = None,
+) -> PredictiveDistribution:
     """Predict rows by draws.
 
     Parameters
@@ -122,6 +156,8 @@ def predict(given: NetworkDraws, x: np.ndarray, quantiles: Sequence[float] = QUA
         Inputs in the units of the data.
     quantiles : sequence of float
         Probabilities, above 0 and below 1; of a regression.
+    surroundings : Surroundings, optional
+        Of the target, where somebody keeps it: to make it takes longer than to predict a row.
 
     Raises
     ------
@@ -132,7 +168,7 @@ def predict(given: NetworkDraws, x: np.ndarray, quantiles: Sequence[float] = QUA
     if not all(0 < level < 1 for level in quantiles):
         raise BnnvizError(f"quantiles lie between 0 and 1, and {quantiles} do not.", "quantiles")
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
-    far = _far(given.target, rows)
+    far = (surroundings or Surroundings(given.target)).far(rows)
     if given.target.likelihood.task == "classification":
         found = predictive(given.target, theta, rows, shares)
         return PredictiveDistribution(
@@ -337,20 +373,6 @@ def _quantiles(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, levels:
         below = np.stack([shares @ ndtr((each - means) / noise[:, None]) for each in middle])
         low, high = np.where(below < wanted, middle, low), np.where(below < wanted, high, middle)
     return 0.5 * (low + high)
-
-
-def _far(target: BNN, rows: torch.Tensor) -> np.ndarray:
-    """Return which rows are further from the training rows than those are from each other (see the class)."""
-    from scipy.spatial import cKDTree
-
-    known = target.seen(target.x[evenly(len(target.x), _MOST_NEIGHBOURS)]).flatten(1).double().cpu().numpy()
-    # Whole numbers that an embedding reads are names, between which there is no distance.
-    if len(known) < 3 or target.whole:
-        return np.zeros(len(rows), dtype=bool)
-    tree = cKDTree(known)
-    among, _ = tree.query(known, k=2)
-    apart, _ = tree.query(target.seen(rows).flatten(1).double().cpu().numpy())
-    return apart > max(float(np.quantile(among[:, 1], _FAR_QUANTILE)), 1e-9)
 
 
 def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.frames import correlations, density, graph
 from bnnviz.engine.frames.counts import Counts, Rates
+from bnnviz.engine.frames.own_table import OwnTable
 from bnnviz.engine.frames.selection import NOTHING, Selection
 from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
@@ -94,6 +95,7 @@ class FrameBuilder:
         self._importance = Importance(run, chain)
         measured = run.sampler.weighted and self.predictor is not None
         self._test_metrics = TestMetrics(run, chain, self._importance) if measured else None
+        self._own = OwnTable(run, self._mixing, self.predictor is not None)
         self._counted = Counts()
         self._way_beside: tuple[str, str] = ("", "")
         self._begun = time.perf_counter()  # this era
@@ -117,7 +119,7 @@ class FrameBuilder:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         held = (
             *(self._components, self._graph, self._variances, self._mixing, self._importance),
-            *(self._test_metrics, self.predictor),
+            *(self._test_metrics, self.predictor, self._own),
         )
         for each in held:
             if each is not None:
@@ -131,6 +133,7 @@ class FrameBuilder:
         self._wanted_plane, self._block = other._wanted_plane, other._block
         self._components.look_like(other._components)
         self._variances.expire()
+        self._own.look_like(other._own)
 
     @property
     def following(self) -> tuple[str, int]:
@@ -147,8 +150,9 @@ class FrameBuilder:
         plane: dict[str, Any] | None,
         component: dict[str, Any] | None,
         block: int | None,
+        row: list[float] | None,
     ) -> None:
-        """Choose the watched chain, the plane of paths, what is followed, and the block of correlations."""
+        """Choose the watched chain, the plane of paths, what is followed, the block of correlations, and a row."""
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -164,6 +168,9 @@ class FrameBuilder:
             self._paces.pop("marginal", None)
         if block is not None:
             self._choose_block(block)
+        if row is not None:
+            self._own.choose(row)
+            self._paces.pop("row", None)
 
     def _choose_block(self, block: int) -> None:
         if not isinstance(block, int) or not 0 <= block < len(self._blocks):
@@ -201,6 +208,7 @@ class FrameBuilder:
                 parts.append("spread")
         if self._test_metrics is not None:
             parts += self._test_metrics.emits
+        parts += self._own.emits
         truth = None
         if target.mean() is not None:
             truth = {"mean": target.mean(), "sd": np.sqrt(np.diag(target.cov()))}
@@ -297,7 +305,7 @@ class FrameBuilder:
     @property
     def _apart(self) -> float:
         """CPU seconds of what takes its own time when it is due, in whichever part that falls."""
-        return self._variances.cpu_seconds + self._mixing.cpu_seconds
+        return self._variances.cpu_seconds + self._mixing.cpu_seconds + self._own.cpu_seconds
 
     def _goes_fast(self) -> bool:
         """Return whether more steps were made since the last frame than anybody follows one by one."""
@@ -318,6 +326,8 @@ class FrameBuilder:
             return self._makers[name](fast)
         if self._test_metrics is not None and name in self._test_metrics.emits:
             return self._test_metrics.part(name)
+        if name in self._own.emits:
+            return self._own.part(name, self._components.first.values)
         return self._of_chain(name, fast) if name in self.run.sampler.emits else {}
 
     def _of_chain(self, name: str, fast: bool) -> dict[str, Any]:

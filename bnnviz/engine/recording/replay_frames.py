@@ -37,7 +37,7 @@ _SLICE_S = 0.2
 _ENDLESS = 20_000  # steps of a run that has no end of its own
 # What a clock says differs each time that a run is done again.
 _CLOCKS = ("events_per_s", "gradients_per_s", "elapsed")
-_SKIPPED = ("selection", "graph")
+_SKIPPED = ("selection", "graph", "verdict", "row")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Begin with a table of the user's own, and predict a row that is typed in."""

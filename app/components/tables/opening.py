@@ -1,0 +1,120 @@
+"""Read a file as the person at the page says, and make of it the spec that the Lab begins with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bnnviz.errors import BnnvizError
+from bnnviz.specs import upload
+from bnnviz.specs.run import Spec
+from bnnviz_app.access.roles import Role
+
+_PRESET = json.loads((Path(__file__).parents[2] / "presets" / "your_data.json").read_text(encoding="utf-8"))
+
+
+class TableChoices(NamedTuple):
+    """What somebody has said of a file; parameters of `bnnviz.data.read_table`."""
+
+    target: str
+    task: str | None = None
+    decimal: str | None = None
+    missing: tuple[str, ...] | None = None
+    leave_out: tuple[str, ...] = ()
+
+
+class OpenedTable(NamedTuple):
+    """What a file has become.
+
+    Attributes
+    ----------
+    spec : Spec
+        Checked; it carries the rows.
+    notes : list of str
+        What was done to rows and columns, one sentence each.
+    why : str
+        Which sampler was taken, and why.
+    """
+
+    spec: Spec
+    notes: list[str]
+    why: str
+
+
+class TableReading(NamedTuple):
+    """What is known of a file: its columns, and what it has become, or why it cannot be read."""
+
+    overview: upload.TableOverview
+    opened: OpenedTable | None
+    error: BnnvizError | None
+
+
+def look(content: bytes, name: str, choices: TableChoices | None, role: Role) -> TableReading:
+    """Look at the columns of a file, and open it.
+
+    Parameters
+    ----------
+    content : bytes
+    name : str
+    choices : TableChoices or None
+        None: the last column that can be predicted is the target, and columns that are no inputs are left out.
+    role : Role
+        Of who asks: what runs has to be small enough for it.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no CSV file.
+    """
+    given = TableChoices("") if choices is None else choices
+    found = upload.overview(content, name, decimal=given.decimal, missing=given.missing)
+    choices = first_choices(found) if choices is None else choices
+    try:
+        return TableReading(found, open_table(content, name, choices, role), None)
+    except BnnvizError as error:
+        return TableReading(found, None, error)
+
+
+def first_choices(found: upload.TableOverview) -> TableChoices:
+    """Return what is chosen before anybody has chosen."""
+    left = [column.name for column in found.columns if column.is_refused and column.name != found.target]
+    return TableChoices(found.target, leave_out=tuple(left))
+
+
+def open_table(content: bytes, name: str, choices: TableChoices, role: Role) -> OpenedTable:
+    """Return the spec that the Lab begins with on a file.
+
+    Raises
+    ------
+    BnnvizError
+        If the file cannot be used so, or is too large for the role.
+    """
+    reading = choices._asdict()
+    target, task = reading.pop("target"), reading.pop("task")
+    spec, notes = upload.attach(Spec.from_json(_PRESET["spec"]), content, name, target, task, **reading)
+    rows = upload.training_rows(spec)
+    sampler = _by_rows(_PRESET["samplers"], rows)
+    begun = spec.replace(**sampler["value"])
+    why = f"{sampler['why']} {_PRESET['pilot']}"
+    return OpenedTable(_sized(begun, _by_rows(_PRESET["hidden"], rows)["value"], role), notes, why)
+
+
+def _by_rows(entries: list[dict[str, Any]], rows: int) -> dict[str, Any]:
+    """Return the first entry that is for so many training rows."""
+    return next(entry for entry in entries if entry["below_rows"] is None or rows < entry["below_rows"])
+
+
+def _sized(spec: Spec, hidden: str, role: Role) -> Spec:
+    """Return the spec with as many hidden units as are wanted, or with fewer where the role has a limit."""
+    wanted = [hidden, *(each for each in _PRESET["smaller"] if int(each) < int(hidden))]
+    for last, units in enumerate(wanted, 1 - len(wanted)):
+        made = spec.replace(target_settings={**spec.target_settings, "hidden": units}).checked()
+        try:
+            role.check(made)
+        except BnnvizError:
+            if not last:
+                raise
+        else:
+            return made
+    raise AssertionError("one of them is returned or refused")

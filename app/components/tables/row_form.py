@@ -1,0 +1,145 @@
+"""Ask for a row in a dialog, and show what the run predicts for it while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import panel as pn
+import param
+from panel.custom import JSComponent
+
+from bnnviz.errors import BnnvizError
+from bnnviz.specs.run import Spec
+from bnnviz.specs.upload import RowField, UserTable, encoded_row, fields_of, read_texts
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.guidance.dialogs import Dialog
+from bnnviz_app.components.tables.answer import answer_html
+from bnnviz_app.components.widgets import script, set_changed
+from bnnviz_app.theme import styles
+
+_STYLES = styles(__file__)
+_PART = "row"
+_WAITS = (
+    "<p class='quiet'>The prediction comes with the first draws: play, and wait until the sampler has warmed up.</p>"
+)
+_WRONG = "<p class='quiet'>Put right what is marked in red; the prediction follows.</p>"
+
+
+class RowForm(JSComponent):
+    """Show a field for each input."""
+
+    fields = param.List(doc="name, value, levels and hint of each input.")
+    errors = param.Dict({}, doc="What is wrong with a field, by its name.")
+
+    _esm = script(__file__, "row_form.js")
+
+
+class RowQuestion(PageComponent):
+    """Predict a row that somebody types in.
+
+    Parameters
+    ----------
+    spec : callable
+        Gives the present spec, which carries the table.
+    on_row : callable
+        Called with the row that the run is to predict, in the columns of the network.
+    """
+
+    def __init__(self, spec: Callable[[], Spec], on_row: Callable[[list[float]], None]) -> None:
+        self._spec, self._on_row = spec, on_row
+        self._attachment: bytes | None = None  # that the form is of: of one file other columns may be inputs
+        self._table: UserTable | None = None
+        self._fields: list[RowField] = []
+        self._row: np.ndarray | None = None
+        self._form: RowForm | None = None
+        self._answer: pn.pane.HTML | None = None
+        self._dialog: Dialog | None = None
+        # The browser has nothing of it before it is opened: the page is painted sooner.
+        self.root = pn.Column(sizing_mode="stretch_width", height=0, margin=0)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The prediction, while somebody looks."""
+        return frozenset({_PART}) if self._is_open else frozenset()
+
+    @property
+    def _is_open(self) -> bool:
+        return self._dialog is not None and self._dialog.is_open
+
+    def show(self) -> None:
+        """Open."""
+        if self._dialog is None:
+            self._build()
+        self._dialog.show()
+        pn.state.execute(self._fill)
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Ask the new run for the row."""
+        if self._answer is not None:
+            self._say(_WAITS)
+        if self._is_open:
+            pn.state.execute(self._fill)
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show the prediction of the row that stands in the form."""
+        part = frame.get(_PART)
+        if part is None or self._row is None or self._table is None:
+            return
+        if part["row"].shape == self._row.shape and np.allclose(part["row"], self._row):
+            values = self._table.y
+            self._say(answer_html(part, self._table.target, (float(values.min()), float(values.max()))))
+
+    def _build(self) -> None:
+        self._form = RowForm(sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["form"]])
+        self._form.on_msg(self._hear)
+        self._answer = pn.pane.HTML(
+            _WAITS, sizing_mode="stretch_width", margin=(10, 0, 0, 0), stylesheets=[_STYLES["answer"]]
+        )
+        self._dialog = Dialog("Predict a row", self._form, self._answer)
+        self.root.append(self._dialog.root)
+
+    async def _fill(self) -> None:
+        """Make the form of the table that runs, where it is of another one, and ask."""
+        spec = self._spec()
+        if spec.attachment is None:
+            self._say("<p>This run is on no table of yours: open one under Your data.</p>")
+        elif spec.attachment != self._attachment:
+            self._table, self._fields = await asyncio.to_thread(_read, spec.attachment)
+            self._attachment, self._row = spec.attachment, None
+            fields = [field._asdict() | {"levels": list(field.levels)} for field in self._fields]
+            self._form.param.update(fields=fields, errors={})
+            self._ask({})
+        elif self._row is not None:
+            self._on_row(self._row.tolist())
+
+    def _hear(self, event: Any) -> None:
+        texts = event.data.get("texts") if isinstance(event.data, dict) else None
+        if isinstance(texts, dict) and self._table is not None:
+            self._ask(texts)
+
+    def _ask(self, texts: dict[str, Any]) -> None:
+        """Ask the run for the row that stands in the form, or say what is wrong with it."""
+        cells, wrong = read_texts(self._fields, texts, self._table.decimal)
+        if not wrong:
+            try:
+                self._row = encoded_row(cells, self._table)
+            except BnnvizError as error:
+                wrong = {error.field: error.sentence}
+        set_changed(self._form, errors=wrong)
+        if wrong:
+            self._row = None
+            self._say(_WRONG)
+        else:
+            self._on_row(self._row.tolist())
+
+    def _say(self, text: str) -> None:
+        set_changed(self._answer, object=text)
+
+
+def _read(attachment: bytes) -> tuple[UserTable, list[RowField]]:
+    """Return the table that a spec carries, and its fields."""
+    table = UserTable.unpack(attachment)
+    return table, fields_of(table)

@@ -1,0 +1,67 @@
+"""Say over the stage, in one line, whether the predictions of a run on a user's table can be used."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import button, set_changed, set_class
+from bnnviz_app.theme import styles
+
+_STYLES = styles(__file__)
+_PART = "verdict"
+_TONES = {"usable": "good", "not usable": "bad"}
+
+
+class VerdictBar(PageComponent):
+    """Show what the data are, the verdict, and the ways on.
+
+    Parameters
+    ----------
+    on_row, on_data : callable
+        Called without arguments when a row is to be predicted, and when the columns are to be seen again.
+    """
+
+    needs = frozenset({_PART})
+
+    def __init__(self, on_row: Callable[[], None], on_data: Callable[[], None]) -> None:
+        self._about = ""
+        self._text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["text"]])
+        look = {"variant": "outlined", "margin": 0}
+        self.root = pn.Row(
+            self._text,
+            button("Predict a row", on_row, **look),
+            button("Columns", on_data, **look),
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=False,
+            css_classes=["verdict"],
+            stylesheets=[_STYLES["bar"]],
+        )
+
+    def arrange(self, emits: frozenset[str]) -> None:
+        """Show it where a run gives a verdict."""
+        set_changed(self.root, visible=self.needs <= emits)
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin with a new run."""
+        file = scene["spec"]["file"]
+        self._about = f"<b>{html.escape(file['name'])}: {html.escape(file['target'])}</b>" if file else ""
+        self._write("No verdict yet.", "")
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show the verdict."""
+        if _PART in frame:
+            part = frame[_PART]
+            self._write(part["text"], _TONES.get(part["word"], ""))
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._text, "large", large)
+
+    def _write(self, sentence: str, tone: str) -> None:
+        set_changed(self._text, object=f"<div>{self._about} <span class='{tone}'>{html.escape(sentence)}</span></div>")

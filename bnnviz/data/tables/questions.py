@@ -1,0 +1,59 @@
+"""Ask what only a person can know of a table, with the answers that there are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from bnnviz.errors import BnnvizError
+
+
+class Answer(NamedTuple):
+    """One answer to a question about a table.
+
+    Attributes
+    ----------
+    label : str
+        What it says, in a few words.
+    option : {"decimal", "missing", "task", "leave_out"}
+        The parameter of `bnnviz.data.read_table` that gives it.
+    values : tuple of str
+        What the parameter gets: one value, or what is added where it is a list; nothing of ``missing`` means that no
+        number stands for a missing value.
+    """
+
+    label: str
+    option: str
+    values: tuple[str, ...]
+
+
+class TableQuestion(BnnvizError):
+    """A table that cannot be read before somebody has answered.
+
+    Parameters
+    ----------
+    said : str
+        What is open, without a full stop.
+    remedy : str
+        How the sentence goes on: what a file or an option may say.
+    answers : tuple of Answer
+        Those that an option gives.
+    field : str, default "data"
+        As of `BnnvizError`.
+    """
+
+    def __init__(self, said: str, remedy: str, answers: tuple[Answer, ...], field: str = "data") -> None:
+        super().__init__(said + remedy, field)
+        self.said, self.remedy, self.answers = said, remedy, answers
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.said, self.remedy, self.answers, self.field)
+
+    @property
+    def question(self) -> str:
+        """What is open, as a sentence."""
+        return self.said if self.said.endswith("?") else f"{self.said}."
+
+
+def leave_out(*names: str) -> Answer:
+    """Return the answer that leaves columns out."""
+    return Answer("Leave it out" if len(names) == 1 else "Leave them out", "leave_out", names)

@@ -1,0 +1,124 @@
+"""Judge a run of a network in one line while it goes on, by fewer draws than at its end (`verdict`)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.engine.evaluation.metrics import measure, network_draws
+from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.monitor.mixing import measured_mixing
+from bnnviz.engine.monitor.verdict import verdict
+from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+
+_FEWEST = 10  # draws of each chain
+_SHARE, _LEAST_S, _MOST_S = 0.02, 1.0, 30.0  # of the time that it may take, and seconds between two
+_DRAWS, _LEAST_DRAWS, _WORK = 400, 50, 2e8  # that are measured, and the multiply-adds that they may take
+_LENGTH = 500  # draws of each chain whose R-hat is taken
+_COLUMNS, _ALL_COLUMNS = 20, 100  # weights whose R-hat is taken, and those of a run that has ended
+_WAITS = {
+    "start": "each chain descends to a mode",
+    "tuning": "the sampler warms up",
+    "warm-up": "the sampler warms up",
+    "failed": "the run stopped",
+}
+
+
+class LiveVerdict:
+    """Judge a run of a network as often as a small share of the time allows.
+
+    Parameters
+    ----------
+    run : SingleRun
+
+    Attributes
+    ----------
+    cpu_seconds : float
+        That judging has taken.
+    """
+
+    def __init__(self, run: SingleRun) -> None:
+        self._run, self.cpu_seconds = run, 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was found of earlier draws."""
+        self._part: dict[str, Any] = {}
+        self._pace = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
+        self._judged = (0, False)  # draws of each chain, and whether these were all
+
+    def part(self, rhat: float) -> dict[str, Any]:
+        """Return the part ``verdict`` of a frame.
+
+        Parameters
+        ----------
+        rhat : float
+            Of predictions, as it is known; nan where it is not.
+
+        Returns
+        -------
+        dict
+            ``text``, ``word``, which is its beginning (such as ``usable``) or "" as long as there is no verdict, and
+            ``draws`` of each chain that it was made of.
+        """
+        run = self._run
+        draws = run.store.common(run.alive)
+        if draws < (1 if run.finished else _FEWEST):
+            return {"text": self._waits(draws), "word": "", "draws": draws}
+        if (draws, run.finished) != self._judged and (self._pace.due or run.finished or not self._part):
+            begun = time.thread_time()
+            self._judge(rhat, draws)
+            cost = time.thread_time() - begun
+            self.cpu_seconds += cost
+            self._pace.spent(cost)
+        return self._part
+
+    def _waits(self, draws: int) -> str:
+        """Say what a verdict waits for."""
+        run = self._run
+        if run.phase in _WAITS:
+            way = run.waiting.sentence()
+            return f"No verdict yet: {_WAITS[run.phase]}.{f' {way}' if way else ''}"
+        return f"No verdict yet: it needs {_FEWEST} draws of each chain, and there are {draws}."
+
+    def _judge(self, rhat: float, draws: int) -> None:
+        run = self._run
+        try:
+            found = {"metrics": self._measured()}
+        except BnnvizError as error:  # no draw has a weight
+            text, word = f"No verdict yet: {error.sentence}", ""
+        else:
+            if not run.sampler.weighted:
+                found |= self._mixed(rhat)
+            text = verdict(found, run.target.data_set is not None, run.sampler.converges) or ""
+            word = text.partition(":")[0]
+        self._judged, self._part = (draws, run.finished), {"text": text, "word": word, "draws": draws}
+
+    def _measured(self) -> dict[str, Any]:
+        """Return the figures at the held-out rows, of some draws as long as there will be others."""
+        run = self._run
+        if run.finished or run.sampler.weighted:
+            return measure(run)
+        rows, _ = run.target.held_out()
+        affordable = _WORK / max(len(rows) * run.target.row_work, 1)
+        given = network_draws(run)
+        kept = evenly(len(given.theta), int(min(max(affordable, _LEAST_DRAWS), _DRAWS)))
+        return measure(run.target, given.theta[kept], None if given.log_weights is None else given.log_weights[kept])
+
+    def _mixed(self, rhat: float) -> dict[str, float | None]:
+        """Return R-hat of weights and predictions, as a summary has them."""
+        run = self._run
+        if run.finished:
+            rhat = measured_mixing(run, Predictor(run.target)).rhat
+        draws = run.store.view(run.alive)
+        stride = 1 if run.finished else max(1, draws.shape[1] // _LENGTH)
+        columns = evenly(draws.shape[2], _ALL_COLUMNS if run.finished else _COLUMNS)
+        chosen = draws[:, ::stride][:, :, np.unique(columns)].double().cpu().numpy()
+        each = [diagnostics.rhat(chosen[:, :, i]) for i in range(chosen.shape[2])]
+        worst = max((one for one in each if np.isfinite(one)), default=None)
+        return {"rhat_max": worst, "rhat_function_max": rhat if np.isfinite(rhat) else None}
