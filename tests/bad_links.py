@@ -42,7 +42,10 @@ BAD_LINKS: list[tuple[str, str]] = [
     ("target=gaussian&t.size=2.5", "size = '2.5' is no whole number; 2 was taken."),
     ("target=banana&chains=four", "chains = 'four' is no whole number; 4 was taken."),
     ("target=banana&seed=%00", "seed = ' ' is no whole number; 0 was taken."),
-    ("target=banana&s.bound=loose", "bound = 'loose' is not one of grid, interpolated, exact; grid was taken."),
+    (
+        "target=banana&s.bound=loose",
+        "bound = 'loose' is not one of grid, interpolated, regression, exact; grid was taken.",
+    ),
     ("target=banana&s.clip_points=maybe", "clip_points = 'maybe' is neither true nor false; false was taken."),
     ("target=banana&dtype=float16", "dtype = 'float16' is not one of float32, float64; float32 was taken."),
     ("target=banana&device=gpu", "device = 'gpu' is not auto, cpu or cuda:N; auto was taken."),
