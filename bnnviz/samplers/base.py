@@ -216,6 +216,10 @@ class Sampler(param.Parameterized):
         """Return where chains are (chains, dim); None where they have no one place."""
         return getattr(state, "x", None)
 
+    def reach(self, state: Any) -> Tensor | None:
+        """Return points (chains, dim) about as far out as draws lie; None where chains have no place."""
+        return self.positions(state)
+
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
         """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
         return state._replace(x=x)

@@ -16,6 +16,7 @@ _OVERFLOWS = 1e6  # coordinates from which on U may be infinite since its terms 
 INFINITE = "U is minus infinity at points that were tried"
 _PLACES, _SHOWN = 8, 4  # steps that are looked at for such a point, and its coordinates that are told
 _FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
+_FAR_SLOWLY = 2.0  # of what descends by steps of one length
 _DECADES = 6  # that U is followed outwards
 _FLAT = 1e-3  # of U in a decade: even where U is a logarithm it rises by more
 _FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
@@ -122,11 +123,13 @@ class RunawayWatch:
     ----------
     x : Tensor, shape (chains, dim)
         Where chains begin.
+    slow : bool
+        Whether chains go by small steps, so that less far is asked about.
     """
 
-    def __init__(self, x: Tensor) -> None:
+    def __init__(self, x: Tensor, slow: bool = False) -> None:
         self._start = x.detach()
-        self._far = _FAR * (1 + float(torch.nan_to_num(self._start).abs().max()))
+        self._far = (_FAR_SLOWLY if slow else _FAR) * (1 + float(torch.nan_to_num(self._start).abs().max()))
 
     def sentence(self, target: Target, x: Tensor) -> str:
         """Say which chains at x (chains, dim) run away, and what the reason may be; "" where none does."""

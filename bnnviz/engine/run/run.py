@@ -404,14 +404,14 @@ class Run(Restorable):
             self._fail(fatal)
 
     def _note_runaways(self, step_batch: StepBatch) -> None:
-        if isinstance(self.target, BNN) or not self.sampler.converges or self.finished:
+        if isinstance(self.target, BNN) or self.finished:
             return
-        x = self.sampler.positions(step_batch.before[-1])
+        x = self.sampler.reach(step_batch.before[-1])
         if x is not None:
             # From where the block began: its first step may lead as far as any.
-            self._runaways = self._runaways or failures.RunawayWatch(self.sampler.positions(step_batch.before[0]))
-            said = self._runaways.sentence(self.target, x)
-            if said:
+            begun, slow = self.sampler.reach(step_batch.before[0]), self.sampler.descends
+            self._runaways = self._runaways or failures.RunawayWatch(begun, slow)
+            if said := self._runaways.sentence(self.target, x):
                 self._fail(said)
 
     def _fail(self, error: str) -> None:

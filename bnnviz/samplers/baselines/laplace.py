@@ -138,6 +138,9 @@ class Laplace(Sampler):
         away = newton.distance(target, mode, part, precision)
         if away < newton.FAR:
             return mode
+        if bool(torch.isfinite(precision).all()):
+            curvatures = precision if precision.ndim == 1 else torch.linalg.eigvalsh(precision)
+            self._refuse_saddle(target, int((curvatures <= 0).sum()))
         if not newton.falls(target, mode, part, precision):
             raise BnnvizError(
                 "At the lowest point that was found the gradient of U jumps or its curvature is not finite (a kink, a"
@@ -158,23 +161,23 @@ class Laplace(Sampler):
         prior = self.target.prior_precision or 0.0
         if self.structure == "diagonal":
             precision = self.target.curvature_diagonal(mode, part).double() + prior
-            self._refuse_saddle(int((precision <= 0).sum()))
+            self._refuse_saddle(self.target, int((precision <= 0).sum()))
             self.scale = precision.rsqrt().to(mode.dtype)
             return
         precision = self.target.curvature_matrix(mode, part).double()
         precision.diagonal().add_(prior)
         factor, failed = torch.linalg.cholesky_ex(precision)
         if bool(failed):
-            self._refuse_saddle(max(1, int((torch.linalg.eigvalsh(precision) <= 0).sum())))
+            self._refuse_saddle(self.target, max(1, int((torch.linalg.eigvalsh(precision) <= 0).sum())))
         # With P = L L', the rows of z L^-1 have the covariance P^-1.
         unit = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
         self.scale = torch.linalg.solve_triangular(factor, unit, upper=False).to(mode.dtype)
 
-    def _refuse_saddle(self, directions: int) -> None:
+    def _refuse_saddle(self, target: Target, directions: int) -> None:
         if directions:
             raise BnnvizError(
                 f"At the lowest point that was found the curvature of U is not positive in {directions} of"
-                f" {self.target.dim} directions (a saddle, a plateau or a kink), so there is no normal approximation"
+                f" {target.dim} directions (a saddle, a plateau or a kink), so there is no normal approximation"
                 " there; raise mode_steps, or choose another sampler.",
                 "mode_steps",
             )

@@ -321,6 +321,10 @@ class Functional(Sampler):
         sd = self.first_sd if self.first_sd is not None else 0.1 if on_network else 1.0
         return self.reading.first(x0 if on_network else torch.zeros_like(x0), sd)
 
+    def reach(self, state: Any) -> Tensor:
+        """Return points (chains, dim) one standard deviation of what is drawn from z off each functional's middle."""
+        return self.reading.at(state.c, torch.ones_like(state.c[:, :1]))[:, 0]
+
     def draw_collector(self, rng: RandomNumbers, state: Any) -> FunctionalDrawCollector:
         """Draw from the functionals from this state on."""
         return FunctionalDrawCollector(self, state, rng.generator)

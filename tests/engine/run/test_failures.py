@@ -152,6 +152,16 @@ def test_a_log_density_is_named(density, sampler: str) -> None:
     assert run.stats["steps"] < 3000
 
 
+@pytest.mark.parametrize("sampler", ["func_hmc", "sgfuncrld", "parallel_tempering", "sgld", "map"])
+def test_a_log_density_is_named_by_other_samplers_too(sampler: str) -> None:
+    assert "is this a log density? U must be minus it" in " ".join(failed(log_density, sampler).summary()["warnings"])
+
+
+def test_laplace_at_the_top_of_a_log_density_says_that_it_is_no_bowl() -> None:
+    with pytest.raises(BnnvizError, match="curvature of U is not positive in 2 of 2 directions"):
+        bnnviz.sample(log_density, "laplace", dim=2, chains=2, draws=5)
+
+
 @pytest.mark.parametrize(
     "density",
     [
