@@ -40,7 +40,7 @@ _SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 476, 34, (0.95, 0.98))
 _PAPER = _CurveSize(39_209, 12_630, _SEEDS, 8160, 272, (0.99, 0.999))
 
 
-class _Curve(NamedTuple):
+class _CurveLane(NamedTuple):
     """A sampler with its settings, the moves that it is tuned in, and the draws of a point."""
 
     sampler: str
@@ -49,7 +49,7 @@ class _Curve(NamedTuple):
     each: int = 1
 
 
-def _lanes(size: _CurveSize) -> dict[str, _Curve]:
+def _lanes(size: _CurveSize) -> dict[str, _CurveLane]:
     """Return the samplers with the paper's learning rates, which are of the mean loss of a row: U is so many times it.
 
     Without noise SGLD moves by half of its step size times the gradient of U, SGHMC by all of it, and SGFuncRLD and
@@ -59,11 +59,13 @@ def _lanes(size: _CurveSize) -> dict[str, _Curve]:
     functional = {"step_size": 1e-3, "first_sd": 0.02}
     tuned = {"smoothing": of_functional, **functional}
     return {
-        "SGFuncRLD": _Curve("sgfuncrld", tuned, _until(2 / (1 - of_functional)), _EACH),
-        "SGFuncRLD, as printed": _Curve("sgfuncrld", {"variant": "paper", **functional}, _until(1), _EACH),
-        "pSGLD": _Curve("psgld", {"smoothing": of_psgld, "step_size": 2e-4 / size.rows}, _until(5 / (1 - of_psgld))),
-        "SGLD": _Curve("sgld", {"step_size": 0.2 / size.rows}),
-        "SGHMC": _Curve("sghmc", {"step_size": 0.1 / size.rows, "friction": 0.4}),
+        "SGFuncRLD": _CurveLane("sgfuncrld", tuned, _until(2 / (1 - of_functional)), _EACH),
+        "SGFuncRLD, as printed": _CurveLane("sgfuncrld", {"variant": "paper", **functional}, _until(1), _EACH),
+        "pSGLD": _CurveLane(
+            "psgld", {"smoothing": of_psgld, "step_size": 2e-4 / size.rows}, _until(5 / (1 - of_psgld))
+        ),
+        "SGLD": _CurveLane("sgld", {"step_size": 0.2 / size.rows}),
+        "SGHMC": _CurveLane("sghmc", {"step_size": 0.1 / size.rows, "friction": 0.4}),
     }
 
 
@@ -134,7 +136,7 @@ def _line(name: str, curves: Sequence[dict[str, Any]], picture: str) -> dict[str
     return {"name": name, "iteration": curves[0]["epoch"], "mean": errors.mean(0), "sd": errors.std(0)}
 
 
-def _specs(target: dict[str, Any], size: _CurveSize, lane: _Curve) -> tuple[Spec, ...]:
+def _specs(target: dict[str, Any], size: _CurveSize, lane: _CurveLane) -> tuple[Spec, ...]:
     settings = {"batch_size": _BATCH, "every": size.every, "start": "random", **lane.settings}
     draws = lane.each * ((size.moves - lane.tuning) // size.every)
     return repeated("images", target, lane.sampler, settings, seeds=size.seeds, draws=draws, warmup=0)
