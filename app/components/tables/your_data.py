@@ -29,7 +29,8 @@ _DECIMALS = {_ASK: _ASK, "points": ".", "commas": ","}
 _NO_NUMBER = "none"  # what --missing says where no number stands for a missing value
 _EMPTY = "That file is empty; choose one with a line of names and lines of numbers under it."
 _FIELD = {"size": "small", "margin": (10, 10, 2, 0)}
-_WRAPPED = {"sizing_mode": "stretch_width", "margin": 0, "min_width": 0, "styles": {"flex-wrap": "wrap"}}
+_INSIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [_STYLES["inside"]]}
+_WRAPPED = _INSIDE | {"styles": {"flex-wrap": "wrap"}}
 _ZONE = {
     "minHeight": 84,
     "fontSize": "15px",
@@ -93,9 +94,8 @@ class YourData:
         fields = pn.Row(*chosen, **_WRAPPED)
         self._asked = pn.Column(
             *(fields, self._columns.root, self._question.root, self._answers, self._play, self._notes),
-            sizing_mode="stretch_width",
-            margin=0,
             visible=False,
+            **_INSIDE,
         )
         self._dialog = Dialog("Your data", self.file, self._message.root, self._asked)
         self.root.append(self._dialog.root)
