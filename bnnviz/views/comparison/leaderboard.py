@@ -23,7 +23,7 @@ class Column(NamedTuple):
     best: int
 
 
-RANK = "The place by the error; lanes that chance does not tell apart share a range of places, such as 1–2."
+RANK = "The place in the race; lanes that chance does not tell apart share a range of places, such as 1–2."
 COLUMNS = (
     Column(
         "error",
