@@ -32,7 +32,7 @@ from bnnviz.samplers.text import MoveText
 from bnnviz.targets import Target
 
 if TYPE_CHECKING:
-    from bnnviz.samplers.baselines.newton import DescentEnd
+    from bnnviz.samplers.baselines.newton import DistanceToMode
 
 REGISTRY = Registry("sampler")
 
@@ -296,7 +296,7 @@ class Sampler(param.Parameterized):
         """Return the points (dim,) that a chain's last step has passed through, computed anew for its picture."""
         return []
 
-    def place(self, target: Target, x: Tensor) -> DescentEnd | None:
+    def place(self, target: Target, x: Tensor) -> DistanceToMode | None:
         """Return how far a draw x (dim,) is from the mode that it is meant to be; None where it is meant to be none."""
         return None
 

@@ -164,7 +164,7 @@ class Point(Descending):
         """Whether the prior's term is part of the loss."""
         raise NotImplementedError
 
-    def place(self, target: Target, x: Tensor) -> newton.Place | None:
+    def place(self, target: Target, x: Tensor) -> newton.DistanceToMode | None:
         """Return how far the end x (dim,) of a descent of U lies from a mode; None where U is not what is descended."""
         return newton.place(target, x) if self.regular or target.prior_precision is None else None
 

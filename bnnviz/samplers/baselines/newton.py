@@ -45,7 +45,7 @@ def _step(g: Tensor, precision: Tensor) -> Tensor:
     return g / precision if precision.ndim == 1 else torch.linalg.lstsq(precision, g[:, None]).solution[:, 0]
 
 
-class DescentEnd(NamedTuple):
+class DistanceToMode(NamedTuple):
     """Where a point lies: about so many posterior standard deviations from a mode, in each direction.
 
     Attributes
@@ -67,7 +67,7 @@ class DescentEnd(NamedTuple):
         return not self.sinking and not (self.falls and self.away**2 >= FAR)
 
 
-def place(target: Target, x: Tensor) -> DescentEnd | None:
+def place(target: Target, x: Tensor) -> DistanceToMode | None:
     """Return where a point (dim,) lies; None where that would take too long, or the curvature is not finite."""
     work, whole = max(target.examples, 1) * max(target.row_work, 1), slice(None)
     if target.dim <= MOST and work * target.dim <= _WORK:
@@ -81,7 +81,7 @@ def place(target: Target, x: Tensor) -> DescentEnd | None:
     values = precision if precision.ndim == 1 else torch.linalg.eigvalsh(precision)
     sinking = int((values < -_SADDLE * values.abs().max()).sum())
     away = distance(target, x, whole, precision) ** 0.5
-    return DescentEnd(away, falls(target, x, whole, precision), sinking)
+    return DistanceToMode(away, falls(target, x, whole, precision), sinking)
 
 
 def falls(target: Target, x: Tensor, part: slice, precision: Tensor) -> bool:
