@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bnnviz import samplers, targets
+from bnnviz.engine.drive import drive
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.dynamics import Dynamics
 from bnnviz.samplers.pdmp.state import State
@@ -219,6 +220,19 @@ def test_the_reference_from_the_prior_is_the_prior_and_leaves_the_likelihood():
     g = target.gradient(x)[1]
     of_likelihood = (v * (g - target.prior_precision * x)).sum(-1)
     assert torch.allclose(sampler.rate(x, v, g, scaling), of_likelihood)
+
+
+@pytest.mark.demand
+@pytest.mark.parametrize(("reference", "right"), [("from_prior", True), ("prior", False)])
+def test_with_the_prior_for_its_reference_the_posterior_is_sampled(reference: str, right: bool) -> None:
+    """A logistic regression whose mean is known by quadrature; the reading of the paper is told apart."""
+    mean = targets.LogisticRegression()._moments[0]
+    spec = Spec("logistic_regression", {}, "boomerang", {"reference": reference}, 48, 80, 20, 3, dtype="float64")
+    run = Run(spec.checked())
+    drive(run, 0.5)
+    each = run.draws.mean(1)
+    off = (each.mean(0) - mean) / (each.std(0, ddof=1) / len(each) ** 0.5)
+    assert (abs(off).max() < 4.0) == right, off
 
 
 @pytest.mark.demand
