@@ -35,11 +35,11 @@ class OwnTablePage(Lab):
 
     def verdict(self) -> str:
         """Return the line above the stage."""
-        return self.page.locator(".verdict").inner_text()
+        return " ".join(self.page.locator(".verdict div:has(> b)").all_inner_texts())
 
     def answer(self) -> str:
         """Return what is predicted for the row in the form."""
-        return self.page.get_by_role("dialog").inner_text()
+        return " ".join(self.page.get_by_role("dialog").locator("h3, p, table").all_inner_texts())
 
 
 def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
