@@ -80,7 +80,7 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     until(lambda: "90 % interval" in lab.answer(), 20, "the prediction did not come back")
     screenshot(lab.page, "your-data-row")
     assert not cut_words(lab.page, ((1280, 720), (390, 844)))
-    lab.page.keyboard.press("Escape")
     lab.page.set_viewport_size({"width": 1280, "height": 720})
+    lab.page.get_by_label(re.compile("^depth")).press("Escape")
     lab.page.get_by_role("button", name="Share", exact=True).click()
     lab.page.get_by_text("data of your own").first.wait_for()
