@@ -12,6 +12,7 @@ import sys
 import tomllib
 import zipfile
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import distributions
 from pathlib import Path
 
 import grimp
@@ -19,6 +20,7 @@ import pytest
 import yaml
 from core_only import CORE, PROJECT, ROOT, run_with
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import bnnviz
@@ -118,6 +120,15 @@ def test_constraints_pin_every_requirement_within_its_bounds() -> None:
         name = canonicalize_name(requirement.name)
         assert name in pinned, f"{name} has no pin"
         assert requirement.specifier.contains(pinned[name]), f"{name}=={pinned[name]} is not {requirement.specifier}"
+
+
+def test_the_oldest_python_takes_every_pin() -> None:
+    """A pin that asked for 3.11.5 had pip search for ever on the 3.11.2 of Debian 12."""
+    oldest = min(spec.version for spec in SpecifierSet(PROJECT["requires-python"]) if spec.operator == ">=")
+    for dist in distributions():
+        asked = dist.metadata["Requires-Python"]
+        if asked and dist.version == pins().get(canonicalize_name(dist.name)):
+            assert SpecifierSet(asked).contains(f"{oldest}.0"), f"{dist.name}=={dist.version} needs Python {asked}"
 
 
 def test_all_holds_every_extra_but_the_tests_the_texts_the_peers_models_of_others_and_the_compiler() -> None:
