@@ -171,8 +171,7 @@ class LabPage(RunPage):
 
     def _buttons(self) -> list[Any]:
         record = [self.record_button.root] if roles.present().keeps else []
-        mine = [header_button("Your data", self.data.show), header_button("Scenes", self._list_scenes)]
-        return [*record, *mine, *super()._buttons()]
+        return [*record, header_button("Scenes", self._list_scenes), *super()._buttons()]
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}

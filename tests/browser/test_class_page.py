@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from test_lab import until
@@ -60,3 +61,13 @@ def test_a_question_is_asked_answered_counted_and_shown(
     teacher.get_by_role("button", name="Take it off").click()
     for page in (anna, ben):
         until(lambda page=page: not page.locator(".poll").is_visible(), 20, "the question stays")
+
+    # The header of the page with the most buttons, where a class has the most pages, in the largest type.
+    lab = open_page(f"{url}?page=lab&projector=1&token={TEACHER}", viewport={"width": 1280, "height": 720})
+    lab.get_by_role("button", name="Keys and marks").first.wait_for(timeout=60_000)
+    names = ("Record", "Scenes", "Share", "Projector", "Keys and marks")
+    parts = [lab.get_by_role("link", name="Ask", exact=True), *(lab.get_by_role("button", name=name) for name in names)]
+    boxes = [part.first.bounding_box() for part in parts]
+    for left, right in pairwise(boxes):
+        assert left["x"] + left["width"] <= right["x"] + 1
+    assert boxes[-1]["x"] + boxes[-1]["width"] < 1280
