@@ -52,7 +52,8 @@ def finished(sampler: str, target: Any = None, settings: dict[str, Any] | None =
         (200, 75, (25, 50), 50),
         (150, 75, (25,), 50),
         (100, 15, (75,), 10),
-        (20, 3, (15,), 2),
+        (40, 6, (24,), 10),
+        (20, 3, (7,), 10),
     ],
 )
 def test_windows_are_those_of_stan(moves: int, first: int, slow: tuple[int, ...], last: int) -> None:
@@ -65,6 +66,15 @@ def test_windows_are_those_of_stan(moves: int, first: int, slow: tuple[int, ...]
 @pytest.mark.parametrize("moves", [0, 5, 19])
 def test_too_few_moves_are_one_window(moves: int) -> None:
     assert windows(moves).lengths == (moves,)
+
+
+@pytest.mark.parametrize("sampler", HMC_AND_NUTS)
+@pytest.mark.parametrize("warmup", [1, 3, 12, 20, 21, 30, 60])
+def test_a_short_warm_up_leaves_a_step_that_is_accepted(sampler: str, warmup: int) -> None:
+    """Two moves after the metric once left a step at which all of HMC's trajectories diverged."""
+    run = finished(sampler, targets.REGISTRY.get("gaussian")(), warmup=warmup, chains=2)
+    found = run.sampler_stats.summary()
+    assert found["acceptance_rate"] > 0.5 and found["diverging"] == 0
 
 
 @pytest.mark.parametrize("scale", [1e-6, 0.3, 1e4])

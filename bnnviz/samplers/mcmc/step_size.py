@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _SHRINKAGE, _OFFSET, _FORGETTING = 0.05, 10.0, 0.75  # gamma, t_0 and kappa
+_SETTLED = 10  # updates from which on the mean of the sizes tried is one to sample with
 _SEARCHED = 0.8  # acceptance of one step that the search looks for
 _LEAST, _MOST = 1e-20, 1e7
 
@@ -56,8 +57,9 @@ class DualAveraging(NamedTuple):
 
     @property
     def size(self) -> float:
-        """Mean of the sizes tried."""
-        return math.exp(self.log_mean)
+        """Mean of the sizes tried; after a few, which begin at ten times the first size, no more than that size."""
+        size = math.exp(self.log_mean)
+        return size if self.updates >= _SETTLED else min(size, math.exp(self.centre) / 10)
 
 
 def reasonable(acceptance: Callable[[float], float], size: float) -> float:

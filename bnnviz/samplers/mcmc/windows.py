@@ -10,6 +10,7 @@ FEWEST = 20
 _FIRST, _SLOW, _LAST = 75, 25, 50  # of Stan: before the first window of the metric, that window, and after the last
 _SHARES = 0.15, 0.1  # of the first and the last where the moves are too few for these
 _EARLY = 10  # moves until the metric is learnt for the first time
+_LEAST = 10  # moves of the last window, which the step size settles in
 
 
 class WarmupWindows(NamedTuple):
@@ -35,6 +36,7 @@ def windows(moves: int) -> WarmupWindows:
     first, last = _FIRST, _LAST
     if first + _SLOW + last > moves:
         first, last = (int(share * moves) for share in _SHARES)
+        last = max(last, min(_LEAST, moves // 2))
         early, slow = _doubling(first, min(_EARLY, first)), (moves - first - last,)
     else:
         early, slow = _doubling(first, _EARLY), _doubling(moves - first - last, _SLOW)
