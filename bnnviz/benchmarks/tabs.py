@@ -25,6 +25,8 @@ from bnnviz.errors import BnnvizError
 PATIENCE_S = 300.0
 _TOKEN = re.compile(r'"token":"([^"]+)"')
 _NUMBER, _AT = re.compile(rb'\["number",\[(\d+)\]\]'), re.compile(rb'\["at",\[([0-9.e+]+)\]\]')
+# What a page says beside its run: that it waits for its turn, and nothing when it goes on.
+_MESSAGE = re.compile(rb'"id":"([^"]+)"\},"attr":"message","new":"([^"]*)"')
 _QUEUED = b" in the queue and "
 _PAINTED = re.compile(rb'\["painted",\{[^{}]*?"id":"([^"]+)"')
 _READY = {"type": "event", "name": "document_ready", "values": {"type": "map"}}
@@ -48,19 +50,20 @@ class Tab:
         From the request of the page to the whole page.
     frames : list of (float, float)
         When each frame came, and how old it was, in seconds.
-    queued : list of float
-        When it was told that its run waits for its turn.
+    told : list of (float, bool)
+        When it was told whether its run plays: one that waits for its turn does not.
     """
 
     url: str
     token: str
     opened_s: float = float("nan")
     frames: list[tuple[float, float]] = field(default_factory=list)
-    queued: list[float] = field(default_factory=list)
+    told: list[tuple[float, bool]] = field(default_factory=list)
     _person: str = field(default_factory=lambda: uuid.uuid4().hex)
     _ids: Iterator[int] = field(default_factory=lambda: count(1))
     _socket: WebSocket | None = None
     _painted: str | None = None
+    _teller: bytes | None = None
     _listening: asyncio.Task | None = None
     _closed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -117,8 +120,7 @@ class Tab:
         with contextlib.suppress(EOFError):
             while True:
                 content = await self._read("PATCH-DOC")
-                if _QUEUED in content:
-                    self.queued.append(time.monotonic())
+                self._hear(content)
                 found = _NUMBER.search(content)
                 if found is None:
                     continue
@@ -126,6 +128,14 @@ class Tab:
                 self.frames.append((time.monotonic(), time.time() - float(at[1])) if at else (time.monotonic(), 0.0))
                 if self._painted is not None:
                     self._acknowledge(int(found[1]))
+
+    def _hear(self, content: bytes) -> None:
+        """Note whether the run waits for its turn, where a message says it."""
+        for teller, said in _MESSAGE.findall(content):
+            waits = _QUEUED in said
+            if waits or teller == self._teller:
+                self._teller = teller
+                self.told.append((time.monotonic(), not waits))
 
     def _acknowledge(self, number: int) -> None:
         data = {"type": "map", "entries": [["number", [number]]]}

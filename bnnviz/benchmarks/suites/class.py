@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from operator import itemgetter
 from typing import Any
 
 from bnnviz.benchmarks.processes import Dashboard, cpu_seconds, dashboard
@@ -26,8 +28,6 @@ FREEZE, OPENED, LEFT, GROWTH = Goal("<=", 0.3), Goal("<=", 10), Goal("<=", 0), G
 PREPARED_S = 300.0  # for pages that are built ahead
 BUILT_S, IDLE_S = 10.0, 1.0  # CPU seconds that these take at least, and most in two looks at a server that waits
 PLAYS_S = 400.0  # until all have played, some of them in their turn
-TURNED_S = 0.5  # without a frame a page waits, where it was told so
-BEFORE_S = 2.0  # before the last frame of a turn, at most, a page may be told that it waits for the next
 SETTLE_S = 3.0
 FAREWELL_S = 25.0  # a page that nobody has is kept for some time
 
@@ -118,8 +118,9 @@ async def _watched(served: Dashboard, tabs: list[Tab], seconds: float, name: str
     used = cpu_seconds(served.process) - used
     seen = [tab.since(begun) for tab in tabs]
     frames, ages = sum(map(len, seen)), [age for frames in seen for _, age in frames]
-    found = [gap for tab, frames in zip(tabs, seen, strict=True) for gap in _gaps(frames, begun, tab.queued)]
-    gaps, waits = [gap for gap, waited in found if not waited], [gap for gap, waited in found if waited]
+    found = [_gaps(frames, begun, tab.told) for tab, frames in zip(tabs, seen, strict=True)]
+    gaps = [gap for each in found for gap, waits in each if not waits]
+    waits = [wait for each in found for wait in _waits(each)]
     at_once = len(tabs) - sum(waits) / seconds
     return [
         Row(f"{name}_at_once", at_once, "pages"),
@@ -133,19 +134,29 @@ async def _watched(served: Dashboard, tabs: list[Tab], seconds: float, name: str
     ]
 
 
-def _gaps(frames: list[tuple[float, float]], begun: float, queued: Sequence[float] = ()) -> list[tuple[float, bool]]:
+def _gaps(
+    frames: list[tuple[float, float]], begun: float, told: Sequence[tuple[float, bool]] = ()
+) -> list[tuple[float, bool]]:
     """Return the times between frames (moment, age) from a moment on until now, by when the server has sent them.
 
-    Beside each is whether the run waits in it for its turn: from when the page is told so until frames come fast again.
-    What it is told changes with its number in the queue only, so it may hear nothing between two frames.
+    Beside each is whether the run waits in it for its turn: the last that the page was told before it is that its run
+    does not play. So what passes until a page is told that its turn has ended counts as a time without a frame.
     """
-    moments = [begun, *(max(begun, moment - age) for moment, age in frames), time.monotonic()]
-    waits, found = any(moment <= begun for moment in queued), []
-    for before, after in itertools.pairwise(moments):
-        told, gap = any(before - BEFORE_S < moment <= after for moment in queued), after - before
-        waits = told or (waits and gap > TURNED_S)
-        found.append((gap, waits and gap > TURNED_S))
+    sent = [(max(begun, moment - age), moment) for moment, age in frames]
+    moments = [(begun, begun), *sent, (time.monotonic(), math.inf)]
+    words, plays, found = iter([*told, (math.inf, True)]), True, []
+    moment, said = next(words)
+    for (before, came), (after, _) in itertools.pairwise(moments):
+        while moment <= came:
+            plays = said
+            moment, said = next(words)
+        found.append((after - before, not plays))
     return found
+
+
+def _waits(gaps: list[tuple[float, bool]]) -> list[float]:
+    """Return the times from the end of a turn to the next one, of times between frames as `_gaps` returns them."""
+    return [sum(gap for gap, _ in group) for waits, group in itertools.groupby(gaps, itemgetter(1)) if waits]
 
 
 async def _followed(served: Dashboard, seconds: float, tell: Tell) -> list[Row]:
