@@ -12,6 +12,7 @@ from scipy import integrate
 from bnnviz import samplers, targets
 from bnnviz.samplers import warmup
 from bnnviz.samplers.functional.base import Hermite, MeanField, energy, quadrature
+from bnnviz.samplers.functional.sgfuncrld import SGFuncRLD
 from bnnviz.samplers.random import RandomNumbers, seeded
 
 CHAINS = 20_000
@@ -102,6 +103,36 @@ def corrected() -> tuple[Any, Any]:
 def test_sgfuncrld_corrected_has_the_right_law() -> None:
     sampler, state = corrected()
     assert worst(state, sampler) < LIMIT
+
+
+def riemannian() -> tuple[Any, Any]:
+    """Return SGFuncRLD with a metric that its functionals carry along, 800 moves after its chains had the right law."""
+    sampler, state = begun("sgfuncrld", step_size=0.02, smoothing=0.98, variant="riemannian")
+    state = sampler.freeze(sampler.numbers, warmup.run(sampler, sampler.numbers, state))
+    return sampler, after(sampler, state._replace(c=exact(sampler, CHAINS)), 800)
+
+
+@pytest.mark.slow
+def test_sgfuncrld_with_the_gamma_term_has_the_right_law() -> None:
+    sampler, state = riemannian()
+    assert worst(state, sampler) < LIMIT
+
+
+@pytest.mark.slow
+def test_sgfuncrld_without_the_gamma_term_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    metric = SGFuncRLD._metric
+    monkeypatch.setattr(SGFuncRLD, "_metric", lambda self, c, square: (metric(self, c, square)[0], 0 * c))
+    sampler, state = riemannian()
+    assert worst(state, sampler) > LIMIT
+
+
+def test_the_gamma_term_is_the_divergence_of_the_metric() -> None:
+    sampler, state = begun("sgfuncrld", chains=50, variant="riemannian")
+    c = exact(sampler, 50).requires_grad_()
+    metric, divergence = sampler._metric(c, state.square)
+    for part in (0, 1):
+        (slopes,) = torch.autograd.grad(metric[:, part].sum(), c, retain_graph=True)
+        torch.testing.assert_close(divergence[:, part].detach(), slopes[:, part])
 
 
 def test_sgfuncrld_with_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

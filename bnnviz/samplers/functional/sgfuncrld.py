@@ -6,8 +6,13 @@ $g^2$ and $P = G^{-1/2}$,
 
 $$c \leftarrow c - \epsilon P g + \xi, \qquad \xi \sim N(0, 2 \epsilon T P).$$
 
-Reference: Functional Bayesian neural networks for model uncertainty quantification, submitted to ICLR 2019, Algorithm
-1, which has the running mean of g for g and $P^2$ for the last P.
+A P that depends on where the state is needs its divergence beside the drift (Patterson and Teh 2013, eq. 5):
+
+$$c \leftarrow c - \epsilon (P g - T \Gamma) + \xi, \qquad \Gamma_i = \partial P_i / \partial c_i.$$
+
+References: Functional Bayesian neural networks for model uncertainty quantification, submitted to ICLR 2019, Algorithm
+1, which has the running mean of g for g and $P^2$ for the last P; S. Patterson and Y. W. Teh, Stochastic gradient
+Riemannian Langevin dynamics on the probability simplex, NeurIPS 2013.
 """
 
 from __future__ import annotations
@@ -77,9 +82,10 @@ class SGFuncRLD(Functional, StochasticGradient):
 
     variant = settings.Choice(
         "corrected",
-        objects=["corrected", "paper"],
-        doc="corrected: noise that belongs to the drift, and a preconditioner that is kept after the tuning. paper: as"
-        " printed, mostly far too cold.",
+        objects=["corrected", "riemannian", "paper"],
+        doc="corrected: noise that belongs to the drift, and a preconditioner that is kept after the tuning."
+        " riemannian: the inverse of the Fisher information of each functional and of the density, with the Gamma term."
+        " paper: as printed, mostly far too cold.",
     )
     averaging = settings.Number(
         0.9,
@@ -99,6 +105,12 @@ class SGFuncRLD(Functional, StochasticGradient):
             "doc": "Its noise is far too small for its drift.",
             "settings": {"variant": "paper"},
         },
+        {
+            "name": "riemannian",
+            "title": "With the Gamma term",
+            "doc": "The metric is the Fisher information, and the divergence of its inverse is in the drift.",
+            "settings": {"variant": "riemannian"},
+        },
     ]
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
@@ -113,14 +125,38 @@ class SGFuncRLD(Functional, StochasticGradient):
         c, batch = self.begun(x0), self.source.draw
         draws = [self._gradient(rng, c, batch((), len(x0), rng))[1].square() for _ in range(_INITIAL_GRADIENTS)]
         square, centre = torch.stack(draws).mean(0), self.reading.centre(c)
-        found = Preconditioning(self._size_for(rng, centre, square.mean(0)), False)
+        found = Preconditioning(self._size_at(rng, c, square), False)
         return State(centre, torch.zeros_like(c), *counters(x0), c, square, found)
 
+    def _size_at(self, rng: RandomNumbers, c: Tensor, square: Tensor) -> float:
+        """Return the step size for functionals c (chains, 2, dim) and their mean squares."""
+        if self.variant == "riemannian":
+            return self._size_of(rng, self.reading.centre(c), self._metric(c, square)[0].mean(0))
+        return self._size_for(rng, self.reading.centre(c), square.mean(0))
+
     def _size_for(self, rng: RandomNumbers, x: Tensor, square: Tensor) -> float:
-        """Return a tenth of one over the largest curvature in preconditioned coordinates, at means x (n, dim)."""
-        shape = self._preconditioner(square)
+        """Return the step size at means x (n, dim), for a preconditioner of a mean square (2, dim)."""
+        return self._size_of(rng, x, self._preconditioner(square))
+
+    def _size_of(self, rng: RandomNumbers, x: Tensor, shape: Tensor) -> float:
+        """Return a tenth of one over the largest curvature in coordinates preconditioned by P (2, dim)."""
         along_sd = _LEAST_CURVATURE * float(shape[1].max())
         return _SAFE / max(self.largest_curvature(rng, x, shape[0].sqrt()), along_sd)
+
+    def _metric(self, c: Tensor, square: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the inverse of the Fisher information along (mu, rho), and its divergence, (chains, 2, dim).
+
+        That of N(mu, sd^2) is 1 / sd^2 along mu and 2 / sd^2 along sd. That of the density, F, is the mean square of
+        its gradient; without it steps are unstable where sd is large. So P is 1 / (F + 1 / sd^2) along mu.
+        """
+        sd, slope = self.reading.sd(c), self.reading.sd_slope(c)
+        ratio, fisher = sd / slope, square[:, :1]
+        shrinks = 1 + fisher * sd.square()
+        # The slope of softplus is the logistic function, of which the derivative is slope (1 - slope).
+        grows = ratio - ratio.square() * (1 - slope)
+        divergence = grows / shrinks - ratio.square() * fisher * sd * slope / shrinks.square()
+        shape = torch.cat([sd.square(), 0.5 * ratio.square()], 1) / shrinks
+        return shape, torch.cat([torch.zeros_like(sd), divergence], 1)
 
     def _preconditioner(self, square: Tensor) -> Tensor:
         return 1 / (_FLOOR + square.sqrt())
@@ -137,11 +173,14 @@ class SGFuncRLD(Functional, StochasticGradient):
         potential, g = self._gradient(rng, state.c, drawn)
         mean, square = self._remembered(state, g)
         size = self.sizes(state.adaptation, state.count)
-        h, shape = size[:, None, None].to(g.dtype), self._preconditioner(square)
-        if self.variant == "paper":
-            drift, scale = h * shape * mean, shape
+        h = size[:, None, None].to(g.dtype)
+        if self.variant == "riemannian":
+            shape, divergence = self._metric(state.c, square)
+            drift, scale = h * (shape * g - self.temperature * divergence), shape.sqrt()
         else:
-            drift, scale = h * shape * g, shape.sqrt()
+            shape = self._preconditioner(square)
+            drift = h * shape * (mean if self.variant == "paper" else g)
+            scale = shape if self.variant == "paper" else shape.sqrt()
         noise = (2 * h * self.temperature).sqrt() * scale * rng.normal(g.shape, g.dtype)
         c = state.c - drift + noise
         finite = torch.isfinite(potential) & torch.isfinite(c).all((1, 2))
@@ -154,7 +193,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         mean = state.mean + (_weight(self.averaging, moves) * (g - state.mean)).to(g.dtype)
         if state.adaptation.frozen:
             return mean, state.square
-        if self.variant == "corrected":
+        if self.variant != "paper":
             moves = moves + _INITIAL_GRADIENTS
         return mean, state.square + (_weight(self.smoothing, moves) * (g.square() - state.square)).to(g.dtype)
 
@@ -163,11 +202,11 @@ class SGFuncRLD(Functional, StochasticGradient):
         return self.variant == "paper" or float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Keep the preconditioner from here on, but in the paper's variant, and find the step size for it."""
-        if state.adaptation.frozen or self.variant != "corrected":
+        """Keep the step size from here on, found anew, and the preconditioner; but in the paper's variant."""
+        if state.adaptation.frozen or self.variant == "paper":
             return state
         living = state.alive if bool(state.alive.any()) else ~state.alive
-        size = self._size_for(rng, state.x[living], state.square[living].mean(0))
+        size = self._size_at(rng, state.c[living], state.square[living])
         return state._replace(adaptation=Preconditioning(size, True))
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
