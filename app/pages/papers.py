@@ -99,9 +99,12 @@ class PapersPage(TextPage):
             options=[_ALL, *(paper.short for paper in PAPERS)],
             value=_ALL,
             size="small",
-            width=440,
+            max_width=440,
             margin=(10, 16, 4, 2),
-            sx={"& button": {"textTransform": "none", "padding": "6px 14px", "whiteSpace": "nowrap"}},
+            sx={
+                "& button": {"textTransform": "none", "padding": "6px 14px", "whiteSpace": "nowrap"},
+                "@media (max-width: 760px)": {"& button": {"padding": "6px 7px"}},
+            },
         )
         self._close = button("Close all", self._close_all, margin=(10, 2, 4, 2), disabled=True)
         self._text.param.watch(lambda event: self._filter(), "value_input")

@@ -36,6 +36,11 @@ _TOO_LARGE = (
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
 # The figures go beside the table where there is room for both, else under it.
 _BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
+# So does the list of recordings beside what is shown of them.
+_LIST, _SHOWN = (
+    {"flex": "0 1 390px", "max-width": "100%", "box-sizing": "border-box"},
+    {"flex": "1 1 520px", "min-width": "0"},
+)
 _SHEETS = [SHEETS["text"], styles(__file__)["text"]]
 
 
@@ -76,7 +81,7 @@ class RecordingsPage(TextPage):
             "<h1>Recordings</h1><p>Runs that were kept on disk while they went on. Choose one to look at it, two or"
             f" more to compare them. They lie in <code>{html.escape(str(reader.recordings_folder()))}</code>.</p>"
         )
-        body = pn.Row(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
+        body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
         self._outer.append(self.actions.dialog)
         self._dress()
@@ -107,13 +112,13 @@ class RecordingsPage(TextPage):
         self._file.param.watch(self._take_in, "value", onlychanged=False)
         tools = pn.Row(again, self._file, margin=0, sizing_mode="stretch_width")
         inside = pn.Column(tools, self.list.root, sizing_mode="stretch_width", margin=(4, 10, 10, 10))
-        return pmui.Paper(inside, width=390, margin=(0, 18, 0, 0), elevation=1, sx={"borderRadius": "8px"})
+        return pmui.Paper(inside, margin=(0, 18, 10, 0), elevation=1, sx={"borderRadius": "8px"}, styles=_LIST)
 
     def _right(self) -> pn.Column:
         """Return the texts and figures of the chosen recordings."""
         figures = pn.Column(self._quantity, self._words, self.figures.root, margin=0, styles=_REST)
         beside = pn.FlexBox(self._table, figures, sizing_mode="stretch_width", margin=0)
-        whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": {"min-width": "0"}}
+        whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": _SHOWN}
         return pn.Column(self._text, self.actions.root, beside, **whole)
 
     def _pane(self, **params: Any) -> pn.pane.HTML:
