@@ -62,6 +62,22 @@ CUT = r"""() => {
 }"""
 
 
+# How much wider the largest box that scrolls across is than what it shows of it, in pixels.
+WIDER = r"""() => {
+  let most = 0
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      if (el.clientHeight > 300 && ["auto", "scroll"].includes(getComputedStyle(el).overflowX)) {
+        most = Math.max(most, el.scrollWidth - el.clientWidth)
+      }
+    }
+  }
+  look(document)
+  return most
+}"""
+
+
 def cut_words(page: Any, sizes: tuple[tuple[int, int], ...]) -> list[str]:
     """Return the words that are cut at these sizes, and in what."""
     found = []
@@ -95,3 +111,14 @@ def test_words_that_are_cut_are_found(open_page: Callable[..., Any], dashboard: 
     style = "position: fixed; top: 0; left: 0; z-index: 9; width: 40px; overflow: hidden; white-space: nowrap"
     page.evaluate(f"() => document.body.insertAdjacentHTML('beforeend', `<p style='{style}'>words without room</p>`)")
     assert any("words without room" in words for words in page.evaluate(CUT))
+
+
+@pytest.mark.parametrize("name", ["papers", "recordings"])
+@pytest.mark.slow
+def test_a_page_of_text_is_read_on_a_phone_without_scrolling_across(
+    name: str, open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = open_page(f"{dashboard.url}?page={name}", viewport={"width": 390, "height": 844})
+    page.locator("h1").first.wait_for(timeout=60_000)
+    page.wait_for_timeout(2000)
+    assert page.evaluate(WIDER) <= 1
