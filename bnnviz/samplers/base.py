@@ -81,6 +81,8 @@ class Sampler(param.Parameterized):
     compiles: ClassVar[bool] = True
     #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
     converges: ClassVar[bool] = True
+    #: Whether its draws follow a law whose density is known (`approximation`).
+    has_density: ClassVar[bool] = False
     #: Whether it looks for modes itself: then it sets out from random points, wherever others do.
     descends: ClassVar[bool] = False
     #: What draws are weighed by, where they are.
@@ -318,6 +320,10 @@ class Sampler(param.Parameterized):
     def integrates(self, chains: int, dim: int) -> bool:
         """Return whether its draws come with the integrals along the path (`Draws.path`)."""
         return False
+
+    def approximation(self, rng: RandomNumbers, state: Any, count: int) -> tuple[Tensor, Tensor]:
+        """Return about so many draws (n, dim) of its law, and the logarithm of that one's density; if `has_density`."""
+        raise NotImplementedError
 
     def event_weights(self, x: Tensor, draw_collector: DrawCollector | None = None) -> Tensor:
         """Return weights (n,), of sum 1, of draws x (n, dim); where `weighs`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
@@ -54,6 +55,19 @@ class RandomNumbers:
 def seeded(seed: int, device: str | torch.device = "cpu") -> RandomNumbers:
     """Return the random numbers of a seed."""
     return RandomNumbers(torch.Generator(device).manual_seed(seed))
+
+
+def log_normal(z: Tensor, sds: Tensor) -> Tensor:
+    """Return the log density (...,) of x = mean + L z at standard normal numbers z (..., dim).
+
+    Parameters
+    ----------
+    z : Tensor, shape (..., dim)
+    sds : Tensor, shape (..., dim)
+        Standard deviations, or the diagonal of a triangular L.
+    """
+    z = z.double()
+    return -(0.5 * z.square() + sds.abs().log() + 0.5 * math.log(2 * math.pi)).sum(-1)
 
 
 class RecordedNumbers(RandomNumbers):

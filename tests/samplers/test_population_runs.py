@@ -127,6 +127,8 @@ def test_weights_say_what_they_are_worth() -> None:
     for shape in (0.3, 0.9):
         assert diagnostics.pareto_k(-shape * np.log(rng.random(20_000))) == pytest.approx(shape, abs=0.1)
     assert math.isnan(diagnostics.pareto_k(np.zeros(100)))
+    equal_but_for_one = np.append(-1.0, np.zeros(999))
+    assert math.isnan(diagnostics.pareto_k(equal_but_for_one))
 
 
 def test_errors_of_weighted_means_are_right() -> None:

@@ -80,7 +80,7 @@ def pareto_k(logs: np.ndarray) -> float:
 
     Below 0.7 weighted means settle; from 1 on the weights' mean need not exist. It says nothing of a region that no
     draw has found, and means that have settled may be wrong (`bnnviz.diagnostics.variance_inflation`). nan of fewer
-    than 25 draws, where all weights are equal, or without ArviZ.
+    than 25 draws, where all weights of the tail are equal, or without ArviZ.
 
     Examples
     --------
@@ -97,7 +97,10 @@ def pareto_k(logs: np.ndarray) -> float:
     # It takes log likelihoods, whose reciprocals are the weights of leave-one-out. Of weights that differ by many
     # powers of ten the smaller ones are lost in rounding.
     with np.errstate(all="ignore"):
-        return float(array_stats().psislw(-found)[1])
+        try:
+            return float(array_stats().psislw(-found)[1])
+        except ValueError:  # the largest weights are all equal
+            return float("nan")
 
 
 def log_evidence(logs: np.ndarray) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import torch
 from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
+from bnnviz.engine.monitor.approximation import measured_approximation, of_approximation
 from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
@@ -53,9 +54,17 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **({} if run.search is None else {"search": run.search}),
         **(_importance(run) if run.sampler.weighted else _convergence(run, draws)),
         **_estimates(run, draws),
+        **measured_approximation(run),
         "widening": _variance_inflation(run),
     }
-    told = [*of_run(run), *of_gradient(run), *warnings(run, found), *of_moves(run), *_missing(run)]
+    told = [
+        *of_run(run),
+        *of_gradient(run),
+        *warnings(run, found),
+        *of_approximation(run, found),
+        *of_moves(run),
+        *_missing(run),
+    ]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
     judged = verdict(found, held_out, run.sampler.converges)
     return found | ({} if judged is None else {"verdict": judged}) | {"warnings": told}

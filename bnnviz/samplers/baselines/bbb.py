@@ -14,7 +14,7 @@ from bnnviz.samplers.baselines.adam import LossGradient, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import ELBOText
 from bnnviz.samplers.functional.base import Functional, MeanField
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import RandomNumbers, log_normal
 from bnnviz.targets import BNN, Target
 
 
@@ -61,6 +61,7 @@ class BayesByBackprop(Functional, Descending):
     registered = "bbb"
     title = "Bayes by Backprop"
     trained = "c"
+    has_density = True
     text = ELBOText
     width = 7
 
@@ -156,6 +157,12 @@ class BayesByBackprop(Functional, Descending):
             fit = fit.view(len(c), self.samples).mean(1)
             (gradient,) = torch.autograd.grad(fit.sum(), c)
         return fit.detach(), gradient
+
+    def approximation(self, rng: RandomNumbers, state: State, count: int) -> tuple[Tensor, Tensor]:
+        """Return draws of the q of each chain that has arrived, equally many, and the logarithm of its density."""
+        c = state.c[state.alive & (state.taken >= self.steps)]
+        z = rng.normal((len(c), -(-count // max(len(c), 1)), c.shape[2]), c.dtype)
+        return self.reading.at(c, z).flatten(0, 1), log_normal(z, self.reading.sd(c).double()).flatten()
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
         """Return the state of chains that set out anew from x (chains, dim)."""

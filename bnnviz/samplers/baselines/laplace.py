@@ -18,7 +18,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import REGISTRY, Sampler, counters, length
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.text import LaplaceText
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import RandomNumbers, log_normal
 from bnnviz.targets import Target
 
 _MOST = 5000  # weights that a full matrix is made of: 100 MB
@@ -67,6 +67,7 @@ class Laplace(Sampler):
     title = "Laplace approximation"
     exact = False
     converges = False
+    has_density = True
     needs_mode = True
     start = "mode"
     gradients_per_step = 0
@@ -162,6 +163,7 @@ class Laplace(Sampler):
         if self.structure == "diagonal":
             precision = self.target.curvature_diagonal(mode, part).double() + prior
             self._refuse_saddle(self.target, int((precision <= 0).sum()))
+            self._refuse_saddle(self.target, newton.plateaus(self.target, mode, part, precision))
             self.scale = precision.rsqrt().to(mode.dtype)
             return
         precision = self.target.curvature_matrix(mode, part).double()
@@ -169,6 +171,7 @@ class Laplace(Sampler):
         factor, failed = torch.linalg.cholesky_ex(precision)
         if bool(failed):
             self._refuse_saddle(self.target, max(1, int((torch.linalg.eigvalsh(precision) <= 0).sum())))
+        self._refuse_saddle(self.target, newton.plateaus(self.target, mode, part, precision))
         # With P = L L', the rows of z L^-1 have the covariance P^-1.
         unit = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
         self.scale = torch.linalg.solve_triangular(factor, unit, upper=False).to(mode.dtype)
@@ -188,9 +191,18 @@ class Laplace(Sampler):
 
     def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
         """Make a draw for every chain."""
-        z = rng.normal((len(state.x), len(self.scale)), state.x.dtype)
-        away = z * self.scale if self.scale.ndim == 1 else z @ self.scale
-        first, last, _ = self._part(self.target).indices(self.target.dim)
-        away = torch.nn.functional.pad(away, (first, self.target.dim - last))
+        away = self._away(rng.normal((len(state.x), len(self.scale)), state.x.dtype))
         after, failed = self.moved(state, torch.isfinite(away).all(1), x=self.mode + away)
         return after, Info(length(away), failed)
+
+    def approximation(self, rng: RandomNumbers, state: State, count: int) -> tuple[Tensor, Tensor]:
+        """Return draws (count, dim) and the log of their density: of the weights that vary, given the others."""
+        z = rng.normal((count, len(self.scale)), self.scale.dtype)
+        sds = self.scale if self.scale.ndim == 1 else self.scale.diagonal()
+        return self.mode + self._away(z), log_normal(z, sds.double())
+
+    def _away(self, z: Tensor) -> Tensor:
+        """Return how far (n, dim) draws are from the mode, by standard normal numbers (n, weights that vary)."""
+        away = z * self.scale if self.scale.ndim == 1 else z @ self.scale
+        first, last, _ = self._part(self.target).indices(self.target.dim)
+        return torch.nn.functional.pad(away, (first, self.target.dim - last))

@@ -20,6 +20,7 @@ MOST = 1000  # coordinates up to which a matrix is made for Newton's steps alone
 FAR = 0.25
 _WORK = 3e9  # multiply-adds that asking whether a point is a mode may take
 _SADDLE = 1e-4  # of the largest curvature: less may be rounding
+_RISES = (0.02, 25.0)  # of U within a posterior standard deviation: a half where the density is normal
 _FALLS = 0.1  # of what the curvature says a step lowers U by: at a kink it is less
 _STEPS = 50
 _DAMPINGS = (0.0, *(10.0**power for power in range(-4, 5)))
@@ -95,6 +96,36 @@ def falls(target: Target, x: Tensor, part: slice, precision: Tensor) -> bool:
     lowered = potential[0] - potential[1:]
     expected = (g * step).sum() * (lengths - lengths.square() / 2).double()
     return bool((lowered > _FALLS * expected.abs()).any())
+
+
+def plateaus(target: Target, x: Tensor, part: slice, precision: Tensor) -> int:
+    """Return in how many directions the curvature at a mode x (dim,) is zero but for rounding.
+
+    Where it is small beside the largest, that may be because scales differ by powers of ten. Then U rises by about a
+    half within a posterior standard deviation to each side, as it does not where the curvature is rounding.
+
+    Parameters
+    ----------
+    target : Target
+    x : Tensor, shape (dim,)
+    part : slice
+        The coordinates that vary.
+    precision : Tensor
+        Their curvature P, a matrix or its diagonal.
+    """
+    if target.prior_precision or len(precision) > MOST:
+        return 0  # a prior bends U in each direction
+    values, vectors = torch.linalg.eigh(precision) if precision.ndim == 2 else (precision, None)
+    small = torch.nonzero((values > 0) & (values < _SADDLE * values.max()))[:, 0]
+    if not len(small):
+        return 0
+    vectors = torch.eye(len(values), dtype=values.dtype, device=x.device) if vectors is None else vectors
+    steps = (vectors[:, small] * values[small].rsqrt()).T.to(x.dtype)
+    there = x.repeat(2 * len(small) + 1, 1)
+    there[1:, part] += torch.cat([steps, -steps])
+    potential = target.gradient(there)[0].double()
+    rises = (potential[1:] - potential[0]).view(2, -1)
+    return int((~((rises > _RISES[0]) & (rises < _RISES[1])).all(0)).sum())
 
 
 def refined(target: Target, x: Tensor, part: slice) -> Tensor:

@@ -1,0 +1,106 @@
+r"""Judge an approximation that has a density by the importance weights of its own draws.
+
+With draws :math:`x_i` of an approximation q and :math:`w_i = \exp(-U(x_i)) / q(x_i)`, the shape of the weights' tail,
+Pareto k-hat, tells how far q is from the posterior where q has little mass (Yao, Vehtari, Simpson and Gelman 2018,
+Yes, but did it work? Evaluating variational inference, https://doi.org/10.48550/arXiv.1802.02538). It is small of an
+approximation that is too wide, too, so that the total variation distance is estimated beside it,
+
+.. math::
+    \frac12 \int |p - q| \approx \frac12 \sum_i \left| \bar w_i - \frac1n \right|, \qquad
+    \bar w_i = w_i / \sum_j w_j,
+
+by which the probability of an event is off at most. Where k-hat is above 0.7 weights have not settled, and the distance
+is larger than its estimate as a rule. Draws at which U is not finite have no weight. Neither figure knows of a mode
+that no draw has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from bnnviz import diagnostics
+from bnnviz.engine.monitor.importance import GOOD_K
+from bnnviz.engine.protocol import DrawSource
+from bnnviz.samplers.random import seeded
+from bnnviz.targets import BNN
+
+_NEAR, _FAR = 0.01, 0.1  # total variation distances: below the one no tail of weights counts, the other is told
+_AT_ONCE = 256  # draws
+_OUTSIDE = 1e-3  # share of draws that are told to lie where U is not finite: fewer may have overflowed
+
+
+class WeightEffort(NamedTuple):
+    """Say how much may be spent on weights: multiply-adds of U, and draws, at most and at least."""
+
+    work: float = 3e9
+    draws: int = 2000
+    least_draws: int = 200
+
+
+_EFFORT = WeightEffort()
+
+
+def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> dict[str, float | None]:
+    """Return how far a sampler's approximation is from the density; {} of samplers without one whose density is known.
+
+    ``pareto_k`` is the shape of the weights' tail, ``total_variation`` the distance from the density, and
+    ``infinite_share`` the share of draws at which U is not finite. They are None where U takes too long, or where
+    nothing has been drawn; ``pareto_k`` also where all weights are equal, as of a density that is approximated exactly.
+
+    Parameters
+    ----------
+    run : DrawSource
+    effort : WeightEffort, optional
+    """
+    if not run.sampler.has_density:
+        return {}
+    names = ("pareto_k", "total_variation", "infinite_share")
+    count = int(min(effort.draws, effort.work / (2 * max(run.target.examples, 1) * max(run.target.row_work, 1))))
+    if count < effort.least_draws or not run.draws.size:
+        return dict.fromkeys(names)
+    x, log_density = run.sampler.approximation(seeded(0, run.device), run.state, count)
+    if not len(x):
+        return dict.fromkeys(names)
+    target = run.target.clone()
+    potential = torch.cat([target.defined_potential(part).detach() for part in torch.split(x, _AT_ONCE)]).double()
+    finite = torch.isfinite(potential)
+    logs = torch.where(finite, -potential - log_density.double(), -torch.inf).cpu().numpy()
+    k, shares = diagnostics.pareto_k(logs), diagnostics.normalised(logs)
+    # Without a single weight the two have nothing in common.
+    distance = float(np.abs(shares - 1 / len(logs)).sum() / 2) if shares.any() else 1.0
+    outside = 1 - float(finite.double().mean())
+    return dict(zip(names, (float(k) if np.isfinite(k) else None, distance, outside), strict=True))
+
+
+def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
+    """Say where a sampler's approximation is none of the density, by what `measured_approximation` has found."""
+    k, distance, outside = (found.get(name) for name in ("pareto_k", "total_variation", "infinite_share"))
+    if distance is None:
+        return
+    if outside > _OUTSIDE:
+        yield (
+            f"{_percent(outside)} of the draws of the approximation lie where U is not finite, outside of the density's"
+            f" support: {_other_way(run)}use HMC or NUTS."
+        )
+    long = k is not None and k >= GOOD_K and distance >= _NEAR
+    if long or distance - outside >= _FAR:
+        tail = f"Pareto k-hat of their importance weights {k:.2f}, good below {GOOD_K}; " if long else ""
+        yield (
+            f"Draws of the approximation are no draws of the posterior ({tail}probabilities are off by up to about"
+            f" {distance:.2f}{' or more' if long else ''}), and more of them do not help: take spreads and tails from"
+            " HMC or NUTS, and trust predictions as far as held-out rows confirm them."
+        )
+
+
+def _other_way(run: DrawSource) -> str:
+    """Say what else to do about an edge of a density."""
+    example = 'parameters={"sigma": bnnviz.positive()}'
+    return "" if isinstance(run.target, BNN) else f"name what is positive or bounded, as in {example}, or "
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.1f} %"
