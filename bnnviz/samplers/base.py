@@ -40,7 +40,8 @@ ENERGY = "energy"
 #: Fields of an `Info` that are kept of each draw, by the names that ArviZ has for sample statistics: recordings hold
 #: them, the trace can show them, and a field of such a name in a sampler's `Info` is all that it takes.
 SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_treedepth")
-_OF_U = ("potential", "loss")  # fields of an `Info` that have U, or U less the prior's term
+#: Fields of an `Info` that have U, or U less the prior's term.
+OF_U = ("potential", "loss")
 
 
 class Sampler(param.Parameterized):
@@ -304,7 +305,7 @@ class Sampler(param.Parameterized):
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
         """Return where steps met U = minus infinity, (steps, chains); None where they tell nothing of U."""
-        told = next((name for name in _OF_U if hasattr(step_batch.infos[0], name)), None)
+        told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
         return None if told is None else step_batch.column(told) == -torch.inf
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers import Sampler
+from bnnviz.samplers.base import OF_U
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN, Target
 
@@ -95,12 +96,14 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
 
     The chains that have not come there yet are no draws of the density: they have kept away from its edge.
     """
-    if isinstance(target, BNN) or rejects(sampler) or not hasattr(step_batch.infos[0], "potential"):
+    told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
+    # A functional whose tail is outside has an infinite mean of U wherever it is proposed.
+    if isinstance(target, BNN) or told is None or (rejects(sampler) and not sampler.functional):
         return ""
-    potential = step_batch.column("potential")
+    potential = step_batch.column(told)
     at = step_batch.column("failed") & ~torch.isfinite(potential)
     for step, chain in at.nonzero().tolist():
-        x = sampler.positions(step_batch.before[step])
+        x = sampler.reach(step_batch.before[step])
         if x is not None and not bool((x[chain].abs() < _OVERFLOWS).all()):
             continue
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"

@@ -54,7 +54,7 @@ def failed(density, sampler: str, dim: int = 2):
 
 
 @pytest.mark.parametrize("density", [half_normal, shifted_exponential], ids=lambda each: each.__name__)
-@pytest.mark.parametrize("sampler", ["zigzag", "bps"])
+@pytest.mark.parametrize("sampler", ["zigzag", "bps", "map", "bbb", "func_hmc"])
 def test_an_edge_is_named_with_what_helps(density, sampler: str) -> None:
     told = " ".join(failed(density, sampler).summary()["warnings"])
     assert "came to an edge of the density, where U is infinite" in told and "HMC or NUTS" in told
