@@ -42,7 +42,7 @@ class MoveDrawCollector(Checkpointed):
             return Draws(chains, chains, step_batch.after.x[:0])
         some, place = steps.unique_consecutive(return_inverse=True)
         x = torch.stack([step_batch.state_after(step).x for step in some.tolist()])
-        return Draws(chains, index, x[place, chains], stats=self.stats(step_batch, steps, chains))
+        return Draws(chains, index, x[place, chains], stats=self.stats(step_batch, steps, chains), step=steps)
 
     def stats(self, step_batch: StepBatch, steps: Tensor, chains: Tensor) -> Tensor | None:
         """Return the sample statistics (n, names) of moves that ended with steps, of chains (n,); None of no names."""

@@ -44,7 +44,8 @@ class Draws(NamedTuple):
     A sampler with exact paths gives also what came before each draw: the time, and the integrals of the position and
     of its square along the path, (n, 1 + 2 dim) in float64. One whose draws are weighed gives the logarithms of their
     weights, (n,) in float64. One whose `Info` reports sample statistics gives those of the move that led to each draw,
-    (n, names) in float64, in the order of `Sampler.sample_stats`.
+    (n, names) in float64, in the order of `Sampler.sample_stats`. ``step`` (n,) is the place among the batch's steps of
+    the one that made a draw.
     """
 
     chain: Tensor
@@ -53,6 +54,7 @@ class Draws(NamedTuple):
     path: Tensor | None = None
     log_weight: Tensor | None = None
     stats: Tensor | None = None
+    step: Tensor | None = None
 
 
 class Checkpointed:

@@ -11,7 +11,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.evaluation.output_cache import OutputCache
 from bnnviz.engine.monitor.importance import resampled
 from bnnviz.engine.run.draw_store import LIVE_CAPACITY, BlockStore, DrawStore
-from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.observers import Draws, StepBatch
 from bnnviz.targets import BNN
 
 _PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
@@ -52,8 +52,9 @@ class KeptDraws:
         """Draws kept of each chain where their number has no limit."""
         return LIVE_CAPACITY
 
-    def collect(self, step_batch: StepBatch) -> None:
-        """Keep the draws that steps made."""
+    def collect(self, step_batch: StepBatch) -> int:
+        """Keep the draws that steps made; return the gradients of steps that chains took past their last one."""
+        full = self.store.full()
         rows = self.draw_collector.collect(step_batch)
         self.store.add(rows)
         if rows.log_weight is not None:
@@ -62,6 +63,24 @@ class KeptDraws:
             self.path.add(rows._replace(x=rows.path))
         if rows.stats is not None:
             self.draw_stats.add(rows._replace(x=rows.stats))
+        return self._surplus(step_batch, rows, self.store.full() & ~full)
+
+    def _surplus(self, step_batch: StepBatch, rows: Draws, filled: np.ndarray) -> int:
+        """Return the gradients that chains, filled (chains,) by these steps, took after the step of their last draw.
+
+        Blocks end by time, and what a run has spent is the same however fast it was.
+        """
+        if rows.step is None or not filled.any():
+            return 0
+        last = rows.index == self.store.skip + self.store.limit - 1
+        chains, ends = rows.chain[last].cpu().numpy(), rows.step[last].cpu().numpy() + 1
+        surplus = 0
+        for end in np.unique(ends[ends < len(step_batch.infos)]).tolist():
+            after = StepBatch(
+                step_batch.before[end:], step_batch.infos[end:], step_batch.after, step_batch.first_step + end
+            )
+            surplus += self.sampler.gradient_cost(after, filled & np.isin(np.arange(len(filled)), chains[ends == end]))
+        return surplus
 
     def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
         """Return the stores for a checkpoint, with the draws, with their names in a block_store, or without."""

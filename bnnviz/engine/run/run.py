@@ -356,7 +356,7 @@ class Run(Restorable):
         if self.phase == "tuning":
             self._end_window()
         elif not self.finished:
-            self.collect(step_batch)
+            self.gradients -= self.collect(step_batch)
             self._next_phase()
 
     def _end_window(self) -> None:

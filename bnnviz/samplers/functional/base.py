@@ -236,6 +236,7 @@ class FunctionalDrawCollector(MoveDrawCollector):
             index.repeat_interleave(self._each) * self._each + number,
             theta,
             stats=None if stats is None else stats.repeat_interleave(self._each, dim=0),
+            step=steps.repeat_interleave(self._each),
         )
 
     def _drawn(self, c: Tensor) -> Tensor:

@@ -29,7 +29,8 @@ class PopulationDrawCollector(Checkpointed):
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws that were weighed in a block."""
         states = [*step_batch.before[1:], step_batch.after]
-        weighed = [state for state, info in zip(states, step_batch.infos, strict=True) if info.phase == _WEIGH]
+        steps = [step for step, info in enumerate(step_batch.infos) if info.phase == _WEIGH]
+        weighed = [states[step] for step in steps]
         after = step_batch.after
         if not weighed:
             none = torch.empty(0, dtype=torch.int64, device=after.x.device)
@@ -44,6 +45,7 @@ class PopulationDrawCollector(Checkpointed):
             number.view(len(weighed), 1, each).expand(-1, proposals, -1).flatten(),
             draws.flatten(0, 2),
             log_weight=torch.stack([state.logs for state in weighed]).flatten(),
+            step=torch.as_tensor(steps, device=draws.device).repeat_interleave(proposals * each),
         )
 
 

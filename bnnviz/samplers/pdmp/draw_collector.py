@@ -68,7 +68,7 @@ class PathCollectorBase(Checkpointed):
         if path is not None:
             path = path[step, chain] + self._integrate(x, v, step_batch.column("s0")[step, chain], t, chain)
         scaling = self.sampler.scaling_of(self.scaling, chain)
-        return Draws(chain, index, self.sampler.flow(x, v, t, scaling)[0], path)
+        return Draws(chain, index, self.sampler.flow(x, v, t, scaling)[0], path, step=step)
 
 
 class PathDrawCollector(PathCollectorBase):
