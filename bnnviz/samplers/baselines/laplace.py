@@ -178,10 +178,13 @@ class Laplace(Sampler):
 
     def _refuse_saddle(self, target: Target, directions: int) -> None:
         if directions:
+            everywhere = directions == target.dim and target.prior_precision is None
+            sign = "is this a log density? U must be minus it"
+            remedy = sign if everywhere else "raise mode_steps, or choose another sampler"
             raise BnnvizError(
                 f"At the lowest point that was found the curvature of U is not positive in {directions} of"
                 f" {target.dim} directions (a saddle, a plateau or a kink), so there is no normal approximation"
-                " there; raise mode_steps, or choose another sampler.",
+                f" there; {remedy}.",
                 "mode_steps",
             )
 
