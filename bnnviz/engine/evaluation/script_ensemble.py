@@ -49,7 +49,7 @@ class _Members(nn.Module):
         return torch.stack(found)
 
 
-class _Moments(nn.Module):
+class _ObservationMoments(nn.Module):
     """What a likelihood says of outputs: mean and variance of an observation."""
 
     def __init__(self, likelihood: Likelihood) -> None:
@@ -61,7 +61,7 @@ class _Moments(nn.Module):
         return self.likelihood.mean(f), self.likelihood.variance(f)
 
 
-class _Probabilities(nn.Module):
+class _ClassProbabilities(nn.Module):
     """What a likelihood says of outputs: the probability of each class."""
 
     def __init__(self, likelihood: Likelihood) -> None:
@@ -228,8 +228,8 @@ def _program(target: BNN, theta: Tensor, members: _Members, y_mean: float, y_sca
     rows = target.fed(target.x[:3], torch.float64).cpu()
     f = torch.stack([member(rows) for member in members.members]).detach()
     if likelihood.task == "classification":
-        return _LawOfClasses(members, _traced_likelihood(_Probabilities(likelihood), f)), False
-    moments, law = _traced_likelihood(_Moments(likelihood), f), law_of(likelihood)
+        return _LawOfClasses(members, _traced_likelihood(_ClassProbabilities(likelihood), f)), False
+    moments, law = _traced_likelihood(_ObservationMoments(likelihood), f), law_of(likelihood)
     found = _LawOfNumbers(members, moments, law or _NoLaw(), likelihood.discrete, y_mean, y_scale)
     return found, law is not None
 
@@ -240,12 +240,12 @@ def _traced(target: BNN, draw: Tensor) -> torch.jit.ScriptModule:
     module.load_state_dict(target.state_dict(draw))
     rows = target.fed(target.x[:2], torch.float64).cpu()
     # What a program predicts goes to NumPy, which takes no tensor that waits for a gradient.
-    return _trace(module.eval().requires_grad_(False), rows, "network")
+    return _trace(module.eval().requires_grad_(False), rows, "The network")
 
 
 def _traced_likelihood(says: nn.Module, f: Tensor) -> torch.jit.ScriptModule:
     """Return what a likelihood says of outputs (draws, rows, outputs) as a traced module."""
-    traced = _trace(says, f[:, :2], "likelihood")
+    traced = _trace(says, f[:, :2], "The likelihood")
     with torch.no_grad():
         pairs = [(says(some), traced(some)) for some in (f, f[:, :1])]
     try:
@@ -265,7 +265,7 @@ def _trace(module: nn.Module, example: Tensor, what: str) -> torch.jit.ScriptMod
             return torch.jit.trace(module, example, check_trace=False)
     except Exception as error:  # whatever the user's own code raises
         raise BnnvizError(
-            f"The {what} cannot be traced by PyTorch ({(str(error).splitlines() or [''])[0]:.100}); take its state"
+            f"{what} cannot be traced by PyTorch ({(str(error).splitlines() or [''])[0]:.100}); take its state"
             " dicts: --format torch.",
             "format",
         ) from error
