@@ -96,6 +96,36 @@ class WithPredictions:
         given = self.network_draws(target)
         return predicting.predictive_draws(given, self._inputs(given.target, x), draws, seed)
 
+    @torch.inference_mode(False)
+    def ensemble(
+        self, draws: int = 50, quantiles: Sequence[float] = QUANTILES, *, target: BNN | None = None
+    ) -> torch.jit.ScriptModule:
+        """Make one TorchScript program of draws, which predicts rows as `predict` does, without bnnviz.
+
+        Its ``save(path)`` writes it; ``torch.jit.load(path)`` reads it where PyTorch is. ``program(rows)`` takes rows
+        (rows, inputs) in the units of the data, in the order of ``program.names``, and returns a dict of tensors with
+        the names of a `PredictiveDistribution`. ``program.levels`` are the probabilities of the quantiles,
+        ``program.class_names`` the classes, and ``program.learnt`` has what the likelihood has learnt, by name, on the
+        scale that the network sees.
+
+        Parameters
+        ----------
+        draws : int
+            At most, evenly spread, or drawn by their weights.
+        quantiles : sequence of float
+            Of numbers. A likelihood that is a class of your own has none in the program.
+        target : BNN, optional
+            Your own network and data, for a recording of a run on such.
+
+        Raises
+        ------
+        BnnvizError
+            If there are no draws of a network, it is on images, or PyTorch cannot trace it.
+        """
+        from bnnviz.engine.evaluation.script_ensemble import script
+
+        return script(self.network_draws(target), draws, predicting.checked_levels(quantiles))
+
     def table(self) -> UserTable | None:
         """Return the table that the network was trained on; None where that was no file of the user's."""
         attachment = self._attached()

@@ -23,7 +23,13 @@ from bnnviz.diagnostics.packages import has_arviz, has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import PAPER_BINS, Reliability, calibration_error, reliability
 from bnnviz.diagnostics.predictive.detection import Detection, Steps, detection, score_ecdf, score_histogram
 from bnnviz.diagnostics.predictive.intervals import mean_interval, share_interval
-from bnnviz.diagnostics.predictive.metrics import class_metrics, confusion, number_metrics, without_learn
+from bnnviz.diagnostics.predictive.metrics import (
+    class_metrics,
+    confusion,
+    crps_of_draws,
+    number_metrics,
+    without_learn,
+)
 from bnnviz.diagnostics.predictive.probabilities import ProbabilitySpread, probability_spread
 from bnnviz.diagnostics.predictive.roc import Roc, roc_envelopes
 from bnnviz.diagnostics.predictive.squared_errors import ErrorSpread, error_spread
@@ -60,6 +66,7 @@ __all__ = [
     "probability_spread",
     "class_intervals",
     "class_metrics",
+    "crps_of_draws",
     "column_quantiles",
     "confusion",
     "correlation",

@@ -44,7 +44,10 @@ BELOW: dict[str, list[str]] = {
     ],
     "tutorials/index": ["tutorials/*", "manual/notebooks", "notebooks/*"],
     "manual/index": [
-        *(f"manual/{name}" for name in ("tables", "your_data", "networks", "densities", "interruptions")),
+        *(
+            f"manual/{name}"
+            for name in ("tables", "your_data", "networks", "likelihoods", "densities", "interruptions")
+        ),
         "contributing/add_a_sampler",
         *(
             f"manual/{name}"

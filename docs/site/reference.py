@@ -15,6 +15,7 @@ MODULES = {
     "bnnviz.data": "Data sets, and tables of your own.",
     "bnnviz.models": "Ready-made networks.",
     "bnnviz.targets": "Densities and posteriors; what a target of your own derives from.",
+    "bnnviz.targets.likelihoods": "How outputs explain observations; the how-to on likelihoods has formulas.",
     "bnnviz.samplers": "Samplers by name; what a sampler of your own derives from.",
     "bnnviz.diagnostics": "Diagnose draws: arrays in, arrays out.",
 }

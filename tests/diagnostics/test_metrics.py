@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from torch import nn
 
 import bnnviz
@@ -90,6 +91,34 @@ def test_crps_and_coverage_of_a_mixture_agree_with_draws_from_it():
     many = diagnostics.number_metrics(np.repeat(means, len(x), 1), sds, x).values
     for name, share in (("coverage_50", 0.5), ("coverage_95", 0.95)):
         assert abs(many[name] - share) < 4 * np.sqrt(share * (1 - share) / len(x))
+
+
+@pytest.mark.parametrize(("parts", "draws"), [(1, 2), (3, 2), (5, 40)])
+def test_the_crps_of_draws_is_that_of_the_mixture_without_bias(parts: int, draws: int) -> None:
+    """Against the closed form of a mixture of normals, over many estimates; without the pairs' shares it is far off."""
+    rng = np.random.default_rng(0)
+    means, sds, observed = 2 * rng.standard_normal((parts, 3)), rng.uniform(0.5, 2, parts), rng.standard_normal(3)
+    exact = diagnostics.number_metrics(means, sds, observed).values["crps"]
+    found = np.array(
+        [
+            diagnostics.crps_of_draws(
+                means[:, None] + sds[:, None, None] * rng.standard_normal((parts, draws, 3)), observed
+            )
+            for _ in range(4000)
+        ]
+    )
+    assert abs(found.mean() - exact) < 4 * found.std() / np.sqrt(len(found))
+    assert found.std() / np.sqrt(len(found)) < 0.02 * exact
+
+
+def test_the_crps_of_counts_is_the_sum_over_counts() -> None:
+    law, observed = stats.poisson([0.5, 3.0, 20.0]), np.array([1.0, 0.0, 26.0])
+    k = np.arange(200)[:, None]
+    exact = np.square(law.cdf(k) - (k >= observed)).sum(0).mean()
+    drawn = law.rvs((20, 1, 2000, 3), random_state=np.random.default_rng(0))
+    found = np.array([diagnostics.crps_of_draws(one, observed) for one in drawn])
+    assert abs(found.mean() - exact) < 4 * found.std(ddof=1) / np.sqrt(20)
+    assert found.std(ddof=1) < 0.05 * exact
 
 
 # --- measure ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ PAGES = [
         "docs/README.md",
         "docs/manual/densities.md",
         "docs/manual/networks.md",
+        "docs/manual/likelihoods.md",
         "docs/manual/interruptions.md",
         "docs/manual/figures.md",
         "docs/manual/paper_figure.md",

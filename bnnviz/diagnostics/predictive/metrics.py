@@ -211,6 +211,39 @@ def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> float:
     return toward - np.mean(between) / 2
 
 
+def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> float:
+    r"""Return the mean continuous ranked probability score of equal mixtures, estimated from draws without bias.
+
+    It is :math:`E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, equation 21). Pairs of one part of a mixture, and
+    pairs of two parts, count as often as independent draws of the mixture would meet.
+
+    Parameters
+    ----------
+    drawn : ndarray, shape (parts, draws, rows, ...)
+        Draws of each part of the mixture, two at least; of several columns each has a score of its own.
+    observed : ndarray, shape (rows, ...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import diagnostics
+    >>> diagnostics.crps_of_draws(np.array([[0.0, 2.0]])[..., None], np.array([1.0]))
+    0.0
+    """
+    parts, draws = drawn.shape[:2]
+    toward = np.abs(drawn - observed).mean()
+    within = _sum_of_distances(drawn, 1).sum(0)
+    between = _sum_of_distances(drawn.reshape(parts * draws, *drawn.shape[2:]), 0) - within
+    apart = (between / draws**2 + within / (draws * (draws - 1))) / parts**2
+    return float(toward - apart.mean() / 2)
+
+
+def _sum_of_distances(values: np.ndarray, axis: int) -> np.ndarray:
+    """Return the sum of |x_i - x_j| over all i and j along an axis, from the order of the values."""
+    ordered, count = np.moveaxis(np.sort(values, axis), axis, -1), values.shape[axis]
+    return ordered @ (2.0 * (2 * np.arange(count) - count + 1))
+
+
 def _mean_distance(shift: np.ndarray, sd: np.ndarray) -> np.ndarray:
     """Return the mean of |X| for X ~ N(shift, sd^2)."""
     z = shift / sd

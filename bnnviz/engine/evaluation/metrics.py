@@ -161,10 +161,12 @@ def measure(
         predictions, as in the tables of the PMCnet paper; ``averaged``: the figures of the weighted mean of the
         predictions, which is the predictive distribution (its algorithm 2). Names as in ``class_metrics`` and
         ``number_metrics`` of `bnnviz.diagnostics`; of a regression ``nll`` is on the scale that the network sees, and
-        coverage and CRPS of the averaged predictive are made of the resampled draws. ``confusion``: rows of each
-        observed class (first axis) by predicted class, of the averaged predictive; ``confusion_per_draw``: its mean
-        over single draws; ``confidence``: the mean over rows of the largest probability. ``unknown``: by figure, a
-        sentence on what is undefined, or needs scikit-learn. Also ``rows``, ``draws``, ``resamples``, ``class_names``
+        coverage and CRPS of the averaged predictive are made of the resampled draws. CRPS is in closed form where one
+        normal noise is the same at each row, and estimated from observations that are drawn elsewhere. ``confusion``:
+        rows of each observed class (first axis) by predicted class, of the averaged predictive;
+        ``confusion_per_draw``: its mean over single draws; ``confidence``: the mean over rows of the largest
+        probability. ``unknown``: by figure, a sentence on what is undefined, or needs scikit-learn. Also ``rows``,
+        ``draws``, ``resamples``, ``class_names``
         and ``weights_ess``, the effective number of draws by the weights, None where they are equal.
 
     Raises

@@ -164,9 +164,7 @@ def predict(
     BnnvizError
         If the inputs or the quantiles do not fit.
     """
-    quantiles = [float(level) for level in quantiles]
-    if not all(0 < level < 1 for level in quantiles):
-        raise BnnvizError(f"quantiles lie between 0 and 1, and {quantiles} do not.", "quantiles")
+    quantiles = checked_levels(quantiles)
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     far = (surroundings or Surroundings(given.target)).far(rows)
     if given.target.likelihood.task == "classification":
@@ -208,6 +206,20 @@ def predict(
         quantiles=dict(zip(quantiles, levels, strict=True)),
         class_names=[],
     )
+
+
+def checked_levels(quantiles: Sequence[float]) -> list[float]:
+    """Return probabilities of quantiles.
+
+    Raises
+    ------
+    BnnvizError
+        If one is not between 0 and 1.
+    """
+    levels = [float(level) for level in quantiles]
+    if not all(0 < level < 1 for level in levels):
+        raise BnnvizError(f"quantiles lie between 0 and 1, and {levels} do not.", "quantiles")
+    return levels
 
 
 def _numbers(

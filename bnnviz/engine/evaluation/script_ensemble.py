@@ -1,8 +1,11 @@
 """Make one TorchScript program of draws of a network, which predicts rows in the units of the data without bnnviz.
 
-Its ``forward`` takes rows (rows, ...) and returns a dict of tensors: ``mean``, ``sd``, ``epistemic_sd``,
-``aleatoric_sd`` and ``quantiles`` (levels, rows) of a regression; ``probabilities`` (rows, classes), ``entropy`` and
-``mutual_information`` of classes. Its attributes ``names``, ``class_names`` and ``levels`` say what is what.
+Its ``forward`` takes rows (rows, ...) and returns a dict of tensors. Of numbers these are ``mean``, ``sd``,
+``epistemic_sd`` and ``aleatoric_sd``, (rows,) or (rows, columns), and ``quantiles`` (levels, rows, ...). Of classes
+they are ``probabilities`` (rows, classes), ``entropy`` and ``mutual_information``. Where the likelihood is a function
+they are ``mean``, ``epistemic_sd`` and ``quantiles`` of the outputs. Its attributes ``names``, ``class_names`` and
+``levels`` say what is what. ``learnt`` has what the likelihood has learnt by name, such as ``noise_sd``: a value for
+each draw, on the scale that the network sees.
 """
 
 from __future__ import annotations
@@ -17,12 +20,14 @@ from torch import Tensor, nn
 from bnnviz.data import DataSet
 from bnnviz.engine.evaluation.metrics import NetworkDraws, chosen, class_names
 from bnnviz.engine.evaluation.predictive_distribution import QUANTILES
+from bnnviz.engine.evaluation.script_laws import law_of
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
-from bnnviz.targets.likelihoods import Bernoulli, Categorical, Normal
+from bnnviz.targets.likelihoods import Likelihood
 
 DRAWS = 50
-_HALVINGS = 50
+_HALVINGS, _DOUBLINGS = 50, 60
+_REACH = 10.0  # standard deviations within which quantiles are looked for first
 
 
 class _Members(nn.Module):
@@ -44,64 +49,132 @@ class _Members(nn.Module):
         return torch.stack(found)
 
 
+class _ObservationMoments(nn.Module):
+    """What a likelihood says of outputs: mean and variance of an observation."""
+
+    def __init__(self, likelihood: Likelihood) -> None:
+        super().__init__()
+        self.likelihood = likelihood
+
+    def forward(self, f: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance (draws, rows, ...) at outputs (draws, rows, outputs)."""
+        return self.likelihood.mean(f), self.likelihood.variance(f)
+
+
+class _ClassProbabilities(nn.Module):
+    """What a likelihood says of outputs: the probability of each class."""
+
+    def __init__(self, likelihood: Likelihood) -> None:
+        super().__init__()
+        self.likelihood = likelihood
+
+    def forward(self, f: Tensor) -> Tensor:
+        """Return probabilities (draws, rows, classes) at outputs (draws, rows, outputs)."""
+        found = self.likelihood.mean(f)
+        return found if found.ndim == 3 else torch.stack([1 - found, found], -1)
+
+
+class _NoLaw(nn.Module):
+    """A law that is not known in torch."""
+
+    def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
+        """Return that the probability of no more than y is not known."""
+        return torch.full_like(mean, float("nan"))
+
+
 class _LawOfNumbers(nn.Module):
-    """The law of a number: an equal mixture of normal ones."""
+    """The law of a number: an equal mixture of what each draw says."""
 
     def __init__(
-        self, members: _Members, y_mean: float, y_scale: float, noise: Tensor, levels: list[float], names: list[str]
+        self, members: _Members, moments: nn.Module, law: nn.Module, discrete: bool, y_mean: float, y_scale: float
     ) -> None:
         super().__init__()
-        self.members = members
-        self.y_mean, self.y_scale = y_mean, y_scale
-        self.register_buffer("noise", noise)
-        self.levels, self.names, self.halvings = levels, names, _HALVINGS
+        self.members, self.moments, self.law = members, moments, law
+        self.discrete, self.y_mean, self.y_scale = discrete, y_mean, y_scale
+        self.halvings, self.doublings, self.reach = _HALVINGS, _DOUBLINGS, _REACH
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
         """Return mean, standard deviations and quantiles."""
-        means = self.members(x)[:, :, 0] * self.y_scale + self.y_mean
-        noise = self.noise[:, None]
-        mean = means.mean(0)
-        epistemic = means.var(0, unbiased=False)
-        aleatoric = noise.square().mean().expand_as(mean)
-        wanted = torch.tensor(self.levels, dtype=means.dtype)[:, None]
-        reach = 10.0 * noise.max()
-        low = (means.min(0)[0] - reach).expand(len(self.levels), -1)
-        high = (means.max(0)[0] + reach).expand(len(self.levels), -1)
-        for _ in range(self.halvings):
-            middle = 0.5 * (low + high)
-            z = (middle[:, None, :] - means) / noise
-            below = (0.5 * (1.0 + torch.erf(z * 0.7071067811865476))).mean(1)
-            low = torch.where(below < wanted, middle, low)
-            high = torch.where(below < wanted, high, middle)
+        means, variances = self.moments(self.members(x))
+        epistemic, aleatoric = means.var(0, unbiased=False), variances.mean(0)
+        mean = means.mean(0) * self.y_scale + self.y_mean
+        levels = [mean[:0]]
+        for level in self.levels:
+            levels.append(self.quantile(means, variances.sqrt(), level) * self.y_scale + self.y_mean)
         return {
             "mean": mean,
-            "sd": (epistemic + aleatoric).sqrt(),
-            "epistemic_sd": epistemic.sqrt(),
-            "aleatoric_sd": aleatoric.sqrt(),
-            "quantiles": 0.5 * (low + high),
+            "sd": (epistemic + aleatoric).sqrt() * self.y_scale,
+            "epistemic_sd": epistemic.sqrt() * self.y_scale,
+            "aleatoric_sd": aleatoric.sqrt() * self.y_scale,
+            "quantiles": torch.stack(levels[1:]) if len(levels) > 1 else mean[None][:0],
         }
+
+    def quantile(self, means: Tensor, sds: Tensor, level: float) -> Tensor:
+        """Return a quantile (rows, ...) of the mixture by halving; of counts the smallest that reaches it."""
+        step = self.reach * sds.max(0)[0]
+        low, high = means.min(0)[0] - step, means.max(0)[0] + step
+        for _ in range(self.doublings):
+            left, right = self.below(low, means, sds) > level, self.below(high, means, sds) < level
+            if not bool((left | right).any()):
+                break
+            step = 2 * step
+            low, high = torch.where(left, low - step, low), torch.where(right, high + step, high)
+        if self.discrete:
+            low, high = low.floor(), high.ceil()
+        for _ in range(self.halvings):
+            middle = 0.5 * (low + high)
+            if self.discrete:
+                middle = middle.floor()
+                if bool((high - low).max() <= 1):
+                    break
+            under = self.below(middle, means, sds) < level
+            low, high = torch.where(under, middle, low), torch.where(under, high, middle)
+        return high if self.discrete else 0.5 * (low + high)
+
+    def below(self, y: Tensor, means: Tensor, sds: Tensor) -> Tensor:
+        """Return the mixture's probability of no more than y (rows, ...)."""
+        return self.law(y, means, sds).mean(0)
 
 
 class _LawOfClasses(nn.Module):
     """The law of a class: the mean of the draws' probabilities."""
 
-    def __init__(self, members: _Members, labels: list[str], names: list[str]) -> None:
+    def __init__(self, members: _Members, probabilities: nn.Module) -> None:
         super().__init__()
-        self.members = members
-        self.class_names, self.names = labels, names
+        self.members, self.probabilities = members, probabilities
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
         """Return probabilities and their entropy."""
-        outputs = self.members(x)
-        if outputs.shape[2] == 1:
-            outputs = torch.cat([torch.zeros_like(outputs), outputs], 2)
-        logs = torch.log_softmax(outputs, 2)
-        mean = logs.exp().mean(0)
-        entropy = -(mean * mean.clamp_min(1e-300).log()).sum(1)
+        each = self.probabilities(self.members(x))
+        mean = each.mean(0)
+        entropy = -torch.xlogy(mean, mean).sum(1)
         return {
             "probabilities": mean,
             "entropy": entropy,
-            "mutual_information": entropy + (logs.exp() * logs).sum(2).mean(0),
+            "mutual_information": entropy + torch.xlogy(each, each).sum(2).mean(0),
+        }
+
+
+class _LawOfOutputs(nn.Module):
+    """The outputs alone, where the likelihood draws no observations."""
+
+    def __init__(self, members: _Members) -> None:
+        super().__init__()
+        self.members = members
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        """Return mean, standard deviation and quantiles."""
+        outputs = self.members(x)
+        outputs = outputs[:, :, 0] if outputs.shape[2] == 1 else outputs
+        ordered = outputs.sort(0)[0]
+        found = []
+        for level in self.levels:
+            reached = torch.arange(1, len(ordered) + 1, dtype=torch.float64) / len(ordered)
+            found.append(ordered[int((reached < level - 1e-12).sum())])
+        return {
+            "mean": outputs.mean(0),
+            "epistemic_sd": outputs.std(0, unbiased=False),
+            "quantiles": torch.stack(found) if len(found) > 0 else outputs[:0],
         }
 
 
@@ -114,12 +187,13 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
     draws : int
         At most; all where there are fewer.
     levels : sequence of float
-        Probabilities of the quantiles, of a regression.
+        Probabilities of the quantiles, of a regression. There are none where the likelihood is a class of your own,
+        whose distribution function is not in torch.
 
     Raises
     ------
     BnnvizError
-        If the network is on images, or cannot be traced.
+        If the network is on images, or the network or its likelihood cannot be traced.
     """
     target = given.target
     data = target.data_set
@@ -127,13 +201,7 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         raise BnnvizError("A network on images cannot be written as an ensemble: take its state dicts.", "format")
     if draws < 1:
         raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
-    if not isinstance(target.likelihood, Normal | Bernoulli | Categorical):
-        raise BnnvizError(
-            f"A network with a {target.likelihood.name} likelihood cannot be written as an ensemble, which has"
-            " gaussian, bernoulli and categorical ones: take its state dicts.",
-            "format",
-        )
-    theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, 0))].double().cpu()
+    theta = given.theta[torch.as_tensor(chosen(len(given.theta), given.log_weights, draws, 0))].detach().double().cpu()
     shape = target.x.shape[1:]
     mean, scale = torch.zeros(shape, dtype=torch.float64), torch.ones(shape, dtype=torch.float64)
     y_mean, y_scale, names = 0.0, 1.0, [f"x{k + 1}" for k in range(shape.numel())]
@@ -145,13 +213,25 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         # TorchScript is what runs anywhere without this program's source; PyTorch would rather have torch.export.
         warnings.simplefilter("ignore")
         members = _Members([_traced(target, draw) for draw in theta], mean, scale, target.whole)
-        made: nn.Module
-        if target.likelihood.task == "classification":
-            made = _LawOfClasses(members, class_names(target), names)
-        else:
-            noise = target.noise_sd_of(theta).double() * y_scale
-            made = _LawOfNumbers(members, y_mean, y_scale, noise, [float(level) for level in levels], names)
+        made, has_quantiles = _program(target, theta, members, y_mean, y_scale)
+        made.names, made.class_names = names, torch.jit.Attribute(class_names(target), list[str])
+        made.levels = torch.jit.Attribute([float(level) for level in levels] if has_quantiles else [], list[float])
+        made.learnt = torch.jit.Attribute(target.own_values(theta), dict[str, Tensor])
         return torch.jit.script(made.eval())
+
+
+def _program(target: BNN, theta: Tensor, members: _Members, y_mean: float, y_scale: float) -> tuple[nn.Module, bool]:
+    """Return what predicts by a likelihood of the target's kind, and whether it finds quantiles."""
+    likelihood = target.likelihood_at(theta)
+    if likelihood.task == "outputs":
+        return _LawOfOutputs(members), True
+    rows = target.fed(target.x[:3], torch.float64).cpu()
+    f = torch.stack([member(rows) for member in members.members]).detach()
+    if likelihood.task == "classification":
+        return _LawOfClasses(members, _traced_likelihood(_ClassProbabilities(likelihood), f)), False
+    moments, law = _traced_likelihood(_ObservationMoments(likelihood), f), law_of(likelihood)
+    found = _LawOfNumbers(members, moments, law or _NoLaw(), likelihood.discrete, y_mean, y_scale)
+    return found, law is not None
 
 
 def _traced(target: BNN, draw: Tensor) -> torch.jit.ScriptModule:
@@ -159,11 +239,33 @@ def _traced(target: BNN, draw: Tensor) -> torch.jit.ScriptModule:
     module = copy.deepcopy(target.module).cpu().double()
     module.load_state_dict(target.state_dict(draw))
     rows = target.fed(target.x[:2], torch.float64).cpu()
+    # What a program predicts goes to NumPy, which takes no tensor that waits for a gradient.
+    return _trace(module.eval().requires_grad_(False), rows, "The network")
+
+
+def _traced_likelihood(says: nn.Module, f: Tensor) -> torch.jit.ScriptModule:
+    """Return what a likelihood says of outputs (draws, rows, outputs) as a traced module."""
+    traced = _trace(says, f[:, :2], "The likelihood")
+    with torch.no_grad():
+        pairs = [(says(some), traced(some)) for some in (f, f[:, :1])]
     try:
-        return torch.jit.trace(module.eval(), rows, check_trace=False)
+        torch.testing.assert_close([one for one, _ in pairs], [other for _, other in pairs], equal_nan=True)
+    except AssertionError as error:
+        raise BnnvizError(
+            "The likelihood's mean and variance depend on how many rows there are, as far as PyTorch's tracing sees;"
+            " take the state dicts: --format torch.",
+            "format",
+        ) from error
+    return traced
+
+
+def _trace(module: nn.Module, example: Tensor, what: str) -> torch.jit.ScriptModule:
+    try:
+        with torch.no_grad():
+            return torch.jit.trace(module, example, check_trace=False)
     except Exception as error:  # whatever the user's own code raises
         raise BnnvizError(
-            f"The network cannot be traced by PyTorch ({str(error).splitlines()[0]:.100}); take its state dicts:"
-            " --format torch.",
+            f"{what} cannot be traced by PyTorch ({(str(error).splitlines() or [''])[0]:.100}); take its state"
+            " dicts: --format torch.",
             "format",
         ) from error

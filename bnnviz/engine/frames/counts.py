@@ -29,6 +29,14 @@ class Counts:
             self._pace.expire()
         sampler_stats = run.sampler_stats
         self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
+        if run.phase == "tuning":
+            self.rows = [_while_it_learns(row) for row in self.rows]
+
+
+def _while_it_learns(row: list[str]) -> list[str]:
+    """Return a row of the table while the sampler learns its step: nothing that it tries then becomes a draw."""
+    label, text, tone = row
+    return [label, f"{text} (warm-up)", ""] if tone else row
 
 
 class Rates:

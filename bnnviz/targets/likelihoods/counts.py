@@ -105,33 +105,33 @@ class NegativeBinomial(_CountLikelihood):
         """Return the concentration, where it is learnt."""
         return {"concentration": (self.spread * raw[:, 0]).exp()} if self.parameters else {}
 
-    def _log_concentration(self, f: Tensor) -> Tensor:
+    def log_concentration(self, f: Tensor) -> Tensor:
         """Return log r, (chains, 1) or (1, 1)."""
         return self._log.like(f) if isinstance(self._log, Constants) else self._log.to(f)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log probability of each observation."""
-        log_r, f = self._log_concentration(f), f[..., 0]
+        log_r, f = self.log_concentration(f), f[..., 0]
         r = torch.exp(log_r)
         choices = torch.lgamma(y + r) - torch.lgamma(r) - torch.lgamma(y + 1)
         return choices - r * functional.softplus(f - log_r) - y * functional.softplus(log_r - f)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
         """Return what is expected of the second derivative."""
-        mean, r = torch.exp(f), torch.exp(self._log_concentration(f))[..., None]
+        mean, r = torch.exp(f), torch.exp(self.log_concentration(f))[..., None]
         return (mean * r / (mean + r))[..., None]
 
     def variance(self, f: Tensor) -> Tensor:
         """Return the variance of a count."""
         mean = self.mean(f)
-        return mean + mean.square() * torch.exp(-self._log_concentration(f))
+        return mean + mean.square() * torch.exp(-self.log_concentration(f))
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
         """Return the probability of no more than y."""
-        mean, r = numbers(self.mean(f)), numbers(torch.exp(self._log_concentration(f)))
+        mean, r = numbers(self.mean(f)), numbers(torch.exp(self.log_concentration(f)))
         return np.where(y >= 0, special.betainc(r, np.floor(np.maximum(y, 0)) + 1, r / (r + mean)), 0.0)
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
         """Draw counts."""
-        mean, r = numbers(self.mean(f)), numbers(torch.exp(self._log_concentration(f)))
+        mean, r = numbers(self.mean(f)), numbers(torch.exp(self.log_concentration(f)))
         return rng.poisson(rng.gamma(np.broadcast_to(r, mean.shape)) * mean / r)

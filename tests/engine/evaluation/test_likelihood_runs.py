@@ -137,6 +137,44 @@ def test_ordered_classes_are_predicted_with_their_probabilities() -> None:
     )
 
 
+def laws(kind: str, run: bnnviz.Run) -> stats.rv_frozen:
+    """Return what each draw says of an observation at X by SciPy, (draws, rows) or (draws, rows, columns)."""
+    theta = run.draws.reshape(-1, run.draws.shape[2]).astype(float)
+    f, raw = run.network_draws().target.outputs(run.draws, X).double().numpy(), theta[:, None, :] / 0.5
+    scale = np.exp(raw[..., -1])
+    if kind == "several":
+        return stats.norm(f, np.exp(raw[..., -2:]))
+    if kind == "multivariate_gaussian":
+        sds = np.exp(raw[..., -3:-1])
+        return stats.norm(f, np.stack([sds[..., 0], np.hypot(sds[..., 1], raw[..., -1])], -1))
+    if kind == "heteroscedastic":
+        return stats.norm(f[..., 0], np.exp(f[..., 1]))
+    if kind == "student_t":
+        return stats.t(4, f[..., 0], scale)
+    if kind == "generalized_gaussian":
+        return stats.gennorm(1.5, f[..., 0], scale * 1.5 ** (1 / 1.5))
+    mean, r = np.exp(f[..., 0]), np.exp(2 * raw[..., -1])
+    return stats.poisson(mean) if kind == "poisson" else stats.nbinom(r, r / (r + mean))
+
+
+SCORED = {"several": PAIRS, "multivariate_gaussian": PAIRS, "poisson": COUNTS, "negative_binomial": COUNTS}
+
+
+@pytest.mark.parametrize("kind", [*SCORED, "heteroscedastic", "student_t", "generalized_gaussian"])
+def test_the_crps_is_the_integral_of_the_squared_difference(kind: str) -> None:
+    """By the distribution functions of SciPy: a sum over counts, or over steps of 0.02."""
+    run = few(kind, draws=10)
+    law, y = laws(kind, run), SCORED.get(kind, REAL).astype(float)
+    counts = kind in ("poisson", "negative_binomial")
+    grid = np.arange(400.0) if counts else np.linspace(-100, 100, 10_001)
+    squares = np.stack([np.square(law.cdf(z).mean(0) - (z >= y)) for z in grid])
+    exact = (squares.sum(0) * (grid[1] - grid[0])).mean()
+    found = bnnviz.measure(run)
+    # A thousand draws for each of at least 12 observations: the standard error is about one in two hundred.
+    assert found["averaged"]["crps"] == pytest.approx(exact, rel=0.04)
+    assert found["per_draw"]["crps"]["mean"] > 0 and "crps" not in found["unknown"]
+
+
 FRESH = """
 import numpy as np, bnnviz
 from tests.engine.evaluation.test_likelihood_runs import X, network
