@@ -42,6 +42,22 @@ class OwnTablePage(Lab):
         return " ".join(self.page.get_by_role("dialog").locator("h3, p, table").all_inner_texts())
 
 
+BLUR = """() => {
+  let focused = document.activeElement
+  while (focused?.shadowRoot?.activeElement) { focused = focused.shadowRoot.activeElement }
+  focused?.blur()
+}"""
+
+
+def test_escape_closes_the_dialog_where_the_focus_has_gone(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = OwnTablePage(open_page(f"{dashboard.url}?page=lab&your_data=1", viewport={"width": 1280, "height": 720}))
+    lab.zone().wait_for()
+    lab.page.set_viewport_size({"width": 390, "height": 844})
+    lab.page.evaluate(BLUR)
+    lab.page.keyboard.press("Escape")
+    until(lambda: not lab.page.locator(".MuiDialog-root").count(), 10, "the dialog stayed")
+
+
 def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     open_page: Callable[..., Any], dashboard: Any, tmp_path: Path, screenshot: Callable[..., Any]
 ) -> None:
