@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz import samplers
+from bnnviz import optional, samplers
 from bnnviz.benchmarks import budget, find
 from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior, ReferenceMoments, importance, quadrature
 from bnnviz.benchmarks.posteriors.verdicts import TOLERANCE, chance_limit, judge
 from bnnviz.benchmarks.suites import posteriors as suite
 from bnnviz.cli.main import main
+from bnnviz.errors import BnnvizError
 
 #: Of a published mean of 10,000 draws, and of a standard deviation of as many.
 _Z, _SD_SHARE = 5.0, 0.05
@@ -254,3 +255,14 @@ def test_the_sources_of_the_data_are_named() -> None:
     words = (folder / "README.md").read_text(encoding="utf-8")
     for path in folder.iterdir():
         assert path.name == "README.md" or path.name in words
+
+
+@pytest.mark.parametrize("name", ["mixing", "nuts", "pdmp", "posteriors"])
+def test_a_suite_of_effective_draws_says_at_once_that_they_cannot_be_counted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without ArviZ each was nan, and a benchmark of hours had none."""
+    monkeypatch.setattr(optional, "has", lambda module: module != "arviz_stats")
+    case = next(iter(find(name).cases.values()))
+    with pytest.raises(BnnvizError, match="Effective draws need arviz-stats"):
+        next(iter(case(1.0, lambda sentence: None)))

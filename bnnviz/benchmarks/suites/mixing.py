@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib import util
 
-from bnnviz import targets
+from bnnviz import optional, targets
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.networks.mixing import (
@@ -66,6 +66,7 @@ def rows_of(
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     """Compare all samplers on one network."""
     network = NETWORKS[name]
+    optional.check("arviz_stats", "Effective draws need")
     with one_thread():
         target = network.target()
         tell(f"The reference of {name}: NUTS for {LONGER * seconds:g} CPU seconds, unless it was kept.")

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bnnviz import diagnostics, targets
+from bnnviz import diagnostics, optional, targets
 from bnnviz.api.run import start
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
@@ -189,6 +189,7 @@ def _rows(name: str, found: Found, peer: Found | None) -> Iterator[Row]:
 
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     density = DENSITIES[name]()
+    optional.check("arviz_stats", "Effective draws need")
     with one_thread():
         peer = None
         if util.find_spec("numpyro") is None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bnnviz import diagnostics
+from bnnviz import diagnostics, optional
 from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.peers import Peer, measure
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
@@ -70,6 +70,7 @@ COMPILED: dict[Setup, Goal | None] = {
 
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure every sampler, bound and number of chains on one target."""
+    optional.check("arviz_stats", "Effective draws need")
     with one_thread():
         rivals = {}
         for peer in measure(_target(name), seconds, tell):

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bnnviz import optional
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.posteriors import POSTERIORS, Posterior
@@ -70,6 +71,7 @@ def _peer(posterior: Posterior, seconds: float) -> Row:
 def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     """Judge every sampler on one posterior."""
     posterior = POSTERIORS[name]
+    optional.check("arviz_stats", "Effective draws need")
     with one_thread():
         for cls in budget.chain_samplers():
             tell(f"{cls.title} on {name}, for {seconds:g} CPU seconds.")
