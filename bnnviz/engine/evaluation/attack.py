@@ -129,7 +129,7 @@ def attack(
     >>> network = bnnviz.BNN(torch.nn.Linear(2, 1), (x, (x[:, 0] > 0).int()), likelihood="bernoulli")
     >>> run = bnnviz.sample(network, "hmc", draws=20, warmup=20, chains=2, settings={"mode_steps": 20})
     >>> found = bnnviz.attack(run, eps=(0.0, 1.0))
-    >>> found["accuracy"][0] > found["accuracy"][1]
+    >>> found["entropy"][0] < found["entropy"][1]
     True
     """
     given = given_draws(target_or_run, draws, log_weights)

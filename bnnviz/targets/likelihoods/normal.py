@@ -328,7 +328,7 @@ class StudentT(_ScaleFamily):
 
 
 class GeneralizedGaussian(_ScaleFamily):
-    """The density of y is in proportion to exp(-|(y - f) / scale|^power / power): normal for 2, Laplace's for 1.
+    """The density of y is in proportion to ``exp(-|(y - f) / scale|^power / power)``: normal for 2, Laplace's for 1.
 
     Below 2 outliers pull less, above 2 more. The PMCnet paper names it for robust regression.
 
