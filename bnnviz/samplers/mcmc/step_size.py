@@ -57,7 +57,7 @@ class DualAveraging(NamedTuple):
 
     @property
     def size(self) -> float:
-        """Mean of the sizes tried; after a few, which begin at ten times the first size, no more than that size."""
+        """Mean of the sizes tried; of fewer than ten, which begin at ten times the first size, that size at most."""
         size = math.exp(self.log_mean)
         return size if self.updates >= _SETTLED else min(size, math.exp(self.centre) / 10)
 
