@@ -141,23 +141,26 @@ class _Estimator(BaseEstimator):
         theta = draws.flatten(0, 1)
         self.posterior_ = NetworkDraws(run.target, theta, run.log_weights, len(draws))
         self.n_draws_ = len(theta)
-        self.rhat_ = self._rhat(draws)
-        if not self.rhat_ <= MIXED:
+        self.rhat_ = self._rhat(draws) if run.sampler.converges else float("nan")
+        if run.sampler.converges and not self.rhat_ <= MIXED:
+            found = f"disagree on what they predict (R-hat {self.rhat_:.2f}, good below {MIXED})"
+            short = f"have too few draws to tell whether they agree ({draws.shape[1]} each)"
             warnings.warn(
-                f"The chains disagree on what they predict (R-hat {self.rhat_:.2f}, good below {MIXED}): allow more"
-                " minutes, or draws.",
+                f"The chains {short if np.isnan(self.rhat_) else found}: allow more minutes, or draws.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
 
     def _rhat(self, draws: torch.Tensor) -> float:
-        """Return the largest R-hat of the outputs at some training rows."""
+        """Return the largest R-hat of the outputs at some training rows; nan where there are too few draws."""
         target = self.posterior_.target
         rows = target.x[evenly(len(target.x), _ROWS)]
         outputs = target.outputs(draws.flatten(0, 1), rows).unflatten(0, draws.shape[:2]).flatten(2)
         values = outputs.double().cpu().numpy()
-        return float(np.nanmax([diagnostics.rhat(values[..., i]) for i in range(values.shape[-1])]))
+        found = np.array([diagnostics.rhat(values[..., i]) for i in range(values.shape[-1])])
+        known = found[~np.isnan(found)]
+        return float(known.max()) if len(known) else float("nan")
 
 
 class BNNRegressor(RegressorMixin, _Estimator):
@@ -196,7 +199,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
     plan_ : SamplerPlan
         What was chosen, why, and what the pilot cost (``plan_.sentence``); where the sampler is ``auto``.
     rhat_ : float
-        The largest R-hat of the outputs at 50 training rows at most.
+        The largest R-hat of the outputs at 50 training rows at most; nan of an ensemble and of other samplers whose
+        draws come no nearer to the posterior with time.
     n_draws_, n_features_in_ : int
 
     Examples

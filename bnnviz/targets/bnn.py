@@ -59,9 +59,10 @@ class BNN(NetworkCurvature):
     prior : {"equal", "fan_in", "learnt"}
         ``equal`` has ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root of
         the number of units that its own unit reads; biases keep ``prior_sd``. With ``learnt`` each weight matrix has an
-        unknown scale besides, of a multilayer perceptron each input, whose logarithm has the sd 1, and weights of its
-        logits have three times the sd; the coordinates of the scales come after the weights. States are then multiples
-        of the weights (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
+        unknown scale besides, of a multilayer perceptron each input that ten hidden units or more read, whose logarithm
+        has the sd 1, and weights of its logits have three times the sd. A matrix of fewer than ten weights has no
+        scale. The coordinates of the scales come after the weights. States are then multiples of the weights
+        (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
     sample : str or sequence of str, optional
         Names of the parameters, or of the module's parts, that are unknown, such as ``["head"]``; ``last`` is the last
         part that has parameters. All others stay what the module has. Left out, all with ``requires_grad`` are.

@@ -91,7 +91,8 @@ class Network(BNN):
         objects=list(PRIORS),
         label="Scales of the prior",
         doc="equal: prior_sd for every weight, as in the papers; fan_in: prior_sd over the root of the number of units"
-        " that a weight's unit reads; learnt: each input and each later layer has an unknown scale besides.",
+        " that a weight's unit reads; learnt: each input and each later layer has an unknown scale besides, where ten"
+        " weights or more share it.",
     )
     noise_sd = settings.Number(
         None,

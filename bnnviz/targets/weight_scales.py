@@ -2,10 +2,10 @@ r"""Scale what is sampled of a network's weights, so that one isotropic normal p
 
 States keep independent coordinates :math:`\theta_k \sim N(0, \sigma^2)`, whatever the prior of the weights is, and a
 weight is :math:`w_k = c_k \theta_k`, or :math:`w_k = c_k \theta_k e^{h_{g(k)} / \sigma}` where the scale of its group
-g(k) is learnt. The coordinates h of the groups have the same normal prior, so that the logarithm of a group's scale
-has the sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit that reads n others, the outputs of a wide network
-keep their spread (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a scale for each input is his
-automatic relevance determination. From the derivatives by the weights those by the states follow:
+g(k), of ten weights at least, is learnt. The coordinates h of the groups have the same normal prior, so that the
+logarithm of a group's scale has the sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit that reads n others,
+the outputs of a wide network keep their spread (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a
+scale for each input is his automatic relevance determination. From the derivatives by the weights those by the states follow:
 
 .. math::
     \frac{\partial \ell}{\partial \theta_k} = \frac{w_k}{\theta_k} \frac{\partial \ell}{\partial w_k}, \qquad
@@ -22,6 +22,9 @@ from torch import Tensor
 
 PRIORS = ("equal", "fan_in", "learnt")
 _LOGITS = 3.0
+#: Weights that a scale is learnt from at least: of fewer it is hardly known, and what is left is a ridge, along which
+#: weight and scale change and their product does not, that holds every sampler up.
+FEWEST = 10
 
 
 class ScaledSegment(NamedTuple):
@@ -64,7 +67,7 @@ def scales(
         Of the parameters, in their order.
     prior : {"equal", "fan_in", "learnt"}
     of_inputs : collection of str
-        The matrices that have a column for each input, whose scales are learnt apart.
+        The matrices that have a column for each input. Of columns of ten weights and more the scales are learnt apart.
     of_logits : collection of str
         Parameters that logits are sums of: where scales are learnt they begin at three times as much, since logits of
         classes that are told apart well are large.
@@ -81,14 +84,16 @@ def scales(
     end = 0
     for name, shape in shapes.items():
         start, end = end, end + shape.numel()
-        if len(shape) < 2:
+        if len(shape) < 2 or shape.numel() < FEWEST:
             groups.append(torch.full((shape.numel(),), -1))
             continue
-        columns = shape[1] if name in of_inputs else 1
+        columns = shape[1] if name in of_inputs and shape[0] >= FEWEST else 1
         own = torch.arange(columns).expand(shape[0], -1) if columns > 1 else torch.zeros(shape.numel())
         groups.append(own.reshape(-1).long() + len(names))
         segments.append(ScaledSegment(start, end, columns))
         names += [f"log scale {name}[:, {k}]" for k in range(columns)] if columns > 1 else [f"log scale {name}"]
+    if not names:
+        return Scales(torch.cat(fixed), None, [], [])
     group = torch.cat(groups)
     return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), segments, names)
 

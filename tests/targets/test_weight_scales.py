@@ -16,7 +16,7 @@ def network(prior: str, kind: str = "gaussian", prior_sd: float = 0.7, path: boo
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 3))
     y = rng.normal(size=30) if kind == "gaussian" else rng.integers(0, 2, 30)
-    module = mlp(3, [4, 5], 1, linear_path=path)
+    module = mlp(3, [10, 12], 1, linear_path=path)
     noise = "learnt" if kind == "gaussian" else "fixed"
     return bnnviz.BNN(module, (x, y), kind, prior_sd=prior_sd, noise_sd=0.5, noise=noise, prior=prior)
 
@@ -83,15 +83,34 @@ def test_each_input_has_a_scale_and_the_last_layer_its_place():
     assert target.dim == target.weights + 5 + 1
     assert target.names()[target.weights] == "log scale 0.weight[:, 0]"
     assert target.names()[-1] == "log noise"
-    assert target.last_layer() == slice(target.weights - 6, target.weights)
+    assert target.last_layer() == slice(target.weights - 13, target.weights)
     assert sum(size for _, size in target.groups()) == target.dim
 
 
-def test_a_linear_path_has_scales_of_its_own_and_can_be_drawn_layer_by_layer():
+@pytest.mark.parametrize(
+    ("inputs", "hidden", "expected"),
+    [
+        (9, 10, [*(f"log scale body.0.weight[:, {k}]" for k in range(9)), "log scale body.2.weight"]),
+        (10, 9, ["log scale linear.weight", "log scale body.0.weight"]),
+        (4, 3, ["log scale body.0.weight"]),
+        (3, 3, []),
+    ],
+)
+def test_a_scale_is_learnt_of_ten_weights_at_least(inputs, hidden, expected):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, inputs)), rng.normal(size=20)
+    target = bnnviz.BNN(mlp(inputs, [hidden], 1, linear_path=True), (x, y), prior="learnt")
+    assert [name for name in target.names() if "scale" in name] == target.scale_names
+    assert target.scale_names == expected
+    theta = states(target)
+    torch.testing.assert_close(target.gradient(theta)[1], differentiate(target.potential, theta)[1])
+
+
+def test_a_linear_path_can_be_drawn_layer_by_layer():
     target = network("learnt", path=True)
-    assert len(target.scale_names) == 3 + 3 + 1 + 1
+    assert len(target.scale_names) == 3 + 1 + 1
     assert target.names()[:3] == ["linear.weight[0, 0]", "linear.weight[0, 1]", "linear.weight[0, 2]"]
-    assert target.last_layer() == slice(target.weights - 6, target.weights)
+    assert target.last_layer() == slice(target.weights - 13, target.weights)
     # Without spread the layers' draws are the network itself.
     theta = states(target)
     rows = target.all_rows()

@@ -24,7 +24,8 @@ def predict(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of chains that disagree: the figures show what that does
         made.fit(x, y)
-    chosen = f"{made.plan_.sampler}, R-hat of predictions {made.rhat_:.2f}"
+    mixed = "" if np.isnan(made.rhat_) else f", R-hat of predictions {made.rhat_:.2f}"
+    chosen = f"{made.plan_.sampler}{mixed}"
     if task == "classification":
         return peers.figures_of_classes(made.predict_proba(xt), yt), chosen
     found = made.predict_distribution(xt, _LEVELS)
