@@ -5,7 +5,8 @@ weight is :math:`w_k = c_k \theta_k`, or :math:`w_k = c_k \theta_k e^{h_{g(k)} /
 g(k), of ten weights at least, is learnt. The coordinates h of the groups have the same normal prior, so that the
 logarithm of a group's scale has the sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit that reads n others,
 the outputs of a wide network keep their spread (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a
-scale for each input is his automatic relevance determination. From the derivatives by the weights those by the states follow:
+scale for each input is his automatic relevance determination. From the derivatives by the weights those by the states
+follow:
 
 .. math::
     \frac{\partial \ell}{\partial \theta_k} = \frac{w_k}{\theta_k} \frac{\partial \ell}{\partial w_k}, \qquad
