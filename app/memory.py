@@ -65,6 +65,7 @@ class Collector:
             return
         self._closed, self._waits = 0, False
         gc.collect()
+        memory.give_back()
 
     def _full(self) -> bool:
         """Tell whether closed pages take so much memory that somebody has to wait."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+from contextlib import suppress
 from pathlib import Path
 
 from bnnviz.errors import BnnvizError
@@ -44,6 +46,13 @@ def check(size: float, what: str, remedy: str, field: str, free: int | None = No
         raise BnnvizError(
             f"{what} would take {size / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free: {remedy}.", field
         )
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system, as glibc can: it keeps it for this process otherwise."""
+    # Windows opens no library without a name, and others have no such function.
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _of_machine() -> int | None:

@@ -12,6 +12,7 @@ from bnnviz.engine.automatic.limit import Limit
 from bnnviz.engine.automatic.plan import Try, _Bench, _best, _candidates, _pilot, plan
 from bnnviz.engine.automatic.tables import automatic, units
 from bnnviz.engine.drive import drive
+from bnnviz.engine.monitor.verdict import MIXED
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.models import mlp
@@ -85,6 +86,24 @@ def test_a_plan_says_what_was_chosen_and_what_that_cost() -> None:
     assert found.chains == 2 and 0 < found.seconds < 6
     assert "was chosen: a gradient of all 60 rows for 2 chains takes" in found.sentence
     assert "the pilot took" in found.sentence and found.sentence.endswith("of 6 s.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_hmc_as_it_is_proposed_mixes_on_a_linear_table(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(120, 4))
+    y = x @ [0.9, 0.3, -0.3, -0.3] + rng.normal(0, 0.1, 120)
+    target = bnnviz.BNN(mlp(4, [20], 1, linear_path=True), (x, y), noise="learnt", prior="learnt")
+    cls = samplers.REGISTRY.get("hmc")
+    proposal = cls.proposal(Budget(1e5, 8, len(x), target.dim))
+    run = bnnviz.sample(
+        target, "hmc", chains=8, seed=seed, settings=proposal.settings, warmup=proposal.warmup, draws=300
+    )
+    found = run.summary()
+    # Chains that stand still, or stay in a mode, show in either.
+    assert found["rhat_function_max"] < MIXED
+    assert not any("stands still" in warning for warning in found["warnings"])
 
 
 def test_no_time_is_a_sentence() -> None:
