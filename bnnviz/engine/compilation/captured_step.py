@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bnnviz.engine.compilation.packing import Packing
 from bnnviz.engine.compilation.step_graph import captured, restore
-from bnnviz.engine.compilation.tracing import filled, moving_part, with_adaptation
+from bnnviz.engine.compilation.tracing import READS_ON_HOST, filled, moving_part, with_adaptation
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler, warmup
 from bnnviz.samplers.observers import StepBatch
@@ -125,8 +125,7 @@ class Capture:
             first = str(error).strip().splitlines()
             self.error = (
                 f"The step could not be captured as a CUDA graph ({first[0] if first else type(error).__name__});"
-                " the run goes on without it. A forward or a density that reads a value on the host, by .item() or by"
-                " an if on a tensor, is the usual cause."
+                f" the run goes on without it. {READS_ON_HOST}"
             )
 
     def wait(self, seconds: float | None = None) -> None:

@@ -29,7 +29,7 @@ from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_program import SOURCE, NativeProgram, loaded
-from bnnviz.engine.compilation.tracing import TracedStep, trace
+from bnnviz.engine.compilation.tracing import READS_ON_HOST, TracedStep, trace
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import RandomNumbers
@@ -94,9 +94,12 @@ class Compilation:
         except BnnvizError as error:
             self.error = error.sentence
         except Exception as error:  # whatever a compiler may raise, the run goes on without it
-            log.exception("The step could not be compiled.")
+            log.debug("The step could not be compiled.", exc_info=True)
             first = str(error).strip().splitlines()
-            self.error = f"The step could not be compiled ({first[0] if first else type(error).__name__})."
+            self.error = (
+                f"The step could not be compiled ({first[0] if first else type(error).__name__}); the run goes on"
+                f" without it. {READS_ON_HOST}"
+            )
 
     def _code(self, traced: TracedStep) -> tuple[Any, NativeProgram | None]:
         """Return the compiled step, which is kept from before or made now, as a function and with a loop over steps."""

@@ -14,6 +14,11 @@ from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
 from bnnviz.samplers.tree import flat, rebuilt
 
+#: Why most steps are no program of tensors.
+READS_ON_HOST = (
+    "A forward or a density that reads a value on the host, by .item() or by an if on a tensor, is the usual cause."
+)
+
 
 class TracedStep(NamedTuple):
     """Hold the traced program of a step.

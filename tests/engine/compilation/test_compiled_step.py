@@ -20,6 +20,7 @@ import torch
 from conftest import needs_compiler
 from families import DISCRETE, PDMPS, QUICK, STOCHASTIC, TRAINED, fitting, target_of
 
+import bnnviz
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.compilation.native_program import loaded
@@ -360,6 +361,18 @@ def test_other_numbers_are_refused() -> None:
 
 
 @pytest.mark.demand
+def test_a_density_that_reads_on_the_host_is_told_in_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    def potential(x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * x.square().sum(-1) * (1.0 if float(x.detach().abs().sum()) < 1e9 else 2.0)
+
+    given = {"dim": 2, "chains": 2, "draws": 30, "warmup": 20, "seed": 1}
+    run, plain = (bnnviz.sample(potential, "hmc", kernel=kernel, **given) for kernel in ("compiled", "eager"))
+    assert np.array_equal(run.draws, plain.draws)
+    (note,) = run.summary()["notes"]
+    assert note.startswith("The step could not be compiled") and note.endswith("is the usual cause.")
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_without_a_compiler_it_says_so_and_goes_on(tmp_path: Path) -> None:
     environment = os.environ | {"CXX": "no-such-compiler", "TORCH_HOME": str(tmp_path)}
     options = ["--target", "banana", "--draws", "20", "--kernel", "compiled"]
