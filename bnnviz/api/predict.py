@@ -139,18 +139,22 @@ class WithPredictions:
         BnnvizError
             If the run was on no file of the user's, or the columns do not fit.
         """
-        table = self.table()
-        if table is None:
-            raise BnnvizError("This run was not on a CSV file: give the rows to predict as an array.", "x")
-        return read_rows(source, table, **options)
+        return _rows(source, self.table(), **options)
 
     def _inputs(self, target: BNN, x: Any) -> np.ndarray:
-        is_frame = hasattr(x, "iloc")
-        if self.table() is not None and (source.is_frame(x) or isinstance(x, str | bytes) or hasattr(x, "__fspath__")):
-            found = self.rows(x)
+        table, is_frame = self.table() or target.table, hasattr(x, "iloc")
+        is_file = isinstance(x, str | bytes) or hasattr(x, "__fspath__")
+        if is_file or (table is not None and source.is_frame(x)):
+            found = _rows(x, table)
             if not found.complete.any():
                 raise BnnvizError(" ".join(["No row can be predicted.", *found.notes]), "x")
             return found.x[found.complete]
         if is_frame and isinstance(target.data_set, DataSet) and set(target.data_set.x_names) <= set(x.columns):
             x = x[list(target.data_set.x_names)]
         return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+
+
+def _rows(given: Any, table: UserTable | None, **options: Any) -> NewRows:
+    if table is None:
+        raise BnnvizError("This run was not on a CSV file: give the rows to predict as an array.", "x")
+    return read_rows(given, table, **options)

@@ -59,7 +59,6 @@ def predict(
     check_zarr("run")
     out = None if out is None else options.free_place(out, ".csv")
     found = recording(run)
-    _tell_verdict(found)
     rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing))
     for note in rows.notes:
         say(note)
@@ -78,6 +77,11 @@ def predict(
         say(f"{int(rows.complete.sum()):,} rows are predicted in {out}.")
     if rows.observed is not None:
         say(_compared(scores_of(predicted, rows.observed[rows.complete])))
+    if far := int(np.sum(predicted.far)):
+        say(
+            f"{far:,} of them {'lies' if far == 1 else 'lie'} far from all training rows (far = 1): do not rely on them."
+        )
+    _tell_verdict(found)
 
 
 def _tell_verdict(run: PublicRecording) -> None:

@@ -219,7 +219,9 @@ def path(name: str) -> Path:
 
 def _entry(name: str) -> DataEntry:
     if not isinstance(name, str) or name not in _entries:
-        raise BnnvizError(f"There is no data set {name!r}: choose one of {', '.join(_entries)}.", field="data")
+        file = isinstance(name, str) and Path(name).suffix
+        remedy = "read a file by bnnviz.data.read_table(path, target_column), or " if file else ""
+        raise BnnvizError(f"There is no data set {name!r}: {remedy}choose one of {', '.join(_entries)}.", field="data")
     return _entries[name]
 
 

@@ -113,7 +113,8 @@ class BNN(NetworkCurvature):
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
         learnt, sds = self._learns_noise(noise), validation.scales("noise_sd", noise_sd)
         data = datasets.load(data) if isinstance(data, str) else data
-        data = data.load() if isinstance(data, datasets.UserTable) else data
+        self.table = data if isinstance(data, datasets.UserTable) else None
+        data = data if self.table is None else self.table.load()
         self.data_set = data if isinstance(data, DataSets) else None
         self.x, columns = self._check_rows(*self._read(data))
         self.likelihood = likelihoods.make(likelihood, sds, learnt, columns.shape[1]).fitted(columns)

@@ -46,7 +46,7 @@ BELOW: dict[str, list[str]] = {
     "manual/index": [
         *(
             f"manual/{name}"
-            for name in ("tables", "your_data", "networks", "likelihoods", "densities", "interruptions")
+            for name in ("tables", "your_data", "networks", "likelihoods", "densities", "interruptions", "warnings")
         ),
         "contributing/add_a_sampler",
         *(

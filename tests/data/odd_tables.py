@@ -67,6 +67,7 @@ def frame(index: Any = None) -> pd.DataFrame:
 
 
 PLAIN = as_csv(TRUE, index=False)
+KEYS = ("id", "flat_id", "Customer ID", "PassengerId", "id_of_flat", "user.uuid", "customerID", "order-key")
 
 
 def column(cells: list[str], name: str = "b", separator: str = ";", count: int = COUNT) -> str:
@@ -105,6 +106,14 @@ def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame
     """Return a file of which these columns of a frame are inputs."""
     like = frame() if like is None else like
     return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
+
+
+def counted(name: str, values: np.ndarray, noted: bool = True) -> Example:
+    """Return an example of whole numbers, all different, that are an input."""
+    table = frame().assign(**{name: values})
+    says = f"column {name} counts the rows, {values[0]} to {values[-1]}: leave it out" if noted else ""
+    x = table[["a", "b", name]].to_numpy(float)
+    return Example(as_csv(table, index=False), ("a", "b", name), x, table["y"].to_numpy(), says)
 
 
 def left_out(content: str) -> Example:
@@ -205,19 +214,34 @@ KINDS = (
         ),
     ),
     Kind(
-        "a column without a name, or one called as an index is, that numbers or names the rows",
+        "a column without a name, or one called as an index or a key is (`row_number`, `flat_id`, `PassengerId`), that"
+        " numbers or names the rows",
         "left out, and a note",
         (
             without(as_csv(frame()), ("a", "b"), "first column, without a name, numbers or names the rows"),
             without(as_csv(SORTED), ("a", "b"), "numbers or names the rows", SORTED),
             without(as_csv(frame(pd.Index([f"patient {i}" for i in range(40)]))), ("a", "b"), "numbers or names"),
             without(as_csv(frame(), index_label="row_number"), ("a", "b"), "column row_number numbers"),
-            without(as_csv(frame().assign(id=np.arange(40) * 7), index=False), ("a", "b"), "column id numbers"),
+            *(
+                without(as_csv(frame().assign(**{key: np.arange(40)[::-1] * 7}), index=False), ("a", "b"), noted)
+                for key, noted in ((key, f"column {key} numbers") for key in KEYS)
+            ),
             without(
                 as_csv(frame().assign(n=np.arange(5, 45)).rename(columns={"n": ""}), index=False),
                 ("a", "b"),
                 "column 4, without a name, numbers",
             ),
+        ),
+    ),
+    Kind(
+        "a column under another name that counts the rows, such as a year of each",
+        "an input, and a note that it may be the name of a row",
+        (
+            counted("year", np.arange(1980, 2020)),
+            counted("flat", np.arange(40)[::-1]),
+            counted("paid", np.arange(7, 47)),
+            counted("humid", np.random.default_rng(3).permutation(40), noted=False),
+            counted("day", np.arange(40) * 7, noted=False),
         ),
     ),
     Kind(

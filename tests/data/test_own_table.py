@@ -73,7 +73,9 @@ def test_without_pandas_the_sentence_names_it(monkeypatch):
 
 def test_a_plain_table_is_read_as_it_is():
     table = read(GOOD)
-    assert (table.task, table.target, table.x_names, table.notes) == ("regression", "y", ("a", "b"), ())
+    assert (table.task, table.target, table.x_names) == ("regression", "y", ("a", "b"))
+    (note,) = table.notes
+    assert note.startswith("The column a counts the rows, 0 to 29")
     np.testing.assert_array_equal(table.x[:3], [[0, 0], [1, 1], [2, 4]])
     np.testing.assert_allclose(table.y[:3], [0.1, 0.35, 0.6])
     facts = table.facts()
@@ -315,10 +317,10 @@ def test_a_regression_from_the_command_line(capsys):
     assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *SMALL, "--minutes", "0.1"]) == 0
     out, err = capsys.readouterr()
     found = json.loads(out)
-    # A network of 13 weights and a linear path of two; scales of the inputs of both and of a layer; the noise.
+    # A network of 13 weights and a linear path of two, with too few weights for scales; the noise.
     chosen = found["target_settings"]
     assert (chosen["data"], chosen["noise"], chosen["prior"], found["draws"]) == ("own", "learnt", "learnt", 10)
-    assert found["dim"] == 13 + 2 + 5 + 1
+    assert found["dim"] == 13 + 2 + 1
     assert "was chosen: a gradient of all 26 rows" in err and f"bnnviz: {found['verdict']}.\n" in err
     assert found["rmse"] > 0
     assert "bnnviz: 1 of 30 rows have a missing or infinite value and are left out.\n" in err

@@ -47,6 +47,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
     frame.to_csv("mine.csv", index=False)
+    frame.assign(street=[f"street {k}" for k in range(60)]).to_csv("houses.csv", index=False)
     frame.drop(columns="price").head(9).to_csv("new.csv", index=False)
     known = {"X": frame[["rooms", "area"]], "y": frame["price"], "X_new": frame[["rooms", "area"]].head(9)}
     yield known

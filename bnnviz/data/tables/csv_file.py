@@ -37,6 +37,8 @@ from bnnviz.errors import BnnvizError
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
+# The name of a key: flat_id, Customer ID, PassengerId, id_flat; a word such as "paid" or "humid" is none.
+_KEY = re.compile(r"(?i:(.*[\W_])?(id|key|uuid|idx)|(id|key)[\W_].*)|.*[a-z](Id|ID|Key|Idx)")
 _AMOUNTS = Answer("Amounts: regression", "task", ("regression",))
 _CLASSES = Answer("Classes: classification", "task", ("classification",))
 
@@ -186,10 +188,14 @@ def _find_target(target: str | None, names: list[str], name: str) -> str:
     if target is None:
         raise wrong(f"Say which column of {name} is the target; its columns are {listed(names)}.", "target_column")
     if target not in names:
-        close = difflib.get_close_matches(target, names, n=3) or [n for n in names if n.lower() == target.lower()]
-        hint = f"; did you mean {' or '.join(close)}?" if close else f"; its columns are {listed(names)}."
-        raise wrong(f"The file {name} has no column {short_repr(target)}{hint}", "target_column")
+        raise wrong(f"The file {name} has no column {short_repr(target)}{_hint(target, names)}", "target_column")
     return target
+
+
+def _hint(given: str, names: list[str]) -> str:
+    """Return how a sentence on a column that is not there ends."""
+    close = difflib.get_close_matches(given, names, n=3) or [n for n in names if n.lower() == given.lower()]
+    return f"; did you mean {' or '.join(close)}?" if close else f"; its columns are {listed(names)}."
 
 
 # --- columns
@@ -200,8 +206,8 @@ def _used(found: Layout, leave_out: Sequence[str], target: str, name: str, notes
     unknown = [key for key in leave_out if key not in found.names]
     if unknown:
         raise wrong(
-            f"The file {name} has no column {short_repr(unknown[0])} that could be left out; its columns are"
-            f" {listed(found.names)}.",
+            f"The file {name} has no column {short_repr(unknown[0])} that could be left out"
+            f"{_hint(unknown[0], found.names)}",
             "leave_out",
         )
     if target in leave_out:
@@ -220,8 +226,9 @@ def without_index(
     """Leave out what numbers or names the rows: it says where a row stands in the file, and nothing else.
 
     That is a first column without a name whose cells are all different, as table programs write it, another one without
-    a name whose cells count the rows, or one called as an index is whose whole numbers are all different; and any
-    unnamed column without cells, as lines that end with a separator have it.
+    a name whose cells count the rows, or one called as an index or a key is whose whole numbers are all different; and
+    any unnamed column without cells, as lines that end with a separator have it. What counts the rows under another
+    name is kept, and told.
     """
     left = {key for key in layout.unnamed if key in columns and key != target and not columns[key][1].any()}
     for key, (values, present) in columns.items():
@@ -231,13 +238,23 @@ def without_index(
         whole = not is_text and (values == np.round(values)).all()
         counts = whole and np.ptp(values) == len(values) - 1
         unnamed = key in layout.unnamed and (first or counts)
-        called = (whole and _INDEX.fullmatch(key)) or (counts and _COUNT.fullmatch(key))
+        called = (whole and (_INDEX.fullmatch(key) or _KEY.fullmatch(key))) or (counts and _COUNT.fullmatch(key))
         if (unnamed and (is_text or whole)) or called:
             place = "first column" if first else f"column {key[1:]}"
             what = f"{place}, without a name," if unnamed else f"column {key}"
             notes.append(f"The {what} numbers or names the rows and is left out.")
             left.add(key)
+        elif counts and (np.abs(np.diff(values)) == 1).all():
+            notes.append(counting(key, values))
     return {key: column for key, column in columns.items() if key not in left}
+
+
+def counting(key: str, values: np.ndarray) -> str:
+    """Say that a column counts the rows."""
+    return (
+        f"The column {key} counts the rows, {values[0]:g} to {values[-1]:g}: leave it out (--leave-out, leave_out=)"
+        " where it is the name of a row and no quantity."
+    )
 
 
 def _complete(

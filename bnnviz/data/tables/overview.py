@@ -168,7 +168,7 @@ def _kind(key: str, values: np.ndarray, present: np.ndarray, found: Layout, name
     if (held == held[0]).all():
         return CONSTANT, 0, "It is the same in every row and is left out."
     if values.dtype != object:
-        return NUMBER, 0, ""
+        return NUMBER, 0, notes[0] if notes else ""
     try:
         check_texts({key: held}, name)
     except TableQuestion as error:

@@ -7,6 +7,8 @@ from typing import Any
 
 #: R-hat of predictions up to which chains agree on them.
 MIXED = 1.05
+#: From here on chains differ from each other by more than the draws of each do: R-hat^2 - 1 is the ratio of variances.
+APART = math.sqrt(2)
 _WANTED, _OFF, _ERRORS = 0.95, 0.03, 2.0  # of an interval; by how much it may be off, and standard errors besides
 _CLASSES_OFF = 0.05
 
@@ -32,7 +34,9 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool) -> str | Non
         return f"not judged: the likelihood is a function, which gives no intervals of observations; {chains}"
     calibrated, said = (_of_classes if metrics["class_names"] else _of_numbers)(metrics, rows)
     mixed, of_chains = _of_chains(found, converges)
-    word = "not usable" if not calibrated else "usable" if mixed and held_out else "usable with care"
+    apart = converges and (found.get("rhat_function_max") or 0.0) > APART
+    word = "not usable" if not calibrated else "not usable yet" if apart else "usable with care"
+    word = "usable" if word == "usable with care" and mixed and held_out else word
     return f"{word}: {'; '.join([said, *of_chains])}"
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
 
 import bnnviz
-from bnnviz.data import DataSet
+from bnnviz.data import DataSet, read_table
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.errors import BnnvizError
@@ -115,3 +117,24 @@ def test_rows_that_do_not_fit_are_refused(linear: tuple, x: np.ndarray, said: st
 def test_quantiles_have_to_be_probabilities(linear: tuple) -> None:
     with pytest.raises(BnnvizError, match="quantiles lie between 0 and 1"):
         predicting.predict(linear[0], np.zeros((1, 1)), (0.5, 95))
+
+
+def test_a_network_on_a_table_predicts_a_file_as_it_predicts_a_frame(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    x = rng.normal(3, 2, (40, 2))
+    frame = pandas.DataFrame({"a": x[:, 0], "b": x[:, 1], "y": x @ [1.0, 2.0]})
+    net = torch.nn.Linear(2, 1)
+    run = bnnviz.sample(bnnviz.BNN(net, read_table(frame, "y")), "hmc", draws=20, warmup=20, chains=2, seed=1)
+    new = frame.iloc[:5][["b", "a"]]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    expected = run.predict(x[:5]).mean
+    for given in (new, tmp_path / "new.csv", str(tmp_path / "new.csv")):
+        np.testing.assert_allclose(run.predict(given).mean, expected)
+    with pytest.raises(bnnviz.BnnvizError, match=r"lacks columns .* \(b\)"):
+        run.predict(new[["a"]])
+    plain = bnnviz.sample(bnnviz.BNN(net, (x, frame.y)), "hmc", draws=4, warmup=4, chains=1)
+    with pytest.raises(bnnviz.BnnvizError, match="not on a CSV file: give the rows to predict as an array"):
+        plain.predict("new.csv")
+    with pytest.raises(bnnviz.BnnvizError, match=r"read a file by bnnviz.data.read_table\(path, target_column\), or"):
+        bnnviz.BNN(net, "new.csv")
