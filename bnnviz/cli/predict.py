@@ -78,9 +78,8 @@ def predict(
     if rows.observed is not None:
         say(_compared(scores_of(predicted, rows.observed[rows.complete])))
     if far := int(np.sum(predicted.far)):
-        say(
-            f"{far:,} of them {'lies' if far == 1 else 'lie'} far from all training rows (far = 1): do not rely on them."
-        )
+        verb = "lies" if far == 1 else "lie"
+        say(f"{far:,} of them {verb} far from all training rows (far = 1), where a prediction is a guess.")
     _tell_verdict(found)
 
 
