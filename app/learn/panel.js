@@ -77,7 +77,7 @@ function make_lesson(model) {
   const heading = make("h2"), text = make("div", {className: "text"}), choices = make("div", {className: "choices", role: "group", label: words.your_answer})
   const verdict = make("p", {className: "verdict"}), reason = make("div", {className: "text reason"})
   const meaning = make("div", {className: "meaning", role: "tooltip", id: "meaning", hidden: true})
-  const article = make("article", {role: "status"}, heading, text)
+  const article = make("div", {role: "status"}, heading, text)
   const answer = make("div", {className: "answer", role: "status"}, verdict, reason)
   const back = make_button(words.back, {className: "back"}, send("back"))
   const again = make_button(words.again, {className: "again"}, send("again"))

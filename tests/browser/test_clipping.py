@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from test_lab import until
 
 from bnnviz_app.learn import languages, lessons
 from bnnviz_app.pages import PAGES
@@ -148,6 +149,33 @@ def test_a_figure_makes_room_for_a_legend_that_comes_later(open_page: Callable[.
     page.get_by_text("notMNIST", exact=True).first.wait_for(timeout=240_000)
     page.wait_for_timeout(1500)
     assert page.evaluate(CUT_FIGURES) == []
+
+
+# How far the eighth row of the figures lies below what is seen of them, in pixels; None as long as there is none.
+EIGHTH_ROW = r"""() => {
+  let below = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (!el.shadowRoot) { continue }
+      const row = el.matches(".bk-panel-models-markup-HTML") ? el.shadowRoot.querySelector("tr:nth-child(8)") : null
+      if (row) { below = row.getBoundingClientRect().bottom - el.getBoundingClientRect().bottom }
+      look(el.shadowRoot)
+    }
+  }
+  look(document)
+  return below
+}"""
+
+
+@pytest.mark.parametrize("projector", ["", pytest.param("&projector=1", id="projector")])
+def test_eight_figures_are_seen_at_once_on_a_small_screen(
+    projector: str, open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    address = f"{dashboard.url}?page=lab&target=banana&sampler=bps&play=1{projector}"
+    page = open_page(address, viewport={"width": 1280, "height": 720})
+    until(lambda: page.evaluate(EIGHTH_ROW) is not None, 120, "there are no eight figures")
+    page.wait_for_timeout(1000)
+    assert page.evaluate(EIGHTH_ROW) <= 1
 
 
 @pytest.mark.slow
