@@ -38,7 +38,7 @@ export function render({model}) {
   const sizes = new ResizeObserver((entries) => {
     const targets = entries.map(({target}) => target)
     targets.filter((el) => !el.isConnected).forEach((el) => sizes.unobserve(el))
-    for (const host of new Set(targets.map((el) => el.getRootNode().host ?? el))) { reach(host) }
+    for (const el of new Set(targets.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
   })
 
   const focused = (event) => {
@@ -122,9 +122,9 @@ function is_text(element) {
 
 // Keys scroll what has the focus: a text that is longer than its place is a stop of the tab key.
 function reach(host) {
-  if (!host.matches?.(TEXT)) { return }
   const longer = host.scrollHeight > host.clientHeight + 1 || host.scrollWidth > host.clientWidth + 1
-  const scrolls = longer && getComputedStyle(host).overflowY === "auto"
+  const {overflowX, overflowY} = getComputedStyle(host)
+  const scrolls = longer && [overflowX, overflowY].includes("auto")
   if (scrolls) { host.tabIndex = 0 } else { host.removeAttribute("tabindex") }
 }
 
