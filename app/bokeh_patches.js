@@ -15,6 +15,16 @@ the figures beside it by itself when their own sizes change. */
     after_resize.call(this)
   }
 
+  // A column that hears of its figure's new size takes note of it, so that the figure itself would find none. What tells
+  // is the canvas, which still has the size before.
+  const {PlotView} = Bokeh.require("models/plots/plot_canvas")
+  const figure_after_resize = PlotView.prototype.after_resize
+  PlotView.prototype.after_resize = function () {
+    figure_after_resize.call(this)
+    const {width, height} = this.canvas_view.bbox
+    if (Math.abs(width - this.bbox.width) >= 1 || Math.abs(height - this.bbox.height) >= 1) { this._after_resize() }
+  }
+
   // Those that have mounted before the next frame are laid out together.
   const due = new Set()
   const lay_out = () => {

@@ -22,6 +22,7 @@ UNITS = "abcd"
 GRID = np.linspace(-2.0, 2.0, 161)
 _WIDEST = 7.0  # pixels of the heaviest edge
 _NODE = Kind("unit", "circle", "ink", True)
+_NAME_FONT = "600 13px Roboto, sans-serif"
 _HERE = Kind("now", "circle", "orange", True)
 _VISITED = Kind("before", "circle", "grey", False)
 
@@ -69,13 +70,14 @@ class GraphView(PieceView):
             self._ends.append(ends)
             self._edges.append(self.canvas.line(ends, "x", "y"))
         self._nodes = PackedColumns(("x", "y"))
-        self._coloured(self.canvas.marks(self._nodes, "x", "y", _NODE, 20), _NODE)
+        self._coloured(self.canvas.marks(self._nodes, "x", "y", _NODE, 30), _NODE)
         self._names = []
         for name in ("x", "1", *UNITS, "f(x)"):
             place = PackedColumns(("x", "y"))
             self._names.append(place)
-            words = self.canvas.words(place, "x", "y", text=name, font="600 15px Roboto, sans-serif")
-            self._coloured(words, role="ink")
+            # On its node: beside it edges run.
+            words = self.canvas.words(place, "x", "y", text=name, font=_NAME_FONT, centred=True)
+            self._coloured(words, role="surface")
 
     def reset(self, scene: dict) -> None:
         """Draw nothing until the first frame."""
@@ -101,9 +103,9 @@ class GraphView(PieceView):
             for which, (begin, end) in enumerate(ends):
                 self._push(self._ends[3 * place + which], columns(x=[begin[0], end[0]], y=[begin[1], end[1]]))
         self._push(self._nodes, columns(x=[0, 0, 1, 1, 1, 1, 2], y=[2.2, 0.8, *heights, 1.5]))
-        named = [(-0.16, 2.5), (-0.16, 0.5), *((1.0, 0.0),) * len(units), (1.98, 1.85)]
+        named = [*inputs, *((1.0, 0.0),) * len(units), (2.0, 1.5)]
         for place, unit in enumerate(order):
-            named[2 + unit] = (0.96, heights[place] + 0.28)
+            named[2 + unit] = (1.0, heights[place])
         for words, (x, y) in zip(self._names, named, strict=True):
             self._push(words, columns(x=[x], y=[y]))
         self._dye()

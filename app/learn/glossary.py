@@ -22,6 +22,7 @@ _ROW = re.compile(r"^\| (?!word|---)(.+?) \| (.+?) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _SEE = re.compile(r"(?:: s|\. S)ee \[[^\]]+\]\([^)]+\)(?=\.$)")  # where else to read, which the page does not show
 _SHORT = re.compile(r"^(.*) \((\w+)\)$")  # a term and its abbreviation
+_OPENING, _CLOSING = re.compile(r"[^\w\s]*$"), re.compile(r"[^\w\s]*")  # punctuation before a term, and after it
 _HISSING = ("x", "z", "ch", "sh")
 #: What is never counted: names and abbreviations of methods, properties, and quantities that there is one of.
 _UNCOUNTED = frozenset(
@@ -83,8 +84,12 @@ def link(text: str, language: str = languages.DEFAULT) -> tuple[str, dict[str, s
         if term.term in used:
             continue
         used[term.term] = term.meaning
-        parts += [html.escape(text[end : match.start()]), _button(word, term.term)]
-        end = match.end()
+        opening, closing = _OPENING.search(text[end : match.start()])[0], _CLOSING.match(text, match.end())[0]
+        parts += [
+            html.escape(text[end : match.start() - len(opening)]),
+            _glued(html.escape(opening), _button(word, term.term), html.escape(closing)),
+        ]
+        end = match.end() + len(closing)
     return "".join([*parts, html.escape(text[end:])]), used
 
 
@@ -99,6 +104,11 @@ def _plurals(term: str) -> tuple[str, ...]:
 
 def _button(word: str, term: str) -> str:
     return f"<button type='button' class='term' data-term='{html.escape(term)}'>{html.escape(word)}</button>"
+
+
+def _glued(opening: str, term: str, closing: str) -> str:
+    """Return a term with its punctuation in one line: a browser would break the line beside a button."""
+    return f"<span class='glued'>{opening}{term}{closing}</span>" if opening or closing else term
 
 
 def _is_short(term: Term) -> bool:

@@ -2,7 +2,8 @@
 
 Beside a file for each lesson (`bnnviz_app.learn.lessons`) a language has ``page.json``, what buttons and headings say
 and how its numbers are written, ``pieces.json``, what the pieces for the hand say, ``poll.json``, what is said around a
-question to a class (`bnnviz_app.polls`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`).
+question to a class (`bnnviz_app.polls`), ``figures.json``, what the figures of tables are
+(`bnnviz_app.components.cards`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 
 FOLDER = Path(__file__).parents[1] / "lessons"
 DEFAULT = "en"
-PAGE, PIECES, POLL, GLOSSARY = "page", "pieces", "poll", "glossary"  # the files of a language that are no lessons
+# The files of a language that are no lessons.
+PAGE, PIECES, POLL, FIGURES, GLOSSARY = "page", "pieces", "poll", "figures", "glossary"
 
 
 @dataclass(frozen=True)

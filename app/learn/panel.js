@@ -77,8 +77,8 @@ function make_lesson(model) {
   const heading = make("h2"), text = make("div", {className: "text"}), choices = make("div", {className: "choices", role: "group", label: words.your_answer})
   const verdict = make("p", {className: "verdict"}), reason = make("div", {className: "text reason"})
   const meaning = make("div", {className: "meaning", role: "tooltip", id: "meaning", hidden: true})
-  const article = make("article", {role: "status"}, heading, text)
-  const answer = make("div", {role: "status"}, verdict, reason)
+  const article = make("div", {role: "status"}, heading, text)
+  const answer = make("div", {className: "answer", role: "status"}, verdict, reason)
   const back = make_button(words.back, {className: "back"}, send("back"))
   const again = make_button(words.again, {className: "again"}, send("again"))
   const next = make_button(words.next, {className: "next"}, send("next"))
@@ -134,8 +134,8 @@ function make_lesson(model) {
     next.title = question && content.after ? content.after : ""
     next.disabled = question && !answered
     terms.tell(content.terms)
-    told.scrollTop = 0
     steps.querySelector("[aria-current]")?.scrollIntoView({block: "nearest", inline: "nearest"})
+    if (answered) { answer.scrollIntoView({block: "nearest"}) }
   }
   return {element, fill}
 }

@@ -13,7 +13,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.caption import Caption
-from bnnviz_app.components.cards.cards import Card, FiguresCard
+from bnnviz_app.components.cards.cards import Card, ExplainedCard, FiguresCard
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.narrator import Narrator
@@ -215,9 +215,12 @@ class LessonStage(PageComponent):
         self.show(self.picture, onward=False)
 
     def speak(self, language: str) -> None:
-        """Have the pieces in another language, from their beginning, and the buttons; a run goes on."""
+        """Have the pieces in another language, from their beginning, buttons and definitions; a run goes on."""
         self._language = language
         self.transport.speak(language)
+        for table in self._cards.values():
+            if isinstance(table, ExplainedCard):
+                table.speak(language)
         cards = [card.root for piece in self._pieces.values() for card in piece.cards.values()]
         self._pieces = {}
         self.stage.objects = [root for root in self.stage if root not in cards]
@@ -333,6 +336,7 @@ class LessonStage(PageComponent):
                 made = Card(_VIEWS[part](dark=self.dark), long_legend=True)
             else:
                 made = LeaderboardCard(ranks) if ranks else FiguresCard()
+                made.speak(self._language)
             made.magnify(self._large)
             self._cards[part, ranks] = made
             self.stage.append(made.root)

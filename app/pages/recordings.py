@@ -83,7 +83,7 @@ class RecordingsPage(TextPage):
         )
         body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         self._lay_out(head, self._message.root, body)
-        self._outer.append(self.actions.dialog)
+        self._outer.append(self.actions.dialog.root)
         self._dress()
         self._reload(chosen)
 

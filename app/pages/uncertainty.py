@@ -19,7 +19,7 @@ from bnnviz_app.components.controls.race_sidebar import RaceSidebar
 from bnnviz_app.components.run.race_cards import RaceTransport
 from bnnviz_app.components.widgets import ReaderChoice, button
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
-from bnnviz_app.theme import TIGHT
+from bnnviz_app.theme import SHEETS, TIGHT
 
 _DIGIT, _ENTROPY, _COURSE = "digit", "entropy", "course"
 _ATTACKS = ("attack", "attack_entropy")  # they share a place
@@ -83,7 +83,13 @@ class UncertaintyPage(RunPage):
         self.hung.param.watch(lambda event: self.wall.show_attacked(event.new == "Attacked"), "value")
         self.wall = ImageWallCard(self._pick, [self.hung])
         self.ood = pmui.Select(
-            label="", options=[], width=136, height=26, sx=TIGHT, **_SMALL | {"margin": (3, 10, 0, 4)}
+            label="Images of another kind",
+            options=[],
+            width=136,
+            height=26,
+            sx=TIGHT,
+            stylesheets=[SHEETS["unlabelled"]],
+            **_SMALL | {"margin": (3, 10, 0, 4)},
         )
         self._choice = ReaderChoice((self.hung, self.ood), self._chosen)
         self.measure = pmui.RadioButtonGroup(

@@ -235,14 +235,14 @@ const hands = {
   },
 
   // Words beside points, on the side where there is room.
-  words(ctx, {x, y, text, font, colour}, data, to) {
-    Object.assign(ctx, {fillStyle: colour, font, textBaseline: "top"})
+  words(ctx, {x, y, text, font, colour, centred}, data, to) {
+    Object.assign(ctx, {fillStyle: colour, font, textBaseline: centred ? "middle" : "top"})
     const needed = ctx.measureText(text).width + 10
     for (let i = 0; i < data[x].length; i++) {
       const px = to.x(data[x][i]), py = to.y(data[y][i])
       if (px !== px || py !== py) { continue }
-      ctx.textAlign = px > needed ? "right" : "left"
-      ctx.fillText(text, px + (px > needed ? -5 : 5), py)
+      ctx.textAlign = centred ? "center" : px > needed ? "right" : "left"
+      ctx.fillText(text, px + (centred ? 0 : px > needed ? -5 : 5), py)
     }
   },
 }

@@ -83,6 +83,8 @@ class Glyph:
         A band's other edge; a column.
     text, font : str
         The words, and how they look (CSS).
+    centred : bool
+        Whether words lie on their point, or beside it.
     box : list of float
         Where a map's outer points lie: x0, x1, y0, y1.
     across : int
@@ -115,6 +117,7 @@ class Glyph:
     top: str = ""
     text: str = ""
     font: str = ""
+    centred: bool = False
     box: list[float] = field(default_factory=list)
     across: int = 0
     ramp: list[str] = field(default_factory=list)
@@ -231,9 +234,9 @@ class Canvas:
         """Draw an arrow from each point, of one length on the screen; of size 0 as long as its direction."""
         return self._add(Glyph("arrow", source, x, y, dx=dx, dy=dy, size=size, width=width))
 
-    def words(self, source: PackedColumns, x: str, y: str, *, text: str, font: str) -> Glyph:
-        """Write words beside each point."""
-        return self._add(Glyph("words", source, x, y, text=text, font=font))
+    def words(self, source: PackedColumns, x: str, y: str, *, text: str, font: str, centred: bool = False) -> Glyph:
+        """Write words beside each point, or on it."""
+        return self._add(Glyph("words", source, x, y, text=text, font=font, centred=centred))
 
     def map(self, source: PackedColumns, value: str) -> Glyph:
         """Colour an area by values on a grid; its place and colours are set later."""

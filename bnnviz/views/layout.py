@@ -11,7 +11,8 @@ _ALONE = "minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)"
 # A map and its spread lie beside each other.
 _MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
 _MAP, _FLAT = "minmax(0, 1.3fr)", "minmax(0, 1.05fr)"
-_TALL, _LOW = "minmax(0, 1.12fr)", "minmax(0, 1fr)"
+_TALL, _LOW = "minmax(0, 1.2fr)", "minmax(0, 1fr)"
+_OF_TABLE = "minmax(0, 1.3fr)"  # the lowest of three rows, in which the table of figures has eight of them
 WIDE = "path"
 BESIDE = ("envelope", "prediction", "density")
 FIGURED = frozenset(BESIDE[1:])  # beside the trajectory, what its draws say
@@ -59,6 +60,8 @@ def grid(shown: Set[str]) -> str:
         rest = below[1:] if len(below) != 2 else below
         stack += [_spread(rest, 2)] if rest else []
         rows += [(f"{WIDE} {line}", _TALL if i == 0 else _LOW) for i, line in enumerate(stack)]
+    if len(rows) > 3 and "table" in rows[-1][0].split():
+        rows[-1] = (rows[-1][0], _OF_TABLE)
     lines = "\n".join(f'"{names}" {height}' for names, height in rows)
     columns = _MAPS if "spread" in shown else _BOTH if FIGURED & shown else _ALONE
     return f"\n{lines} / {columns}\n"

@@ -132,6 +132,15 @@ def test_terms_are_linked_once_whole_and_in_their_own_letters() -> None:
 # --- the page
 
 
+def test_punctuation_stays_with_its_term() -> None:
+    shown, _ = glossary.link("“Variances / true (Stein's identity)”: 1. A chain, a rate/bound")
+    button = "<button type='button' class='term' data-term='{0}'>{0}</button>"
+    stein = button.format("Stein&#x27;s identity")
+    assert f"true <span class='glued'>({stein})”:</span> 1." in shown
+    rate, bound = button.format("rate"), button.format("bound")
+    assert f"a <span class='glued'>{rate}/</span>{bound}" in shown
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_step_of_a_lesson_can_be_shown(no_server: Document, name: str) -> None:
     page = LearnPage(False, {}, {"lesson": name})

@@ -12,6 +12,9 @@ import panel as pn
 import pytest
 from bokeh.document import Document
 
+from bnnviz.views.comparison import leaderboard
+from bnnviz_app.components.cards.cards import FiguresCard
+from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.run.transport import BUTTONS, SPEEDS
 from bnnviz_app.learn import glossary, languages, lessons
 from bnnviz_app.learn.lessons import Lesson
@@ -97,8 +100,9 @@ def test_there_is_a_second_language() -> None:
 def test_a_language_has_the_same_files_with_the_same_places(language: str) -> None:
     files = {path.name for path in (languages.FOLDER / language).iterdir()}
     assert files == {path.name for path in (languages.FOLDER / ENGLISH).iterdir()}
-    assert {name.removesuffix(".json") for name in files} == {*lessons.load(), "page", "pieces", "poll", "glossary"}
-    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL):
+    others = {"page", "pieces", "poll", "figures", "glossary"}
+    assert {name.removesuffix(".json") for name in files} == {*lessons.load(), *others}
+    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.FIGURES):
         ours, theirs = file(ENGLISH, name), file(language, name)
         assert list(theirs) == list(ours), name
         for way, text in theirs.items():
@@ -128,7 +132,8 @@ def test_a_translation_has_the_numbers_and_the_terms_of_its_text(name: str, lang
 @pytest.mark.parametrize("language", OTHERS)
 def test_nothing_stands_untranslated(language: str) -> None:
     names = {term.term for term in glossary.load().values()}
-    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.GLOSSARY):
+    others = (languages.PAGE, languages.PIECES, languages.POLL, languages.FIGURES, languages.GLOSSARY)
+    for name in (*lessons.load(), *others):
         ours = file(ENGLISH, name)
         for way, text in file(language, name).items():
             same = ours.get(way) == text and re.search(r"[a-z]{3}", re.sub(r"{\w+}", "", text))
@@ -149,6 +154,20 @@ def test_the_glossary_is_complete_and_each_form_is_of_one_term(language: str) ->
         for form in (term.term, *term.forms):
             shown, found = glossary.link(f"{form}.", language)
             assert found == {term.term: term.meaning} and f">{html.escape(form)}</button>." in shown
+
+
+@pytest.mark.parametrize("language", languages.names())
+def test_what_figures_are_has_the_numbers_of_english(language: str) -> None:
+    ours = file(ENGLISH, languages.FIGURES)
+    for way, text in file(language, languages.FIGURES).items():
+        assert numbers(text, language) == numbers(ours[way], ENGLISH), text
+        assert way.startswith(("turn", "back")) or text.endswith(".")
+
+
+def test_the_english_columns_are_told_as_on_other_pages() -> None:
+    held = languages.text(ENGLISH, languages.FIGURES)
+    assert held["columns"] == {column.name: column.doc for column in leaderboard.COLUMNS}
+    assert held["rank"] == leaderboard.RANK
 
 
 def test_numbers_are_written_as_the_language_does() -> None:
@@ -280,3 +299,24 @@ def test_screen_readers_hear_of_the_language_where_a_piece_is_shown(no_server: D
     assert len(page.stage.stage) == 1 + len(page.stage._pieces["exchange"].cards), "cards of the other language stay"
     page._obey(3)
     assert page.stage.runs and page.stage._spoken.language == "", "what runs speaks English"
+
+
+def test_what_the_figures_are_is_told_in_the_language_of_the_lesson(no_server: Document) -> None:
+    page = LearnPage(False, {}, {"lesson": "random-walk", "step": "2", "lang": "de"})
+    card = next(card for card in page.stage._cards.values() if isinstance(card, FiguresCard))
+    card.update({"table": {"rows": [["ESS of U", "31", ""]]}})
+    german = languages.text("de", languages.FIGURES)
+    assert german["rows"]["ESS of U"] in html.unescape(card._rows.object) and card._turn.label == german["turn"]
+    page._speak(ENGLISH)
+    english = languages.text(ENGLISH, languages.FIGURES)
+    assert english["rows"]["ESS of U"] in html.unescape(card._rows.object) and card._turn.label == english["turn"]
+
+
+def test_the_columns_of_a_race_are_told_in_the_language_of_the_lesson(no_server: Document) -> None:
+    page = LearnPage(False, {}, {"lesson": "images", "lang": "de"})
+    card = next(card for card in page.stage._cards.values() if isinstance(card, LeaderboardCard))
+    card.reset({"lanes": [{"spec": {"chains": 4}}]})
+    card.update({"table": {"rows": [], "scores": ["nll"]}})
+    german = languages.text("de", languages.FIGURES)
+    assert all(column[2] == german["columns"][column[0]] for column in card._leaderboard.columns)
+    assert card._leaderboard.columns and card._leaderboard.rank == german["rank"]

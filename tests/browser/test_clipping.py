@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from test_lab import until
 
+from bnnviz_app.learn import languages, lessons
 from bnnviz_app.pages import PAGES
 
 #: Width and height of a projector, a laptop, a desktop, a tablet and a phone; the first three in projector mode too.
 SIZES = ((1280, 720), (1400, 900), (1920, 1080), (1024, 768), (390, 844))
 PROJECTED = SIZES[:3]
+STEP_SIZES = ((1024, 768), (390, 844), (1280, 720))  # of a lesson, the last one as it goes on
 OFTEN = ("lab", "uncertainty")  # the others on demand
 # Words in a box that hides what is larger than it, in whichever shadow; of a box that scrolls its visible part counts.
 CUT = r"""() => {
@@ -78,6 +81,23 @@ WIDER = r"""() => {
 }"""
 
 
+# Figures whose drawing is larger than the place that they have: what does not fit is cut.
+CUT_FIGURES = r"""() => {
+  const found = []
+  const look = (root, figure) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot, el.matches(".bk-Figure") ? el : figure) }
+      if (el.tagName !== "CANVAS" || !figure || !figure.checkVisibility()) { continue }
+      const drawn = el.getBoundingClientRect(), place = figure.getBoundingClientRect()
+      const over = Math.max(drawn.bottom - place.bottom, drawn.right - place.right)
+      if (over > 2) { found.push(`${figure.getAttribute("aria-label")?.slice(0, 40)}: ${Math.round(over)} px`) }
+    }
+  }
+  look(document, null)
+  return found
+}"""
+
+
 def cut_words(page: Any, sizes: tuple[tuple[int, int], ...]) -> list[str]:
     """Return the words that are cut at these sizes, and in what."""
     found = []
@@ -103,6 +123,59 @@ def test_no_words_are_cut(
     page = open_page(f"{dashboard.url}?page={name}&play=1{mode}", viewport={"width": 1280, "height": 720})
     page.wait_for_timeout(6000)
     assert not cut_words(page, sizes)
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "thinning" else pytest.param(name, marks=pytest.mark.demand) for name in lessons.load()]
+)
+@pytest.mark.parametrize("language", languages.names())
+def test_no_step_of_a_lesson_is_cut(name: str, language: str, open_page: Callable[..., Any], dashboard: Any) -> None:
+    lesson = lessons.load(language)[name]
+    address = f"{dashboard.url}?page=learn&lesson={name}&lang={language}"
+    page = open_page(address, viewport={"width": 1280, "height": 720})
+    found = []
+    for heading in (*(step.title for step in lesson.steps), languages.page(language)["question"]):
+        page.locator(".told h2", has_text=heading).wait_for(timeout=60_000)
+        page.wait_for_timeout(3000)
+        found += [*page.evaluate(CUT_FIGURES), *cut_words(page, STEP_SIZES)]
+        page.locator(".way .next").click(timeout=10_000) if page.locator(".way .next").is_enabled() else None
+    page.locator(".choice").nth(lesson.question.answer).click()
+    page.locator(".verdict.good").wait_for()
+    assert [*found, *cut_words(page, STEP_SIZES)] == []
+
+
+def test_a_figure_makes_room_for_a_legend_that_comes_later(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(f"{dashboard.url}?page=learn&lesson=images&step=2", viewport={"width": 1280, "height": 720})
+    page.get_by_text("notMNIST", exact=True).first.wait_for(timeout=240_000)
+    page.wait_for_timeout(1500)
+    assert page.evaluate(CUT_FIGURES) == []
+
+
+# How far the eighth row of the figures lies below what is seen of them, in pixels; None as long as there is none.
+EIGHTH_ROW = r"""() => {
+  let below = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (!el.shadowRoot) { continue }
+      const row = el.matches(".bk-panel-models-markup-HTML") ? el.shadowRoot.querySelector("tr:nth-child(8)") : null
+      if (row) { below = row.getBoundingClientRect().bottom - el.getBoundingClientRect().bottom }
+      look(el.shadowRoot)
+    }
+  }
+  look(document)
+  return below
+}"""
+
+
+@pytest.mark.parametrize("projector", ["", pytest.param("&projector=1", id="projector")])
+def test_eight_figures_are_seen_at_once_on_a_small_screen(
+    projector: str, open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    address = f"{dashboard.url}?page=lab&target=banana&sampler=bps&play=1{projector}"
+    page = open_page(address, viewport={"width": 1280, "height": 720})
+    until(lambda: page.evaluate(EIGHTH_ROW) is not None, 120, "there are no eight figures")
+    page.wait_for_timeout(1000)
+    assert page.evaluate(EIGHTH_ROW) <= 1
 
 
 @pytest.mark.slow

@@ -10,6 +10,20 @@ from test_lab import OVERFLOW, until
 
 from bnnviz_app.learn import languages, lessons
 
+# How far the end of the reason lies below what is seen of the panel, in pixels; on a phone the page scrolls.
+REASON_HIDDEN = """() => {
+  let reason = null, way = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      if (el.matches(".reason")) { reason = el }
+      if (el.matches(".lesson .way")) { way = el }
+    }
+  }
+  look(document)
+  const stays = getComputedStyle(way).position === "sticky"
+  return reason.getBoundingClientRect().bottom - (stays ? way.getBoundingClientRect().top : innerHeight)
+}"""
 LESSON = lessons.load()["thinning"]
 SIZES = [(1280, 720), *(pytest.param(size, marks=pytest.mark.demand) for size in ((1024, 768), (390, 844)))]
 
@@ -49,6 +63,7 @@ def test_a_lesson_is_walked_to_its_question(
     page.locator(".choice").nth((LESSON.question.answer + 1) % len(LESSON.question.choices)).click()
     until(lambda: page.locator(".verdict").inner_text().startswith("No. It is: "), 10, "no verdict")
     assert page.get_by_text(LESSON.question.reason[:20]).count() == 1
+    until(lambda: page.evaluate(REASON_HIDDEN) <= 0, 10, "the reason lies below the way on, or below the window")
     assert page.locator(".choice.right").inner_text().startswith(LESSON.question.choices[LESSON.question.answer])
     screenshot(page, f"learn-question-{size[0]}")
     page.get_by_role("button", name="All lessons").first.click()

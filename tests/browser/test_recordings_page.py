@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pytest
 from test_lab import OVERFLOW, Lab, until
+from test_your_data_page import BLUR
 
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.writer import RecordingWriter
@@ -111,6 +112,17 @@ def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recor
     page.get_by_role("button", name="Delete it for good").click()
     until(lambda: not (recordings / "sent").exists(), 10, "it was not deleted")
     until(lambda: chosen(page) == [], 10, "what is gone is still chosen")
+
+
+def test_escape_closes_the_question_before_a_deletion_where_the_focus_has_gone(open_recordings, recordings):
+    page = open_recordings("&runs=one")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_text("Nobody can bring it back").wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.evaluate(BLUR)
+    page.keyboard.press("Escape")
+    until(lambda: not page.locator(".MuiDialog-root").count(), 10, "the dialog stayed")
+    assert (recordings / "one").is_dir()
 
 
 @pytest.mark.demand

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -16,13 +14,12 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, button, set_changed, set_class
+from bnnviz_app.learn import languages
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY = 6  # rows of the table, from which on they lie closer
 NOTE_S = 0.3  # between two changes of the figures in a heading
 _STYLES = styles(__file__)
-#: What rows of the figures are called (regular expressions), and what they are.
-_DEFINITIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
 
 
 class Card(PageComponent):
@@ -181,14 +178,24 @@ class ExplainedCard(TitledCard):
     """
 
     def __init__(self, title: str, body: Any) -> None:
-        self._explaining = False
-        self._turn = button("What they are", self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
+        self._explaining, self._language = False, languages.DEFAULT
+        self._turn = button(self._turn_label, self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
         super().__init__(title, body, "table", [self._turn])
+
+    def speak(self, language: str) -> None:
+        """Tell in a language what the figures are; what they are called stays."""
+        self._language = language
+        self._turn.label = self._turn_label
+        self._show()
+
+    @property
+    def _turn_label(self) -> str:
+        return languages.text(self._language, languages.FIGURES)["back" if self._explaining else "turn"]
 
     def _explain(self) -> None:
         """Tell what the figures are, or show them again."""
         self._explaining = not self._explaining
-        self._turn.label = "The figures" if self._explaining else "What they are"
+        self._turn.label = self._turn_label
         self._show()
 
     def _show(self) -> None:
@@ -238,13 +245,15 @@ class FiguresCard(ExplainedCard):
 
     def _meaning(self, label: str) -> str:
         """Return what a row is: as its label says, or as each row of this table."""
-        return definition(label) or (definition(self._frame.get("each", "")) if label else "")
+        each = self._frame.get("each", "") if label else ""
+        return definition(label, self._language) or definition(each, self._language)
 
 
 @cache
-def definition(label: str) -> str:
+def definition(label: str, language: str = languages.DEFAULT) -> str:
     """Return what a row of the figures is, in a sentence or two; "" of one that nobody has described."""
-    return next((text for row, text in _DEFINITIONS if re.fullmatch(row, label)), "")
+    rows = languages.text(language, languages.FIGURES)["rows"]  # by regular expressions
+    return next((text for row, text in rows.items() if re.fullmatch(row, label)), "")
 
 
 def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:

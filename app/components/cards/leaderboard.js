@@ -2,7 +2,7 @@
 // figure comes last both ways. Instead of the rows it tells what the columns are.
 
 export function render({model}) {
-  const table = make("table"), told = make("dl"), root = make("div", {}, table, told)
+  const table = make("table"), told = make("dl", {tabIndex: 0}), root = make("div", {}, table, told)
   let by = model.first, turned = false
 
   function compare(column) {
@@ -46,7 +46,7 @@ export function render({model}) {
     const focused = table.getRootNode().activeElement?.dataset?.figure
     const column = model.columns.find(([name]) => name === by) ?? model.columns[0]
     if (column === undefined) { return }
-    const head = make("tr", {}, make("th", {title: model.rank}), make("th", {className: "name"}), ...model.columns.map(heading))
+    const head = make("tr", {}, make("th", {title: model.rank, textContent: "#"}), make("th", {className: "name", textContent: "sampler"}), ...model.columns.map(heading))
     table.replaceChildren(head, ...[...model.rows].sort(compare(column)).map(line))
     if (focused) { table.querySelector(`button[data-figure="${focused}"]`)?.focus() }
   }

@@ -11,6 +11,7 @@ from panel.custom import JSComponent
 from bnnviz.views.comparison import leaderboard as written
 from bnnviz_app.components.cards.cards import ExplainedCard
 from bnnviz_app.components.widgets import script, set_changed
+from bnnviz_app.learn import languages
 from bnnviz_app.theme import lane_colour, styles
 
 _STYLES = styles(__file__)
@@ -36,6 +37,7 @@ class LeaderboardCard(ExplainedCard):
 
     def __init__(self, first: str = "error") -> None:
         self._chains = 0
+        self._shown: tuple[written.Column, ...] = ()
         self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLES["table"]]
         )
@@ -49,8 +51,8 @@ class LeaderboardCard(ExplainedCard):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         table = frame["table"]
-        shown = written.columns_for(table["scores"], table.get("errors", True))
-        set_changed(self._leaderboard, columns=[[each.name, each.head, each.doc, each.best > 0] for each in shown])
+        self._shown = shown = written.columns_for(table["scores"], table.get("errors", True))
+        self._write_columns()
         self._leaderboard.rows = [
             [
                 row["ranks"],
@@ -65,6 +67,13 @@ class LeaderboardCard(ExplainedCard):
 
     def _show(self) -> None:
         self._leaderboard.explaining = self._explaining
+        self._write_columns()
+
+    def _write_columns(self) -> None:
+        """Name the columns, with what each of them is."""
+        told = languages.text(self._language, languages.FIGURES)
+        columns = [[each.name, each.head, told["columns"][each.name], each.best > 0] for each in self._shown]
+        set_changed(self._leaderboard, columns=columns, rank=told["rank"])
 
 
 def _number(value: float | None) -> float | None:

@@ -1,5 +1,6 @@
 // What the widgets leave out, for people who use the keyboard, a screen reader or reduced motion: says the latest event
-// aloud, shows where the focus is, opens selects and explanations by key, and keeps still where stillness is asked for.
+// aloud, shows where the focus is, opens selects and explanations by key, lets keys scroll long texts, and keeps still
+// where stillness is asked for.
 
 const STYLE = `
 .mui-light:has(> .MuiAppBar-root) {--focus: #0b4f94}
@@ -17,6 +18,8 @@ const STYLE = `
 const CONTROLS = "input, [role=combobox]"
 const ICON = ".MuiFormLabel-root svg, .MuiFormControlLabel-label svg" // beside a label: there is an explanation
 const STOPS = "a[href], button:enabled, input:enabled, textarea:enabled, select:enabled, [tabindex='0']"
+const DRAWER = ".MuiDrawer-paper[role=dialog]"
+const TEXT = ".bk-panel-models-markup-HTML"
 const OPENS = [" ", "Enter", "ArrowDown", "ArrowUp"]
 
 export function render({model}) {
@@ -32,6 +35,12 @@ export function render({model}) {
     }
   })
 
+  const sizes = new ResizeObserver((entries) => {
+    const targets = entries.map(({target}) => target)
+    targets.filter((el) => !el.isConnected).forEach((el) => sizes.unobserve(el))
+    for (const el of new Set(targets.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
+  })
+
   const focused = (event) => {
     const [at] = event.composedPath()
     if (!pointed) { show(at, true) }
@@ -42,7 +51,11 @@ export function render({model}) {
   // Every tree of the page, those in the shadow of an element included.
   function enter(node) {
     if (node.shadowRoot) { tend(node.shadowRoot) }
-    if (node instanceof Element) { explain(node) }
+    if (node instanceof Element) {
+      explain(node)
+      if (node.matches(DRAWER)) { node.setAttribute("aria-label", "Settings") }
+      if (is_text(node)) { sizes.observe(node) }
+    }
     const box = node.matches?.("[role=listbox], [role=menuitem]") ? node.closest("[role=listbox]") : null
     if (box) { list(box, opener) }
     for (const child of node.children ?? []) { enter(child) }
@@ -51,6 +64,7 @@ export function render({model}) {
     if (roots.has(root)) { return }
     for (const old of roots) { if (old.host && !old.host.isConnected) { roots.delete(old) } }
     roots.add(root)
+    if (root.host?.matches(TEXT)) { sizes.observe(root.host) }
     root.adoptedStyleSheets.push(sheet)
     // Where the focus moves within one shadow, the document does not hear of it.
     root.addEventListener("focusin", focused)
@@ -80,6 +94,7 @@ export function render({model}) {
 
   model.on("remove", () => {
     watcher.disconnect()
+    sizes.disconnect()
     for (const root of roots) {
       root.removeEventListener("focusin", focused)
       root.removeEventListener("focusout", left)
@@ -97,6 +112,20 @@ function explain(element) {
   if (!text || element.matches("[role]") || element.childElementCount || !element.previousElementSibling?.matches(ICON)) { return }
   element.removeAttribute("aria-label")
   control_of(element)?.setAttribute("aria-description", text)
+}
+
+// Whether it is the content of a pane of text, which may outgrow it.
+function is_text(element) {
+  const root = element.getRootNode()
+  return Boolean(root.host?.matches(TEXT)) && element.parentElement?.parentNode === root
+}
+
+// Keys scroll what has the focus: a text that is longer than its place is a stop of the tab key.
+function reach(host) {
+  const longer = host.scrollHeight > host.clientHeight + 1 || host.scrollWidth > host.clientWidth + 1
+  const {overflowX, overflowY} = getComputedStyle(host)
+  const scrolls = longer && [overflowX, overflowY].includes("auto")
+  if (scrolls) { host.tabIndex = 0 } else { host.removeAttribute("tabindex") }
 }
 
 // A select calls its choices items of a menu, within a list box, and says of none that it is chosen.

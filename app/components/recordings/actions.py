@@ -17,6 +17,7 @@ from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.archive import pack
 from bnnviz.engine.recording.export import export, suffix
 from bnnviz.errors import BnnvizError
+from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.widgets import button
 from bnnviz_app.theme import SHEETS
@@ -39,8 +40,10 @@ class RecordingActions:
 
     Attributes
     ----------
-    root, dialog : panel objects
-        The buttons, and the question before a recording is deleted.
+    root : panel object
+        The buttons.
+    dialog : Dialog
+        The question before a recording is deleted.
     """
 
     def __init__(
@@ -75,8 +78,8 @@ class RecordingActions:
             "", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]]
         )
         yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
-        no = button("Keep it", lambda: self.dialog.param.update(open=False), margin=4, **look)
-        self.dialog = pmui.Dialog(self._question, pn.Row(no, yes, margin=0), title="Delete this recording?", open=False)
+        no = button("Keep it", lambda: self.dialog.show(False), margin=4, **look)
+        self.dialog = Dialog("Delete this recording?", self._question, pn.Row(no, yes, margin=0))
 
     def show(self) -> None:
         """Offer what can be done with what is chosen."""
@@ -104,10 +107,10 @@ class RecordingActions:
         (name,) = self._list.chosen
         size = self._list.found[name][0].size / 1e6
         self._question.object = f"<p><b>{html.escape(name)}</b>, {size:,.1f} MB. Nobody can bring it back.</p>"
-        self.dialog.open = True
+        self.dialog.show()
 
     def _delete(self) -> None:
-        self.dialog.open = False
+        self.dialog.show(False)
         for name in self._list.chosen[:1]:
             self._change(lambda name=name: reader.delete(name), f"{name} was deleted.", [])
 

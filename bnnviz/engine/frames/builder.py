@@ -338,8 +338,8 @@ class FrameBuilder:
         # A target that has failed is not asked again for the rate along a segment.
         if name == "envelope" and run.phase == "failed":
             return {}
-        if run.sampler.weighted:
-            self._components.refit()
+        # Nobody may look at the views that fit the axes first.
+        self._components.refit()
         part = self._chain.chain_trace.part(name, self.plane(), fast)
         more = {"path": lambda: {"awaits": self._awaited()}, "envelope": lambda: self._counted.figures}
         return part | more[name]() if part and name in more else part

@@ -151,7 +151,8 @@ class Variances:
 
     def sentence(self) -> str:
         """Say where variances are clearly wrong, against the known ones or by Stein's identity, or moves; "" if not."""
-        return " ".join(part for part in (self._against_truth(), self._against_stein(), *self._of_moves) if part)
+        of_variances = self._against_truth() or self._against_stein()
+        return " ".join(part for part in (of_variances, *self._of_moves) if part)
 
     def _off(self) -> Off | None:
         return None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)
@@ -166,7 +167,7 @@ class Variances:
         return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
     def _against_stein(self) -> str:
-        if not self._is_off() or self.variance_inflation.share < 0 or self._known_otherwise(narrow=True):
+        if not self._is_off() or self.variance_inflation.share < 0:
             return ""
         share, error = 100 * self.variance_inflation.share, 100 * self.variance_inflation.error
         if share > 100 * _LARGE:
@@ -177,7 +178,7 @@ class Variances:
 
     def remark(self) -> str:
         """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
-        if not self._is_off() or self.variance_inflation.share > 0 or self._known_otherwise(narrow=False):
+        if not self._is_off() or self.variance_inflation.share > 0 or self._is_known_wide():
             return ""
         ratio = 1 + self.variance_inflation.share
         share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
@@ -186,14 +187,14 @@ class Variances:
             cause = "it is an approximation, and more draws do not bring it nearer"
         return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
 
-    def _known_otherwise(self, narrow: bool) -> bool:
-        """Tell whether the known variances show the draws to be narrow, or wide, whatever Stein's identity says.
+    def _is_known_wide(self) -> bool:
+        """Tell whether the known variances show the draws to be wide, whatever Stein's identity says.
 
         The identity tells draws of another density, of which too wide and too narrow are the plainest kinds; where
         chains have seen but a part of a bent density it may take the one for the other.
         """
         off = self._off()
-        return off is not None and (off.ratio < 1) == narrow
+        return off is not None and off.ratio >= 1
 
     def _is_off(self) -> bool:
         """Whether the variance inflation can be told from none."""

@@ -47,9 +47,9 @@ class ProcessText(MoveText):
         excess, missed = figures["excess"], missed_share(figures)
         if figures["proposals"] <= 200 or excess <= _TOLD_EXCESS:
             return "", []
-        late = f"about {100 * missed:.2g} % of the bounces were missed, so that {self.sampler.late_events}"
+        late = f"about {_percent(missed)} of the bounces were missed, so that {self.sampler.late_events}"
         told = (
-            f"{100 * figures['violation_share']:.2g} % of the proposals violate the envelope (mean excess"
+            f"{_percent(figures['violation_share'])} of the proposals violate the envelope (mean excess"
             f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
         )
         if self.sampler.bound not in ("interpolated", "regression"):
@@ -155,3 +155,8 @@ def _ordinal(n: int) -> str:
 def _violation(number: int, e: Evaluation) -> str:
     over = f"by {100 * (e.rate / e.height - 1):.2g} %" if e.height > 0 else "of zero"
     return f"The {_ordinal(number)} proposal violated the envelope {over}: events came later than they should."
+
+
+def _percent(share: float) -> str:
+    """Write a share with two digits; all of them is 100 %."""
+    return f"{float(f'{100 * share:.2g}'):g} %"
