@@ -66,3 +66,8 @@ class MoveText:
 def filled(form: str, values: dict[str, Any]) -> str:
     """Return a template with its values, a space before each percent sign."""
     return form.format(**values).replace("%", " %")
+
+
+def percent(share: float) -> str:
+    """Write a share in percent, with two digits, or three from 100 % on."""
+    return f"{float(f'{100 * share:.{2 if abs(share) < 0.995 else 3}g}'):g} %"

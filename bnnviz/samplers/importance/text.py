@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz.samplers.text import MoveText
+from bnnviz.samplers.text import MoveText, percent
 
 ALARM = 0.05  # weight ESS, as a share of the draws, below which the weights have collapsed
 
@@ -24,7 +24,7 @@ class WeightsText(MoveText):
             return "", []
         return (
             f"The weights have collapsed: weight ESS is {figures['last_weight_ess']:.1f} of {draws:,} draws"
-            f" ({100 * share:.2g} %, under {100 * ALARM:g} %). Estimates rest on few draws, and"
+            f" ({percent(share)}, under {percent(ALARM)}). Estimates rest on few draws, and"
             " their errors are too small.",
             [],
         )

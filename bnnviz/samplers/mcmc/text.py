@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bnnviz.samplers.text import MoveText
+from bnnviz.samplers.text import MoveText, percent
 
 
 class LeapfrogText(MoveText):
@@ -22,7 +22,7 @@ class LeapfrogText(MoveText):
         rows, share = super().mean_rows(means), means.get("diverging")
         if share is None:
             return rows
-        return [*rows, [f"{self.diverged} that diverged", f"{100 * share:.2g} %", "bad" if share > 0.01 else ""]]
+        return [*rows, [f"{self.diverged} that diverged", percent(share), "bad" if share > 0.01 else ""]]
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return acceptance, lengths, and the share that diverged."""
@@ -72,5 +72,5 @@ class NUTSText(LeapfrogText):
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return acceptance, the trees' sizes, and the shares that diverged or grew as large as they may."""
         share = means["reached_max_treedepth"]
-        largest = ["Trees of the largest depth", f"{100 * share:.2g} %", "bad" if share > 0.01 else ""]
+        largest = ["Trees of the largest depth", percent(share), "bad" if share > 0.01 else ""]
         return [*super().mean_rows(means), *([largest] if share else [])]

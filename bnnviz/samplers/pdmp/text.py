@@ -8,7 +8,7 @@ from typing import Any
 
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 from bnnviz.samplers.pdmp.trace.segment import Evaluation
-from bnnviz.samplers.text import MoveText
+from bnnviz.samplers.text import MoveText, percent
 
 KINDS = {
     PROBE: "probe",
@@ -47,9 +47,9 @@ class ProcessText(MoveText):
         excess, missed = figures["excess"], missed_share(figures)
         if figures["proposals"] <= 200 or excess <= _TOLD_EXCESS:
             return "", []
-        late = f"about {_percent(missed)} of the bounces were missed, so that {self.sampler.late_events}"
+        late = f"about {percent(missed)} of the bounces were missed, so that {self.sampler.late_events}"
         told = (
-            f"{_percent(figures['violation_share'])} of the proposals violate the envelope (mean excess"
+            f"{percent(figures['violation_share'])} of the proposals violate the envelope (mean excess"
             f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
         )
         if self.sampler.bound not in ("interpolated", "regression"):
@@ -85,7 +85,7 @@ def missed_share(figures: dict[str, float]) -> float:
 
 def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
     """Return the figures of `RatioStats` as rows of the table view."""
-    share = f"{100 * figures['refreshes'] / figures['events']:.2g} %" if figures["events"] else "none yet"
+    share = percent(figures["refreshes"] / figures["events"]) if figures["events"] else "none yet"
     refreshed = ["Refreshments among events", share, ""]
     if not figures["proposals"]:
         return [refreshed, ["Proposals", "none", ""]]
@@ -153,10 +153,5 @@ def _ordinal(n: int) -> str:
 
 
 def _violation(number: int, e: Evaluation) -> str:
-    over = f"by {100 * (e.rate / e.height - 1):.2g} %" if e.height > 0 else "of zero"
+    over = f"by {percent(e.rate / e.height - 1)}" if e.height > 0 else "of zero"
     return f"The {_ordinal(number)} proposal violated the envelope {over}: events came later than they should."
-
-
-def _percent(share: float) -> str:
-    """Write a share with two digits; all of them is 100 %."""
-    return f"{float(f'{100 * share:.2g}'):g} %"

@@ -53,7 +53,7 @@ class WeightEssView(View):
         iteration, percent = part["iteration"], 100 * part["share"]
         if not len(iteration):
             return False
-        self.note = f"{part['ess']:,.1f} of {part['draws']:,} draws, {percent[-1]:.2g} %"
+        self.note = f"{part['ess']:,.1f} of {part['draws']:,} draws, {percent[-1]:.3g} %"
         first, last = float(iteration[0]), float(iteration[-1])
         if first > 1:
             self._x.start_at(first - 1, last + 1)
