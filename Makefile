@@ -10,6 +10,9 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --no-input
 # pip compiles what it installs on one core. Some files are not of this Python's syntax, and nobody imports them.
 COMPILE := $(PY) -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
+# A folder named bnnviz beside a script, such as the checkout itself, would hide the package: it is found by its path, too.
+FIND := $(PY) -c 'import pathlib, sysconfig; \
+	pathlib.Path(sysconfig.get_path("purelib"), "bnnviz-checkout.pth").write_text(str(pathlib.Path.cwd()) + "\n")'
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.installed-test
 
@@ -94,6 +97,7 @@ $(INSTALLED): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz into $(VENV) (the first time takes minutes: PyTorch is large) ...'
 	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
 	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all]'
+	@$(FIND)
 	@$(COMPILE)
 	@touch $@
 
@@ -101,6 +105,7 @@ $(TESTABLE): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz and its tests into $(VENV) (the first time takes minutes: PyTorch is large) ...'
 	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
 	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all,test]'
+	@$(FIND)
 	@$(COMPILE)
 	@touch $(INSTALLED) $@
 
