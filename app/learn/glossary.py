@@ -22,7 +22,7 @@ _ROW = re.compile(r"^\| (?!word|---)(.+?) \| (.+?) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _SEE = re.compile(r"(?:: s|\. S)ee \[[^\]]+\]\([^)]+\)(?=\.$)")  # where else to read, which the page does not show
 _SHORT = re.compile(r"^(.*) \((\w+)\)$")  # a term and its abbreviation
-_OPENING, _CLOSING = re.compile(r"[^\w\s]*$"), re.compile(r"[^\w\s]*")  # punctuation before a term, and after it
+_OPENING, _CLOSING = re.compile(r"[^\w\s<>]*$"), re.compile(r"[^\w\s<>]*")  # punctuation before a term, and after it
 _HISSING = ("x", "z", "ch", "sh")
 #: What is never counted: names and abbreviations of methods, properties, and quantities that there is one of.
 _UNCOUNTED = frozenset(

@@ -120,18 +120,19 @@ def hmc_run(draws: int = 500) -> Run:
 
 
 def test_a_run_ends_when_its_time_is_up() -> None:
-    run = hmc_run()
-    Limit(run, 30.0, Clock(1.0))
+    run = hmc_run(draws=20_000)
+    Limit(run, 0.5, Clock(1.0))
     drive(run, 0.05)
-    assert run.phase == "done" and 10 <= run.store.common(run.alive) < 500
+    assert run.phase == "done" and 10 <= run.store.common(run.alive) < 20_000
     assert "since its time was up" in run.notes[-1]
 
 
 def test_a_run_ends_when_its_predictions_have_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "GOOD_RHAT", 10.0)
     monkeypatch.setattr(limits, "ENOUGH", 1)
-    run = hmc_run()
-    Limit(run, 1000.0, Clock(10.0))
+    monkeypatch.setattr(limits, "_FIRST", 0.0)  # it looks at once, however few blocks the run has
+    run = hmc_run(draws=20_000)
+    Limit(run, 1e9, Clock(1.0))
     drive(run, 0.05)
     assert run.phase == "done" and "since its predictions had mixed" in run.notes[-1]
 
