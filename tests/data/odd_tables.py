@@ -108,10 +108,10 @@ def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame
     return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
 
 
-def counted(name: str, values: np.ndarray, noted: bool = True) -> Example:
-    """Return an example of whole numbers, all different, that are an input."""
+def counted(name: str, values: np.ndarray, noted: str | None = None) -> Example:
+    """Return an example of whole numbers that are an input; without words of the note, one that counts the rows."""
     table = frame().assign(**{name: values})
-    says = f"column {name} counts the rows, {values[0]} to {values[-1]}: leave it out" if noted else ""
+    says = f"column {name} counts the rows, {values[0]} to {values[-1]}: leave it out" if noted is None else noted
     x = table[["a", "b", name]].to_numpy(float)
     return Example(as_csv(table, index=False), ("a", "b", name), x, table["y"].to_numpy(), says)
 
@@ -234,14 +234,17 @@ KINDS = (
         ),
     ),
     Kind(
-        "a column under another name that counts the rows, such as a year of each",
-        "an input, and a note that it may be the name of a row",
+        "a column under another name that counts the rows, such as a year of each; one called as a key whose numbers"
+        " come again",
+        "an input, and a note that it may be a name",
         (
+            counted("customer_id", np.arange(40) // 2, noted="column customer_id is called as a key and taken"),
+            counted("key_pressure", np.arange(40) * 3, noted=""),
             counted("year", np.arange(1980, 2020)),
             counted("flat", np.arange(40)[::-1]),
             counted("paid", np.arange(7, 47)),
-            counted("humid", np.random.default_rng(3).permutation(40), noted=False),
-            counted("day", np.arange(40) * 7, noted=False),
+            counted("humid", np.random.default_rng(3).permutation(40), noted=""),
+            counted("day", np.arange(40) * 7, noted=""),
         ),
     ),
     Kind(

@@ -38,7 +38,7 @@ _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
 # The name of a key: flat_id, Customer ID, PassengerId, id_flat; a word such as "paid" or "humid" is none.
-_KEY = re.compile(r"(?i:(.*[\W_])?(id|key|uuid|idx)|(id|key)[\W_].*)|.*[a-z](Id|ID|Key|Idx)")
+_KEY = re.compile(r"(?i:(.*[\W_])?(id|key|uuid|idx)|id[\W_].*)|.*[a-z](Id|ID|Key|Idx)")
 _AMOUNTS = Answer("Amounts: regression", "task", ("regression",))
 _CLASSES = Answer("Classes: classification", "task", ("classification",))
 
@@ -232,7 +232,11 @@ def without_index(
     """
     left = {key for key in layout.unnamed if key in columns and key != target and not columns[key][1].any()}
     for key, (values, present) in columns.items():
-        if key == target or key in left or not present.all() or len(np.unique(values.astype(str))) < len(values):
+        if key == target or key in left:
+            continue
+        if not present.all() or len(np.unique(values.astype(str))) < len(values):
+            if values.dtype != object and _KEY.fullmatch(key):
+                notes.append(_kept_key(key))
             continue
         is_text, first = values.dtype == object, key == layout.names[0]
         whole = not is_text and (values == np.round(values)).all()
@@ -245,11 +249,19 @@ def without_index(
             notes.append(f"The {what} numbers or names the rows and is left out.")
             left.add(key)
         elif counts and (np.abs(np.diff(values)) == 1).all():
-            notes.append(counting(key, values))
+            notes.append(_counting(key, values))
     return {key: column for key, column in columns.items() if key not in left}
 
 
-def counting(key: str, values: np.ndarray) -> str:
+def _kept_key(key: str) -> str:
+    """Say that a column is called as a key, and does not tell every row from the others."""
+    return (
+        f"The column {key} is called as a key and taken as an amount: leave it out (--leave-out, leave_out=) where its"
+        " numbers are names."
+    )
+
+
+def _counting(key: str, values: np.ndarray) -> str:
     """Say that a column counts the rows."""
     return (
         f"The column {key} counts the rows, {values[0]:g} to {values[-1]:g}: leave it out (--leave-out, leave_out=)"

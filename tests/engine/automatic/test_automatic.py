@@ -115,7 +115,7 @@ def test_no_time_is_a_sentence() -> None:
 
 def hmc_run(draws: int = 500) -> Run:
     """Return a run that has not begun."""
-    spec = Spec("x", sampler="hmc", chains=2, draws=draws, warmup=10, settings={"mode_steps": 20})
+    spec = Spec("x", sampler="hmc", chains=2, draws=draws, warmup=100, settings={"mode_steps": 20})
     return Run(spec.checked(own_target=True), target=network())
 
 
