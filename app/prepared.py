@@ -81,7 +81,7 @@ class Shelf:
             return None
         if "page" in handler.request.arguments and handler.get_argument("page") != FIRST:
             return None
-        COLLECTOR.worked()
+        COLLECTOR.opened()
         self._wanted.set()
         return self._handed_over(self._ready.pop(0), handler)
 

@@ -80,7 +80,7 @@ def _lament(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
 
 def on_session_created(session_context: Any) -> None:
     """Note that a page is being built."""
-    COLLECTOR.worked()
+    COLLECTOR.opened()
     pn.state.cache["loading"].add(session_context.id)
 
 

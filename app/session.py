@@ -298,7 +298,7 @@ class Session:
             self.playing = bool(status["playing"])
         self._screen.show_frame(frame)
         self.heartbeat.beat()
-        COLLECTOR.worked()
+        COLLECTOR.played()
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("panel")
 
 from bnnviz_app import memory
-from bnnviz_app.memory import LEAST_CLOSED, LOOK_S, PAGE_BYTES, QUIET_S, SHARE, Collector
+from bnnviz_app.memory import LEAST_CLOSED, LOOK_S, MOST_CLOSED, PAGE_BYTES, QUIET_S, SHARE, Collector
 
 ENOUGH, LITTLE = 1 << 40, 1 << 20
 
@@ -67,19 +67,32 @@ def test_memory_that_is_free_is_given_back_to_the_system() -> None:
     assert before - psutil.Process().memory_info().rss > 1e8 and len(last) == 8_000
 
 
-def test_who_plays_or_opens_a_page_is_not_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_plays_or_opens_a_page_is_not_held_up_by_a_few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, collector = Clock(monkeypatch), Collector(lambda: ENOUGH)
-    for _ in range(100):
-        collector.worked()
-        collector.closed()
+    for closed in range(60):
+        collector.played() if closed % 2 else collector.opened()
+        if closed < LEAST_CLOSED - 1:
+            collector.closed()
         clock.wait(QUIET_S / 2)
     assert clock.looks == 0
     clock.wait(QUIET_S + 2 * LOOK_S)
     assert clock.looks == 1
 
 
+@pytest.mark.parametrize(("somebody", "most"), [("opened", LEAST_CLOSED), ("played", MOST_CLOSED + 1)])
+def test_no_more_than_so_many_pages_wait_however_much_memory_is_free(
+    somebody: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, collector = Clock(monkeypatch), Collector(lambda: ENOUGH)
+    for closed in range(1, 5 * most + 1):
+        getattr(collector, somebody)()
+        collector.closed()
+        clock.wait(LOOK_S)
+        assert clock.looks == closed // most
+
+
 @pytest.mark.parametrize(
-    ("free", "most"), [(LITTLE, LEAST_CLOSED), (None, LEAST_CLOSED), (40 * PAGE_BYTES / SHARE, 41)]
+    ("free", "most"), [(LITTLE, LEAST_CLOSED), (None, LEAST_CLOSED), (20 * PAGE_BYTES / SHARE, 21)]
 )
 def test_closed_pages_take_no_more_than_their_share(
     free: float | None, most: int, monkeypatch: pytest.MonkeyPatch
@@ -87,7 +100,7 @@ def test_closed_pages_take_no_more_than_their_share(
     clock, collector = Clock(monkeypatch), Collector(lambda: free)
     for closed in range(1, most + 1):
         assert clock.looks == 0, closed
-        collector.worked()
+        collector.played()
         collector.closed()
         clock.wait(LOOK_S)
     assert clock.looks == 1
