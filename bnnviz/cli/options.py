@@ -115,12 +115,12 @@ def read_request(path: str) -> dict[str, Any]:
     return value
 
 
-def free_place(out: Path, suffix: str, option: str = "out") -> Path:
+def free_place(out: Path, suffix: str, option: str = "out", overwrite: bool = False) -> Path:
     """Return where a file is written, with a suffix; refuse what is there, and a folder that cannot be written to."""
     if out.is_dir():
         raise BnnvizError(f"{out} is a folder; give --{option} a file, such as {out / ('run' + suffix)}.", option)
     out = out if out.suffix else out.with_suffix(suffix)
-    if os.path.lexists(out):
+    if os.path.lexists(out) and not overwrite:
         raise BnnvizError(f"{out} exists already; choose another name for --{option}.", option)
     folder = out.absolute().parent
     if not folder.is_dir():

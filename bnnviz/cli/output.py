@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
-_SHOWN_COORDINATES = 20
 
 
 # --- sentences
@@ -62,28 +61,6 @@ def print_rows(value: Any, as_json: bool, heads: Iterable[str], rows: Iterable[I
         print_json(value)
     else:
         console().print(table(*heads, rows=rows))
-
-
-def print_summary(summary: dict[str, Any], as_json: bool) -> None:
-    """Print the summary of a run: its figures, and the moments of the first coordinates."""
-    if as_json:
-        print_json(summary)
-        return
-    summary = to_json(summary)
-    figures = [(name, text(value)) for name, value in summary.items() if not isinstance(value, list)]
-    console().print(table("", "", rows=figures))
-    if "mean" in summary:
-        console().print(_moments_table(summary))
-
-
-def _moments_table(summary: dict[str, Any]) -> Table:
-    dimension = len(summary["mean"])
-    variances, errors = ([row[i] for i, row in enumerate(summary[name])] for name in ("cov", "cov_se"))
-    figures = zip(summary["mean"], summary["mean_se"], variances, errors, strict=True)
-    rows = [(str(i), *map(text, each)) for i, each in enumerate(figures, 1)][:_SHOWN_COORDINATES]
-    more = f"the first {_SHOWN_COORDINATES} of {dimension}; --json has them all"
-    caption = more if dimension > _SHOWN_COORDINATES else None
-    return table("coordinate", "mean", "± s.e.", "variance", "± s.e.", rows=rows, caption=caption)
 
 
 # --- what they are made of

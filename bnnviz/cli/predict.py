@@ -28,7 +28,7 @@ app = typer.Typer()
     epilog=options.examples(
         "bnnviz sample --data houses.csv --target-column price --record houses",
         "bnnviz predict houses --data new.csv --out predictions.csv",
-        "bnnviz predict houses --data new.csv --interval 0.9 > predictions.csv",
+        "bnnviz predict houses --data new.csv --keep address --interval 0.9 > predictions.csv",
     )
 )
 def predict(
@@ -43,6 +43,11 @@ def predict(
     interval: Annotated[
         float, typer.Option(min=0.01, max=0.999, help="Probability that the interval of each number holds it.")
     ] = 0.95,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of the file to write beside the predictions, such as a key."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Write over what --out names.")] = False,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
 ) -> None:
@@ -57,9 +62,9 @@ def predict(
     from bnnviz.engine.recording.reader import check_zarr
 
     check_zarr("run")
-    out = None if out is None else options.free_place(out, ".csv")
+    out = None if out is None else options.free_place(out, ".csv", overwrite=overwrite)
     found = recording(run)
-    rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing))
+    rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing), keep=keep or ())
     for note in rows.notes:
         say(note)
     if not rows.complete.any():
@@ -98,9 +103,11 @@ def _table(rows: NewRows, predicted: PredictiveDistribution) -> str:
     places = np.cumsum(rows.complete) - 1
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["row", *columns])
+    heads = [f"{name} (given)" if name in ("row", *columns) else name for name in rows.kept]
+    writer.writerow(["row", *heads, *columns])
     for row, (whole, place) in enumerate(zip(rows.complete, places, strict=True), 1):
-        writer.writerow([row, *(_cell(values[place]) if whole else "" for values in columns.values())])
+        kept = (cells[row - 1] for cells in rows.kept.values())
+        writer.writerow([row, *kept, *(_cell(values[place]) if whole else "" for values in columns.values())])
     return stream.getvalue()
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bnnviz.cli.options import Json, RecordingWord, examples, free_place
-from bnnviz.cli.output import print_rows, print_summary, say
+from bnnviz.cli.output import print_rows, say
 from bnnviz.cli.sample import carry_out
+from bnnviz.cli.summary_table import print_summary
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli import options
-from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, print_summary, progress, say, text
+from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, progress, say, text
+from bnnviz.cli.summary_table import print_summary
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 

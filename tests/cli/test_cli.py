@@ -384,8 +384,8 @@ def test_sample_json_is_one_object_with_everything_promised() -> None:
 def test_sample_tells_people_the_same(tmp_path: Path) -> None:
     code, out, err = run(f"sample --target gaussian --chains 4 --draws 50 --out {tmp_path / 'run'}")
     assert code == 0, err
-    assert "ess_min" in out
-    assert "coordinate" in out
+    assert "smallest ESS of coordinates" in out
+    assert "± s.e." in out
     assert (tmp_path / "run.nc").exists()
 
 

@@ -56,6 +56,27 @@ def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys
     assert float(rows[3]["mean"]) == pytest.approx(frame.mean[1], rel=1e-5)
 
 
+def test_columns_of_the_file_are_kept_beside_the_predictions(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, out = tmp_path / "new.csv", tmp_path / "out.csv"
+    new.write_text('kind,key,x,mean,note\na,007,1.5,3,"one, two"\nz,0x1F,1,4,NA\n')
+    asked = f"predict {recorded[0]} --data {new} --keep key --keep note --keep mean --out {out}"
+    assert run_here(asked) == 0
+    rows = list(csv.DictReader(out.open()))
+    assert list(rows[0])[:5] == ["row", "key", "note", "mean (given)", "mean"]
+    assert [(row["key"], row["note"], row["mean (given)"]) for row in rows] == [
+        ("007", "one, two", "3"),
+        ("0x1F", "NA", "4"),
+    ]
+    assert "left out" not in capsys.readouterr().err
+    assert run_here(asked) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert run_here(f"{asked} --overwrite") == 0
+    assert run_here(f"predict {recorded[0]} --data {new} --keep name") == 2
+    assert "has no column name to keep; it has kind, key, x, mean" in capsys.readouterr().err
+
+
 def test_known_observations_are_compared_with(recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     run, file = recorded
     assert run_here(f"predict {run} --data {file}") == 0

@@ -122,6 +122,12 @@ def _frame(layout: Layout, ending: str | None, **how: Any) -> pd.DataFrame:
     )
 
 
+def as_they_stand(layout: Layout, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the cells of columns as texts, letter by letter."""
+    raw = _frame(layout, _ending(layout), keep_default_na=False, dtype=str, usecols=list(names))
+    return {name: raw[name].tolist() for name in names}
+
+
 def words_for_nothing(columns: Columns, layout: Layout) -> list[str]:
     """Say which words of columns of texts count as no value: they may be values, such as NA for Namibia."""
     asked = [key for key, (values, present) in columns.items() if values.dtype == object and not present.all()]

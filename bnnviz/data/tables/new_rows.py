@@ -11,7 +11,7 @@ import numpy as np
 
 from bnnviz.data.tables import layout
 from bnnviz.data.tables import source as source_file
-from bnnviz.data.tables.cells import Columns, listed, one_hot, parse, read_columns, with_gaps, wrong
+from bnnviz.data.tables.cells import Columns, as_they_stand, listed, one_hot, parse, read_columns, with_gaps, wrong
 from bnnviz.data.tables.layout import Layout
 from bnnviz.data.tables.numerals import Decimal
 from bnnviz.data.tables.user_table import UserTable
@@ -33,12 +33,15 @@ class NewRows(NamedTuple):
         What the target's column holds, numbers or class numbers, nan where it holds nothing; None without that column.
     notes : list of str
         What was done, one sentence each.
+    kept : dict of list of str
+        The cells of the columns that were asked for, as they stand in the file.
     """
 
     x: np.ndarray
     complete: np.ndarray
     observed: np.ndarray | None
     notes: list[str]
+    kept: dict[str, list[str]]
 
 
 def read_rows(
@@ -48,6 +51,7 @@ def read_rows(
     *,
     decimal: Decimal | None = None,
     missing: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
 ) -> NewRows:
     """Read rows to predict from a CSV file or a frame.
 
@@ -62,6 +66,8 @@ def read_rows(
         What the file is called in sentences.
     decimal, missing
         As of `bnnviz.data.read_table`; None: as in the table.
+    keep : sequence of str
+        Columns of the file that are kept beside the rows, such as their keys.
 
     Returns
     -------
@@ -80,15 +86,19 @@ def read_rows(
     levels = _levels(table)
     notes: list[str] = []
     wanted = _wanted(found, table, levels, name)
+    for key in keep:
+        if key not in found.names:
+            raise wrong(f"The file {name} has no column {key} to keep; it has {listed(found.names)}.", "keep")
     frame = parse(found, name, table.missing if missing is None else missing)
     read = found._replace(names=wanted)
     columns, _ = read_columns(frame, read, table.target, decimal or table.decimal, name, notes)
     columns = with_gaps(columns, table.missing if missing is None else missing, read, name, notes)
     observed = _observed(columns.pop(table.target), table) if table.target in columns else None
-    left = [key for key in found.names if key not in wanted]
+    left = [key for key in found.names if key not in wanted and key not in keep]
     if left:
         notes.append(f"Columns that the network was not trained on are left out: {listed(left)}.")
-    return _encoded(columns, levels, table, observed, notes)
+    made = _encoded(columns, levels, table, observed, notes)
+    return made._replace(kept=as_they_stand(found, keep)) if keep else made
 
 
 def encoded_row(cells: Mapping[str, float | str], table: UserTable) -> np.ndarray:
@@ -187,7 +197,7 @@ def _encoded(
         notes.append(f"No prediction for {_rows(empty)} of {rows:,} with a missing value.")
     x = np.column_stack([made[name] for name in table.x_names]).astype(float)
     x[empty | strange] = np.nan
-    return NewRows(x, ~(empty | strange), observed, notes)
+    return NewRows(x, ~(empty | strange), observed, notes, {})
 
 
 def _as_numbers(values: np.ndarray, present: np.ndarray, key: str) -> np.ndarray:
