@@ -235,6 +235,10 @@ def current_choice(setting: dict[str, Any], value: Any) -> Any:
     return new if new in setting["choices"] else value
 
 
+#: What a run has beside the settings of its target and sampler.
+OF_RUNS = frozenset({"chains", "draws", "warmup", "seed", "device", "dtype", "kernel"})
+
+
 def old_names(name: str) -> list[str]:
     """Return the names that a setting had."""
     return [old for old, new in OLD_NAMES.items() if name in new]
@@ -253,7 +257,8 @@ def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> d
     for name in given:
         if name not in known:
             options = ", ".join(known) or "none"
-            raise BnnvizError(f"{owner} has no setting {name!r}; its settings are {options}.", name)
+            hint = f" {name} belongs to the run: give it beside the settings." if name in OF_RUNS else ""
+            raise BnnvizError(f"{owner} has no setting {name!r}; its settings are {options}.{hint}", name)
     return {
         name: check(setting, given[name], owner) if name in given else setting["default"]
         for name, setting in known.items()

@@ -7,7 +7,7 @@ from typing import Any
 from bnnviz import targets
 from bnnviz.data import UserTable
 from bnnviz.engine.automatic.plan import MINUTES
-from bnnviz.engine.automatic.tables import AutomaticRun, automatic, is_table
+from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, is_table
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
@@ -19,12 +19,13 @@ AUTO = "auto"
 def of_table(target: Any, settings: dict[str, Any] | None) -> tuple[Any, dict[str, Any] | None, bytes | None]:
     """Return the name and the settings of the network on a table of the user's, and what its spec is to carry.
 
+    What nothing is said of is as for a sampler that is chosen automatically (`bnnviz.engine.automatic.tables.DEFAULTS`).
     What is no `UserTable` comes back as it is, and carries nothing.
     """
     if not isinstance(target, UserTable):
         return target, settings, None
     name = next(cls.registered for cls in targets.REGISTRY if is_table(cls))
-    return name, {**(settings or {}), "data": catalogue.own_data()}, target.pack()
+    return name, {**DEFAULTS, **(settings or {}), "data": catalogue.own_data()}, target.pack()
 
 
 def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:

@@ -126,23 +126,37 @@ class WithPredictions:
 
         return script(self.network_draws(target), draws, predicting.checked_levels(quantiles))
 
-    def table(self) -> UserTable | None:
-        """Return the table that the network was trained on; None where that was no file of the user's."""
-        attachment = self._attached()
-        return None if attachment is None else UserTable.unpack(attachment)
+    def table(self, target: BNN | None = None) -> UserTable | None:
+        """Return the table that the network was trained on; None where that was no file of the user's.
 
-    def rows(self, source: Any, **options: Any) -> NewRows:
+        Parameters
+        ----------
+        target : BNN, optional
+            Your own network on a table, for a recording of a run on such.
+        """
+        attachment = self._attached()
+        if attachment is not None:
+            return UserTable.unpack(attachment)
+        return None if target is None else target.table
+
+    def rows(self, source: Any, *, target: BNN | None = None, **options: Any) -> NewRows:
         """Read rows to predict from a CSV file or a frame; options as of `bnnviz.data.tables.new_rows.read_rows`.
+
+        Parameters
+        ----------
+        source : path, bytes or DataFrame
+        target : BNN, optional
+            As of `table`.
 
         Raises
         ------
         BnnvizError
             If the run was on no file of the user's, or the columns do not fit.
         """
-        return _rows(source, self.table(), **options)
+        return _rows(source, self.table(target), **options)
 
     def _inputs(self, target: BNN, x: Any) -> np.ndarray:
-        table, is_frame = self.table() or target.table, hasattr(x, "iloc")
+        table, is_frame = self.table(target), hasattr(x, "iloc")
         is_file = isinstance(x, str | bytes) or hasattr(x, "__fspath__")
         if is_file or (table is not None and source.is_frame(x)):
             found = _rows(x, table)

@@ -30,6 +30,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import POINTS, Spec
 
 if TYPE_CHECKING:
+    from bnnviz.data import UserTable
     from bnnviz.notebook.widget import Live
     from bnnviz.targets import BNN
 
@@ -165,6 +166,11 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
 
     def _attached(self) -> bytes | None:
         return self.spec.attachment
+
+    def table(self, target: BNN | None = None) -> UserTable | None:
+        """Return the table that the network was trained on; None where that was no file of the user's."""
+        own = self._run.target
+        return super().table(own if target is None and isinstance(own, targets.BNN) else target)
 
     def event_weights(self) -> np.ndarray | None:
         """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).

@@ -244,6 +244,15 @@ def is_table(target: str) -> bool:
     return all(find_setting(item, name) for name in ("data", "noise", "prior"))
 
 
+def enter_table_defaults(request: dict[str, Any], searched: set[str]) -> None:
+    """Enter the noise and the prior that a network on the user's own table has where nothing is said of them."""
+    from bnnviz.engine.automatic.tables import DEFAULTS
+
+    if is_table(request["target"]):
+        defaults = {name: value for name, value in DEFAULTS.items() if name not in searched}
+        request["target_settings"] = defaults | request.get("target_settings", {})
+
+
 def apply_settings(request: dict[str, Any], assignments: list[str], *, to_sampler: bool = True) -> set[str]:
     """Enter the ``--set`` options, each where its setting belongs; return the names that were set."""
     owners = {"sampler": catalogue.find("samplers", request.get("sampler", Spec.sampler))} if to_sampler else {}

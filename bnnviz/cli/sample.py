@@ -120,6 +120,8 @@ def sample(
         request["settings"] = {}
     options.enter_options(request, draws=draws, chains=chains, seed=seed, device=device, kernel=kernel)
     given = options.apply_settings(request, settings or [], to_sampler=not chooses)
+    if table is not None and spec is None:
+        options.enter_table_defaults(request, searched={"prior"} if search else set())
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
@@ -284,6 +286,8 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     if run.error is not None or unwritten:
         return FAILED
     if not interrupted:
+        if folder is not None:
+            say(_recorded(run, folder))
         return 0
     say(_stopped(run, out, folder))
     return INTERRUPTED
@@ -379,6 +383,13 @@ def _stopped(run: ViewedRun, out: Path | None, folder: Path | None) -> str:
     hint = "; --out would have saved them" if made and not places else ""
     saved = "".join(f"; {place}" for place in places)
     return f"stopped after {made} of {run.spec.draws} draws of each chain{saved}{hint}."
+
+
+def _recorded(run: ViewedRun, folder: Path) -> str:
+    """Return where a recording lies, and what can be done with it."""
+    use = f"bnnviz predict {_word(folder)} --data FILE.csv predicts new rows" if run.spec.attachment else ""
+    use = use or f"bnnviz export {_word(folder)} --format netcdf makes a file for ArviZ of it"
+    return f"the run is recorded in {folder}; {use}."
 
 
 def _word(folder: Path) -> str:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, validation, weight_scales
+from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, raw_scales, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
@@ -326,9 +326,17 @@ class BNN(NetworkCurvature):
         return torch.cat(parts, dim=1)
 
     def remarks(self) -> list[str]:
-        """Return sentences on classes that have no training rows, and on what the module does not do as usual."""
-        found = [] if self.data_set is None else self.data_set.remarks()
+        """Return sentences on classes without training rows, raw scales, and what the module does not do as usual."""
+        found = self._raw_remarks() if self.data_set is None else self.data_set.remarks()
         return [*found, *self._module_remarks()]
+
+    def _raw_remarks(self) -> Iterator[str]:
+        """Say where rows that are not standardised are far from the size that the prior expects."""
+        # A module that is no multilayer perceptron may scale its inputs itself.
+        if self.layers is not None and self.x.ndim == 2 and not self.whole:
+            yield from raw_scales.of_inputs(self.x)
+        if self.likelihood.task == "regression" and not self.likelihood.discrete and self.prior_precision == 1:
+            yield from raw_scales.of_observations(self.y.reshape(len(self.x), -1))
 
     def _module_remarks(self) -> Iterator[str]:
         if self.frozen:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.events import RangesUpdate, Reset
-from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Range1d
+from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Label, Node, Range1d
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
@@ -192,7 +192,7 @@ class View:
 
     @property
     def x_label(self) -> str:
-        """The horizontal axis's label; a low frame goes without."""
+        """The horizontal axis's label; a low frame has it inside."""
         return self._labels[0]
 
     @x_label.setter
@@ -220,6 +220,28 @@ class View:
         for axis, label in ((across, self.x_label if height >= low else ""), (up, fits[0] if fits else "")):
             if axis.axis_label != label:
                 axis.axis_label = label
+        self._write_inside("" if height >= low else self.x_label.split(" (")[0], 0.9 * type_size)
+
+    def _write_inside(self, text: str, size: float) -> None:
+        """Write the horizontal axis's label within a low frame, at its end."""
+        if self._inside is None:
+            if not text:
+                return
+            self._inside = Label(
+                x=Node(target="frame", symbol="right"),
+                y=Node(target="frame", symbol="bottom"),
+                x_offset=-3,
+                y_offset=2,
+                text_align="right",
+                text_baseline="bottom",
+                text_font=FONT,
+                text_line_height=1.0,
+            )
+            self._paint(self._inside, text_color="muted").text_color = self.palette.muted
+            self.root.add_layout(self._inside)
+        new = {"text": text, "text_font_size": f"{size:g}px"}
+        if any(getattr(self._inside, name) != value for name, value in new.items()):
+            self._inside.update(**new)
 
     @property
     def sources(self) -> list[PackedColumns | ColumnDataSource]:
@@ -311,6 +333,7 @@ class View:
         )
         fig.toolbar.logo = None
         self._labels = (x_label, y_label)
+        self._inside: Label | None = None
         self.canvas = Canvas(fig)
         self._style_axis(fig.xaxis[0], ticks=5)
         self._style_axis(fig.yaxis[0], ticks=4)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 
 import pytest
 
+from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
@@ -61,6 +63,12 @@ def test_a_choice_that_had_another_name_is_read():
     assert (linked.settings["curvature"], sentences) == ("published", [])
     with pytest.raises(BnnvizError, match="curvature cannot be 'papers'"):
         Spec.from_json(old | {"settings": {"curvature": "papers"}})
+
+
+def test_what_belongs_to_a_run_is_not_taken_for_a_setting():
+    assert {field.name for field in fields(Spec)} >= settings.OF_RUNS
+    with pytest.raises(BnnvizError, match="warmup belongs to the run: give it beside the settings"):
+        Spec(sampler="hmc", settings={"warmup": 5}).checked()
 
 
 def test_presets_fit():

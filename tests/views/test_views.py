@@ -15,7 +15,7 @@ from bokeh.document import Document
 from bokeh.embed import file_html
 from bokeh.events import RangesUpdate, Reset
 from bokeh.layouts import column, row
-from bokeh.models import ColumnDataSource, Div, Range1d
+from bokeh.models import ColumnDataSource, Div, Label, Range1d
 from bokeh.resources import INLINE
 from example_frames import KINDS as EXAMPLES
 from example_frames import example_frame, example_scene
@@ -382,11 +382,14 @@ def test_a_label_that_does_not_fit_is_shortened(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(ThinningView, "frame_size", (400, 30))
     view.update(example_frame(example_scene("banana"), 2))
     assert view.root.xaxis[0].axis_label == ""
+    (inside,) = (model for model in view.root.center if isinstance(model, Label) and model.text.startswith("time"))
+    assert inside.text == "time since the last event" and inside.text_color == view.palette.muted
     assert "rate (1/time)" in view.description
     # Nor does a page at rest send frames when its window grows.
     monkeypatch.setattr(ThinningView, "frame_size", (400, 300))
     view.root.trigger("inner_height", 30, 300)
     assert view.root.yaxis[0].axis_label == "rate (1/time)"
+    assert inside.text == "" and view.root.xaxis[0].axis_label == "time since the last event (path time)"
 
 
 def test_a_box_is_taken_away_once() -> None:

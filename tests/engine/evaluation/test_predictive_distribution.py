@@ -131,10 +131,13 @@ def test_a_network_on_a_table_predicts_a_file_as_it_predicts_a_frame(tmp_path: P
     expected = run.predict(x[:5]).mean
     for given in (new, tmp_path / "new.csv", str(tmp_path / "new.csv")):
         np.testing.assert_allclose(run.predict(given).mean, expected)
+        np.testing.assert_allclose(run.rows(given).x, x[:5])
+    assert run.table().target == "y"
     with pytest.raises(bnnviz.BnnvizError, match=r"lacks columns .* \(b\)"):
         run.predict(new[["a"]])
     plain = bnnviz.sample(bnnviz.BNN(net, (x, frame.y)), "hmc", draws=4, warmup=4, chains=1)
     with pytest.raises(bnnviz.BnnvizError, match="not on a CSV file: give the rows to predict as an array"):
         plain.predict("new.csv")
+    assert plain.table() is None
     with pytest.raises(bnnviz.BnnvizError, match=r"read a file by bnnviz.data.read_table\(path, target_column\), or"):
         bnnviz.BNN(net, "new.csv")

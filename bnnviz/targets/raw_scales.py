@@ -1,0 +1,66 @@
+"""Say where inputs or observations have a size that the prior of a network does not expect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+#: How far a size may be from 1, either way. Weights that are N(0, 1) make functions that vary over inputs of size 1.
+FAR = 30.0
+
+
+def of_inputs(x: Tensor) -> Iterator[str]:
+    """Say which column of the inputs of a network is furthest from the size 1, if one is far from it.
+
+    Parameters
+    ----------
+    x : Tensor, shape (rows, inputs)
+        Inputs that a linear layer reads.
+
+    Yields
+    ------
+    str
+    """
+    sds, offsets = _size(x)
+    varies = sds > 0
+    if not varies.any():
+        return
+    size = torch.maximum(sds, offsets)
+    # Far too small counts as well as far too large; a column that does not vary is a constant of the network.
+    distance = torch.where(varies, torch.maximum(size.log(), -sds.log()), -torch.inf)
+    worst = int(distance.argmax())
+    if distance[worst] > torch.tensor(FAR).log():
+        yield (
+            f"The inputs are taken as they are, and column {worst + 1} has the mean {float(x[:, worst].mean()):.3g} and"
+            f" the sd {float(sds[worst]):.3g}: the prior expects sizes near 1; standardise the inputs, or give BNN a"
+            " table of bnnviz.data.read_table, which is."
+        )
+
+
+def of_observations(y: Tensor) -> Iterator[str]:
+    """Say that observations of real numbers are far from the size 1, if they are.
+
+    Parameters
+    ----------
+    y : Tensor, shape (rows, columns)
+
+    Yields
+    ------
+    str
+    """
+    sds, offsets = _size(y)
+    if float(torch.maximum(sds, offsets).max()) > FAR or 0 < float(sds.max()) < 1 / FAR:
+        worst = int(torch.maximum(sds, offsets).argmax())
+        yield (
+            f"The observations are taken as they are, with the mean {float(y[:, worst].mean()):.3g} and the sd"
+            f" {float(sds[worst]):.3g}: the prior of outputs and noise expects sizes near 1; standardise them, or set"
+            " prior_sd and noise_sd for their unit."
+        )
+
+
+def _size(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the sds and the absolute means of columns, in double precision."""
+    values = values.double()
+    return values.std(0, correction=0), values.mean(0).abs()
