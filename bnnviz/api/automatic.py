@@ -19,7 +19,7 @@ AUTO = "auto"
 def of_table(target: Any, settings: dict[str, Any] | None) -> tuple[Any, dict[str, Any] | None, bytes | None]:
     """Return the name and the settings of the network on a table of the user's, and what its spec is to carry.
 
-    What nothing is said of is as for a sampler that is chosen automatically (`bnnviz.engine.automatic.tables.DEFAULTS`).
+    What nothing is said of is as where a pilot chooses (`bnnviz.engine.automatic.tables.DEFAULTS`).
     What is no `UserTable` comes back as it is, and carries nothing.
     """
     if not isinstance(target, UserTable):
