@@ -43,6 +43,9 @@ SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_
 #: Fields of an `Info` that have U, or U less the prior's term.
 OF_U = ("potential", "loss")
 
+#: Steps of Adam that lead chains to where a network predicts, and not to where it fits the noise.
+SHORT_DESCENT = 100
+
 
 class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
@@ -141,6 +144,12 @@ class Sampler(param.Parameterized):
     def starts_at_mode(self, target: Target) -> bool:
         """Return whether chains set out from modes, each from the end of its own descent."""
         return self.start in ("mode", "one_mode") or (self.start == "auto" and target.start_at_mode)
+
+    def descent_steps(self, target: Target) -> int:
+        """Return how many steps of Adam chains descend before they set out."""
+        if self.start == "auto" and target.mode_overfits and not self.needs_mode:
+            return min(self.mode_steps, SHORT_DESCENT)
+        return self.mode_steps
 
     def starts_together(self, target: Target) -> bool:
         """Return whether chains that set out from modes set out from the best of them, all from one point."""

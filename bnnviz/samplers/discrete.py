@@ -59,8 +59,8 @@ class Discrete(Sampler):
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
-        " points for densities.",
+        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks (of one that"
+        " learns its noise or prior after 100 steps at most, as the mode fits the noise), random points for densities.",
     )
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 

@@ -72,6 +72,9 @@ class Target(param.Parameterized):
         Whether a step of a sampler on it pays to be compiled.
     not_compiled : str
         Why it is not, after a colon; nothing where it is.
+    mode_overfits : bool
+        Whether it has unknown scales, of noise or prior, so that U is least where they are small and the fit is close,
+        far from all typical draws.
     located : bool
         Whether random points are about where it is: of a function nothing is known.
     jumps : bool
@@ -107,6 +110,7 @@ class Target(param.Parameterized):
     prior_precision: float | None = None
     units: Sequence[Any] = ()
     start_at_mode: bool = False
+    mode_overfits: bool = False
     located: bool = True
     compiles: bool = True
     not_compiled: str = ""

@@ -122,6 +122,7 @@ class BNN(NetworkCurvature):
         self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
         self._take_scales(prior)
         self.dim = self.weights + len(self.scale_names) + self.likelihood_dim
+        self.mode_overfits = bool(self.scale_names or self.likelihood_dim)
         self._outputs = self._check_module()
         self.rules = modules.CallRules() if self.layers is not None else self._try_module()
         self._units, self._multiplied = self._count_units()

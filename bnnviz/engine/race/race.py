@@ -206,7 +206,7 @@ class Race(SamplerComparison):
         if self._x0 is None:
             self._x0 = random_points(first.target, first.spec.chains, self._rng)
             if at_mode or any(lane.sampler.needs_mode for lane in self.lanes):
-                self._descent = Descent(first.target, self._x0, first.sampler.mode_steps)
+                self._descent = Descent(first.target, self._x0, first.sampler.descent_steps(first.target))
         if self._descent is not None:
             self._descent.advance(steps)
         if self._descent is None or self._descent.done:

@@ -161,7 +161,7 @@ class StartSearch:
         """Return the way down: of a function in few dimensions by curvature, which its scales may need."""
         if not self._target.located and self._target.dim <= _FEW:
             return QuasiNewton(self._target, self._x0)
-        return Descent(self._target, self._x0, sampler.mode_steps)
+        return Descent(self._target, self._x0, sampler.descent_steps(self._target))
 
     def advance(self, steps: int) -> int:
         """Take some steps; return the gradients of single rows that they took."""

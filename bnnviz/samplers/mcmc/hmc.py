@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, StepBatch, counters, length
+from bnnviz.samplers.base import REGISTRY, SHORT_DESCENT, StepBatch, counters, length
 from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
 from bnnviz.samplers.mcmc import chees
 from bnnviz.samplers.mcmc.chees import TrajectoryLength
@@ -104,7 +104,7 @@ class Info(NamedTuple):
 
 # Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learnt.
 _AUTOMATIC_STEPS, _LITTLE, _FEWEST_TRAJECTORIES = 24, 10_000, 50
-_AUTOMATIC_ACCEPTANCE, _AUTOMATIC_DESCENT = 0.9, 100  # and steps of the descent to where chains set out
+_AUTOMATIC_ACCEPTANCE = 0.9
 
 
 @REGISTRY.add
@@ -164,7 +164,7 @@ class HMC(Hamiltonian):
         """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
         steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
         # Not to the mode: where noise and scales are learnt it fits the noise, and chains do not get out of it.
-        descent = int(min(max(0.15 * budget.gradients, 50), _AUTOMATIC_DESCENT))
+        descent = int(min(max(0.15 * budget.gradients, 50), SHORT_DESCENT))
         trajectories = (budget.gradients - descent) / (0.75 * steps + 1)
         if trajectories < _FEWEST_TRAJECTORIES:
             return None

@@ -251,7 +251,8 @@ class PDMP(PathLearner, Sampler):
         "auto",
         objects=["auto", "mode", "one_mode", "random"],
         doc="Where chains start. mode: each at the end of its own descent by Adam. one_mode: all at the best of these"
-        " ends. auto: mode for networks and functions of your own, random points for other densities.",
+        " ends. auto: mode for networks (of one that learns its noise or prior after 100 steps at most, as the mode"
+        " fits the noise) and for functions of your own, random points for other densities.",
     )
     mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
 
