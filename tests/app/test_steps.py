@@ -211,7 +211,7 @@ def test_what_is_built_for_nobody_rests_where_somebody_plays_and_nobody_waits(mo
     collector = Collector()
     monkeypatch.setattr(steps, "COLLECTOR", collector)
     assert asyncio.run(built(True)) == 0
-    collector.worked()
+    collector.played()
     assert asyncio.run(built(False)) == 0
     assert asyncio.run(built(True)) > 0
     with steps._IN_LINE:
@@ -230,7 +230,7 @@ def test_a_text_is_updated_as_it_was_written_first(cache: None, kind: type[pn.pa
 @pytest.mark.parametrize("plays", [True, False])
 def test_a_frame_passes_while_few_steps_are_taken(cache: None, monkeypatch: pytest.MonkeyPatch, plays: bool) -> None:
     """A frame is many callbacks, each of which would wait for a step of every page that opens."""
-    monkeypatch.setattr(steps.COLLECTOR, "_worked", time.monotonic() + 1e6 * (1 if plays else -1))
+    monkeypatch.setattr(steps.COLLECTOR, "_played", time.monotonic() + 1e6 * (1 if plays else -1))
     monkeypatch.setattr(steps, "STEP_S", 1e-4)
     taken = 0
 

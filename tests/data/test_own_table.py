@@ -12,8 +12,10 @@ import pytest
 
 import bnnviz
 from bnnviz import data, targets
+from bnnviz.api.automatic import of_table
 from bnnviz.cli.main import main
 from bnnviz.data.tables import source
+from bnnviz.engine.automatic.tables import DEFAULTS
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
@@ -384,6 +386,20 @@ def test_a_file_called_like_a_data_set_is_read_only_with_a_target_column(monkeyp
     assert [spec.target_settings["data"] for spec in specs] == ["toy_c", "own"]
 
 
+@pytest.mark.parametrize("given", [{}, {"noise": "fixed", "prior": "equal"}])
+def test_the_noise_of_a_table_is_learnt_whatever_the_sampler(tmp_path, monkeypatch, given):
+    """One of a table's unknown unit cannot be fixed in advance; what is said stays."""
+    specs: list[Spec] = []
+    monkeypatch.setattr("bnnviz.cli.sample._sample", lambda spec, *_: specs.append(spec) or 0)
+    file = tmp_path / "table.csv"
+    file.write_bytes(GOOD.encode())
+    settings = [part for name, value in given.items() for part in ("--set", f"{name}={value}")]
+    assert run_here(["sample", "--data", str(file), "--target-column", "y", "--sampler", "nuts", *settings]) == 0
+    assert {name: specs[0].target_settings[name] for name in DEFAULTS} == DEFAULTS | given
+    from_python = of_table(read(GOOD), given)[1]
+    assert {name: from_python[name] for name in DEFAULTS} == DEFAULTS | given
+
+
 # --- sampled from Python
 
 
@@ -391,7 +407,7 @@ def test_a_table_is_a_target_of_sample():
     table = read(GOOD)
     options = {"draws": 6, "warmup": 4, "chains": 2, "seed": 3}
     run = bnnviz.sample(table, "hmc", target_settings={"hidden": "3"}, **options)
-    settings = {"data": catalogue.own_data(), "hidden": "3"}
+    settings = DEFAULTS | {"data": catalogue.own_data(), "hidden": "3"}
     spec = Spec(target="network", target_settings=settings, sampler="hmc", attachment=table.pack(), **options)
     np.testing.assert_array_equal(run.draws, bnnviz.sample(spec).draws)
     frame = run.predict(GOOD.encode()).to_frame()
