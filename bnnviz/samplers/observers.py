@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.samplers.tree import flat
+
 
 @dataclass
 class StepBatch:
@@ -30,8 +32,11 @@ class StepBatch:
         return self._columns[name]
 
     def history(self, name: str) -> Tensor:
-        """Return a part of the states by its name, before each step and after the last, (steps + 1, chains, ...)."""
-        return torch.stack([getattr(state, name) for state in [*self.before, self.after]])
+        """Return a part of the states by its name, before each step and after the last, (steps + 1, chains, ...).
+
+        Of a part that has several tensors it is the first.
+        """
+        return torch.stack([flat(getattr(state, name))[0] for state in [*self.before, self.after]])
 
     def state_after(self, step: int) -> Any:
         """Return the state after a step of these, by its place among them."""

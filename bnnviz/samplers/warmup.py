@@ -62,6 +62,21 @@ def take(
     return StepBatch(before, infos, state, first_step)
 
 
+def steps_to_window(sampler: Sampler, steps: int) -> int:
+    """Return how many steps there are from so many on to the end of a window, one at least.
+
+    A sampler that warms up by moves has one window, which ends where its warm-up has to.
+    """
+    if sampler.warms_up_by_moves:
+        return max(sampler.tuning_limit - steps, 1)
+    return WINDOW - steps % WINDOW
+
+
+def is_window(sampler: Sampler, steps: int) -> bool:
+    """Return whether a window ends after so many steps."""
+    return steps >= sampler.tuning_limit if sampler.warms_up_by_moves else steps % WINDOW == 0
+
+
 def end_window(sampler: Sampler, rng: RandomNumbers, state: Any, steps: int) -> tuple[Any, bool]:
     """Return the state after so many steps, the end of a window, and whether the warm-up is over."""
     last = steps >= sampler.tuning_limit
@@ -75,7 +90,7 @@ def run(sampler: Sampler, rng: RandomNumbers, state: Any) -> Any:
     while not over:
         state, _ = step(sampler, rng, state)
         steps += 1
-        if steps % WINDOW == 0:
+        if is_window(sampler, steps):
             state, over = end_window(sampler, rng, state, steps)
         over = over or sampler.ends_warmup(state)
     return state

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -42,19 +44,33 @@ class Clock:
         self.run, self.worked = run, 0.0
 
     def __enter__(self) -> None:
-        self._threads = torch.get_num_threads()
-        torch.set_num_threads(self.run.threads)
+        self._threads = using_threads(self.run.threads)
+        self._threads.__enter__()
         self._wall, self._cpu = time.perf_counter(), time.thread_time()
         self._mark = _mark(self.run.device)
 
     def __exit__(self, *_: object) -> None:
-        torch.set_num_threads(self._threads)
+        self._threads.__exit__(None, None, None)
         spent = None if self._mark is None else _since(self._mark, self.run.device)
         seconds, cpu = time.perf_counter() - self._wall, time.thread_time() - self._cpu
         self.worked = cpu if spent is None else seconds
         self.run.seconds += seconds
         self.run.cpu_seconds += cpu
         self.run.device_seconds += cpu if spent is None else spent
+
+
+@contextmanager
+def using_threads(count: int) -> Iterator[None]:
+    """Give PyTorch so many threads for a while."""
+    before = torch.get_num_threads()
+    if before == count:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _mark(device: torch.device) -> torch.cuda.Event | None:

@@ -20,7 +20,7 @@ from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import failures
 from bnnviz.engine.run.changes import Change
-from bnnviz.engine.run.device import Clock, choose_device, keep_freed
+from bnnviz.engine.run.device import Clock, choose_device, keep_freed, using_threads
 from bnnviz.engine.run.initialization import (
     Descent,
     Start,
@@ -43,7 +43,7 @@ from bnnviz.targets.base import REJECTED, RejectedPoints
 
 log = logging.getLogger(__name__)
 
-_LONGEST_BLOCK = 128
+_LONGEST_BLOCK = 256
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
 _BLOCK_SHARE = 0.6
 _STEP_SECONDS = 0.008  # a first guess
@@ -221,17 +221,19 @@ class Run(Restorable):
     def advance(self, seconds: float = 0.02) -> int:
         """Work for about so many seconds; return the steps of the kernel that were done."""
         begun, first = time.perf_counter(), self.steps
-        while not self.finished and time.perf_counter() - begun < seconds:
-            if self._awaits_kernel():
-                self._switch.wait(seconds)
-                break
-            if self.phase != "start":
-                self._block(self._block_length(seconds))
-                continue
-            self._prepare_some(10)
-            if self.phase != "start":
-                # A run that is paused while it looks for its start must not take a step of the kernel.
-                break
+        # For all blocks at once: to set the number of threads takes as long as a few steps of a small network.
+        with using_threads(self.threads):
+            while not self.finished and time.perf_counter() - begun < seconds:
+                if self._awaits_kernel():
+                    self._switch.wait(seconds)
+                    break
+                if self.phase != "start":
+                    self._block(self._block_length(seconds))
+                    continue
+                self._prepare_some(10)
+                if self.phase != "start":
+                    # A run that is paused while it looks for its start must not take a step of the kernel.
+                    break
         return self.steps - first
 
     def step_proposal(self) -> None:
@@ -284,7 +286,7 @@ class Run(Restorable):
         by_memory = _BLOCK_NUMBERS // (self.sampler.width * self.spec.chains * self.target.dim)
         length = max(1, min(_LONGEST_BLOCK, by_time, by_memory))
         if self.phase == "tuning":
-            length = min(length, warmup.WINDOW - self.steps % warmup.WINDOW)
+            length = min(length, warmup.steps_to_window(self.sampler, self.steps))
         return length
 
     def _block(self, length: int) -> None:
@@ -360,7 +362,7 @@ class Run(Restorable):
             self._next_phase()
 
     def _end_window(self) -> None:
-        if self.steps % warmup.WINDOW and not self.sampler.ends_warmup(self.state):
+        if not (warmup.is_window(self.sampler, self.steps) or self.sampler.ends_warmup(self.state)):
             return
         self.state, over = warmup.end_window(self.sampler, self.numbers, self.state, self.steps)
         if not over:

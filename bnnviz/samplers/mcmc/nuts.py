@@ -405,9 +405,10 @@ class NUTS(Hamiltonian):
         fresh = step_batch.history("fresh")[:steps, chain].nonzero()[:, 0].tolist()
         first = fresh[-1] if fresh else 0
         points = [step_batch.before[first].x[chain]] if fresh else list(before)
-        shown = range(max(first, steps - (1 << _SHOWN_DEPTH)), steps)
-        points += [step_batch.state_after(step).front.x[chain] for step in shown]
-        return points[-(1 << _SHOWN_DEPTH) :]
+        most = 1 << _SHOWN_DEPTH
+        # Copied, since a view would keep the states of all chains.
+        points += step_batch.history("front")[1 + max(first, steps - most) :, chain].clone().unbind()
+        return points[-most:]
 
     def outline(self, state: State) -> State:
         """Return what draws and pictures are made of, and which chains begin a tree."""
