@@ -116,8 +116,9 @@ class Hamiltonian(Discrete):
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent. auto: mode for networks and for functions of"
-        f" your own of up to {_DENSE} dimensions, random points for other densities.",
+        doc="Where chains start. mode: each at the end of its own descent. auto: mode for networks (of one that learns"
+        " its noise or prior after 100 steps at most, as the mode fits the noise) and for functions of your own of up"
+        f" to {_DENSE} dimensions, random points for other densities.",
     )
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
