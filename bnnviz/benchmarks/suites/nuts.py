@@ -1,10 +1,10 @@
 """Compare NUTS with numpyro's on three densities: effective draws of the worst coordinate for each CPU second.
 
 The densities are a Gaussian whose coordinates are spread from 0.1 to 10, a logistic regression in 25 dimensions and
-a network 1-50-1. Both run with their defaults, four chains in single precision on one thread; warm-up, tuning and the
-search for a start are counted. The programs of both are compiled before the clock runs and kept, as a second run finds
-them; what ours took is a row. Beside each is R-hat: of weights that disagree between chains the effective draws are a
-guess, and those of the network's predictions tell more.
+a network 1-50-1. Both run with their defaults after 500 moves of warm-up, four chains in single precision on one
+thread; warm-up, tuning and the search for a start are counted. The programs of both are compiled before the clock runs
+and kept, as a second run finds them; what ours took is a row. Beside each is R-hat: of weights that disagree between
+chains the effective draws are a guess, and those of the network's predictions tell more.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from bnnviz.api.run import start
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
 from bnnviz.benchmarks.networks.mixing import measure
+from bnnviz.benchmarks.posteriors import numpyro_nuts
 from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 
 DIM, ROWS = 25, 500  # of the regression
@@ -140,7 +141,8 @@ def judge(density: Density, draws: np.ndarray, gradients: float, cpu_seconds: fl
 
 def _ours(density: Density, kernel: str, seconds: float) -> Found:
     target, options = density.ours
-    run = budget.run(target, "nuts", seconds, dtype="float32", kernel=kernel, draws=MOST, **options)
+    warmup = numpyro_nuts.WARMUP  # as long for both
+    run = budget.run(target, "nuts", seconds, dtype="float32", kernel=kernel, draws=MOST, warmup=warmup, **options)
     return judge(density, run.draws, run.summary.get("grad_evals", 0), run.cpu_seconds)
 
 
@@ -159,8 +161,6 @@ def _compiled_before(density: Density) -> float:
 def _theirs(density: Density, seconds: float) -> Found:
     """Return what numpyro makes of so many CPU seconds with programs that a first run has left, as ours are kept."""
     import jax
-
-    from bnnviz.benchmarks.posteriors import numpyro_nuts
 
     potential = density.theirs()
     with tempfile.TemporaryDirectory(prefix="bnnviz-") as programs:

@@ -110,8 +110,8 @@ class Hamiltonian(Discrete):
         "auto",
         objects=["auto", "diagonal", "low_rank", "dense", "unit"],
         doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. low_rank: a few directions too."
-        f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal."
-        " unit: all one.",
+        f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal;"
+        " of NUTS on a network diagonal too. unit: all one.",
     )
     start = settings.Choice(
         "auto",
