@@ -10,6 +10,7 @@ import numpy as np
 from bokeh.models import Range1d
 
 _ROOM = 0.08  # of a range, between its ends and a large mark
+_NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: what is drawn is rounded, and that is not to be seen
 
 
 class AxisRange:
@@ -133,6 +134,9 @@ class AxisRange:
         self._recent.clear()
         if high <= low:
             low, high = low - 0.5, high + 0.5
+        short = _NOISE * max(abs(low), abs(high)) - (high - low)
+        if short > 0:
+            low, high = low - short / 2, high + short / 2
         step = _round_up((high - low) / 20)
         # Rounding outwards must not add a step where float noise alone lies over the edge.
         start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step

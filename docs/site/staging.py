@@ -18,6 +18,7 @@ from docs.site.contents import BELOW, HOST, INSTEAD, ROOT, ROOT_PAGES, TUTORIALS
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)#\s]+)(?P<place>#[^)\s]*)?(?=\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _REPLAY = re.compile(r"^<!-- replay: (\w+) -->$", re.MULTILINE)
+_PICTURE = re.compile(r"^!\[(?P<alt>[^\]]*)\]\((?P<name>[^)\s]+)-light\.png\)$", re.MULTILINE)
 _COPIED = (".png", ".svg", ".json", ".csv")
 
 
@@ -43,7 +44,8 @@ def page_of(path: Path) -> str | None:
 def stage(folder: Path) -> None:
     """Copy all documents into a folder, and list the pages below each.
 
-    A mark ``<!-- replay: NAME -->`` becomes the replay of that name.
+    A mark ``<!-- replay: NAME -->`` becomes the replay of that name. A picture ``NAME-light.png`` is shown on light
+    pages; on dark ones ``NAME-dark.png`` is, which has to lie beside it.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ def stage(folder: Path) -> None:
         if path.suffix == ".md":
             text = relinked((ROOT / path).read_text(encoding="utf-8"), path)
             text = _REPLAY.sub(lambda mark, page=page: replays.embed(mark[1], page), text)
-            place.write_text(text, encoding="utf-8")
+            place.write_text(of_both_themes(text), encoding="utf-8")
         elif path.suffix == ".ipynb":
             place.write_text(_notebook(path), encoding="utf-8")
         else:
@@ -90,6 +92,21 @@ def relinked(text: str, path: Path) -> str:
     parts = _FENCE.split(text)
     parts[::2] = [_LINK.sub(lambda found: _link(found, path), part) for part in parts[::2]]
     return "".join(parts)
+
+
+def of_both_themes(text: str) -> str:
+    """Return a document's text with both pictures where a light one stands by itself in a paragraph.
+
+    Parameters
+    ----------
+    text : str
+        In Markdown.
+    """
+    return _PICTURE.sub(lambda found: "\n".join(_picture(found, theme) for theme in ("light", "dark")), text)
+
+
+def _picture(found: re.Match[str], theme: str) -> str:
+    return f"```{{image}} {found['name']}-{theme}.png\n:alt: {found['alt']}\n:class: only-{theme}\n```"
 
 
 def _link(found: re.Match[str], path: Path) -> str:

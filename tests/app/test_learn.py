@@ -255,6 +255,17 @@ def test_a_unit_whose_sign_is_turned_is_the_same_unit() -> None:
     assert np.abs(exchange.outputs(moved) - exchange.outputs(exchange.START)).max() < 1e-6
 
 
+@pytest.mark.parametrize(
+    ("language", "flags", "letters"), [("de", {}, 93), ("de", {"projector": "1"}, 116), ("en", {}, 78)]
+)
+def test_the_choice_of_a_speed_is_as_wide_as_its_words(
+    no_server: Document, language: str, flags: dict[str, str], letters: int
+) -> None:
+    """So many pixels Chromium needs for the longest, in the type of its screen, and 41 for arrow and border."""
+    page = LearnPage(False, flags, {"lesson": "thinning", "lang": language})
+    assert page.stage.transport._speed.width >= letters + 41
+
+
 def test_exchanges_are_drawn_where_the_units_stand(no_server: Document) -> None:
     piece = exchange.ExchangePiece(False, languages.piece("exchange"))
     piece.exchange(0, 1)

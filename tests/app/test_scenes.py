@@ -9,6 +9,7 @@ import pytest
 
 import bnnviz
 from bnnviz import diagnostics
+from bnnviz.engine.monitor.variances import measured_variance_inflation
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -170,6 +171,16 @@ def test_draws_at_events_are_as_wide_as_the_scenes_say() -> None:
     error = each.std() / math.sqrt(len(each))
     assert error < 0.015
     assert abs(each.mean() - (1 + 1 / 150)) < 4 * error
+
+
+def test_in_150_dimensions_a_few_hundred_steps_tell_the_variances() -> None:
+    """With their error: of few chains, each of which keeps its distance from the centre for long, it is too small."""
+    run = ViewedRun(scenes.load()["break-events"].steps[2].spec)
+    run.prepare()
+    while run.steps < 500:
+        run.advance()
+    found = measured_variance_inflation(run)
+    assert found.error < 0.03 and abs(found.share - 1 / 150) < 4 * found.error
 
 
 @pytest.mark.demand

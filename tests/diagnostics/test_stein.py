@@ -59,6 +59,24 @@ def test_draws_of_a_bent_density() -> None:
         assert wrong or (abs(found.each - true) < MOST * found.each_error).all()
 
 
+@pytest.mark.parametrize("dim", [2, 8, 50, 150])
+def test_the_tails_of_many_normal_coordinates_do_not_seem_long(dim: int) -> None:
+    """Of twenty sets of draws three at most, whatever the dimension; those of t with 3 degrees of freedom mostly."""
+    normal = student = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        normal += has_long_tail(rng.normal(size=(1045, dim)))
+        student += has_long_tail(rng.standard_t(3, size=(1045, dim)))
+    assert normal <= 3 and student >= 17
+
+
+@pytest.mark.parametrize("drawn", [4, 8])
+def test_of_many_chains_a_few_draws_each_are_enough(drawn: int) -> None:
+    found = variance_inflation(*gaussian(50, shape=(64, drawn)))
+    assert abs(found.share) < MOST * found.error and found.error < 0.1
+    assert variance_inflation(*gaussian(50, shape=(4, 7))) is None
+
+
 def test_a_wrong_gradient_is_caught() -> None:
     x, potential, gradient = gaussian(2)
     found = variance_inflation(x, potential, 0.7 * gradient)

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from PIL import Image
 
 from docs.site import reference, replays
 from docs.site.contents import BELOW, ROOT
@@ -180,6 +183,25 @@ def _serious(opened: Callable[..., Any], pages: list[str]) -> list[str]:
 
 def _beside(url: str, name: str) -> str:
     return f"{url.partition('/html/')[0]}/html/{name}.html"
+
+
+#: Pages with pictures of each kind: of the repository, of the gallery, and kept by notebooks.
+PICTURED = ("index", "gallery/index", "gallery/trace", "notebooks/02_thinning", "notebooks/04_race")
+
+
+def test_no_picture_is_a_light_box_in_a_dark_page(opened: Callable[..., Any]) -> None:
+    """The mean of what is seen of each; of white boxes it is above 150 of 255."""
+    shown = opened("index", color_scheme="dark", reduced_motion="reduce")
+    light, seen = [], 0
+    for name in PICTURED:
+        shown.goto(_beside(shown.url, name), wait_until="load")
+        for picture in shown.locator("article img:visible, article .cell_output .text_html:visible").all()[:6]:
+            picture.scroll_into_view_if_needed()
+            mean = float(np.mean(Image.open(BytesIO(picture.screenshot())).convert("L")))
+            seen += 1
+            light += [f"{name}: {mean:.0f}"] if mean > 110 else []
+    assert seen > 12
+    assert not light
 
 
 def test_a_replay_plays_in_its_page(opened: Callable[..., Any]) -> None:

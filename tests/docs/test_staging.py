@@ -16,6 +16,16 @@ from docs.site.contents import BELOW, HOST, ROOT
 FROM = Path("docs/manual/python.md")
 
 
+def test_a_light_picture_has_a_dark_one_beside_it() -> None:
+    staged = staging.of_both_themes("Look:\n\n![The Lab: a run](lab-light.png)\n\n![Other](lab.png)\n")
+    for theme in ("light", "dark"):
+        assert f"{{image}} lab-{theme}.png\n:alt: The Lab: a run\n:class: only-{theme}\n" in staged
+    assert "![Other](lab.png)" in staged
+    for path in staging.documents():
+        if path.name.endswith("-light.png"):
+            assert (ROOT / path).with_name(path.name.replace("-light", "-dark")).is_file()
+
+
 @pytest.mark.parametrize(
     ("link", "becomes"),
     [

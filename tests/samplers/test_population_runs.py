@@ -16,6 +16,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
+from bnnviz_app.learn import lessons
 
 SMALL = {"draws_each": 20, "sigma0": 0.7}
 
@@ -90,11 +91,26 @@ def test_draws_that_miss_a_part_are_warned_of_though_k_hat_is_low(
     assert told.startswith("The weighted variance of" if known else "By Stein's identity the weighted variances are")
 
 
-def test_the_table_sets_stein_s_identity_beside_k_hat() -> None:
+def test_the_table_sets_stein_s_identity_beside_k_hat(monkeypatch: pytest.MonkeyPatch) -> None:
     run = finished(ViewedRun(spec(chains=20, draws=400, settings={"draws_each": 200, "sigma0": 1.0})))
+    monkeypatch.setattr(type(run.target), "cov", lambda self: None)
     rows = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
     text, tone = rows["Weighted variances, off by Stein's identity"]
     assert "±" in text and (tone == "bad") <= (rows["Tail of the weights, Pareto k-hat"][1] != "good")
+
+
+def test_where_the_variances_are_known_the_table_says_nothing_else_of_them() -> None:
+    """Each iteration misses the ends of the banana, and Stein's identity would say that its draws are too wide."""
+    run = ViewedRun(lessons.load()["importance-weights"].steps[3].picture.spec)
+    run.prepare()
+    while run.chain_trace.count < 60:
+        run.step_proposal()
+    shown = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
+    assert not any("Stein" in label for label in shown)
+    for label, true in (("Variance of x1; true 1", 1.0), ("Variance of x2; true 2.25", 2.25)):
+        text, tone = shown[label]
+        assert float(text.split(" ")[0]) < 0.8 * true and tone == "bad"
+    assert shown["Tail of the weights, Pareto k-hat"][1] != "good"
 
 
 def test_gradients_count_every_evaluation() -> None:

@@ -249,6 +249,16 @@ def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
     assert window.range.end < 1.2
 
 
+@pytest.mark.parametrize("at", [1.0, -250.0, 3e6])
+def test_a_range_does_not_blow_up_the_rounding_of_what_is_drawn(at: float) -> None:
+    """Columns are of 32 bits, in which neighbours of a number lie 1.2e-7 of it apart."""
+    window, noise = AxisRange(Range1d(0, 1)), 2e-7 * abs(at)
+    window.restart()
+    window.cover((at - noise, at + noise))
+    assert window.range.end - window.range.start > 4 * noise
+    assert window.range.start < at - noise and at + noise < window.range.end
+
+
 def test_the_current_point_never_lies_at_the_edge() -> None:
     """Not where the path is so short beside the range that a margin for the path is none."""
     scene = example_scene("network1d")
@@ -651,6 +661,27 @@ def test_the_axes_of_thinning_close_in_where_a_run_pauses() -> None:
     frame["status"]["playing"] = False
     view.update(frame)
     assert 1 <= view.root.x_range.end < 1.2
+
+
+@pytest.mark.parametrize("t_max", [1e-6, 0.5, 4.0, 100.0])
+def test_rates_at_which_no_event_is_to_be_expected_lie_flat_on_the_thinning_figure(t_max: float) -> None:
+    """A Boomerang on its own reference has rates that are rounding alone."""
+    scene = example_scene("banana")
+    frame, view = example_frame(scene, 3), ThinningView(scene)
+    rate = 1e-5 * np.sin(np.linspace(0, 6, 50))
+    few = {f"{part}_{name}": [] for part in ("past", "now") for name in ("t0", "t1", "h0", "h1")}
+    few |= {f"proposal_{name}": [] for name in ("t", "rate", "height", "u", "kind")}
+    frame["envelope"].update(few, t_max=t_max, y_max=1e-3, rate=rate, rate_t=np.linspace(0, t_max, 50))
+    for segment in range(30):
+        frame["envelope"]["segment"] = segment
+        for _ in range(3):
+            view.update(frame)
+    shown = view.root.y_range
+    assert (rate.max() - rate.min()) / (shown.end - shown.start) < 0.02
+    # One event is to be expected: such a rate is seen well.
+    frame["envelope"].update(segment=30, y_max=1 / max(t_max, 1.0), rate=rate * 0 + 1 / max(t_max, 1.0))
+    view.update(frame)
+    assert view.source.data["clipped"][0] > 0.4 * shown.end
 
 
 def test_of_very_many_proposals_only_the_latest_carry_their_uniform_mark() -> None:

@@ -18,6 +18,8 @@ from bnnviz_app.theme import FLAT, SHEETS, styles
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
+# Pixels: the choice of a speed beside its words, a letter of them, also from afar, and the least of both.
+_ARROW, _LETTER, _LARGE_LETTER, _NARROWEST = 44, 7.2, 9.0, 126
 _SECOND = _BUTTON | {"css_classes": ["second"]}  # on a phone in the second line
 _STYLES = styles(__file__)
 
@@ -65,7 +67,7 @@ class Transport(PageComponent):
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
 
     def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
-        self._session, self._buttons = session, BUTTONS
+        self._session, self._buttons, self._large = session, BUTTONS, False
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button(BUTTONS["play"], self.play, icon="play_arrow", width=104, **look)
         self._speed = pmui.Select(
@@ -73,7 +75,7 @@ class Transport(PageComponent):
             options=SPEEDS,
             value=0.0,
             size="small",
-            width=126,
+            width=_NARROWEST,
             margin=(5, 4, 1, 4),
             height=30,
             sx=FLAT,
@@ -182,7 +184,15 @@ class Transport(PageComponent):
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
+        self._large = large
         set_class(self._status, "large", large)
+        self._fit_speed()
+
+    def _fit_speed(self) -> None:
+        """Make the choice of a speed as wide as the longest of them."""
+        letters = max(map(len, self._speed.options))
+        width = _ARROW + letters * (_LARGE_LETTER if self._large else _LETTER)
+        set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
     def relabel(self, buttons: Mapping[str, str], speed: str, speeds: Mapping[str, float]) -> None:
         """Have other words on the buttons.
@@ -203,6 +213,7 @@ class Transport(PageComponent):
             self._speed.param.update(label=speed, options=dict(speeds))
             # The browser knows the speed by its name, which is another one now.
             self._speed.param.trigger("value")
+            self._fit_speed()
         self.show_playing()
 
     def hide(self, names: Set[str]) -> None:

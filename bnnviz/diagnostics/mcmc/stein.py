@@ -98,7 +98,10 @@ def variance_inflation(
     functions = 1 if degree is None else len(_exponents(dim, degree))
     weights = np.zeros((chains, count)) if logs is None else logs
     enough = max(4 * _GROUPS, _ROWS_EACH * functions)
-    if weight_ess(weights[:, ::every]) < enough * _NEARLY or potential.shape[1] < _GROUPS:
+    if weight_ess(weights[:, ::every]) < enough * _NEARLY:
+        return None
+    by_chains = logs is None and chains >= _GROUPS
+    if not by_chains and potential.shape[1] < _GROUPS:
         return None
     groups = _groups(chains, count) if logs is None else _dealt(chains, count)
     group, everyones = groups[:, ::every].ravel(), groups.ravel()

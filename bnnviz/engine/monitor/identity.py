@@ -12,6 +12,8 @@ moments of order :math:`1 / \xi` and more are infinite.
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -23,6 +25,8 @@ _BETWEEN = 256  # points between draws
 _TAIL = 0.1  # share of the draws that is a tail
 _FEWEST = 50  # draws of a tail
 _LONG = 0.12  # shape from which on squares may have no variance: 1/4, less two standard errors of a few draws
+_BY_CHANCE = 0.02  # probability that draws of normal tails come out as long
+_VARIANCE = 4 / 3  # of the estimate of a shape near 0, times the draws of the tail
 
 
 def says_nothing(target: Target, draws: Tensor) -> bool:
@@ -63,4 +67,10 @@ def has_long_tail(draws: np.ndarray) -> bool:
     weights = 1 - (np.arange(1, tail + 1) - 0.35)[:, None] / tail
     first, second = excess.mean(0), (weights * excess).mean(0)
     shape = 2 - first / np.maximum(first - 2 * second, 1e-12)
-    return bool((shape > _LONG).any())
+    return bool((shape > _LONG + _allowance(draws.shape[1], tail)).any())
+
+
+def _allowance(dim: int, tail: int) -> float:
+    """Return by how much the longest tail of many coordinates may be estimated longer than that of one, by chance."""
+    quantile = NormalDist().inv_cdf
+    return (_VARIANCE / tail) ** 0.5 * (quantile(1 - _BY_CHANCE / dim) - quantile(1 - _BY_CHANCE))

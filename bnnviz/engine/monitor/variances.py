@@ -178,7 +178,7 @@ class Variances:
 
     def remark(self) -> str:
         """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
-        if not self._is_off() or self.variance_inflation.share > 0 or self._is_known_wide():
+        if not self._is_off() or self.variance_inflation.share > 0 or self._is_contradicted():
             return ""
         ratio = 1 + self.variance_inflation.share
         share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
@@ -187,14 +187,14 @@ class Variances:
             cause = "it is an approximation, and more draws do not bring it nearer"
         return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
 
-    def _is_known_wide(self) -> bool:
-        """Tell whether the known variances show the draws to be wide, whatever Stein's identity says.
+    def _is_contradicted(self) -> bool:
+        """Tell whether the known variances clearly lie on the other side of the true ones than Stein's identity says.
 
         The identity tells draws of another density, of which too wide and too narrow are the plainest kinds; where
         chains have seen but a part of a bent density it may take the one for the other.
         """
         off = self._off()
-        return off is not None and off.ratio >= 1
+        return off is not None and (off.ratio > 1) != (self.variance_inflation.share > 0)
 
     def _is_off(self) -> bool:
         """Whether the variance inflation can be told from none."""
@@ -241,7 +241,7 @@ class Variances:
         ]
 
     def _inflation_row(self) -> list[list[str]]:
-        if self.variance_inflation is None:
+        if self.variance_inflation is None or self._is_contradicted():
             return []
         ratio, error = 1 + self.variance_inflation.share, self.variance_inflation.error
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""

@@ -8,7 +8,7 @@ import holoviews as hv
 import numpy as np
 
 from bnnviz.plots import parts, style
-from bnnviz.views.chain.thinning import MARKS
+from bnnviz.views.chain.thinning import MARKS, least_height
 from bnnviz.views.palette import UNIFORM, Palette
 
 _BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
@@ -62,7 +62,8 @@ def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     refresh = part["refresh_t"]  # None in a record, where a frame has nan
     if refresh is not None and np.isfinite(refresh):
         drawn.append(style.line(hv.VLine(float(refresh)), palette, palette.purple, 1.8, (6, 4)))
-    top = 1.08 * max(float(part["y_max"]), float(np.nanmax(part["proposal_height"], initial=0.0)), 1e-6)
+    highest = max(float(part["y_max"]), float(np.nanmax(part["proposal_height"], initial=0.0)))
+    top = max(1.08 * highest, least_height(part["t_max"]))
     low = max(float(rate.min(initial=0.0)), -_BELOW * top)
     ends = {"xlim": (0.0, float(part["t_max"])), "ylim": (low, top)}
     return style.finish(hv.Overlay(drawn), palette, size=style.WIDE, room=110, legend="right", **ends)

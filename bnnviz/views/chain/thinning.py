@@ -40,7 +40,7 @@ AHEAD = 0.4  # of all that lies ahead is shown at least
 TIMES, RATES = (0.0, 1.0), (-0.5, 2.0)  # before anything is known
 MEMORY = 12  # segments
 FAR = 1e9  # path time
-TINY = 1e-6  # no rate yet
+LEAST = 0.1  # events expected over the time shown, at a rate of the full height: lower rates lie flat
 LATEST = 12  # proposals are shown with their uniform mark
 SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
 HURRIED = 3  # frames in a row, each with another segment
@@ -129,6 +129,11 @@ class ThinningView(View):
         self._segment, self._frames = segment, 1
 
 
+def least_height(t_max: float) -> float:
+    """Return the rate that the axis reaches at least, where so much path time is shown."""
+    return LEAST / max(float(t_max), TIMES[1])
+
+
 def _heights(part: dict) -> tuple[float, float] | None:
     """Give the rates to show: far ahead of the proposals, and far under zero, the curve may leave the figure."""
     t = np.asarray(part["rate_t"])
@@ -137,9 +142,9 @@ def _heights(part: dict) -> tuple[float, float] | None:
     names = ("past_h0", "past_h1", "now_h0", "now_h1", "proposal_height", "proposal_rate")
     seen = extent(near, [AHEAD * part["y_max"]], *(part[name] for name in names))
     lowest = extent(part["rate"], [0.0])
-    if seen is None or seen[1] <= TINY:
+    if seen is None:
         return None
-    top = 1.08 * seen[1]
+    top = max(1.08 * seen[1], least_height(part["t_max"]))
     return max(lowest[0], -BELOW * top), top
 
 

@@ -143,6 +143,15 @@ def test_where_the_truth_is_known_the_page_says_one_sentence_of_variances(
     assert says in told and silent not in told and "Stein" not in told
 
 
+@pytest.mark.parametrize(("variance", "shown"), [(1.4, 0), (4.0, 1), (6.0, 1)])
+def test_the_table_shows_no_identity_that_the_known_variances_contradict(variance: float, shown: int) -> None:
+    """It finds them 0.49 too wide."""
+    found = measures(variance)
+    found._run.target.dim, found._run.sampler.weighed_by = 2, ""
+    rows = [label for label, _, _ in found.rows()]
+    assert rows.count("Variances / true (Stein's identity)") == shown
+
+
 def test_where_the_known_variances_are_right_the_identity_speaks() -> None:
     assert "Stein" in measures(4.0).sentence()
 
