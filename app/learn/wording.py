@@ -23,7 +23,7 @@ _NUMERAL = (
     r"(?<![\w.,])[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+|st|nd|rd|th)?(?!\w)"
     r"|(?<!\w)-?(?:nan|inf)(?!\w)|(?<![^\s(])–(?![^\s,;%)])"
 )
-_ORDINAL = "{0}th"  # how the first, second, … of a row are written
+ORDINAL = "{0}th"  # how the first, second, … of a row are written
 _NUMBER = re.compile(_NUMERAL)
 _PLACE = re.compile(r"{(\w+)}")
 _PHRASE = r"(?:(?!\. |: |[·;]).)+?"
@@ -82,12 +82,8 @@ class Wording:
         found = self._numbered(text)
         if found is not None:
             return found
-        least = self._as_it_is(text)
         # A general pattern fits much; what leaves nothing in English is right.
-        for said in (*self._named(text), *self._parted(text)):
-            if _missing(said) < _missing(least):
-                least = said
-        return least
+        return min((*self._named(text), *self._parted(text), self._as_it_is(text)), key=_missing)
 
     def _numbered(self, text: str) -> Said | None:
         """Return the translation of what has no places but for numbers."""
@@ -131,7 +127,7 @@ class Wording:
     def _number(self, text: str) -> str:
         """Return a number as the language writes it."""
         if text[-1:].isalpha() and text[0].isdigit():
-            return self._texts.get(_ORDINAL, _ORDINAL).format(text[:-2])
+            return self._texts.get(ORDINAL, ORDINAL).format(text[:-2])
         return languages.number(text, self._language)
 
 

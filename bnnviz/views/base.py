@@ -35,7 +35,7 @@ FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 WIDTH = 0.5  # of a letter, in sizes of its type
 LOW = 55  # pixels of height
-_PLAIN = "plain"  # numbers at an axis, and no names or powers
+_MARKED = "marked"  # numbers at an axis with another decimal mark
 _TOOLS = {PanTool: "Pan", WheelZoomTool: "Wheel zoom", ResetTool: "Reset"}
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
@@ -80,13 +80,13 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
     return (float(values.min()), float(values.max())) if values.size else None
 
 
-def _formatter(decimal: str = ".") -> TickFormatter:
-    """Return what writes numbers at an axis, with a decimal mark; it has the name of `_PLAIN`."""
-    plain = BasicTickFormatter(power_limit_low=-5, name=_PLAIN)
+def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
+    """Return what writes as a formatter does, with another decimal mark."""
+    plain = formatter.args["plain"] if formatter.name == _MARKED else formatter
     if decimal == ".":
         return plain
     code = "return plain.doFormat(ticks, {loc: 0})[index].replace('.', decimal)"
-    return CustomJSTickFormatter(args={"plain": plain, "decimal": decimal}, code=code, name=_PLAIN)
+    return CustomJSTickFormatter(args={"plain": plain, "decimal": decimal}, code=code, name=_MARKED)
 
 
 class View:
@@ -212,8 +212,7 @@ class View:
         """
         self._say = say
         for axis in self.root.axis:
-            if axis.formatter.name == _PLAIN:
-                axis.formatter = _formatter(decimal)
+            axis.formatter = _marked(axis.formatter, decimal)
         self._fit_labels()
         for tool in self.root.tools:
             tool.description = say(_TOOLS[type(tool)])
@@ -392,7 +391,7 @@ class View:
     def _style_axis(self, axis: Any, ticks: int) -> None:
         axis.update(
             ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
-            formatter=_formatter(),
+            formatter=BasicTickFormatter(power_limit_low=-5),
             axis_label_text_font_size=f"{LABEL_SIZE}px",
             axis_label_text_font_style="normal",
             axis_label_text_font=FONT,
