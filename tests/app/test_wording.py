@@ -7,7 +7,7 @@ import html
 import importlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ READ_BY_NAME = ("label", "text", "hint", "title")
 ASSIGNED = ("title", "note", "x_label", "y_label", "figure", "TITLES", "MEASURES")
 RETURNED = ("_words", "_note", "_text", "_drawn")
 PHASES = ("preparing", "start", "tuning", "warm-up", "sampling", "racing", "reference", "done", "failed")
-SHORT = ("thinning", "functionals")  # the other lessons take long
+SHORT = ("functionals",)  # the other lessons take long
 SEPARATOR = re.compile(r"^ *[·;:,]? *| *[·;:,]? *$")
 WRITTEN = re.compile(r">([^<>]+)<| title='([^']+)'| title=\"([^\"]+)\"")
 
@@ -157,7 +157,7 @@ def test_what_lessons_quote_of_a_figure_is_what_it_says(language: str) -> None:
     quoted = [json.loads(f'"{each}"') for each in re.findall(r"\\u201c(.*?)\\u201d", ours)]
     in_theirs = json.loads(theirs)
     for text in quoted:
-        if not say.unknown(text):
+        if not say.unknown(text) and say(text) != text:
             found += 1
             assert f"„{say(text)}“" in json.dumps(in_theirs, ensure_ascii=False), text
     assert found > 10
@@ -181,7 +181,7 @@ def test_numbers_and_phrases_are_put_in_their_places() -> None:
     assert say("Variance of x1; true 0.5") == "Varianz von x1; wahr 0,5"
     assert say("PC 1, 4 chains") == "HK 1, 4 Ketten"
     assert say("The 3rd try failed. Press play.") == "Der 3. Versuch misslang. Start drücken."
-    assert say("PC 2 · 3 of – draws; Press play") == "HK 2 · von – Ziehungen 3; Start drücken"
+    assert say("PC 2 · 3 of – draws; PC 1.") == "HK 2 · von – Ziehungen 3; HK 1."
     assert say(" PC 1 ") == " HK 1 " and say("") == "" and say(" ") == " "
     assert say("0.weight[0, 0]") == "0.weight[0, 0]" and say("1.5") == "1,5"
 
@@ -251,7 +251,12 @@ def test_views_of_example_runs_say_nothing_in_english(
         for number in (1, 2, 40):
             card.update(example_frame(scene, number))
         card.head()
-    assert_said(pn.Column(*(card.root for card in cards)), heard, language, scene["names"])
+    assert_said(
+        pn.Column(*(card.root for card in cards)),
+        heard,
+        language,
+        [*scene["names"], *strings([scene["data"], scene["blocks"]])],
+    )
 
 
 class Heard:
@@ -306,7 +311,7 @@ def drawn_in(figure: Plot) -> Iterator[str]:
     yield from [glyph["text"] for glyph in canvas.tags if glyph["text"]]
 
 
-def assert_said(root: Any, heard: Heard, language: str, names: list[str]) -> None:
+def assert_said(root: Any, heard: Heard, language: str, names: Sequence[str]) -> None:
     """Require that all that can be read was translated, or is of the language's own texts."""
     assert not heard.unknown - {*names, "cpu"}
     own = {*strings(languages.text(language, languages.FIGURES)), *strings(languages.page(language))}
@@ -363,7 +368,7 @@ def test_the_figures_of_a_lesson_say_nothing_in_english(
                 stage.show_scene(scene)
             begun = True
             stage.show_frame(frame)
-            assert_said(stage.root, heard, language, scene["names"])
+            assert_said(stage.root, heard, language, scene.get("names", ()))
 
 
 def test_a_table_and_a_race_change_their_language_as_they_stand(no_server: Document) -> None:
