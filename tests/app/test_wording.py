@@ -293,7 +293,9 @@ def shown_in(root: Any) -> Iterator[str]:
     """Give all that can be read in a part of a page."""
     for held in root.select(lambda model: True):
         if isinstance(held, pn.pane.HTML):
-            yield from (html.unescape(next(filter(None, found))).strip() for found in WRITTEN.findall(held.object))
+            yield from (
+                html.unescape(next(filter(None, found))).strip() for found in WRITTEN.findall(f">{held.object}<")
+            )
         elif isinstance(held, Leaderboard):
             yield from [held.who, held.rank, *strings([column[1:] for column in held.columns])]
             yield from strings([[row[2], row[4], *(text for _, text in row[5].values())] for row in held.rows])
@@ -380,6 +382,6 @@ def test_a_table_and_a_race_change_their_language_as_they_stand(no_server: Docum
     for card in (figures, race):
         card.speak("de")
     assert "ESS von U" in figures._rows.object and "1\u202f031" in figures._rows.object
-    assert race._leaderboard.rows[0][2] == "Wahrscheinlichste Gewichte (MAP)"
+    assert race._leaderboard.rows[0][2] == "MAP-Schätzung"
     assert race._leaderboard.rows[0][4] == "divergiert" and race._leaderboard.rows[0][5]["nll"] == [0.5, "0,5"]
     assert "Bisher" in figures._title.object and "Rangliste" in race._title.object
