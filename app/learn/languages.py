@@ -3,7 +3,8 @@
 Beside a file for each lesson (`bnnviz_app.learn.lessons`) a language has ``page.json``, what buttons and headings say
 and how its numbers are written, ``pieces.json``, what the pieces for the hand say, ``poll.json``, what is said around a
 question to a class (`bnnviz_app.polls`), ``figures.json``, what the figures of tables are
-(`bnnviz_app.components.cards`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`).
+(`bnnviz_app.components.cards`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`). Languages but English
+have ``words.json``, what views, tables and the bar say (`bnnviz_app.learn.wording`).
 """
 
 from __future__ import annotations

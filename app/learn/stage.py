@@ -13,7 +13,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.caption import Caption
-from bnnviz_app.components.cards.cards import Card, ExplainedCard, FiguresCard
+from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.narrator import Narrator
@@ -114,7 +114,8 @@ class LessonTransport(StepTransport):
         self._on_again = on_again
 
     def speak(self, language: str) -> None:
-        """Have the buttons in a language."""
+        """Have the buttons and the line of figures in a language."""
+        super().speak(language)
         words = languages.page(language)
         names = {
             speed: words["speed"].format(steps=f"{speed:g}") if speed else words["full_speed"]
@@ -152,7 +153,7 @@ class LessonStage(PageComponent):
     ----------
     dark : bool
     language : str
-        Of the pieces for the hand and of the buttons.
+        Of all that is shown.
     on_key : callable
         Called with the name of each pressed key.
     on_again : callable
@@ -167,7 +168,6 @@ class LessonStage(PageComponent):
         self.narrator = Narrator(lambda: self.session.playing)
         self.caption = Caption(lambda settings: self._do([("change", settings)]))
         self.transport = LessonTransport(self.session, on_again)
-        self.transport.speak(language)
         self.transport.root.stylesheets = [*self.transport.root.stylesheets, _STYLES["bar"]]
         self.picture: LivePicture | None = None
         self._scene: dict[str, Any] = {}
@@ -181,6 +181,8 @@ class LessonStage(PageComponent):
         held = (self.stage, self.transport.root, self._spoken)
         self.root = pn.Column(*held, sizing_mode="stretch_both", margin=0, stylesheets=[_STYLES["right"]])
         self.hidden = (self.heartbeat.root, self.narrator.root)
+        for shown in self._speaking():
+            shown.speak(language)
 
     # ---- what the page asks for ---------------------------------------------------------------------------
 
@@ -196,7 +198,7 @@ class LessonStage(PageComponent):
         goes_on = picture is not None and picture.goes_on and onward and self.session.runs is not None
         self.picture = picture
         self.root.visible = picture is not None
-        self._spoken.language = self._language if picture is not None and picture.piece else ""
+        self._spoken.language = self._language if picture is not None else ""
         if picture is None:
             self.session.rest()
         elif picture.piece:
@@ -215,12 +217,12 @@ class LessonStage(PageComponent):
         self.show(self.picture, onward=False)
 
     def speak(self, language: str) -> None:
-        """Have the pieces in another language, from their beginning, buttons and definitions; a run goes on."""
+        """Have all in another language, the pieces from their beginning; a run goes on."""
         self._language = language
-        self.transport.speak(language)
-        for table in self._cards.values():
-            if isinstance(table, ExplainedCard):
-                table.speak(language)
+        for shown in self._speaking():
+            shown.speak(language)
+        if self.picture is not None:
+            self._spoken.language = language
         cards = [card.root for piece in self._pieces.values() for card in piece.cards.values()]
         self._pieces = {}
         self.stage.objects = [root for root in self.stage if root not in cards]
@@ -291,6 +293,10 @@ class LessonStage(PageComponent):
     def _everything(self) -> list[PageComponent]:
         return [self.caption, self.transport, *self._cards.values(), *self._pieces.values()]
 
+    def _speaking(self) -> list[Any]:
+        """Return what can take another language as it stands."""
+        return [self.caption, self.transport, self.narrator, *self._cards.values()]
+
     def _show_piece(self, name: str) -> None:
         self._fed = []
         self.transport.root.visible = False
@@ -336,7 +342,7 @@ class LessonStage(PageComponent):
                 made = Card(_VIEWS[part](dark=self.dark), long_legend=True)
             else:
                 made = LeaderboardCard(ranks) if ranks else FiguresCard()
-                made.speak(self._language)
+            made.speak(self._language)
             made.magnify(self._large)
             self._cards[part, ranks] = made
             self.stage.append(made.root)

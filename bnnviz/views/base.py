@@ -8,7 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.events import RangesUpdate, Reset
-from bokeh.models import BasicTicker, BasicTickFormatter, ColumnDataSource, Label, Node, Range1d
+from bokeh.models import (
+    BasicTicker,
+    BasicTickFormatter,
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    Label,
+    Node,
+    PanTool,
+    Range1d,
+    ResetTool,
+    TickFormatter,
+    WheelZoomTool,
+)
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
@@ -23,6 +35,8 @@ FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 WIDTH = 0.5  # of a letter, in sizes of its type
 LOW = 55  # pixels of height
+_MARKED = "marked"  # numbers at an axis with another decimal mark
+_TOOLS = {PanTool: "Pan", WheelZoomTool: "Wheel zoom", ResetTool: "Reset"}
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
 #: browser, except the kinds that the document's theme names, and the views colour themselves.
@@ -66,6 +80,15 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
     return (float(values.min()), float(values.max())) if values.size else None
 
 
+def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
+    """Return what writes as a formatter does, with another decimal mark."""
+    plain = formatter.args["plain"] if formatter.name == _MARKED else formatter
+    if decimal == ".":
+        return plain
+    code = "return plain.doFormat(ticks, {loc: 0})[index].replace('.', decimal)"
+    return CustomJSTickFormatter(args={"plain": plain, "decimal": decimal}, code=code, name=_MARKED)
+
+
 class View:
     """Build one figure once from nothing, then feed it.
 
@@ -103,6 +126,7 @@ class View:
         self._windows: list[AxisRange] = []
         self._follow = True
         self._scale, self._labels = 1.0, ("", "")
+        self._say: Callable[[str], str] = str
         self.root: figure
         self.canvas: Canvas
         self.pointer: Pointer | None = None
@@ -143,8 +167,8 @@ class View:
     def description(self) -> str:
         """What the figure shows now, in words, for those who cannot see it."""
         x, y = self._labels
-        axes = f", {y} against {x}" if x and y else ""
-        return f"{self.title}{axes}: {self._words() or 'nothing yet'}"
+        axes = ", " + self._say(f"{y} against {x}") if x and y else ""
+        return f"{self._say(self.title)}{axes}: {self._say(self._words() or 'nothing yet')}"
 
     def mark(self, selection: dict) -> bool:
         """Mark what has been picked in this or another view.
@@ -175,6 +199,26 @@ class View:
         for axis in self.root.axis:
             axis.axis_label_text_font_size = f"{scale * LABEL_SIZE:g}px"
             axis.major_label_text_font_size = f"{scale * TICK_SIZE:g}px"
+
+    def speak(self, say: Callable[[str], str], decimal: str = ".") -> None:
+        """Write what stands in the figure in another language; title, note and legend are the page's to translate.
+
+        Parameters
+        ----------
+        say : callable
+            Returns what is to be written for a text in English.
+        decimal : str, default "."
+            The mark before the decimals of numbers at the axes.
+        """
+        self._say = say
+        for axis in self.root.axis:
+            axis.formatter = _marked(axis.formatter, decimal)
+        self._fit_labels()
+        for tool in self.root.tools:
+            tool.description = say(_TOOLS[type(tool)])
+        self.canvas.speak(say)
+        self._describing.expire()
+        self._describe()
 
     @property
     def frame_size(self) -> tuple[int, int] | None:
@@ -214,13 +258,14 @@ class View:
         across, up = self.root.xaxis[0], self.root.yaxis[0]
         size, type_size = self.frame_size, self._scale * LABEL_SIZE
         height = np.inf if size is None else size[1]
+        x_label, y_label = map(self._say, self._labels)
         # Without the label the frame is higher, which must not bring it back.
         low = LOW if across.axis_label else LOW + 2.5 * type_size
-        fits = [s for s in (self.y_label, self.y_label.split(" (")[0]) if len(s) * WIDTH * type_size <= height]
-        for axis, label in ((across, self.x_label if height >= low else ""), (up, fits[0] if fits else "")):
+        fits = [s for s in (y_label, y_label.split(" (")[0]) if len(s) * WIDTH * type_size <= height]
+        for axis, label in ((across, x_label if height >= low else ""), (up, fits[0] if fits else "")):
             if axis.axis_label != label:
                 axis.axis_label = label
-        self._write_inside("" if height >= low else self.x_label.split(" (")[0], 0.9 * type_size)
+        self._write_inside("" if height >= low else x_label.split(" (")[0], 0.9 * type_size)
 
     def _write_inside(self, text: str, size: float) -> None:
         """Write the horizontal axis's label within a low frame, at its end."""

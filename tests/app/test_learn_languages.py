@@ -16,7 +16,7 @@ from bnnviz.views.comparison import leaderboard
 from bnnviz_app.components.cards.cards import FiguresCard
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.run.transport import BUTTONS, SPEEDS
-from bnnviz_app.learn import glossary, languages, lessons
+from bnnviz_app.learn import glossary, languages, lessons, wording
 from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
 from bnnviz_app.learn.pieces import PIECES
@@ -99,6 +99,8 @@ def test_there_is_a_second_language() -> None:
 @pytest.mark.parametrize("language", languages.names())
 def test_a_language_has_the_same_files_with_the_same_places(language: str) -> None:
     files = {path.name for path in (languages.FOLDER / language).iterdir()}
+    if language != ENGLISH:
+        files.remove(f"{wording.FILE}.json")  # is keyed by the English words
     assert files == {path.name for path in (languages.FOLDER / ENGLISH).iterdir()}
     others = {"page", "pieces", "poll", "figures", "glossary"}
     assert {name.removesuffix(".json") for name in files} == {*lessons.load(), *others}
@@ -291,14 +293,18 @@ def test_the_buttons_below_a_picture_are_in_its_language(no_server: Document) ->
     assert bar._play.label == words["bar_pause"]
 
 
-def test_screen_readers_hear_of_the_language_where_a_piece_is_shown(no_server: Document) -> None:
+def test_screen_readers_hear_of_the_language_of_what_is_shown(no_server: Document) -> None:
     page = LearnPage(False, {}, {"lang": "de", "lesson": "mixing"})
     assert page.stage.picture.piece and page.stage._spoken.language == "de"
     page._obey({"language": "en"})
     assert page.stage._spoken.language == "en"
     assert len(page.stage.stage) == 1 + len(page.stage._pieces["exchange"].cards), "cards of the other language stay"
     page._obey(3)
-    assert page.stage.runs and page.stage._spoken.language == "", "what runs speaks English"
+    assert page.stage.runs and page.stage._spoken.language == "en"
+    page._obey({"language": "de"})
+    assert page.stage._spoken.language == "de"
+    page._obey("all")
+    assert page.stage._spoken.language == ""
 
 
 def test_what_the_figures_are_is_told_in_the_language_of_the_lesson(no_server: Document) -> None:

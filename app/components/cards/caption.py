@@ -10,6 +10,8 @@ import panel as pn
 
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
+from bnnviz_app.learn import languages
+from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -39,7 +41,7 @@ class Caption(PageComponent):
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
         self._notice, self._failed = "", False
-        self._caption = _NOTHING
+        self._caption, self._say = _NOTHING, wording(languages.DEFAULT)
         self._offered: list[dict[str, Any]] = []
         self._text = pn.pane.HTML(
             "",
@@ -75,6 +77,12 @@ class Caption(PageComponent):
         self._notice, self._failed = sentence, failed
         self.write()
 
+    def speak(self, language: str) -> None:
+        """Say the same in a language."""
+        self._say, self._offered = wording(language), []
+        self._remedies[:] = []
+        self.write()
+
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
         for pane in (self._text, self.root):
@@ -84,16 +92,19 @@ class Caption(PageComponent):
         """Write the strip again: what is reserved may have changed."""
         parts = []
         if self._notice:
-            parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
+            parts.append(f"<span class='notice'>{self._written(self._notice)}</span>")
         if self.reserved() and not self._failed:
-            parts.append(_PREDICT)
+            parts.append(self._written(_PREDICT))
         elif not self._failed:
-            parts.append(html.escape(self._caption["text"]))
+            parts.append(self._written(self._caption["text"]))
             if self._caption["warning"]:
-                parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
+                parts.append(f"<span class='warning'>{self._written(self._caption['warning'])}</span>")
         set_changed(self._text, object=f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
         set_class(self.root, "failed", self._failed)
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
+
+    def _written(self, text: str) -> str:
+        return html.escape(self._say(text))
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:
         if remedies == self._offered:
@@ -102,4 +113,6 @@ class Caption(PageComponent):
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
     def _button(self, remedy: dict[str, Any]) -> Any:
-        return button(remedy["label"], lambda: self._on_remedy(remedy["settings"]), margin=0, height=16, sx=_LINK)
+        return button(
+            self._say(remedy["label"]), lambda: self._on_remedy(remedy["settings"]), margin=0, height=16, sx=_LINK
+        )

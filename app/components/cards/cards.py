@@ -15,6 +15,7 @@ from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, button, set_changed, set_class
 from bnnviz_app.learn import languages
+from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY = 6  # rows of the table, from which on they lie closer
@@ -63,6 +64,7 @@ class Card(PageComponent):
         long_legend: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
+        self._say = wording(languages.DEFAULT)
         self._title = title_pane((6, 0, 0, 14))
         self._note = pn.pane.HTML(
             "",
@@ -96,16 +98,22 @@ class Card(PageComponent):
         self._note_pace.expire()
         self.head()
 
+    def speak(self, language: str) -> None:
+        """Say in a language what the view says in English."""
+        self._say = wording(language)
+        self.view.speak(self._say, languages.page(language)["decimal"])
+        self.head()
+
     def head(self) -> None:
         """Write the heading again: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
-        self._note.object = html.escape(self.view.note)
+        self._note.object = self._noted()
         self._write_legend()
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.view.update(frame)
-        note = html.escape(self.view.note)
+        note = self._noted()
         if note != self._note.object and self._note_pace.due:
             self._note_pace.spent()
             self._note.object = note
@@ -113,11 +121,14 @@ class Card(PageComponent):
         set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
-        return f"<h2><b>{html.escape(self.view.title)}</b></h2>"
+        return f"<h2><b>{html.escape(self._say(self.view.title))}</b></h2>"
+
+    def _noted(self) -> str:
+        return html.escape(self._say(self.view.note))
 
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
-        legend = self.view.legend_html() if self._has_legend else ""
+        legend = self._say.markup(self.view.legend_html()) if self._has_legend else ""
         set_changed(self._legend, object=legend, visible=bool(legend))
 
     def magnify(self, large: bool) -> None:
@@ -178,13 +189,15 @@ class ExplainedCard(TitledCard):
     """
 
     def __init__(self, title: str, body: Any) -> None:
-        self._explaining, self._language = False, languages.DEFAULT
+        self._explaining, self._language, self._heading = False, languages.DEFAULT, title
+        self._say = wording(self._language)
         self._turn = button(self._turn_label, self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
         super().__init__(title, body, "table", [self._turn])
 
     def speak(self, language: str) -> None:
-        """Tell in a language what the figures are; what they are called stays."""
-        self._language = language
+        """Name the figures in a language, and tell what they are."""
+        self._language, self._say = language, wording(language)
+        self.retitle(self._say.markup(self._heading))
         self._turn.label = self._turn_label
         self._show()
 
@@ -228,20 +241,28 @@ class FiguresCard(ExplainedCard):
         meanings = [self._meaning(label) for label, _, _ in rows]
         if self._explaining:
             told = [(label, meaning) for (label, _, _), meaning in zip(rows, meanings, strict=True) if meaning]
-            lines = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in told)
+            lines = "".join(f"<dt>{self._written(label)}</dt><dd>{html.escape(text)}</dd>" for label, text in told)
             shown = f"<dl>{lines}</dl>"
         else:
             lines = "".join(
-                f"<tr><td title='{html.escape(meaning)}'>{html.escape(label)}</td>"
-                f"{_cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
+                f"<tr><td title='{html.escape(meaning)}'>{self._written(label)}</td>"
+                f"{self._cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
                 for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
-            head = f"<tr class='head'><td></td>{_cells(futures, [''] * len(futures))}</tr>" if futures else ""
+            head = f"<tr class='head'><td></td>{self._cells(futures, [''] * len(futures))}</tr>" if futures else ""
             shown = f"<table>{head}{lines}</table>"
         self._turn.visible = any(meanings)
         set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
         if self._rows.object != shown:
             self._rows.object = shown
+
+    def _cells(self, texts: Sequence[str], tones: Sequence[str]) -> str:
+        """Return the cells of a row: one text, or that of each future."""
+        cells = zip(texts, tones, strict=True)
+        return "".join(f"<td class='{html.escape(tone)} figure'>{self._written(text)}</td>" for text, tone in cells)
+
+    def _written(self, text: str) -> str:
+        return html.escape(self._say(text))
 
     def _meaning(self, label: str) -> str:
         """Return what a row is: as its label says, or as each row of this table."""
@@ -254,12 +275,6 @@ def definition(label: str, language: str = languages.DEFAULT) -> str:
     """Return what a row of the figures is, in a sentence or two; "" of one that nobody has described."""
     rows = languages.text(language, languages.FIGURES)["rows"]  # by regular expressions
     return next((text for row, text in rows.items() if re.fullmatch(row, label)), "")
-
-
-def _cells(texts: Sequence[str], tones: Sequence[str]) -> str:
-    """Return the cells of a row: one text, or that of each future."""
-    cells = zip(texts, tones, strict=True)
-    return "".join(f"<td class='{html.escape(tone)} figure'>{html.escape(text)}</td>" for text, tone in cells)
 
 
 def title_pane(margin: tuple[int, int, int, int]) -> pn.pane.HTML:

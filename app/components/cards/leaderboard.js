@@ -46,7 +46,7 @@ export function render({model}) {
     const focused = table.getRootNode().activeElement?.dataset?.figure
     const column = model.columns.find(([name]) => name === by) ?? model.columns[0]
     if (column === undefined) { return }
-    const head = make("tr", {}, make("th", {title: model.rank, textContent: "#"}), make("th", {className: "name", textContent: "sampler"}), ...model.columns.map(heading))
+    const head = make("tr", {}, make("th", {title: model.rank, textContent: "#"}), make("th", {className: "name", textContent: model.who}), ...model.columns.map(heading))
     table.replaceChildren(head, ...[...model.rows].sort(compare(column)).map(line))
     if (focused) { table.querySelector(`button[data-figure="${focused}"]`)?.focus() }
   }

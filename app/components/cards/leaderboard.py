@@ -15,6 +15,7 @@ from bnnviz_app.learn import languages
 from bnnviz_app.theme import lane_colour, styles
 
 _STYLES = styles(__file__)
+_WHO = "sampler"
 
 
 class Leaderboard(JSComponent):
@@ -25,6 +26,7 @@ class Leaderboard(JSComponent):
 
     first = param.String("error", doc="The figure that rows are sorted by at first.")
     rank = param.String(written.RANK, doc="What the number before a lane's name is.")
+    who = param.String(_WHO, doc="What stands over the names.")
     explaining = param.Boolean(doc="Whether it tells what the columns are, instead of the rows.")
 
     _esm = script(__file__, "leaderboard.js")
@@ -37,6 +39,7 @@ class LeaderboardCard(ExplainedCard):
 
     def __init__(self, first: str = "error") -> None:
         self._chains = 0
+        self._rows: list[dict[str, Any]] = []
         self._shown: tuple[written.Column, ...] = ()
         self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLES["table"]]
@@ -46,34 +49,37 @@ class LeaderboardCard(ExplainedCard):
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new race."""
         self._chains = scene["lanes"][0]["spec"]["chains"]
-        self._leaderboard.rows = []
+        self._rows, self._leaderboard.rows = [], []
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         table = frame["table"]
-        self._shown = shown = written.columns_for(table["scores"], table.get("errors", True))
-        self._write_columns()
-        self._leaderboard.rows = [
-            [
-                row["ranks"],
-                lane_colour(row["lane"]),
-                row["name"],
-                written.settings_text(row["settings"]),
-                written.divergence_text(row, self._chains),
-                {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in shown},
-            ]
-            for row in table["rows"]
-        ]
+        self._rows, self._shown = table["rows"], written.columns_for(table["scores"], table.get("errors", True))
+        self._write()
 
     def _show(self) -> None:
         self._leaderboard.explaining = self._explaining
+        self._write()
+
+    def _write(self) -> None:
         self._write_columns()
+        self._leaderboard.rows = [self._row(row) for row in self._rows]
+
+    def _row(self, row: dict[str, Any]) -> list[Any]:
+        return [
+            row["ranks"],
+            lane_colour(row["lane"]),
+            self._say(row["name"]),
+            written.settings_text(row["settings"]),
+            self._say(written.divergence_text(row, self._chains)),
+            {each.name: [_number(row.get(each.name)), self._say(written.cell(row, each))] for each in self._shown},
+        ]
 
     def _write_columns(self) -> None:
         """Name the columns, with what each of them is."""
         told = languages.text(self._language, languages.FIGURES)
-        columns = [[each.name, each.head, told["columns"][each.name], each.best > 0] for each in self._shown]
-        set_changed(self._leaderboard, columns=columns, rank=told["rank"])
+        columns = [[each.name, self._say(each.head), told["columns"][each.name], each.best > 0] for each in self._shown]
+        set_changed(self._leaderboard, columns=columns, rank=told["rank"], who=self._say(_WHO))
 
 
 def _number(value: float | None) -> float | None:

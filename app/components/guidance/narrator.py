@@ -12,6 +12,8 @@ from panel.custom import JSComponent
 from bnnviz.engine.throttle import Throttle
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script
+from bnnviz_app.learn import languages
+from bnnviz_app.learn.wording import wording
 
 PACE_S = 3.0  # between two sentences while the run plays: a screen reader needs the time to say one
 
@@ -39,6 +41,7 @@ class Narrator(PageComponent):
         self.root = Access(width=0, height=0, margin=0, sizing_mode="fixed")
         self.needs = frozenset({"caption", "status"} if figures else {"caption"})
         self._playing, self._figures = playing, figures
+        self._say = wording(languages.DEFAULT)
         self._pace = Throttle(least=PACE_S)
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -54,10 +57,15 @@ class Narrator(PageComponent):
                 " ".join(part for part in (frame["caption"]["text"], frame["caption"]["warning"], figures) if part)
             )
 
+    def speak(self, language: str) -> None:
+        """Say in a language what comes next."""
+        self._say = wording(language)
+
     def say(self, text: str) -> None:
         """Say something, unless it has just been said; an empty text says nothing."""
-        if text and text != self.root.message:
-            self.root.message = text
+        said = self._say(text)
+        if said and said != self.root.message:
+            self.root.message = said
 
 
 def _figures(status: dict[str, Any]) -> str:

@@ -13,6 +13,8 @@ import panel_material_ui as pmui
 from bnnviz.views.chain.journey import JourneyView
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, icon_button, set_changed, set_class
+from bnnviz_app.learn import languages
+from bnnviz_app.learn.wording import wording
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
@@ -34,6 +36,7 @@ BUTTONS = {
     "reset": "Reset",
 }
 _NEAR, _WHOLE = "Events", "All of it"
+_KEYS = "<span class='keys'>space plays, ? for keys</span>"
 _BACK_DOC = "Back to the event before (left arrow)"
 _PREPARING = {
     "device": "–",
@@ -68,8 +71,10 @@ class Transport(PageComponent):
 
     def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
         self._session, self._buttons, self._large = session, BUTTONS, False
+        self._say = wording(languages.DEFAULT)
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button(BUTTONS["play"], self.play, icon="play_arrow", width=104, **look)
+        self._told: dict[str, Any] | None = None
         self._speed = pmui.Select(
             label="Speed",
             options=SPEEDS,
@@ -194,6 +199,12 @@ class Transport(PageComponent):
         width = _ARROW + letters * (_LARGE_LETTER if self._large else _LETTER)
         set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
+    def speak(self, language: str) -> None:
+        """Have the figures of the line in a language."""
+        self._say = wording(language)
+        if self._told is not None:
+            self._status.object = self._line(self._told)
+
     def relabel(self, buttons: Mapping[str, str], speed: str, speeds: Mapping[str, float]) -> None:
         """Have other words on the buttons.
 
@@ -230,7 +241,7 @@ class Transport(PageComponent):
         """Begin a new run: the old one's numbers go."""
         self.show_playing()
         self._show_events("events" in scene["emits"])
-        self._status.object = self._line(_PREPARING)
+        self._tell(_PREPARING)
 
     def _show_events(self, eventful: bool) -> None:
         """Offer what a sampler with events has, or a plain step."""
@@ -244,7 +255,10 @@ class Transport(PageComponent):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.show_playing()
-        self._status.object = self._line(frame["status"])
+        self._tell(frame["status"])
+
+    def _tell(self, status: dict[str, Any]) -> None:
+        self._told, self._status.object = status, self._line(status)
 
     def _step(self, label: str, kind: str, width: int) -> pmui.Button:
         return button(label, lambda: self.step(kind), width=width, **_BUTTON)
@@ -284,15 +298,15 @@ class Transport(PageComponent):
 
     def _line(self, status: dict[str, Any]) -> str:
         line = "".join(
-            f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
+            f"<span class='{name}' style='min-width:{width}px'><b>{self._say(value)}</b> {self._say(unit)}</span>"
             for width, name, value, unit in self._cells(status)
         )
         others = status["shared"] - bool(status["playing"])
         if others > 0:
-            shared = f"<span class='shared'>shared with {others} other run{'s' if others > 1 else ''}</span>"
+            shared = self._say.markup(f"<span class='shared'>{_shared(others)}</span>")
             return f"<div class='line crowded'>{line}{shared}</div>"
         wide = "" if self._has_room(status) else " wide"
-        return f"<div class='line{wide}'>{line}<span class='keys'>space plays, ? for keys</span></div>"
+        return f"<div class='line{wide}'>{line}{self._say.markup(_KEYS)}</div>"
 
 
 class StepTransport(Transport):
@@ -307,13 +321,17 @@ class StepTransport(Transport):
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.show_playing()
-        self._status.object = ""
+        self._told, self._status.object = None, ""
 
     def _has_room(self, status: dict[str, Any]) -> bool:
         return True
 
     def _phase(self, status: dict[str, Any]) -> str:
         return "done" if status["phase"] == "done" else super()._phase(status)
+
+
+def _shared(others: int) -> str:
+    return f"shared with {others} other run{'s' if others > 1 else ''}"
 
 
 def count(value: float) -> str:
