@@ -101,10 +101,8 @@ def _predictions(summary: dict[str, Any]) -> tuple[str, list[tuple[str, Any]]]:
     """Return the title and the rows on predictions; of a run that predicts nothing no rows."""
     metrics = summary.get("metrics") or {}
     found = metrics.get("averaged") or {name: summary[name] for name in _PREDICTIONS if name in summary}
-    rows = _labelled(found, _PREDICTIONS)
-    if "rmse" in found and (summary.get("target_settings") or {}).get("data") is not None:
-        # As the papers' tables have it.
-        rows = [(f"{label} of the standardised target" if label == "NLL" else label, value) for label, value in rows]
+    labels = _PREDICTIONS | ({"nll": "NLL, on the scale that the network sees"} if "rmse" in found else {})
+    rows = _labelled(found, labels)
     return (f"Predictions of {metrics['rows']:,} rows" if metrics.get("rows") else "Predictions"), rows
 
 

@@ -183,7 +183,8 @@ class NUTS(Hamiltonian):
     @property
     def of_low_rank(self) -> bool:
         """Whether the metric knows a few directions; left to the sampler, that of a network does not."""
-        # In three pairs of runs on the network 1-50-1 it cost a third more a step, and gave fewer effective draws.
+        # On the network 1-50-1 it costs a third more a step, and weights have fewer effective draws
+        # (docs/architecture/performance.md).
         return super().of_low_rank and not (self.metric == "auto" and isinstance(self.target, BNN))
 
     def deepest(self, adaptation: StepSizeAndMetric | AdaptationInputs) -> int | Tensor:

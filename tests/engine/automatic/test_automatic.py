@@ -89,6 +89,7 @@ def test_a_plan_says_what_was_chosen_and_what_that_cost() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_hmc_as_it_is_proposed_mixes_on_a_linear_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -97,9 +98,8 @@ def test_hmc_as_it_is_proposed_mixes_on_a_linear_table(seed: int) -> None:
     target = bnnviz.BNN(mlp(4, [20], 1, linear_path=True), (x, y), noise="learnt", prior="learnt")
     cls = samplers.REGISTRY.get("hmc")
     proposal = cls.proposal(Budget(1e5, 8, len(x), target.dim))
-    run = bnnviz.sample(
-        target, "hmc", chains=8, seed=seed, settings=proposal.settings, warmup=proposal.warmup, draws=300
-    )
+    proposed = {"settings": proposal.settings, "warmup": proposal.warmup, "draws": proposal.draws}
+    run = bnnviz.sample(target, "hmc", chains=8, seed=seed, **proposed)
     found = run.summary()
     # Chains that stand still, or stay in a mode, show in either.
     assert found["rhat_function_max"] < MIXED
