@@ -29,13 +29,19 @@ _HANDLES = ctypes.POINTER(_HANDLE)
 
 def add_loop(package: Path, source: Path, compiler: str) -> None:
     """Compile a loop over steps, and add it to the package of a program."""
-    options = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-I", str(HEADER.parent)]
     with tempfile.TemporaryDirectory(dir=package.parent) as work:
-        made = Path(work) / "loop.so"
-        subprocess.run([compiler, *options, str(source), "-o", str(made)], check=True)
+        made = compiled_loop(source, Path(work), compiler)
         with zipfile.ZipFile(package, "a") as archive:
             # All that PyTorch reads of an archive lies in one folder.
             archive.write(made, f"{archive.namelist()[0].partition('/')[0]}/{_LOOP}")
+
+
+def compiled_loop(source: Path, folder: Path, compiler: str) -> Path:
+    """Compile a loop over steps to a library in a folder."""
+    made = folder / "loop.so"
+    options = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-I", str(HEADER.parent)]
+    subprocess.run([compiler, *options, str(source), "-o", str(made)], check=True)
+    return made
 
 
 class Interface(ctypes.Structure):

@@ -11,13 +11,13 @@ No-U-Turn Sampler, JMLR 15 (2014), 1593-1623, section 3.2 and algorithm 4.
 
 The sizes tried spread by half of their mean or more, and the acceptance is concave in them: at their mean more is
 accepted than on average, and trajectories are shorter than they were meant to be. What is sampled with is the size at
-which a logistic curve through all that was tried crosses the wanted acceptance a,
+which a curve through all that was tried crosses the wanted acceptance a,
 
-$$\operatorname{logit} a(h) = \alpha - \beta \log (h / h_0),$$
+$$a(h) = \exp(-e^{\alpha} (h / h_0)^{\beta}), \qquad \log(-\log a) = \alpha + \beta \log (h / h_0).$$
 
-by the posterior mode of $\alpha, \beta$, one update at a time (D. J. Spiegelhalter and S. L. Lauritzen, Sequential
-updating of conditional probabilities on directed graphical structures, Networks 20 (1990), doi:10.1002/net.3230200507),
-older updates counting less.
+Of small leapfrog steps what is lacking is proportional to h^2 (A. Beskos and others, Optimal tuning of the hybrid
+Monte Carlo algorithm, Bernoulli 19 (2013), doi:10.3150/12-BEJ414), so $\beta$ is about 2. Both are found by Fisher
+scoring, a step for each update, as if the acceptance were that of one draw; older updates count less.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ _SHRINKAGE, _OFFSET, _FORGETTING = 0.05, 10.0, 0.75  # gamma, t_0 and kappa
 _SETTLED = 10  # updates from which on the mean of the sizes tried is one to sample with
 _SEARCHED = 0.8  # acceptance of one step that the search looks for
 _LEAST, _MOST = 1e-20, 1e7
-_SLOPE = 2.0  # of the curve, before anything is known: of leapfrog steps on a Gaussian it is 2 to 2.5 at 0.9 to 0.8
+_SLOPE = 2.0  # of the curve, before anything is known
 _LEAST_SLOPE = 0.5
 _KNOWN = 0.5, 1.0  # precisions of what is known before of height and slope
 _KEPT = 0.98  # of what was known before an update
-_FAR = 50.0  # logits beyond which an acceptance is none
+_LEAST_HEIGHT, _MOST_HEIGHT = -30.0, 3.0  # between which an acceptance is neither one nor zero
 _APART = math.log(2.0)  # from the mean of the sizes tried, at most
 
 
 class AcceptanceCurve(NamedTuple):
-    """Fit a logistic curve to acceptances over the logarithm of the step size.
+    """Fit a curve to acceptances over the logarithm of the step size.
 
     Attributes
     ----------
     centre : float
         Logarithm of the step size that it is about.
     height, slope : float
-        Of the logit of the acceptance there; it falls by the slope where the logarithm grows by one.
+        Of log(-log a) there, and over the logarithm of the step size.
     precision : tuple of float
         Of the height, of both, of the slope.
     """
@@ -59,23 +59,24 @@ class AcceptanceCurve(NamedTuple):
     @classmethod
     def begun(cls, size: float) -> AcceptanceCurve:
         """Return what is known of it at a step size that was searched for."""
-        return cls(math.log(size), _logit(_SEARCHED), _SLOPE, (_KNOWN[0], 0.0, _KNOWN[1]))
+        return cls(math.log(size), _height(_SEARCHED), _SLOPE, (_KNOWN[0], 0.0, _KNOWN[1]))
 
     def updated(self, log_size: float, acceptance: float) -> AcceptanceCurve:
         """Return it after moves with a step size of which such a share was accepted."""
-        below = self.centre - log_size
-        expected = 1 / (1 + math.exp(-max(self.height + self.slope * below, -_FAR)))
-        told = expected * (1 - expected)
+        above = log_size - self.centre
+        lost = math.exp(min(max(self.height + self.slope * above, _LEAST_HEIGHT), _MOST_HEIGHT))
+        rejected = -math.expm1(-lost)
+        told, error = lost**2 * (1 - rejected) / rejected, (1 - acceptance - rejected) * lost / rejected
         first, both, second = (_KEPT * part for part in self.precision)
-        first, both, second = first + told, both + told * below, second + told * below**2 + (1 - _KEPT) * _KNOWN[1]
-        error, determinant = acceptance - expected, first * second - both**2
-        height = self.height + error * (second - both * below) / determinant
-        slope = self.slope + error * (first * below - both) / determinant
+        first, both, second = first + told, both + told * above, second + told * above**2 + (1 - _KEPT) * _KNOWN[1]
+        determinant = first * second - both**2
+        height = self.height + error * (second - both * above) / determinant
+        slope = self.slope + error * (first * above - both) / determinant
         return AcceptanceCurve(self.centre, height, max(slope, _LEAST_SLOPE), (first, both, second))
 
     def log_size(self, wanted: float) -> float:
         """Return the logarithm of the step size at which it crosses an acceptance."""
-        return self.centre + (self.height - _logit(wanted)) / self.slope
+        return self.centre + (_height(wanted) - self.height) / self.slope
 
 
 class DualAveraging(NamedTuple):
@@ -134,8 +135,8 @@ class DualAveraging(NamedTuple):
         return math.exp(self.log_mean + min(max(apart, -_APART), _APART))
 
 
-def _logit(share: float) -> float:
-    return math.log(share / (1 - share))
+def _height(acceptance: float) -> float:
+    return math.log(-math.log(acceptance))
 
 
 def reasonable(acceptance: Callable[[float], float], size: float) -> float:
