@@ -309,7 +309,6 @@ def test_steps_in_cpp_give_the_draws_of_the_sampler(metric: str) -> None:
     eager, in_cpp = (finished(spec.replace(kernel=kernel)) for kernel in ("eager", "compiled"))
     assert isinstance(in_cpp._switch.compiled._loop, NativeStepLoop)
     np.testing.assert_allclose(in_cpp.draws, eager.draws, rtol=1e-9, atol=1e-9)
-    assert in_cpp.sampler_stats.summary()["n_steps"] == eager.sampler_stats.summary()["n_steps"]
 
 
 @pytest.mark.parametrize("laws", [["uniform"], ["uniform", "uniform"], ["normal", "uniform"]], ids=str)
