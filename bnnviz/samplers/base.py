@@ -26,6 +26,7 @@ from bnnviz import settings
 from bnnviz.registry import Registry
 from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.samplers.moves import MoveDrawCollector, MoveStats, MoveTrace
+from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import ChainTrace, DrawCollector, SamplerStats, StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.text import MoveText
@@ -192,6 +193,10 @@ class Sampler(param.Parameterized):
 
         None where the kernel needs the adaptation itself: then its steps are compiled after the warm-up.
         """
+        return None
+
+    def native_step(self) -> NativeStep | None:
+        """Return how its kernel is written in C++, for a CPU and uniform random numbers alone; None where it is not."""
         return None
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:

@@ -7,18 +7,24 @@ it is made of them: of a step of a small network that takes as long as the arith
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor
 
-from bnnviz.engine.compilation.native_program import NativeProgram
-from bnnviz.engine.compilation.packing import Stacked, StepRows, field_names
-from bnnviz.engine.compilation.stretch import CalledStretch, NativeLoop, NativeStretch, Vectors
+from bnnviz.engine.compilation.packing import PackedPlace, Stacked, StepRows, field_names
+from bnnviz.engine.compilation.stretch import CalledStretch, LoopedStretch, Vectors
 from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import builder, flat
+
+
+class Loop(Protocol):
+    """A compiled loop over steps."""
+
+    def stretch(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> LoopedStretch:
+        """Return the stretch of up to so many steps that begins with a state."""
 
 
 class CompiledKernel:
@@ -29,18 +35,19 @@ class CompiledKernel:
     sampler : Sampler
         Whose step it is; it draws what depends on the state.
     trace : TracedStep
-    code : callable
-        From a list of tensors to a list of tensors.
-    native : NativeProgram, optional
-        The same, with a loop over its steps that takes the place of calls from Python.
+    code : callable or None
+        From a list of tensors to a list of tensors; None where the loop takes single steps too.
+    loop : callable, optional
+        From where the steps say which moves have ended, and what is drawn beforehand where nothing has to be, to a
+        compiled loop over steps, which takes the place of calls from Python.
     """
 
     def __init__(
         self,
         sampler: Sampler,
         trace: TracedStep,
-        code: Callable[[Vectors], Vectors],
-        native: NativeProgram | None = None,
+        code: Callable[[Vectors], Vectors] | None,
+        loop: Callable[[PackedPlace | None, Vectors], Loop] | None = None,
     ) -> None:
         self._sampler, self._trace, self._code = sampler, trace, code
         self._state: Any = None
@@ -50,7 +57,7 @@ class CompiledKernel:
         self._nothing = [part.contiguous() for part in flat(trace.pre_drawn)]
         names = field_names(trace.info)
         self._ends = None if sampler.ends is None else trace.info_packing.places[names.index(sampler.ends)]
-        self._loop = None if native is None else NativeLoop(native, trace, self._ends, self._nothing)
+        self._loop = None if loop is None else loop(self._ends, self._nothing)
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
@@ -73,10 +80,10 @@ class CompiledKernel:
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
         # What is drawn beforehand, and what is learnt, may depend on each step.
         most = 1 if self._ends is None and (self._nothing or learns) else steps
-        if self._loop is None or most == 1:
+        if self._loop is None or (most == 1 and self._code is not None):
             stretch = CalledStretch(self._trace, self._code, self._ends, self._nothing, rng, vectors)
         else:
-            stretch = NativeStretch(self._loop, rng, vectors, steps)
+            stretch = self._loop.stretch(rng, vectors, steps)
         adaptations, outlines, ended = [], {}, True
         while stretch.taken < steps:
             first, given = stretch.taken, self._nothing
@@ -103,7 +110,7 @@ class CompiledKernel:
             told=told,
         )
 
-    def _learnt(self, rng: RandomNumbers, stretch: CalledStretch | NativeStretch, adaptation: Any) -> Any:
+    def _learnt(self, rng: RandomNumbers, stretch: CalledStretch | LoopedStretch, adaptation: Any) -> Any:
         """Return the state after the last step of a stretch with what it teaches, from which the stretch goes on."""
         before, said = stretch.states[stretch.taken - 1], stretch.told[stretch.taken - 1]
         held = self._state_of(stretch.vectors(), adaptation)

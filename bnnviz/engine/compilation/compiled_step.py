@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,23 @@ from bnnviz import paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.native_program import SOURCE, NativeProgram, loaded
-from bnnviz.engine.compilation.tracing import READS_ON_HOST, TracedStep, trace
+from bnnviz.engine.compilation.native_program import HEADER, SOURCE, NativeProgram, loaded
+from bnnviz.engine.compilation.native_step import NativeStepLoop, fits
+from bnnviz.engine.compilation.stretch import NativeLoop
+from bnnviz.engine.compilation.tracing import (
+    READS_ON_HOST,
+    TracedPart,
+    TracedStep,
+    moving_part,
+    of_tensors,
+    trace,
+    trace_part,
+)
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.native import NativeStep
+from bnnviz.samplers.random import RandomNumbers, seeded
+from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
 
 log = logging.getLogger(__name__)
@@ -41,6 +54,7 @@ _KEPT = 64  # compiled steps on disk
 _AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be so many of its numbers
 # One process compiles at a time: it takes a core for some ten seconds.
 _ONE = threading.Lock()
+_STEPS = 20  # of which a step in C++ has to be the same
 _ENDS_S = 5.0  # that a process which is killed may take
 
 
@@ -86,11 +100,9 @@ class Compilation:
     def _work(self, state: Any) -> None:
         try:
             traced = trace(self._sampler, state)
-            code, native = self._code(traced)
-            got = _compare(traced, code)
-            if native is not None and not _agrees(native, traced, got):
-                native = None
-            self.kernel = CompiledKernel(self._sampler, traced, code, native)
+            native = self._sampler.native_step()
+            self.kernel = self._in_cpp(native, traced, state) if fits(native, traced) else None
+            self.kernel = self.kernel or self._whole(traced)
         except BnnvizError as error:
             self.error = error.sentence
         except Exception as error:  # whatever a compiler may raise, the run goes on without it
@@ -101,24 +113,46 @@ class Compilation:
                 f" without it. {READS_ON_HOST}"
             )
 
-    def _code(self, traced: TracedStep) -> tuple[Any, NativeProgram | None]:
-        """Return the compiled step, which is kept from before or made now, as a function and with a loop over steps."""
-        path = paths.compiled() / f"{_key(traced, self._threads)}.pt2"
+    def _whole(self, traced: TracedStep) -> CompiledKernel:
+        """Return the kernel of a step that is compiled as a whole."""
+        code, program = self._code(traced, SOURCE)
+        got = _compare(traced, code)
+        if program is None or not _agrees(program, traced, got):
+            return CompiledKernel(self._sampler, traced, code)
+        return CompiledKernel(self._sampler, traced, code, partial(NativeLoop, program, traced))
+
+    def _in_cpp(self, native: NativeStep, traced: TracedStep, state: Any) -> CompiledKernel | None:
+        """Return the kernel of a step in C++ around a part that is compiled; None where it would take other steps."""
+        sampler = of_tensors(self._sampler)
+        part = trace_part(sampler, native, state)
+        code, program = self._code(part, native.source)
+        if program is None or not all(number.is_contiguous() for number in code(list(part.examples))):
+            return None
+        learnt = sampler.adaptation_inputs(state.adaptation)
+        kernel = CompiledKernel(
+            self._sampler, traced, None, partial(NativeStepLoop, program, native, traced, part, learnt)
+        )
+        written_down = CompiledKernel(self._sampler, traced, lambda numbers: traced.program(*numbers))
+        return kernel if _same_steps(written_down, kernel, state) else None
+
+    def _code(self, traced: TracedStep | TracedPart, source: Path) -> tuple[Any, NativeProgram | None]:
+        """Return a program, which is kept from before or made now, as a function and with a loop over steps."""
+        path = paths.compiled() / f"{_key(traced, self._threads, source)}.pt2"
         if path.is_file():
             try:
                 return _load(path)
             except RuntimeError as error:
                 log.warning("The compiled step %s is made anew: it could not be read (%s).", path, error)
-        self._make(traced, path)
+        self._make(traced, source, path)
         return _load(path)
 
-    def _make(self, traced: TracedStep, path: Path) -> None:
+    def _make(self, traced: TracedStep | TracedPart, source: Path, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
-            self._compile(traced, Path(work)).replace(path)
+            self._compile(traced, source, Path(work)).replace(path)
         _prune(path.parent)
 
-    def _compile(self, traced: TracedStep, work: Path) -> Path:
+    def _compile(self, traced: TracedStep | TracedPart, source: Path, work: Path) -> Path:
         """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
         program, made = work / "program.pt", work / "step.pt2"
         torch.save((traced.program, traced.examples), program)
@@ -129,6 +163,7 @@ class Compilation:
             str(program),
             str(made),
             str(self._threads),
+            str(source),
         ]
         environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor")}
         if self._cancelled:
@@ -233,11 +268,11 @@ def remarks(sampler: Sampler, target: Target) -> list[str]:
     return []
 
 
-def _key(traced: TracedStep, threads: int) -> str:
+def _key(traced: TracedStep | TracedPart, threads: int, source: Path) -> str:
     """Return a name for what is compiled: the same program for the same processor has the same one."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
     machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
-    loop = SOURCE.read_text(encoding="utf-8")
+    loop = [path.read_text(encoding="utf-8") for path in (source, HEADER)]
     text = repr((traced.program.code, shapes, threads, torch.__version__, machine, loop))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -275,6 +310,20 @@ def _agrees(native: NativeProgram, traced: TracedStep, got: list[Tensor]) -> boo
     except RuntimeError:
         return False
     return all(bool(_alike(a, b).all()) for a, b in zip(got, again, strict=True))
+
+
+def _same_steps(expected: CompiledKernel, kernel: CompiledKernel, state: Any) -> bool:
+    """Return whether a kernel takes the steps that are expected of it, each from the same state."""
+    numbers, alike = seeded(0), []
+    for _ in range(_STEPS):
+        before = numbers.generator.get_state()
+        one = expected.take(numbers, state, 1)
+        numbers.generator.set_state(before)
+        other = kernel.take(numbers, state, 1)
+        told = flat((moving_part(one.after), one.infos[0])), flat((moving_part(other.after), other.infos[0]))
+        alike += [_alike(a, b) for a, b in zip(*told, strict=True)]
+        state = one.after
+    return bool(torch.cat(alike).double().mean() >= _SHARE)
 
 
 def _alike(a: Tensor, b: Tensor) -> Tensor:

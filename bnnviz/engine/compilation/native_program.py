@@ -1,6 +1,7 @@
 """Call a compiled program by its C interface, many steps at once, with no Python between them.
 
-A package holds beside the program a loop over its steps (``step_loop.cpp``), which the same compiler has made.
+A package holds beside the program a loop, which the same compiler has made: over its steps (``step_loop.cpp``), or over
+those of a sampler that has a part of its step compiled, and the rest in C++ (``native_step.hpp``).
 """
 
 from __future__ import annotations
@@ -19,20 +20,28 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_LOOP = "extra/step_loop.so"  # in the package
+_LOOP = "extra/loop.so"  # in the package
 SOURCE = Path(__file__).with_name("step_loop.cpp")
+HEADER = Path(__file__).with_name("native_step.hpp")
 _WHOLE, _HANDLE = ctypes.c_int64, ctypes.c_void_p
 _HANDLES = ctypes.POINTER(_HANDLE)
 
 
-def add_loop(package: Path, compiler: str) -> None:
-    """Compile the loop over steps, and add it to the package of a program."""
+def add_loop(package: Path, source: Path, compiler: str) -> None:
+    """Compile a loop over steps, and add it to the package of a program."""
     with tempfile.TemporaryDirectory(dir=package.parent) as work:
-        made = Path(work) / "step_loop.so"
-        subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(SOURCE), "-o", str(made)], check=True)
+        made = compiled_loop(source, Path(work), compiler)
         with zipfile.ZipFile(package, "a") as archive:
             # All that PyTorch reads of an archive lies in one folder.
             archive.write(made, f"{archive.namelist()[0].partition('/')[0]}/{_LOOP}")
+
+
+def compiled_loop(source: Path, folder: Path, compiler: str) -> Path:
+    """Compile a loop over steps to a library in a folder."""
+    made = folder / "loop.so"
+    options = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-I", str(HEADER.parent)]
+    subprocess.run([compiler, *options, str(source), "-o", str(made)], check=True)
+    return made
 
 
 class Interface(ctypes.Structure):
@@ -67,12 +76,44 @@ class Loop(ctypes.Structure):
     ]
 
 
+class KeptVector(ctypes.Structure):
+    """A vector of the state that is kept after each step in C++, as a row."""
+
+    _fields_ = [("numbers", _HANDLE), ("rows", _HANDLE), ("bytes", _WHOLE)]
+
+
+class ToldPart(ctypes.Structure):
+    """Where a step in C++ writes a part of what happened."""
+
+    _fields_ = [("rows", _HANDLE), ("stride", _WHOLE)]
+
+
+class Steps(ctypes.Structure):
+    """What steps in C++ need: ``Steps`` of native_step.hpp."""
+
+    _fields_ = [
+        ("torch", Interface),
+        ("program", _HANDLE),
+        *((name, _WHOLE) for name in ("chains", "dim", "in_float64", "inputs", "outputs", "kept", "randoms")),
+        *((name, _HANDLES) for name in ("state", "results", "given")),
+        *((name, _HANDLE) for name in ("uniforms", "numbers")),
+        ("told", ctypes.POINTER(ToldPart)),
+        ("rows", ctypes.POINTER(KeptVector)),
+        *((name, _HANDLES) for name in ("taken", "returned")),
+    ]
+
+
 class NativeProgram:
     """A program and the loop over its steps.
 
     Parameters
     ----------
     package : Path
+
+    Attributes
+    ----------
+    in_cpp : bool
+        Whether the program is a part of steps that are written in C++.
 
     Raises
     ------
@@ -88,10 +129,12 @@ class NativeProgram:
             if len(programs) != 1 or len(loops) != 1 or f"{programs[0].removesuffix('.so')}.json" in names:
                 raise OSError(f"{package} has no loop over its steps.")
             # What is loaded stays there when its file is gone.
-            self._library, loop = (ctypes.CDLL(archive.extract(name, work)) for name in (programs[0], loops[0]))
-        self._take_steps = loop.take_steps
-        self._take_steps.restype = _WHOLE
-        self._take_steps.argtypes = [ctypes.POINTER(Loop), _HANDLES, _HANDLES, _WHOLE, _WHOLE]
+            self._library, self._loop = (ctypes.CDLL(archive.extract(name, work)) for name in (programs[0], loops[0]))
+        self.in_cpp = hasattr(self._loop, "take_native")
+        self._take = self._loop.take_native if self.in_cpp else self._loop.take_steps
+        self._take.restype = _WHOLE
+        rest = [_HANDLES, _WHOLE, _WHOLE, _WHOLE] if self.in_cpp else [_HANDLES, _HANDLES, _WHOLE, _WHOLE]
+        self._take.argtypes = [ctypes.POINTER(Steps if self.in_cpp else Loop), *rest]
         self._types: dict[torch.dtype, int] = {}
         self._program = _HANDLE()
         one = ctypes.c_size_t(1)
@@ -125,6 +168,31 @@ class NativeProgram:
         """Return what the loop needs, with these parts."""
         return Loop(torch=self._interface, program=self._program, **parts)
 
+    def steps(self, **parts: Any) -> Steps:
+        """Return what steps in C++ need, with these parts."""
+        return Steps(torch=self._interface, program=self._program, **parts)
+
+    def take_native(self, steps: Steps, inputs: Any, first: bool, row: int, count: int) -> int:
+        """Take up to so many steps in C++, fewer where a move ends; return how many.
+
+        Parameters
+        ----------
+        steps : Steps
+        inputs : ctypes array of c_void_p
+            Handles of what the program reads.
+        first : bool
+            Whether something was drawn before the first step.
+        row : int
+            In which it is kept.
+        count : int
+
+        Raises
+        ------
+        RuntimeError
+            If the program fails.
+        """
+        return _told(self._take(ctypes.byref(steps), inputs, first, row, count))
+
     def take_steps(self, loop: Loop, first: Any, later: Any, row: int, steps: int) -> int:
         """Take up to so many steps, fewer where a move ends; return how many.
 
@@ -142,10 +210,7 @@ class NativeProgram:
         RuntimeError
             If the program fails.
         """
-        taken = self._take_steps(ctypes.byref(loop), first, later, row, steps)
-        if taken < 0:
-            raise RuntimeError("The compiled step has failed.")
-        return taken
+        return _told(self._take(ctypes.byref(loop), first, later, row, steps))
 
     def call(self, inputs: list[Tensor], like: list[Tensor]) -> list[Tensor]:
         """Return what the program makes of contiguous inputs, in tensors like these."""
@@ -200,6 +265,12 @@ def drop_all(program: NativeProgram, handles: Any) -> None:
     """Give up the handles in an array; there may be none in a place."""
     for handle in filter(None, handles):
         program.drop(handle)
+
+
+def _told(taken: int) -> int:
+    if taken < 0:
+        raise RuntimeError("The compiled step has failed.")
+    return taken
 
 
 def loaded(package: Path) -> NativeProgram | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import torch
@@ -115,7 +116,6 @@ class NativeLoop:
     def __init__(self, program: NativeProgram, trace: TracedStep, ends: PackedPlace | None, nothing: Vectors) -> None:
         self.program, self.trace, self.ends = program, trace, ends
         self.like = trace.examples[: trace.packing.vectors]
-        self.told_like = [part.contiguous() for part in trace.info_packing.packed(flat(trace.info))]
         after = len(trace.examples) - len(trace.constants)
         self.read_at = [part.clone() for part in trace.examples[after - len(trace.draws) : after]]
         self._given = [part.clone() for part in nothing]
@@ -125,6 +125,10 @@ class NativeLoop:
         laws = {(draw.law, draw.dtype) for draw in trace.draws}
         #: Uniform numbers come from the generator one by one: those of many steps together are those of each in turn.
         self.together = len(laws) == 1 and laws.pop()[0] == "uniform"
+
+    def stretch(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> NativeStretch:
+        """Return the stretch of up to so many steps that begins with a state."""
+        return NativeStretch(self, rng, vectors, steps)
 
     def others(self, given: Vectors, adapted: Vectors) -> list[Others]:
         """Return the inputs beside the state, of a step for which something was drawn beforehand and of those after it.
@@ -155,8 +159,88 @@ class NativeLoop:
         return [torch.stack(rows) for rows in zip(*each, strict=True)]
 
 
-class NativeStretch:
+class LoopedStretch(ABC):
     """Steps that a compiled loop takes, as `CalledStretch` does.
+
+    Parameters
+    ----------
+    ends : PackedPlace or None
+        Where it says which moves have ended.
+    rng : RandomNumbers
+    drawn : callable
+        From these and a number of steps to the random numbers of that many, (steps, numbers) for each request.
+    states, told : StepRows
+    """
+
+    def __init__(
+        self,
+        ends: PackedPlace | None,
+        rng: RandomNumbers,
+        drawn: Callable[[RandomNumbers, int], list[Tensor]],
+        states: StepRows,
+        told: StepRows,
+    ) -> None:
+        self._ends, self._rng, self._drawn, self._ahead = ends, rng, drawn, _FIRST
+        self.states, self.told = states, told
+
+    @property
+    def taken(self) -> int:
+        """How many steps have been taken."""
+        return len(self.told)
+
+    @abstractmethod
+    def vectors(self) -> Vectors:
+        """Return those of the state that it has led to."""
+
+    def place(self, vectors: Vectors) -> None:
+        """Go on from another state."""
+        self._set_out(vectors)
+        for matrix, vector in zip(self.states.matrices, vectors, strict=False):
+            matrix[self.taken] = vector
+
+    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
+        """Take up to so many steps, up to one that ends a move, as `CalledStretch.advance` does."""
+        self._take_up(given, adapted)
+        left, first = most, True
+        while left:
+            steps = left if self._ends is None else min(left, self._ahead)
+            left -= self._take(first, steps)
+            first, self._ahead = False, 2 * self._ahead
+            if self._ends is None:
+                continue
+            if _has_ended([matrix[self.taken - 1] for matrix in self.told.matrices], self._ends):
+                self._ahead = _FIRST
+                return True
+        return self._ends is None
+
+    def _take(self, first: bool, steps: int) -> int:
+        """Take up to so many steps, up to one that ends a move; return how many."""
+        generator = self._rng.generator
+        before = None if self._ends is None else generator.get_state()
+        taken = self._run(self._drawn(self._rng, steps), first, steps)
+        if taken < steps:
+            # What comes next is drawn after the numbers of these steps.
+            generator.set_state(before)
+            self._drawn(self._rng, taken)
+        self.states.count += taken
+        self.told.count += taken
+        return taken
+
+    @abstractmethod
+    def _set_out(self, vectors: Vectors) -> None:
+        """Have the next step begin at a state."""
+
+    @abstractmethod
+    def _take_up(self, given: Vectors, adapted: Vectors) -> None:
+        """Have the next steps read what was drawn beforehand, and what has been learnt."""
+
+    @abstractmethod
+    def _run(self, numbers: list[Tensor], first: bool, steps: int) -> int:
+        """Take up to so many steps with these random numbers; return how many."""
+
+
+class NativeStretch(LoopedStretch):
+    """Steps that a compiled loop takes by calls of a program.
 
     Parameters
     ----------
@@ -169,14 +253,13 @@ class NativeStretch:
     """
 
     def __init__(self, loop: NativeLoop, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
-        self._loop, self._rng, self._ahead = loop, rng, _FIRST
+        super().__init__(loop.ends, rng, loop.drawn, *rows_of(loop.trace, steps))
+        self._loop = loop
         packing = loop.trace.packing
         self._state = (ctypes.c_void_p * packing.vectors)()
         weakref.finalize(self, drop_all, loop.program, self._state).atexit = False
-        self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in loop.like[: packing.outlined]], 1)
-        self.told = StepRows([part.new_empty((steps, *part.shape)) for part in loop.told_like], 0)
         self.place(vectors)
-        outputs = packing.vectors + len(loop.told_like)
+        outputs = packing.vectors + len(self.told.matrices)
         kept = [
             # The states are those after a step, the first one is from before all steps.
             *(Kept(at, size, rows + size) for at, size, rows in _each(self.states)),
@@ -199,11 +282,6 @@ class NativeStretch:
             **dict(zip(("ends", "ends_from", "ends_to"), ends or (-1, 0, 0), strict=True)),
         )
 
-    @property
-    def taken(self) -> int:
-        """How many steps have been taken."""
-        return len(self.told)
-
     def vectors(self) -> Vectors:
         """Return those of the state that it has led to."""
         vectors = [torch.empty_like(part) for part in self._loop.like]
@@ -211,45 +289,23 @@ class NativeStretch:
             ctypes.memmove(vector.data_ptr(), self._loop.program.address(handle), size_of(vector))
         return vectors
 
-    def place(self, vectors: Vectors) -> None:
-        """Go on from another state."""
+    def _set_out(self, vectors: Vectors) -> None:
         handles = [self._loop.program.handle(vector) for vector in vectors]
         drop_all(self._loop.program, self._state)
         self._state[:] = handles
         # They are read for as long as a program returns some of them as they are.
         self._placed = vectors
-        for matrix, vector in zip(self.states.matrices, vectors, strict=False):
-            matrix[self.taken] = vector
 
-    def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
-        """Take up to so many steps, up to one that ends a move, as `CalledStretch.advance` does."""
-        first, later = self._loop.others(given, adapted)
-        ends, left = self._loop.ends, most
-        while left:
-            steps = left if ends is None else min(left, self._ahead)
-            left -= self._take(first, later, steps)
-            first, self._ahead = later, 2 * self._ahead
-            if ends is not None and _has_ended([matrix[self.taken - 1] for matrix in self.told.matrices], ends):
-                self._ahead = _FIRST
-                return True
-        return ends is None
+    def _take_up(self, given: Vectors, adapted: Vectors) -> None:
+        self._first, self._later = self._loop.others(given, adapted)
 
-    def _take(self, first: Others, later: Others, steps: int) -> int:
-        """Take up to so many steps, up to one that ends a move; return how many."""
-        loop, generator = self._loop, self._rng.generator
-        before = None if loop.ends is None else generator.get_state()
-        numbers = loop.drawn(self._rng, steps)
+    def _run(self, numbers: list[Tensor], first: bool, steps: int) -> int:
+        loop = self._loop
         for drawn, part, read_at in zip(self._draws, numbers, loop.read_at, strict=True):
             drawn.numbers, drawn.read_at = part.data_ptr(), read_at.data_ptr()
             drawn.stride, drawn.bytes = part.stride(0) * part.element_size(), size_of(read_at)
-        taken = loop.program.take_steps(self._given, first.array, later.array, self.taken, steps)
-        if taken < steps:
-            # What comes next is drawn after the numbers of these steps.
-            generator.set_state(before)
-            loop.drawn(self._rng, taken)
-        self.states.count += taken
-        self.told.count += taken
-        return taken
+        inputs = self._first if first else self._later
+        return loop.program.take_steps(self._given, inputs.array, self._later.array, self.taken, steps)
 
 
 class Others:
@@ -259,6 +315,14 @@ class Others:
         self._parts = parts
         handles = [handle for part in parts for handle in part.array]
         self.array = (ctypes.c_void_p * len(handles))(*handles)
+
+
+def rows_of(trace: TracedStep, steps: int) -> tuple[StepRows, StepRows]:
+    """Return rows for what is asked of the states of so many steps, the first one included, and for what happens."""
+    asked = trace.examples[: trace.packing.outlined]
+    told = trace.info_packing.packed(flat(trace.info))
+    states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in asked], 1)
+    return states, StepRows([part.new_empty((steps, *part.shape)) for part in told], 0)
 
 
 def _each(rows: StepRows) -> Iterator[tuple[int, int, int]]:

@@ -11,6 +11,7 @@ from torch import Tensor, fx
 from bnnviz.engine.compilation.lifting import lift_floats, lift_tensors
 from bnnviz.engine.compilation.packing import Packing, StatePacking
 from bnnviz.samplers import Sampler
+from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
 from bnnviz.samplers.tree import flat, rebuilt
 
@@ -60,8 +61,7 @@ class TracedStep(NamedTuple):
 def trace(sampler: Sampler, state: Any) -> TracedStep:
     """Write down the step of a sampler: settings are constants, and what it has learnt unless that is an input."""
     device = flat(state)[0].device
-    sampler = copy.copy(sampler)
-    sampler.host_sync = False
+    sampler = of_tensors(sampler)
     rng, moving = RecordedNumbers(torch.Generator(device).manual_seed(0)), moving_part(state)
     pre_drawn = sampler.pre_draw(rng, state)
     rng.draws.clear()
@@ -91,6 +91,47 @@ def trace(sampler: Sampler, state: Any) -> TracedStep:
     return TracedStep(
         program, [*examples, *constants], draws, adapts, pre_drawn, constants, packing, info, info_packing
     )
+
+
+def of_tensors(sampler: Sampler) -> Sampler:
+    """Return a copy of a sampler that reads no number on the host."""
+    sampler = copy.copy(sampler)
+    sampler.host_sync = False
+    return sampler
+
+
+class TracedPart(NamedTuple):
+    """Hold the traced program of a part of a step that is written in C++ (`NativeStep`).
+
+    Attributes
+    ----------
+    program : fx.GraphModule
+        Takes what is read of the state, the adaptation and the constants.
+    examples : list of Tensor
+        Such numbers.
+    constants : list of Tensor
+        As of `TracedStep`.
+    """
+
+    program: fx.GraphModule
+    examples: list[Tensor]
+    constants: list[Tensor]
+
+
+def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedPart:
+    """Write down the part of a step that is written in C++."""
+    reads, learnt = native.reads(state), sampler.adaptation_inputs(state.adaptation)
+    examples = [number.clone(memory_format=torch.contiguous_format) for number in (*reads, *flat(learnt))]
+
+    def part(*numbers: Tensor) -> list[Tensor]:
+        return native.part(list(numbers[: len(reads)]), rebuilt(learnt, iter(numbers[len(reads) :])))
+
+    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
+
+    program = make_fx(part)(*examples)
+    constants = [*lift_tensors(program), *lift_floats(program, examples[0].device)]
+    program.recompile()
+    return TracedPart(program, [*examples, *constants], constants)
 
 
 def moving_part(state: Any) -> Any:

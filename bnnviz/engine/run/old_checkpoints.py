@@ -2,7 +2,8 @@
 
 In version 7 what samplers had learnt lay beside their states, which were lists of tensors. Up to version 8 Hamiltonian
 samplers learnt scales in stages of another kind, trajectories had a left and a right end, and HMC kept no gradient.
-At the beginning of version 9 the ends of a tree kept gradients, and not forces.
+At the beginning of version 9 the ends of a tree kept gradients, and not forces; later the step size was that of all
+chains, and the mean of what had been tried.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def _hamiltonian_layout(hints: dict[str, Any]) -> tuple[str, ...]:
 
 def of_now(kind: Any, saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     """Return a state, nested dicts by the names of version 8 or of the beginning of version 9, by those of today."""
-    saved = _renamed(kind, saved, sampler)
+    saved = _with_step_sizes(_renamed(kind, saved, sampler))
     if not {"front", "back"} <= saved.keys() or "gradient" not in saved["front"]:
         return saved
     # The page reads names of logs here, and no torch.
@@ -118,9 +119,29 @@ def _metric_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:
     """Return what had been learnt; a warm-up that was not over begins anew with that."""
     stage, scale = saved["stage"], saved["scale"]
     if stage is not None:
-        stage = {"number": 0, "moves": 0.0, "pooled": [0.0, 0.0], "averaging": stage["averaging"], "sums": None}
+        stage = {"number": 0, "moves": 0.0, "averaging": stage["averaging"], "sums": None}
     factor = scale.diag() if sampler.dense else None
     return {"step_size": saved["step_size"], "metric": {"scale": scale, "factor": factor}, "stage": stage}
+
+
+def _with_step_sizes(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return a state from before a curve was fitted to the acceptance, and before a tree had a step size of its own."""
+    adaptation = saved.get("adaptation")
+    if not isinstance(adaptation, dict) or not {"metric", "stage"} <= adaptation.keys():
+        return saved
+    if "direction" in saved and "step_size" not in saved:
+        saved = saved | {"step_size": saved["direction"].abs() * adaptation["step_size"]}
+    stage = adaptation["stage"]
+    if stage is None or "curve" in stage["averaging"]:
+        return saved
+    # The page reads names of logs here, and no torch.
+    from bnnviz.samplers.mcmc.hamiltonian import NOTHING_POOLED
+    from bnnviz.samplers.mcmc.step_size import AcceptanceCurve
+    from bnnviz.samplers.tree import as_dicts
+
+    curve = as_dicts(AcceptanceCurve.begun(math.exp(stage["averaging"]["log_mean"])))
+    stage = stage | {"pooled": list(NOTHING_POOLED), "averaging": stage["averaging"] | {"curve": curve}}
+    return saved | {"adaptation": adaptation | {"stage": stage}}
 
 
 def _path_learnt(saved: dict[str, Any], sampler: Sampler) -> dict[str, Any]:

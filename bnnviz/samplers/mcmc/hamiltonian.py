@@ -32,6 +32,7 @@ from bnnviz.targets import Target
 
 #: Error of the energy from which on a trajectory diverges, in units of the temperature.
 DIVERGED = 1000.0
+NOTHING_POOLED = (0.0, 0.0, 0.0)
 _DENSE, _LOW_RANK = 100, 10_000  # dimensions up to which the metric is such a one where nothing else is chosen
 
 
@@ -44,7 +45,8 @@ class Stage(NamedTuple):
     moves : float
         That have ended in it, for each living chain on average.
     pooled : tuple of float
-        Acceptance and number of moves since the last update of the step size.
+        Sums over the moves since the last update of the step size: their acceptances, the logarithms of their step
+        sizes, and how many.
     averaging : DualAveraging
     sums : WindowSums or None
         None before the first move.
@@ -52,7 +54,7 @@ class Stage(NamedTuple):
 
     number: int
     moves: float
-    pooled: tuple[float, float]
+    pooled: tuple[float, float, float]
     averaging: DualAveraging
     sums: WindowSums | None
 
@@ -168,7 +170,7 @@ class Hamiltonian(Discrete):
         """Return scales of one and the step size for them, at the beginning of the warm-up."""
         metric = self._first_metric(x)
         size = self.searched_size(rng, x, metric, 1.0)
-        stage = Stage(0, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
+        stage = Stage(0, 0.0, NOTHING_POOLED, DualAveraging.begun(size), None)
         return StepSizeAndMetric(size, metric, stage if self.warmup_moves else None)
 
     def _first_metric(self, x: Tensor) -> Metric:
@@ -218,6 +220,10 @@ class Hamiltonian(Discrete):
         """Return the positions (chains, learnt_dim) that the metric is learnt from, and the gradients there."""
         return state.x, None
 
+    def sizes(self, state: Any) -> Tensor:
+        """Return the step sizes (chains,) of the last moves."""
+        return torch.full((len(state.x),), self.size(state.adaptation), dtype=torch.float64, device=state.x.device)
+
     def ended(self, state: Any, info: Any) -> Tensor:
         """Return of which chains (chains,) a move has ended with a step."""
         return state.alive
@@ -233,17 +239,19 @@ class Hamiltonian(Discrete):
             return state
         stage = self._noted(learnt.stage, state, info, ended)
         stage = stage._replace(moves=stage.moves + count / max(float(state.alive.sum()), 1.0))
-        size, (accepted, pooled) = learnt.step_size, stage.pooled
+        size, (accepted, log_sizes, pooled) = learnt.step_size, stage.pooled
         if pooled >= max(1, len(state.x) // 2) and self.warmup_moves >= FEWEST:
-            averaging, size = stage.averaging.updated(self.wanted - accepted / pooled)
-            stage = stage._replace(averaging=averaging, pooled=(0.0, 0.0))
+            averaging, size = stage.averaging.updated(log_sizes / pooled, accepted / pooled, self.wanted)
+            stage = stage._replace(averaging=averaging, pooled=NOTHING_POOLED)
         state = state._replace(adaptation=learnt._replace(step_size=size, stage=stage))
         return state if stage.moves < self._windows[stage.number] else self._next_stage(rng, state)
 
     def _noted(self, stage: Stage, state: Any, info: Any, ended: Tensor) -> Stage:
         """Return the stage with the moves that have ended, of some chains (chains,)."""
         accepted = float(torch.where(ended, info.acceptance_rate, 0.0).sum())
-        stage = stage._replace(pooled=(stage.pooled[0] + accepted, stage.pooled[1] + float(ended.sum())))
+        log_sizes = float(torch.where(ended, self.sizes(state).log(), 0.0).sum())
+        more = accepted, log_sizes, float(ended.sum())
+        stage = stage._replace(pooled=tuple(one + other for one, other in zip(stage.pooled, more, strict=True)))
         if self.metric == "unit":
             return stage
         x, gradient = self.learnt_point(state)
@@ -266,11 +274,11 @@ class Hamiltonian(Discrete):
             return self.resume(rng, self.freeze(rng, state))
         number = stage.number + 1
         if stage.sums is None:
-            next_stage = Stage(number, 0.0, (0.0, 0.0), stage.averaging, None)
+            next_stage = Stage(number, 0.0, NOTHING_POOLED, stage.averaging, None)
             return state._replace(adaptation=learnt._replace(stage=next_stage))
         metric = learnt.metric.learnt(stage.sums)
-        size = self.searched_size(rng, state.x, metric, stage.averaging.size)
-        next_stage = Stage(number, 0.0, (0.0, 0.0), DualAveraging.begun(size), None)
+        size = self.searched_size(rng, state.x, metric, stage.averaging.size(self.wanted))
+        next_stage = Stage(number, 0.0, NOTHING_POOLED, DualAveraging.begun(size), None)
         return self.resume(rng, state._replace(adaptation=self.with_metric(learnt, size, metric, next_stage)))
 
     def with_metric(self, learnt: Any, size: float, metric: Metric, stage: Stage) -> Any:
@@ -298,11 +306,12 @@ class Hamiltonian(Discrete):
         return min((sum(self._windows[: stage.number]) + stage.moves) / self.warmup_moves, 1.0)
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state with the mean of the step sizes that were tried."""
+        """Return the state with the step size at which the acceptance is the wanted one."""
         learnt = state.adaptation
         if learnt.stage is None:
             return state
-        return state._replace(adaptation=learnt._replace(step_size=learnt.stage.averaging.size, stage=None))
+        size = learnt.stage.averaging.size(self.wanted)
+        return state._replace(adaptation=learnt._replace(step_size=size, stage=None))
 
 
 def kinetic_energy(momentum: Tensor) -> Tensor:

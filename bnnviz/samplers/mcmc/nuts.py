@@ -20,6 +20,7 @@ doi:10.48550/arXiv.1912.11554.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -36,6 +37,7 @@ from bnnviz.samplers.mcmc.hamiltonian import (
 )
 from bnnviz.samplers.mcmc.text import NUTSText
 from bnnviz.samplers.mcmc.tree import is_turning, levels, zeros
+from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import BNN
@@ -43,6 +45,7 @@ from bnnviz.targets import BNN
 _SHOWN_DEPTH = 8  # of a tree's picture
 _EARLY_DEPTH = 6  # of trees in the first windows of the warm-up
 _LOG_HALF = math.log(0.5)
+_NATIVE = Path(__file__).with_name("nuts_step.cpp")
 
 
 class PhasePoint(NamedTuple):
@@ -85,6 +88,9 @@ class State(NamedTuple):
     subtree_momentum_sum : Tensor, shape (chains, dim)
     direction : Tensor
         In which the subtree grows: 1 is forward in time, -1 back.
+    step_size : Tensor
+        Of the tree: one that changed within it would not keep the energy, and trees would be accepted less than after
+        the warm-up.
     depth, leaf : Tensor, int64
         Of the tree, and the number of the subtree's next point, from 0.
     checkpoint_momenta, checkpoint_sums : Tensor, shape (chains, depth, dim)
@@ -108,6 +114,7 @@ class State(NamedTuple):
     subtree_log_weight: Tensor
     subtree_momentum_sum: Tensor
     direction: Tensor
+    step_size: Tensor
     depth: Tensor
     leaf: Tensor
     checkpoint_momenta: Tensor
@@ -230,7 +237,7 @@ class NUTS(Hamiltonian):
         yes = torch.ones_like(alive)
         return State(
             *(x, nothing, count, alive, yes, none, point, point, proposal, proposal, none, none - torch.inf, nothing),
-            *(x.new_ones(len(x)), whole, whole, checkpoints, checkpoints, none, adaptation),
+            *(*[x.new_ones(len(x))] * 2, whole, whole, checkpoints, checkpoints, none, adaptation),
         )
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Tensor | None]:
@@ -257,7 +264,8 @@ class NUTS(Hamiltonian):
         begins, completes = self._due(state)
         if begins:
             state = self._turned(state, side)
-        point, proposal = self._leapfrog(state.front, state.direction, state.adaptation)
+        h = state.step_size * state.direction
+        point, proposal = self._leapfrog(state.front, h, state.adaptation)
         potential = proposal.potential
         log_weight = self._log_weight(state.initial_energy, potential, point.momentum)
         state = self._extended(state, point, proposal, log_weight, lot)
@@ -273,6 +281,20 @@ class NUTS(Hamiltonian):
         if self.host_sync and not bool(ended.any()):
             return state, Info(potential, ended, *[none] * 6, failed)
         return self._ended(state, ended, potential, diverging, failed)
+
+    def native_step(self) -> NativeStep:
+        """Return the step in C++ around a leapfrog."""
+
+        def leapfrog(parts: list[Tensor], learnt: AdaptationInputs) -> list[Tensor]:
+            x, momentum, force, direction, step_size = parts
+            point, proposal = self._leapfrog(PhasePoint(x, momentum, force), step_size * direction, learnt)
+            return [*point, proposal.gradient, proposal.potential]
+
+        def numbers(learnt: AdaptationInputs) -> list[float]:
+            size, deepest = float(learnt.step_size), float(learnt.deepest)
+            return [self.temperature, -DIVERGED, size, deepest, self.max_depth]
+
+        return NativeStep(_NATIVE, lambda state: [*state.front, state.direction, state.step_size], leapfrog, numbers)
 
     def _due(self, state: State) -> tuple[bool, bool]:
         """Return whether a chain begins a subtree, and whether one may complete its own; yes where nobody can tell."""
@@ -296,6 +318,7 @@ class NUTS(Hamiltonian):
             front=_where(fresh, point, state.front),
             back=_where(fresh, point, state.back),
             log_weight=torch.where(fresh, none, state.log_weight),
+            step_size=torch.where(fresh, self.size(state.adaptation), state.step_size),
             depth=torch.where(fresh, 0, state.depth),
             acceptance_sum=torch.where(fresh, none, state.acceptance_sum),
         )
@@ -311,9 +334,9 @@ class NUTS(Hamiltonian):
         direction = torch.where(turned, -state.direction, state.direction)
         return state._replace(direction=direction, front=front, back=other)
 
-    def _leapfrog(self, point: PhasePoint, direction: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Proposal]:
-        """Return the next point in directions (chains,), and what would be drawn of it."""
-        h = self.size(learnt) * direction[:, None]
+    def _leapfrog(self, point: PhasePoint, h: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Proposal]:
+        """Return the next point by steps h (chains,), below zero back in time, and what would be drawn of it."""
+        h = h[:, None]
         momentum = torch.addcmul(point.momentum, h, point.force, value=-0.5)
         x = torch.addcmul(point.x, h, learnt.metric.apply(momentum))
         potential, gradient = self.target.gradient(x)
@@ -390,6 +413,10 @@ class NUTS(Hamiltonian):
     def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
         """Return the positions (chains, dim) of trees that have ended, and the gradients there."""
         return state.proposal.x, state.proposal.gradient
+
+    def sizes(self, state: State) -> Tensor:
+        """Return the step sizes (chains,) of the trees."""
+        return state.step_size.double()
 
     def ended(self, state: State, info: Info) -> Tensor:
         """Return of which chains (chains,) a tree has ended with a step."""

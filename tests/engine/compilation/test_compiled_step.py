@@ -24,6 +24,7 @@ import bnnviz
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.compilation.native_program import loaded
+from bnnviz.engine.compilation.native_step import NativeStepLoop
 from bnnviz.engine.compilation.stretch import NativeLoop
 from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
@@ -288,12 +289,26 @@ def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
 def test_a_loop_over_steps_gives_the_draws_of_calls(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"max_depth": 4} if sampler == "nuts" else {"num_leapfrog_steps": 4}
     spec = BANANA.replace(sampler=sampler, settings=settings, kernel="compiled", draws=300)
+    monkeypatch.setattr(compiled_step, "fits", lambda native, traced: False)
     looped = finished(spec)
     monkeypatch.setattr(compiled_step, "loaded", lambda path: None)
     called = finished(spec)
     assert looped._switch.compiled._loop is not None
     assert called._switch.compiled._loop is None
     assert np.array_equal(looped.draws, called.draws)
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.timeout(400)  # a busy machine compiles for minutes
+@pytest.mark.parametrize("metric", ["unit", "dense"])
+def test_steps_in_cpp_give_the_draws_of_the_sampler(metric: str) -> None:
+    settings = {"metric": metric, "step_size": 0.2, "max_depth": 6}
+    spec = Spec("gaussian", {"size": 20, "correlation": 0.5}, "nuts", settings, chains=4, draws=100, warmup=0)
+    spec = spec.replace(dtype="float64", device="cpu")
+    eager, in_cpp = (finished(spec.replace(kernel=kernel)) for kernel in ("eager", "compiled"))
+    assert isinstance(in_cpp._switch.compiled._loop, NativeStepLoop)
+    np.testing.assert_allclose(in_cpp.draws, eager.draws, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("laws", [["uniform"], ["uniform", "uniform"], ["normal", "uniform"]], ids=str)

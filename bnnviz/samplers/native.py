@@ -1,0 +1,30 @@
+"""Say how the step of a sampler is written in C++ around the part of it that is traced and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+
+class NativeStep(NamedTuple):
+    """Hold what a step in C++ needs of its sampler.
+
+    Attributes
+    ----------
+    source : Path
+        Of the C++, which ``bnnviz/engine/compilation/native_step.hpp`` says the form of.
+    reads : callable
+        From a state to the tensors of it that the traced part reads.
+    part : callable
+        From these and what `Sampler.adaptation_inputs` returns to the tensors that the C++ goes on with.
+    numbers : callable
+        From what `Sampler.adaptation_inputs` returns to the numbers that the C++ needs to know.
+    """
+
+    source: Path
+    reads: Callable[[Any], list[Tensor]]
+    part: Callable[[list[Tensor], Any], list[Tensor]]
+    numbers: Callable[[Any], list[float]]
