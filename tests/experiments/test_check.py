@@ -24,10 +24,6 @@ INCOMPLETE: dict[str, tuple[str, ...]] = {
     ),
     "pdmp-fig3": ("The record holds 1 run of a case, of 5 announced.",),
     "pdmp-sweeps": ("The record holds 1 run of a case, of 2 announced.",),
-    "func-fig3": (
-        "SGFuncRLD: its runs had other settings than they have now.",
-        "SGFuncRLD, as printed: its runs had other settings than they have now.",
-    ),
     "pmcnet-table7": ("There is no record, and no word on why.",),
     "pmcnet-table10": ("There is no record, and no word on why.",),
     "pmcnet-table11": ("There is no record, and no word on why.",),
