@@ -40,11 +40,13 @@ from bnnviz.engine.monitor.verdict import MIXED
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.models import mlp
+from bnnviz.remedies import option
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
 _SLICE_S = 0.2
 _ROWS = 50  # at which the chains' predictions are compared
+_TIMES = 4  # by which draws or time are raised in the place of too few
 _COUNTS = {"draws": 250, "warmup": 250, "chains": 4}  # where the sampler is named
 
 
@@ -146,11 +148,20 @@ class _Estimator(BaseEstimator):
             found = f"disagree on what they predict (R-hat {self.rhat_:.2f}, good below {MIXED})"
             short = f"have too few draws to tell whether they agree ({draws.shape[1]} each)"
             warnings.warn(
-                f"The chains {short if np.isnan(self.rhat_) else found}: allow more minutes, or draws.",
+                f"The chains {short if np.isnan(self.rhat_) else found}: {self._remedy()}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
+
+    def _remedy(self) -> str:
+        """Say which parameters to raise."""
+        if self.sampler == AUTO and self.draws is None:
+            return f"allow more time ({option(minutes=_TIMES * self.minutes)})"
+        kept = {
+            name: _COUNTS[name] if getattr(self, name) is None else getattr(self, name) for name in ("draws", "warmup")
+        }
+        return f"make more draws ({option(**{name: _TIMES * int(count) for name, count in kept.items()})})"
 
     def _rhat(self, draws: torch.Tensor) -> float:
         """Return the largest R-hat of the outputs at some training rows; nan where there are too few draws."""

@@ -22,6 +22,7 @@ from bnnviz.engine.evaluation.metrics import network_draws, output_scale
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
@@ -129,7 +130,7 @@ def plan(
     if cls is None:
         raise BnnvizError(
             f"No sampler can do anything with this network in {_seconds(seconds)}, since a gradient takes"
-            f" {_seconds(plain_s)}: allow more time, or name a sampler.",
+            f" {_seconds(plain_s)}: allow more time ({option(minutes=seconds / 15)}), or name a sampler.",
             "minutes",
         )
     others = [f"{one.cls.title} {one.nll.mean():.3f}" for one in found]
