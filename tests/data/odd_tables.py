@@ -385,7 +385,7 @@ KINDS = (
             asked(PLAIN + "Total,,99\n", "such as 'Total' in line 8"),
             asked(
                 "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(COUNT)),
-                "--missing error",
+                r"missing=\[.error.\]",
                 task=None,
             ),
             cells(["1.5", "low", "2.5"], [1.5, np.nan, 2.5], missing=["low"]),

@@ -26,8 +26,9 @@ from bnnviz.data.tables.numerals import (
     without_unit,
     written_otherwise,
 )
-from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
+from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out, left_out, otherwise
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ _FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
 _LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
 _SHOWN = 12  # names in a sentence
 _CODE = re.compile(r"(?:^|(?<=[,;\t\n]))0\d", re.ASCII)
-_CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, leave the column out."
+_CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, {}."
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}([-/])\d{1,2}\3\d{2}"
@@ -238,7 +239,7 @@ def _column(
     strange = np.isnan(numbers)
     if len(found) == 0 or not strange.any():
         notes += [said] if said else []
-        notes += [_CODES.format(key, code)] if (code := next(filter(_CODE.match, found), "")) else []
+        notes += [_CODES.format(key, code, left_out(key))] if (code := next(filter(_CODE.match, found), "")) else []
         values = np.full(len(texts), np.nan)
         values[present] = numbers
         return _numbers(values, key, any(map(_is_long, found)))
@@ -248,8 +249,9 @@ def _column(
         line = layout.line_of(int(np.flatnonzero(present)[strange.argmax()]))
         raise TableQuestion(
             f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}",
-            "; make all of it numbers, leave those cells empty or name what stands there by --missing, or leave the"
-            " column out.",
+            otherwise(
+                f"make all of it numbers, say that this is no value ({option(missing=[str(example)])})", key, is_target
+            ),
             (Answer(f"{short_repr(example)} is a missing value", "missing", (example,)), leave_out(key)),
         )
     return texts, present
@@ -285,7 +287,7 @@ def with_gaps(
             number = f"{suspect:.10g}"
             raise TableQuestion(
                 f"Does {number} in the column {key}, line {line} of {name}, stand for a missing value?",
-                f" Say --missing {number}, or leave those cells empty; --missing none keeps it as a number.",
+                f" Say that it does ({option(missing=[number])}), or that no number does ({option(missing=[])}).",
                 (Answer("Yes, it is missing", "missing", (number,)), Answer("No, it is a number", "missing", ())),
             )
     if given:
@@ -320,7 +322,7 @@ def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.
     if whole and largest > _LARGEST_WHOLE:
         raise TableQuestion(
             f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above)",
-            "; leave it out if it names the rows, or give differences from the smallest.",
+            f"; give differences from the smallest, or {left_out(key)} if it names the rows.",
             (leave_out(key),),
         )
     return values, finite
@@ -340,7 +342,7 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
     if crowded:
         raise TableQuestion(
             f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)})",
-            "; leave them out or put numbers in their place.",
+            f"; {left_out(*crowded)} or put numbers in their place.",
             (leave_out(*crowded),),
         )
     single = [key for key, counts in texts.items() if 2 * sum(n == 1 for n in counts.values()) > counts.total()]
@@ -348,12 +350,12 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
         raise TableQuestion(
             f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
             " categories",
-            "; leave them out or put numbers in their place.",
+            f"; {left_out(*single)} or put numbers in their place.",
             (leave_out(*single),),
         )
 
 
-def check_amounts(columns: dict[str, np.ndarray], name: str) -> None:
+def check_amounts(columns: dict[str, np.ndarray], name: str, is_target: bool = False) -> None:
     """Raise where texts are amounts that are not read as such.
 
     Raises
@@ -365,31 +367,35 @@ def check_amounts(columns: dict[str, np.ndarray], name: str) -> None:
         if values.dtype != object and are_dates(values):
             raise TableQuestion(
                 f"The column {key} of {name} holds dates such as {values[0]:.0f}, which are no amounts",
-                "; give days since the first one, or leave it out.",
-                (leave_out(key),),
+                otherwise("give days since the first one", key, is_target),
+                _way_out(key, is_target),
             )
     texts = {key: set(values.tolist()) for key, values in columns.items() if values.dtype == object}
     for key, kinds in texts.items():
         if are_dates(columns[key]):
             raise TableQuestion(
                 f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}",
-                "; give numbers, such as days since the first one, or leave it out.",
-                (leave_out(key),),
+                otherwise("give numbers, such as days since the first one", key, is_target),
+                _way_out(key, is_target),
             )
         units = several_units(kinds)
         if units:
             raise TableQuestion(
                 f"The column {key} of {name} holds numbers in several units ({listed(units)})",
-                "; give one unit.",
-                (leave_out(key),),
+                otherwise("give one unit", key, is_target),
+                _way_out(key, is_target),
             )
         odd = written_otherwise(kinds)
         if odd:
             raise TableQuestion(
                 f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}",
-                "; write them as -1234.5 or 1.5e3, or leave it out.",
-                (leave_out(key),),
+                otherwise("write them as -1234.5 or 1.5e3", key, is_target),
+                _way_out(key, is_target),
             )
+
+
+def _way_out(key: str, is_target: bool) -> tuple[Answer, ...]:
+    return () if is_target else (leave_out(key),)
 
 
 def are_dates(values: np.ndarray) -> bool:

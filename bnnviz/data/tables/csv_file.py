@@ -30,9 +30,10 @@ from bnnviz.data.tables.cells import (
 )
 from bnnviz.data.tables.layout import MOST_COLUMNS, Layout
 from bnnviz.data.tables.numerals import Decimal, is_number
-from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.questions import Answer, TableQuestion, left_out
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
@@ -40,6 +41,7 @@ _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be 
 # The name of a key: flat_id, Customer ID, PassengerId, id_flat; a word such as "paid" or "humid" is none.
 _KEY = re.compile(r"(?i:(.*[\W_])?(id|key|uuid|idx)|id[\W_].*)|.*[a-z](Id|ID|Key|Idx)")
 _AMOUNTS = Answer("Amounts: regression", "task", ("regression",))
+_AMOUNTS_SAID, _CLASSES_SAID = option(task="regression"), option(task="classification")
 _CLASSES = Answer("Classes: classification", "task", ("classification",))
 
 
@@ -161,7 +163,7 @@ def read_table(
     columns = without_index(columns, found, target, notes)
     columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
     if task != "classification":
-        check_amounts({target: columns[target]}, name)
+        check_amounts({target: columns[target]}, name, is_target=True)
     y, class_names, task = _target(columns.pop(target), target, task)
     notes += of_case(target, class_names)
     inputs, levels = _inputs(columns, name, notes)
@@ -255,17 +257,14 @@ def without_index(
 
 def _kept_key(key: str) -> str:
     """Say that a column is called as a key, and does not tell every row from the others."""
-    return (
-        f"The column {key} is called as a key and taken as an amount: leave it out (--leave-out, leave_out=) where its"
-        " numbers are names."
-    )
+    return f"The column {key} is called as a key and taken as an amount: {left_out(key)} where its numbers are names."
 
 
 def _counting(key: str, values: np.ndarray) -> str:
     """Say that a column counts the rows."""
     return (
-        f"The column {key} counts the rows, {values[0]:g} to {values[-1]:g}: leave it out (--leave-out, leave_out=)"
-        " where it is the name of a row and no quantity."
+        f"The column {key} counts the rows, {values[0]:g} to {values[-1]:g}: {left_out(key)} where it is the name of a"
+        " row and no quantity."
     )
 
 
@@ -282,7 +281,8 @@ def _complete(
     if left == 0:
         worst = max(columns, key=lambda key: int((~columns[key][1]).sum()))
         raise wrong(
-            f"Every row of {name} has a missing value, most of them in the column {worst}; fill it or leave it out."
+            f"Every row of {name} has a missing value, most of them in the column {worst}; fill it"
+            f"{'' if worst == target else f' or {left_out(worst)}'}."
         )
     if left < FEWEST_ROWS:
         rows = "row" if left == 1 else "rows"
@@ -302,7 +302,7 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
         text = next(kind for kind in kinds if not is_number(kind))
         raise TableQuestion(
             f"The target {key} holds texts such as {short_repr(text)}",
-            "; a regression needs numbers.",
+            f"; a regression needs numbers; if they are classes, say so ({_CLASSES_SAID}).",
             (_CLASSES,),
             "task",
         )
@@ -313,7 +313,8 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
     if len(kinds) > MOST_CATEGORIES:
         raise TableQuestion(
             f"The target {key} has {len(kinds):,} different values",
-            f"; classes are at most {MOST_CATEGORIES}: choose another target{'' if is_text else ', or regression'}.",
+            f"; classes are at most {MOST_CATEGORIES}: choose another target"
+            f"{'' if is_text else f', or take them as amounts ({_AMOUNTS_SAID})'}.",
             () if is_text else (_AMOUNTS,),
             "target_column" if is_text else "task",
         )
@@ -329,7 +330,7 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
         text = next(kind for kind in kinds if kind not in numbers)
         raise TableQuestion(
             f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}",
-            f"; say --task classification if each is a class, or --missing {text} if that stands for no value.",
+            f"; say that each is a class ({_CLASSES_SAID}), or that this is no value ({option(missing=[str(text)])}).",
             (_CLASSES, Answer(f"{short_repr(text)} is a missing value", "missing", (text,))),
             "task",
         )
@@ -337,7 +338,7 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
         shown = listed([f"{kind:g}" for kind in kinds])
         raise TableQuestion(
             f"The target {key} has {len(kinds)} different whole numbers ({shown}), which may be classes or amounts",
-            "; say which: --task classification or --task regression.",
+            f"; say that they are classes ({_CLASSES_SAID}), or amounts ({_AMOUNTS_SAID}).",
             (_AMOUNTS, _CLASSES),
             "task",
         )
@@ -375,6 +376,6 @@ def _inputs(
     if len(inputs) > MOST_COLUMNS:
         raise wrong(
             f"The texts of {name} make {len(inputs):,} columns, one for each value; at most {MOST_COLUMNS:,} can be"
-            " used: leave some text columns out."
+            f" used: {left_out(*(key for key, texts in levels.items() if len(texts) > 2))}."
         )
     return inputs, levels

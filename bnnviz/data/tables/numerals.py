@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.remedies import option
 
 Decimal = Literal[".", ","]
 
@@ -181,8 +182,8 @@ def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> t
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)
         raise TableQuestion(
             f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}",
-            "; write the numbers without marks between thousands, or say which mark is the decimal one: --decimal . or"
-            " --decimal ,",
+            "; write the numbers without marks between thousands, or say which mark is the decimal one:"
+            f" a point ({option(decimal='.')}) or a comma ({option(decimal=',')}).",
             (
                 Answer(f"{point}: points before decimals", "decimal", (".",)),
                 Answer(f"{comma}: commas before decimals", "decimal", (",",)),

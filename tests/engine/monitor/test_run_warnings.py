@@ -82,7 +82,10 @@ def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> No
     [
         (4.1, ""),
         (6.0, "of b is 1.50 times the true one, 12 standard errors off: the settings bias it; compare with HMC"),
-        (2.0, "of b is 0.50 times the true one, 7 standard errors off: the chains have not been everywhere yet, so make more draws"),
+        (
+            2.0,
+            "of b is 0.50 times the true one, 7 standard errors off: the chains have not been everywhere yet, so make more draws",
+        ),
     ],
 )
 def test_where_the_truth_is_known_it_judges_and_not_an_identity(variance: float, says: str) -> None:
