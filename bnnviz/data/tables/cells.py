@@ -43,6 +43,7 @@ _REPEATED = re.compile(r"(?:9{2,}|8{2,}|7{2,}|9{2,}[678])(\.9+)?")  # surveys ha
 _OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20, 1e30, -1e30)
 _FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
 _LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
+_ROUNDING = 1e-13  # of a number: what is left of its digits where it is the result of sums
 _SHOWN = 12  # names in a sentence
 _CODE = re.compile(r"(?:^|(?<=[,;\t\n]))0\d", re.ASCII)
 _CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, {}."
@@ -168,17 +169,23 @@ class TextColumns(NamedTuple):
         Of each column which cells hold something, and their texts without a unit that all have.
     readings : dict of Readings
         What these texts are as numbers.
+    units : dict of str
+        The unit of each column in which all cells have it.
     """
 
     cells: dict[str, tuple[np.ndarray, np.ndarray]]
     readings: dict[str, Readings]
+    units: dict[str, str]
 
 
 def text_columns(frame: pd.DataFrame, layout: Layout, notes: list[str]) -> TextColumns:
     """Return the columns of a file that are no numbers yet, in both writings."""
     texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
-    cells = {key: _bare(key, series.notna().to_numpy(), _stripped(series), notes) for key, series in texts.items()}
-    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()})
+    units: dict[str, str] = {}
+    cells = {
+        key: _bare(key, series.notna().to_numpy(), _stripped(series), units, notes) for key, series in texts.items()
+    }
+    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()}, units)
 
 
 def read_column(
@@ -197,13 +204,22 @@ def read_column(
     return _numbers(frame[key].to_numpy(dtype=float), key, frame[key].dtype.kind in "iu")
 
 
+class FileColumns(NamedTuple):
+    """Hold the columns of a file (`read_column`), the decimal mark, and the units that cells had."""
+
+    columns: Columns
+    decimal: Decimal | None
+    units: dict[str, str]
+
+
 def read_columns(
     frame: pd.DataFrame, layout: Layout, target: str, decimal: Decimal | None, name: str, notes: list[str]
-) -> tuple[Columns, Decimal | None]:
-    """Return each column (`read_column`), and the decimal mark."""
+) -> FileColumns:
+    """Read each column."""
     texts = text_columns(frame, layout, notes)
     mark = decimal_of(texts.readings, decimal)
-    return {key: read_column(key, frame, texts, mark, layout, key == target, name, notes) for key in layout.names}, mark
+    read = {key: read_column(key, frame, texts, mark, layout, key == target, name, notes) for key in layout.names}
+    return FileColumns(read, mark, texts.units)
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
@@ -212,10 +228,13 @@ def _stripped(cells: pd.Series) -> np.ndarray:
     return np.array([" ".join(str(cell).split()) if there else "" for cell, there in pairs], dtype=object)
 
 
-def _bare(key: str, present: np.ndarray, texts: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which cells hold something, and their texts without a unit that all have."""
+def _bare(
+    key: str, present: np.ndarray, texts: np.ndarray, units: dict[str, str], notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cells hold something, and their texts without a unit that all have, which is entered."""
     bare, unit = without_unit(texts[present])
     if unit:
+        units[key] = unit
         notes.append(f"The {unit} in every cell of {key} is left out: {texts[present][0]} is read as {bare[0]}.")
         texts[present] = bare
     return present, texts
@@ -421,6 +440,25 @@ def of_case(key: str, levels: Sequence[str]) -> list[str]:
     twice = Counter(level.casefold() for level in levels)
     same = [level for level in levels if twice[level.casefold()] > 1]
     return [f"Texts of {key} that differ in capitals alone count as different: {listed(same)}."] if same else []
+
+
+def is_constant(values: np.ndarray) -> bool:
+    """Tell whether all values of a column are the same, or differ as rounding makes numbers differ."""
+    if values.dtype == object:
+        return bool((values == values[0]).all())
+    return bool(np.ptp(values) <= _ROUNDING * np.abs(values).max())
+
+
+def check_size(key: str, values: np.ndarray) -> None:
+    """Raise where numbers differ by so little that the squares of their distances are 0.
+
+    Raises
+    ------
+    BnnvizError
+        If they do.
+    """
+    if values.dtype != object and 0 < np.ptp(values) < 1 / _LARGEST:
+        raise wrong(f"The numbers of {key} differ by less than {1 / _LARGEST:g}; give them in another unit.")
 
 
 def one_hot(key: str, values: np.ndarray, levels: Sequence[str]) -> dict[str, np.ndarray]:

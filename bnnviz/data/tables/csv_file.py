@@ -18,7 +18,9 @@ from bnnviz.data.tables.cells import (
     FEWEST_ROWS,
     MOST_CATEGORIES,
     check_amounts,
+    check_size,
     check_texts,
+    is_constant,
     listed,
     of_case,
     one_hot,
@@ -35,6 +37,7 @@ from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 from bnnviz.remedies import option
 
+_MANY = 0.2  # of the rows, which one column costs
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
@@ -158,14 +161,14 @@ def read_table(
     decimal = decimal or ("." if of_frame else None)
     target = _find_target(target_column, found.names, name)
     used = _used(found, leave_out, target, name, notes)
-    columns, decimal = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
+    columns, decimal, units = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
     notes += words_for_nothing(columns, found)
     columns = without_index(columns, found, target, notes)
     columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
     if task != "classification":
         check_amounts({target: columns[target]}, name, is_target=True)
     y, class_names, task = _target(columns.pop(target), target, task)
-    notes += of_case(target, class_names)
+    notes += [*of_case(target, class_names), *_of_few(target, y, class_names)]
     inputs, levels = _inputs(columns, name, notes)
     return UserTable(
         name=name,
@@ -180,6 +183,7 @@ def read_table(
         levels=levels,
         decimal=decimal,
         missing=None if missing is None else tuple(missing),
+        units={key: unit for key, unit in units.items() if key in (*levels, target)},
     )
 
 
@@ -263,8 +267,8 @@ def _kept_key(key: str) -> str:
 def _counting(key: str, values: np.ndarray) -> str:
     """Say that a column counts the rows."""
     return (
-        f"The column {key} counts the rows, {values[0]:g} to {values[-1]:g}: {left_out(key)} where it is the name of a"
-        " row and no quantity."
+        f"The column {key} counts the rows, {values[0]:.15g} to {values[-1]:.15g}: {left_out(key)} where it is the name of"
+        " a row and no quantity."
     )
 
 
@@ -288,14 +292,28 @@ def _complete(
         rows = "row" if left == 1 else "rows"
         raise wrong(f"The file {name} has {left} {rows} without a missing value; at least {FEWEST_ROWS} are needed.")
     if left < len(whole):
-        notes.append(f"{len(whole) - left:,} of {len(whole):,} rows have a missing or infinite value and are left out.")
+        lost = f"{len(whole) - left:,} of {len(whole):,} rows have a missing or infinite value and are left out."
+        notes.append(lost + _to_blame(columns, target, left))
     return {key: values[whole] for key, (values, _) in columns.items()}
+
+
+def _to_blame(columns: dict[str, tuple[np.ndarray, np.ndarray]], target: str, left: int) -> str:
+    """Say which column costs many rows by itself; "" where none does."""
+    inputs = [key for key in columns if key != target]
+    held = {key: present for key, (_, present) in columns.items()}
+    held = {key: present for key, (_, present) in columns.items()}
+    kept = {key: int(np.logical_and.reduce([held[other] for other in held if other != key]).sum()) for key in inputs}
+    worst = max(inputs, key=lambda key: kept[key])
+    if len(inputs) == 1 or kept[worst] - left < _MANY * len(columns[target][1]):
+        return ""
+    return f" Without the column {worst} there would be {kept[worst]:,} rows: {left_out(worst)}."
 
 
 def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray, tuple[str, ...], Task]:
     """Return the target's numbers, the classes' names, and the task."""
     kinds, labels = np.unique(values, return_inverse=True)
-    if len(kinds) == 1:
+    check_size(key, values)
+    if is_constant(kinds):
         raise wrong(f"The target {key} is {kinds[0]} in every row; there is nothing to predict.", "target_column")
     is_text = values.dtype == object
     if is_text and task == "regression":
@@ -320,6 +338,12 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
         )
     names = tuple(str(kind) if is_text else f"{kind:g}" for kind in kinds)
     return labels.astype(float), names, task
+
+
+def _of_few(key: str, labels: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Say which classes have so few rows that a split may leave none of them to train on or to test by."""
+    few = [f"{name} ({int((labels == k).sum())})" for k, name in enumerate(names) if (labels == k).sum() < FEWEST_ROWS]
+    return [f"Of these classes of {key} there are few rows: {listed(few)}."] if few else []
 
 
 def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
@@ -353,7 +377,7 @@ def _inputs(
     Constant columns are left out; of texts there is one column for each value.
     """
     check_texts(columns, name)
-    constant = [key for key, values in columns.items() if (values == values[0]).all()]
+    constant = [key for key, values in columns.items() if is_constant(values)]
     if constant:
         notes.append(f"Constant columns are left out: {listed(constant)}.")
     inputs: dict[str, np.ndarray] = {}
@@ -361,6 +385,7 @@ def _inputs(
     for key, values in columns.items():
         if key in constant:
             continue
+        check_size(key, values)
         levels[key] = tuple(sorted(set(values))) if values.dtype == object else ()
         made = one_hot(key, values, levels[key]) if levels[key] else {key: values.astype(float)}
         if values.dtype == object:

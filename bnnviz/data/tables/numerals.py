@@ -49,6 +49,7 @@ _OTHERWISE = re.compile(
     rf"|[+{_MINUS}]?\d*\.?\d+[dD][+-]?\d+|[\d.,]*\d[-−]|(?:\d+ ?(?:d|days?|hr?s?|m|min|s|sec)\.? ?){{2,}}"
     rf"|[~≈±] ?[+{_MINUS}]?[\d.,]*\d|[\d.,]*\d ?(?:±|\+/-) ?[\d.,]*\d|(?:\d+ )?\d+ ?[/⁄] ?\d+"
     rf"|[+{_MINUS}]?(?:[\d.,]*\d ?[×x*·] ?)?\d+(?:\^[+{_MINUS}]?\d+|[⁻]?[⁰¹²³⁴-⁹]+)"
+    rf"|[+{_MINUS}]?(?:\d+ ?)?[¼½¾⅐-⅞]"
     r"|\d{1,3}(?:,\d{2,3}){2,}(?:\.\d*)?|'[+-]?[\d.,]*\d'?|=[^=].*"
     r"|\d+ ?°(?: ?[\d.]+ ?['’′](?: ?[\d.]+ ?[\"”″])?)? ?[NSEWO]?"
 )
@@ -95,8 +96,8 @@ def several_units(texts: Iterable[str]) -> list[str]:
 def written_otherwise(texts: Iterable[str]) -> str:
     """Return one of texts that are all numbers, if some are written in a way that is not read; "" where none is.
 
-    Such are negative ones in parentheses, hexadecimal and binary ones, 1_000, 1.5D+03, 12-, 1h 30m, 1/2, 3*10^4, ~5,
-    5±1, 48°51', 12,34,567, '5 and formulas.
+    Such are negative ones in parentheses, hexadecimal and binary ones, 1_000, 1.5D+03, 12-, 1h 30m, 1/2, ½, 3*10^4,
+    ~5, 5±1, 48°51', 12,34,567, '5 and formulas.
     """
     texts = list(texts)
     odd = [text for text in texts if _OTHERWISE.fullmatch(text)]
