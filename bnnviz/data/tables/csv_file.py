@@ -267,8 +267,8 @@ def _kept_key(key: str) -> str:
 def _counting(key: str, values: np.ndarray) -> str:
     """Say that a column counts the rows."""
     return (
-        f"The column {key} counts the rows, {values[0]:.15g} to {values[-1]:.15g}: {left_out(key)} where it is the name of"
-        " a row and no quantity."
+        f"The column {key} counts the rows, {values[0]:.15g} to {values[-1]:.15g}: {left_out(key)} where it is the name"
+        " of a row and no quantity."
     )
 
 

@@ -81,6 +81,8 @@ def finite(run: DrawSource) -> str:
 
 def way_down(run: DrawSource) -> str:
     """Say what to do where a descent has not come to a mode."""
+    if run.minutes is not None:
+        return f"allow more time{more(run)}"
     names = [name for name in ("steps", "mode_steps") if has(run, name)]
     ways = [f"take more steps{raised(run, names[0])}"] if names else []
     ways += [f"lower the learning rate{raised(run, 'learning_rate', 0.1)}"] if has(run, "learning_rate") else []

@@ -12,6 +12,7 @@ MIXED = 1.05
 APART = math.sqrt(2)
 _WANTED, _OFF, _ERRORS = 0.95, 0.03, 2.0  # of an interval; by how much it may be off, and standard errors besides
 _CLASSES_OFF = 0.05
+_FEWEST = 20  # rows: the share that 95 % intervals hold has a standard error of 5 % then
 
 
 def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: str = MORE) -> str | None:
@@ -31,7 +32,8 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: str = 
     metrics = found.get("metrics")
     if metrics is None:
         return None
-    rows = f"{metrics['rows']:,} {'held-out' if held_out else 'training'} rows"
+    count = metrics["rows"]
+    rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
     if not metrics["class_names"] and "coverage_95" not in metrics["averaged"]:
         chains = "; ".join(_of_chains(found, converges, more)[1])
         return f"not judged: the likelihood is a function, which gives no intervals of observations; {chains}"
@@ -39,8 +41,12 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: str = 
     mixed, of_chains = _of_chains(found, converges, more)
     apart = converges and (found.get("rhat_function_max") or 0.0) > APART
     word = "not usable" if not calibrated else "not usable yet" if apart else "usable with care"
-    word = "usable" if word == "usable with care" and mixed and held_out else word
-    return f"{word}: {'; '.join([said, *of_chains])}"
+    sure = mixed and held_out and count >= _FEWEST
+    word = "usable" if word == "usable with care" and sure else word
+    few = (
+        [f"{count} {'row is' if count == 1 else 'rows are'} too few to tell"] if calibrated and count < _FEWEST else []
+    )
+    return f"{word}: {'; '.join([said, *few, *of_chains])}"
 
 
 def _of_numbers(metrics: dict[str, Any], rows: str) -> tuple[bool, str]:
