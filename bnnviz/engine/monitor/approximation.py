@@ -85,7 +85,7 @@ def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
     if outside > _OUTSIDE:
         yield (
             f"{_percent(outside)} of the draws of the approximation lie where U is not finite, outside of the density's"
-            f" support: {_other_way(run)}use HMC or NUTS{remedies.other_sampler('nuts')}."
+            f" support: {_other_way(run)}use HMC or NUTS{remedies.reference_sampler()}."
         )
     long = k is not None and k >= GOOD_K and distance >= _NEAR
     if long or distance - outside >= _FAR:
@@ -93,7 +93,7 @@ def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
         yield (
             f"Draws of the approximation are no draws of the posterior ({tail}probabilities are off by up to about"
             f" {distance:.2f}{' or more' if long else ''}), and more of them do not help: take spreads and tails from"
-            f" HMC or NUTS{remedies.other_sampler('nuts')}, and trust predictions as far as held-out rows confirm them."
+            f" HMC or NUTS{remedies.reference_sampler()}, and trust predictions as far as held-out rows confirm them."
         )
 
 

@@ -64,7 +64,7 @@ def _of_fits(run: DrawSource, jumps: int, otherwise: int) -> Iterator[str]:
     elif jumps >= _FEW and not rejects:
         yield (
             f"U jumps on {jumps} of {_LINES} lines between draws, which its gradient does not tell, so"
-            f" {run.sampler.title} is wrong there: use HMC or NUTS{remedies.other_sampler('hmc')}, which reject moves"
+            f" {run.sampler.title} is wrong there: use HMC or NUTS{remedies.reference_sampler()}, which reject moves"
             " by U itself."
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bnnviz import samplers
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.remedies import option
 from bnnviz.settings import declared
@@ -44,9 +45,9 @@ def shorter_step(run: DrawSource) -> str:
     return of_sampler(run, wanted=_CALM) if has(run, "wanted") else ""
 
 
-def other_sampler(name: str) -> str:
-    """Return the option that takes another sampler, after a blank."""
-    return f" ({option(sampler=name)})"
+def reference_sampler() -> str:
+    """Return the option that takes the sampler that others are measured against, after a blank."""
+    return f" ({option(sampler=max(samplers.REGISTRY, key=lambda cls: cls.reference_rank).registered)})"
 
 
 def narrower_prior(run: DrawSource) -> str:
@@ -96,7 +97,11 @@ def unbiased(run: DrawSource) -> str:
     if "acceptance_rate" in run.sampler.sample_stats():
         return f", or the chains have not been everywhere yet: make more draws{more(run)}"
     shorter = shorter_step(run)
-    return f"; take a smaller step{shorter}" if shorter else f"; compare with HMC{other_sampler('hmc')}"
+    return (
+        f"; take a smaller step{shorter}"
+        if shorter
+        else f"; compare with a sampler that rejects moves{reference_sampler()}"
+    )
 
 
 def more_weighed(run: DrawSource) -> str:

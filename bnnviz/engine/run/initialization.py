@@ -104,7 +104,7 @@ def other_modes(target: Target, descent: Descent) -> str:
     return (
         f"{OTHER_MODES} ({count} of {len(ends)}), and every chain sets out from the best one, so the density near the"
         " others may be missed: compare with a sampler that starts at random points"
-        f" ({option(sampler='hmc', settings={'start': 'random'})})."
+        f" ({option(settings={'start': 'random'})})."
     )
 
 

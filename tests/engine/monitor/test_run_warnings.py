@@ -81,7 +81,7 @@ def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> No
     ("variance", "says"),
     [
         (4.1, ""),
-        (6.0, "of b is 1.50 times the true one, 12 standard errors off: the settings bias it; compare with HMC"),
+        (6.0, "of b is 1.50 times the true one, 12 standard errors off: the settings bias it; compare with a"),
         (
             2.0,
             "of b is 0.50 times the true one, 7 standard errors off: the chains have not been everywhere yet, so",
