@@ -91,7 +91,7 @@ def _of_deepest(run: DrawSource, reached: np.ndarray) -> Iterator[str]:
     if share > _DEEPEST:
         yield (
             f"{100 * share:.0f} % of the trees ended at their largest depth before they turned, so that draws depend on"
-            f" each other for longer: let trees be deeper{remedies.deeper(run)}, or write U in parameters"
+            f" each other for longer: {remedies.deeper(run)}write U in parameters"
             " of like scales."
         )
 

@@ -7,10 +7,10 @@ from typing import Any
 from bnnviz import samplers
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.remedies import option
-from bnnviz.settings import declared
+from bnnviz.settings import Integer, declared
 
 _TIMES = 4  # by which draws or time are raised: standard errors are half as large
-_CALM = 0.95  # acceptance rate at which leapfrog steps are short
+_CALM = (0.95, 0.99)  # acceptance rates at which leapfrog steps are short
 
 
 def more(run: DrawSource) -> str:
@@ -33,16 +33,26 @@ def of_sampler(run: DrawSource, **settings: Any) -> str:
 
 
 def raised(run: DrawSource, name: str, times: float = _TIMES) -> str:
-    """Return the option that multiplies a setting of the run's sampler, after a blank."""
-    value = getattr(run.sampler, name)
-    return of_sampler(run, **{name: int(times * value) if isinstance(value, int) else float(f"{times * value:.3g}")})
+    """Return the option that multiplies a setting of the run's sampler, within its bounds, after a blank."""
+    return of_sampler(run, **{name: _within(run, name, times * getattr(run.sampler, name))})
+
+
+def _within(run: DrawSource, name: str, value: float) -> float:
+    """Return the value of a setting that is nearest to the wanted one: whole where it has to be, else of few digits."""
+    parameter = declared(type(run.sampler))[name]
+    low, high = parameter.bounds or (None, None)
+    value = value if low is None else max(value, low)
+    value = value if high is None else min(value, high)
+    return int(value) if isinstance(parameter, Integer) else float(f"{value:.3g}")
 
 
 def shorter_step(run: DrawSource) -> str:
     """Return the option that shortens the sampler's steps, after a blank; "" where it has none of these settings."""
     if getattr(run.sampler, "step_size", None) is not None:
         return raised(run, "step_size", 1 / _TIMES)
-    return of_sampler(run, wanted=_CALM) if has(run, "wanted") else ""
+    if not has(run, "wanted"):
+        return ""
+    return of_sampler(run, wanted=next((each for each in _CALM if each > run.sampler.wanted), _CALM[-1]))
 
 
 def reference_sampler() -> str:
@@ -59,8 +69,9 @@ def narrower_prior(run: DrawSource) -> str:
 
 
 def deeper(run: DrawSource) -> str:
-    """Return the option that lets trees be four times as long, after a blank."""
-    return of_sampler(run, max_depth=run.sampler.max_depth + 2)
+    """Say how trees come to be four times as long; "" where they cannot be."""
+    depth = _within(run, "max_depth", run.sampler.max_depth + 2)
+    return f"let trees be deeper{of_sampler(run, max_depth=depth)}, or " if depth > run.sampler.max_depth else ""
 
 
 # --- ways, in words

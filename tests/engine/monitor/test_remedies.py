@@ -226,6 +226,15 @@ def test_the_command_line_takes_every_option(
                 assert kept[name] == given[name], sentence
 
 
+def test_no_option_is_beyond_its_bounds() -> None:
+    far = made("gaussian", "nuts", settings={"wanted": 0.97, "max_depth": 12})
+    named = [values for sentence in of_moves(far) for values in options(sentence)]
+    assert {"settings": {"wanted": 0.99}} in named and not any("max_depth" in str(values) for values in named)
+    weighed = made("gaussian", "pmcnet", settings={"draws_each": 8000}, draws=8000)
+    named = [values for sentence in of_weights(weighed) for values in options(sentence)]
+    assert {"settings": {"draws_each": 10_000}} in named
+
+
 def test_a_page_says_it_without_options(told: list[tuple[Any, str]]) -> None:
     for _, sentence in told:
         shown = remedies.without_options(sentence)
