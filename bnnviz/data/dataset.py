@@ -91,7 +91,7 @@ class Standardiser:
         return z * self.y_scale + self.y_mean
 
 
-def _scale(columns: np.ndarray, what: str) -> np.ndarray:
+def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
     # The range decides what is constant: rounding gives a constant column a tiny standard deviation.
     spread = np.ptp(columns, axis=0)
     constant = spread <= _ROUNDING * np.abs(columns).max(axis=0)
