@@ -113,7 +113,7 @@ BAD_TABLES: list[tuple[str, Callable[[Path], Made], str]] = [
         "whole numbers (0, 1, 2), which may be",
     ),
     ("regression on texts", text(rows("a,y", lambda i: f"{i},{'uv'[i % 2]}"), "y", "regression"), "needs numbers"),
-    ("classes without end", text(GOOD, "y", "classification"), "choose another target, or regression"),
+    ("classes without end", text(GOOD, "y", "classification"), "choose another target, or take them as amounts"),
     ("an unknown task", text(GOOD, "y", "ranking"), "choose regression or classification"),
     # The inputs
     ("names of people", text(rows("who,y", lambda i: f"p{i},{i}.5")), "more than 20 different values (who)"),

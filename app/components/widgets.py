@@ -12,6 +12,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
+from bnnviz.remedies import without_options
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -82,7 +83,7 @@ def header_button(label: str, on_click: Callable[[], Any]) -> pmui.Button:
 def alert(sentence: str, failed: bool) -> str:
     """Return a sentence as HTML that screen readers say, at once where something failed."""
     role = "class='error' role='alert'" if failed else "class='note' role='status'"
-    return f"<div {role}>{html.escape(sentence)}</div>" if sentence else ""
+    return f"<div {role}>{html.escape(without_options(sentence))}</div>" if sentence else ""
 
 
 class Message:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.files import to_json
+from bnnviz.remedies import rewritten
+from bnnviz.specs.url import write_value
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,14 +25,38 @@ if TYPE_CHECKING:
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+_OF_OTHERS = ("settings", "target_settings")  # what Python has a dict for
+_BY_SET = ("warmup", "dtype")  # settings of the run that have no option of their own
 
 
 # --- sentences
 
 
-def say(sentence: str) -> None:
-    """Print a sentence on stderr."""
-    print(f"bnnviz: {shown(sentence)}", file=sys.stderr)
+def say(sentence: str, command: str = "") -> None:
+    """Print a sentence on stderr, with options as the command line takes them.
+
+    Parameters
+    ----------
+    sentence : str
+    command : str
+        That takes the options, where it is another one, such as "bnnviz sample ...".
+    """
+    print(f"bnnviz: {shown(rewritten(sentence, partial(_options, command)))}", file=sys.stderr)
+
+
+def _options(command: str, values: dict[str, Any]) -> str:
+    """Write the values of Python's options as the command line takes them."""
+    words = [command] if command else []
+    for name, value in values.items():
+        given = value if isinstance(value, list) else [value]
+        if name in _OF_OTHERS:
+            words += [f"--set {key}={shlex.quote(write_value(each))}" for key, each in value.items()]
+        elif name in _BY_SET:
+            words.append(f"--set {name}={shlex.quote(write_value(value))}")
+        else:
+            option = f"--{name.replace('_', '-')}"
+            words += [f"{option} {shlex.quote(write_value(each))}" for each in given or ["none"]]
+    return " ".join(words)
 
 
 def shown(text: str) -> str:

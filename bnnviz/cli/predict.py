@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bnnviz.data.tables.new_rows import NewRows
     from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
 
+_SAMPLING = "bnnviz sample ..."  # takes the options that its warnings name
+
 app = typer.Typer()
 
 
@@ -92,9 +94,9 @@ def _tell_verdict(run: PublicRecording) -> None:
     """Repeat what the run said of itself: its verdict, and what speaks against its estimates."""
     summary = run.summary or {}
     if summary.get("verdict"):
-        say(f"The run is {summary['verdict']}.")
+        say(f"The run is {summary['verdict']}.", command=_SAMPLING)
     for warning in summary.get("warnings", ()):
-        say(warning)
+        say(warning, command=_SAMPLING)
 
 
 def _table(rows: NewRows, predicted: PredictiveDistribution) -> str:

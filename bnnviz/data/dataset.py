@@ -17,6 +17,10 @@ PARTS = get_args(Part)
 _MOST_CLASSES = 1000
 
 
+_LARGEST = 1e100  # by which numbers of a column may differ: squares of more overflow
+_ROUNDING = 1e-13  # of the largest number of a column: differences that sums and units leave behind
+
+
 @dataclass(frozen=True, eq=False)
 class Standardiser:
     """The affine map between original units and the scale that a network sees.
@@ -54,9 +58,14 @@ class Standardiser:
         Returns
         -------
         Standardiser
-            A column that is constant in these rows is centred but keeps its scale.
+            A column that is constant in these rows, up to rounding, is centred but keeps its scale.
+
+        Raises
+        ------
+        BnnvizError
+            If squares of the numbers of a column overflow or are 0.
         """
-        return cls(x.mean(axis=0), _scale(x), float(y.mean()), float(_scale(y)))
+        return cls(x.mean(axis=0), _scale(x, "inputs"), float(y.mean()), float(_scale(y, "observations")))
 
     @classmethod
     def identity(cls, inputs: int) -> Standardiser:
@@ -82,9 +91,16 @@ class Standardiser:
         return z * self.y_scale + self.y_mean
 
 
-def _scale(columns: np.ndarray) -> np.ndarray:
+def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
     # The range decides what is constant: rounding gives a constant column a tiny standard deviation.
-    constant = np.ptp(columns, axis=0) == 0
+    spread = np.ptp(columns, axis=0)
+    constant = spread <= _ROUNDING * np.abs(columns).max(axis=0)
+    wrong = ~constant & ((spread < 1 / _LARGEST) | (spread > _LARGEST))
+    if wrong.any():
+        first = np.flatnonzero(wrong)[0]
+        column = f"Column {first + 1} of the {what}" if columns.ndim > 1 else f"Numbers of the {what}"
+        verb = "differs" if columns.ndim > 1 else "differ"
+        raise BnnvizError(f"{column} {verb} by {spread.ravel()[first]:.2g}; give them in another unit.", "data")
     return np.where(constant, 1.0, columns.std(axis=0))
 
 

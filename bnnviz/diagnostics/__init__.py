@@ -21,6 +21,7 @@ from bnnviz.diagnostics.mcmc.recursion import LogSlope, forgetting, largest_stab
 from bnnviz.diagnostics.mcmc.stein import VarianceInflation, variance_inflation
 from bnnviz.diagnostics.packages import has_arviz, has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import PAPER_BINS, Reliability, calibration_error, reliability
+from bnnviz.diagnostics.predictive.coverage import Coverage, coverage
 from bnnviz.diagnostics.predictive.detection import Detection, Steps, detection, score_ecdf, score_histogram
 from bnnviz.diagnostics.predictive.intervals import mean_interval, share_interval
 from bnnviz.diagnostics.predictive.metrics import (
@@ -47,6 +48,7 @@ __all__ = [
     "PAPER_BINS",
     "ProbabilitySpread",
     "ClassIntervals",
+    "Coverage",
     "Crossings",
     "Detection",
     "ErrorSpread",
@@ -70,6 +72,7 @@ __all__ = [
     "column_quantiles",
     "confusion",
     "correlation",
+    "coverage",
     "crossings",
     "density",
     "detection",

@@ -151,6 +151,8 @@ class DrawSource(Protocol):
     finished: bool
     notes: list[str]
     search: dict[str, Any] | None
+    minutes: float | None
+    own_target: bool
     draw_collector: Any
     kernel: str
     draws: np.ndarray
@@ -200,7 +202,6 @@ class SingleRun(DrawSource, Driven, Protocol):
     on_renewal: list[Callable[[], None]]
     events: torch.Tensor | None
     compiled_since: int | None
-    own_target: bool
     threads: int
     state: Any
     logs: DrawStore

@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # for editors; what is imported, and when, the table below sa
     from bnnviz.plots.predictive.attack import attack
     from bnnviz.plots.predictive.calibration import calibration
     from bnnviz.plots.predictive.confusion import confusion
+    from bnnviz.plots.predictive.coverage import pit
     from bnnviz.plots.predictive.entropy import entropy
     from bnnviz.plots.predictive.functions import functions
     from bnnviz.plots.predictive.prediction import prediction, spread
@@ -77,6 +78,7 @@ _NAMES = {
     "predictive.attack": ("attack",),
     "predictive.calibration": ("calibration",),
     "predictive.confusion": ("confusion",),
+    "predictive.coverage": ("pit",),
     "predictive.entropy": ("entropy",),
     "predictive.functions": ("functions",),
     "predictive.prediction": ("prediction", "spread"),

@@ -195,11 +195,53 @@ def each(source: Any, observed: Any = None, classes: Sequence[str] | None = None
 
     Parameters and errors as of `class_predictions`; of several arrays all are of the same rows.
     """
+    return [class_predictions(one, observed, classes, name) for name, one in _several(source)]
+
+
+class NumberTransforms(NamedTuple):
+    """Hold the probability integral transforms (rows,) of test rows, and whose they are."""
+
+    name: str
+    transforms: np.ndarray
+
+
+def number_transforms(source: Any) -> list[NumberTransforms] | None:
+    """Return the probability integral transforms of each of several sources; None where one predicts classes.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, array, list or dict
+        A run of a network that predicts numbers, or transforms (rows,), or several of these.
+
+    Raises
+    ------
+    BnnvizError
+        If it is no network, or there are no draws.
+    """
+    from bnnviz.engine.evaluation.transforms import transforms
+
+    found = []
+    for name, one in _several(source):
+        if isinstance(one, ClassPredictions):
+            return None
+        if is_array(one) or isinstance(one, list):
+            values = np.asarray(one, dtype=float)
+        else:
+            given = network_draws(one)
+            values = None if given.target.likelihood.task == "classification" else transforms(given)
+        if values is None or values.ndim != 1:
+            return None
+        found.append(NumberTransforms(name or _named(one), values))
+    return found
+
+
+def _several(source: Any) -> list[tuple[str | None, Any]]:
+    """Return names, where they are given, and what they are of."""
     if isinstance(source, Mapping):
-        return [class_predictions(one, observed, classes, str(name)) for name, one in source.items()]
+        return [(str(name), one) for name, one in source.items()]
     if isinstance(source, list) and source and not isinstance(source[0], list | int | float):
-        return [class_predictions(one, observed, classes) for one in source]
-    return [class_predictions(source, observed, classes)]
+        return [(None, one) for one in source]
+    return [(None, source)]
 
 
 def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:

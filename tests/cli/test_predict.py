@@ -56,6 +56,17 @@ def test_each_row_has_a_line(recorded: tuple[Path, Path], tmp_path: Path, capsys
     assert float(rows[3]["mean"]) == pytest.approx(frame.mean[1], rel=1e-5)
 
 
+def test_a_fresh_process_predicts_the_same(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("kind,x\na,1.5\nc,-1\n")
+    line = [sys.executable, "-m", "bnnviz", "predict", str(recorded[0]), "--data", str(new)]
+    printed = subprocess.run(line, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+    rows = list(csv.DictReader(printed.splitlines()))
+    known = bnnviz.recording(recorded[0]).predict(new)
+    assert [float(row["mean"]) for row in rows] == pytest.approx(list(known.mean), rel=1e-5)
+    assert [float(row["sd"]) for row in rows] == pytest.approx(list(known.sd), rel=1e-5)
+
+
 def test_columns_of_the_file_are_kept_beside_the_predictions(
     recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -148,6 +148,8 @@ IS_IT_MISSING = "stand for a missing value"
 OTHERWISE = "holds numbers that are written as"
 UNSEEN = "\ufeff", "\u200b", "\u200e"
 DATED = "a,y\n" + "".join(f"{i / 7:.3f},2020-01-{1 + i % 4:02d}\n" for i in range(COUNT))
+ROUNDED = [5 + k % 3 * 1e-14 for k in range(40)]
+UNIT = "give them in another unit"
 SORTED = frame().sort_values("y")
 
 KINDS = (
@@ -270,6 +272,7 @@ KINDS = (
             cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5], "4 of 12 rows have a missing or infinite value"),
             cells(["1.5", "?", "2.5", "#VALUE!"], [1.5, np.nan, 2.5, np.nan], "6 of 12 rows"),
             cells(["1.5", "inf", "2.5"], [1.5, np.nan, 2.5], "4 of 12 rows"),
+            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5], r"Without the column b there would be 12 rows: leave it out"),
             cells(["1.5", "1e400", "2.5", "–"], [1.5, np.nan, 2.5, np.nan], separator=","),
             Example(column(["None", "mild", "severe"]), noted="In the column b these count as no value: None"),
         ),
@@ -342,6 +345,7 @@ KINDS = (
                     ["1.5D+03", "-2.5d-1"],
                     ["1h 30m", "2h 15m", "45m 10s"],
                     ["1/2", "3 1/4"],
+                    ["½", "1½", "2 ¾"],
                     ["1.5×10³", "2×10²"],
                     ["10^3", "3*10^-4"],
                     ["~5", "≈6.5"],
@@ -367,6 +371,15 @@ KINDS = (
         ),
     ),
     Kind(
+        "numbers beyond 1e30, or that differ by less than 1e-30",
+        "refused: give them in another unit",
+        (
+            asked(column(["1e31", "2e31", "3"]), "beyond 1e.30; give it in another unit"),
+            asked(column(["1e-300", "2e-300", "0"]), f"numbers of b differ by less than 1e-30; {UNIT}"),
+            asked(as_csv(frame().assign(y=1e-40 * np.arange(40)), index=False), "numbers of y differ by less than"),
+        ),
+    ),
+    Kind(
         "numbers that begin with zeros, as codes do",
         "numbers, and a note",
         (
@@ -385,7 +398,7 @@ KINDS = (
             asked(PLAIN + "Total,,99\n", "such as 'Total' in line 8"),
             asked(
                 "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(COUNT)),
-                "--missing error",
+                r"missing=\[.error.\]",
                 task=None,
             ),
             cells(["1.5", "low", "2.5"], [1.5, np.nan, 2.5], missing=["low"]),
@@ -484,6 +497,8 @@ KINDS = (
         (
             without(as_csv(frame().assign(c=7), index=False), ("a", "b"), "Constant columns are left out: c"),
             without(as_csv(frame().assign(c="u"), index=False), ("a", "b"), "Constant columns are left out: c"),
+            without(as_csv(frame().assign(c=ROUNDED), index=False), ("a", "b"), "left out: c"),
+            asked(as_csv(frame().assign(y=ROUNDED), index=False), "nothing to predict"),
             without(as_csv(frame().assign(c=np.nan), index=False), ("a", "b"), "Columns without a value .*: c"),
             asked(as_csv(frame().assign(y=5.0), index=False), "is 5.0 in every row; there is nothing to predict"),
             asked(as_csv(frame().assign(a=1, b="u"), index=False), "Every column of .* but the target is constant"),

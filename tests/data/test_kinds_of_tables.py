@@ -123,9 +123,15 @@ def test_whole_numbers_called_id_are_no_input_wherever_they_stand(order, place):
     assert read(as_csv(table, index=False)).x_names == ("a", "b")
 
 
+def test_classes_of_few_rows_are_named():
+    text = "a,y\n" + "".join(f"{i},{'rare' if i == 3 else 'uv'[i % 2]}\n" for i in range(20))
+    assert "Of these classes of y there are few rows: rare (1)." in read(text, "y", None).notes
+    assert not any("few rows" in note for note in read(text.replace("rare", "u"), "y", None).notes)
+
+
 def test_numbers_and_texts_in_a_target_are_asked_for():
     text = "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(12))
-    with pytest.raises(BnnvizError, match="--missing error"):
+    with pytest.raises(BnnvizError, match=r"missing=\[.error.\]"):
         read(text, "y", None)
     assert len(read(text, "y", None, missing=["error"]).x) == 8
     assert read(text, "y", "classification").class_names == ("1.5", "2.5", "error")

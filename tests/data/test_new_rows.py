@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,12 +56,45 @@ def test_a_row_that_does_not_fit_is_left_out_and_told(table: UserTable, line: st
         ("colour,old,siz\nred,no,3\n", r"lacks .*\(size\); is siz what is called size there"),
         ("colour,size\nred,3\n", r"lacks .*\(old\); it has colour, size"),
         ("colour,old,size\nred,no,big\n", "column size holds texts such as 'big' in row 1"),
-        ("colour,old,size\nred,no,-999\nred,no,1\nred,no,2\nred,no,3\nred,no,4\nred,no,5\n", "--missing -999"),
+        ("colour,old,size\nred,no,-999\nred,no,1\nred,no,2\nred,no,3\nred,no,4\nred,no,5\n", r"missing=\[.-999.\]"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused(table: UserTable, text: str, said: str) -> None:
     with pytest.raises(BnnvizError, match=said):
         read_rows(text.encode(), table)
+
+
+@pytest.mark.parametrize(
+    ("trained", "new", "said"),
+    [
+        ("{} kg", "{} g", "numbers of a are in g in the new rows and in kg in mine.csv; give them in kg"),
+        ("€{}", "${}", r"numbers of a are in \$ in the new rows and in € in mine.csv"),
+        ("{}%", "{}‰", "in ‰ in the new rows and in % in mine.csv"),
+        ("{} kg", "{}", "numbers of a are taken to be in kg, as in mine.csv"),
+        ("{}%", "{}", "taken to be in %"),
+        ("{}", "{} kg", "numbers of a have no kg in mine.csv; see that they mean the same"),
+        ("{} kg", "{} kg", ""),
+        ("{}", "{}", ""),
+    ],
+)
+def test_units_are_those_of_the_table(trained: str, new: str, said: str) -> None:
+    rows = "\n".join(f"{trained.format(i + 0.5)};{i * i}" for i in range(9))
+    table = UserTable.unpack(read_table(f"a;y\n{rows}\n".encode(), "y", "regression", "mine.csv").pack())
+    content = f"a;b\n{new.format(3.5)};1\n{new.format(4.5)};2\n".encode()
+    if "give them" in said or "are in" in said or "in ‰" in said:
+        with pytest.raises(BnnvizError, match=said):
+            read_rows(content, table)
+        return
+    found = read_rows(content, table)
+    assert found.x[:, 0].tolist() == [3.5, 4.5]
+    told = [note for note in found.notes if "numbers of a" in note]
+    assert bool(told) == bool(said) and said in " ".join(told)
+
+
+def test_a_table_of_an_earlier_version_says_nothing_of_units() -> None:
+    rows = "\n".join(f"{i}.5 kg;{i * i}" for i in range(9))
+    table = replace(read_table(f"a;y\n{rows}\n".encode(), "y", "regression"), units=None)
+    assert read_rows(b"a\n5 g\n", UserTable.unpack(table.pack())).x.tolist() == [[5.0]]
 
 
 def test_a_frame_keeps_its_numbers(table: UserTable) -> None:

@@ -340,7 +340,9 @@ def test_a_classification_from_the_command_line(capsys):
 @pytest.mark.demand
 @pytest.mark.usefixtures("files")
 def test_a_spec_file_is_completed_by_the_file(tmp_path, capsys):
-    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *BPS]) == 0
+    # A spec says all of the network, and a file alone nothing.
+    said = [f"--set={each}" for each in ("noise=fixed", "prior=equal", "linear_path=off")]
+    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *said, *BPS]) == 0
     first = json.loads(capsys.readouterr().out)
     spec = own_spec((tmp_path / "mine.csv").read_text())
     (tmp_path / "spec.json").write_text(json.dumps(spec.to_json()))

@@ -57,6 +57,9 @@ FIGURES: dict[str, Make] = {
     "spread": lambda **o: plots.spread(part("network2d", "spread"), **o),
     "functions": lambda **o: plots.functions(FUNCTIONS, **o),
     "calibration": lambda **o: plots.calibration(*probabilities(), **o),
+    "calibration of numbers": lambda **o: plots.calibration({"a": UNIFORM, "b": UNIFORM[:90] ** 2}, **o),
+    "pit": lambda **o: plots.pit(UNIFORM, **o),
+    "pit of several": lambda **o: plots.pit({"a": UNIFORM, "b": UNIFORM[:90] ** 2}, **o),
     "roc": lambda **o: plots.roc(*probabilities(2), **o),
     "roc of several": lambda **o: plots.roc({"a": probabilities()[0]}, probabilities()[1], positive=2, **o),
     "confusion": lambda **o: plots.confusion(*probabilities(), **o),
@@ -77,6 +80,7 @@ FIGURES: dict[str, Make] = {
     "published": lambda **o: plots.published(DOTS, **o),
     "panels": lambda **o: plots.panels([("one", "confusion", MATRIX), ("two", "roc", CURVE)], **o),
 }
+UNIFORM = np.random.default_rng(5).uniform(size=400)
 FUNCTIONS = {
     "kind": "band",
     "chain": np.array([0, 0, 1]),
@@ -267,6 +271,18 @@ def test_predictive_figures_show_what_the_diagnostics_say() -> None:
     assert np.array_equal(low.dimension_values(1), known.low[2])
 
 
+def test_coverage_and_transforms_are_those_of_the_diagnostics() -> None:
+    known = diagnostics.coverage(UNIFORM)
+    shown = plots.calibration(UNIFORM)
+    line = curve(shown, "predictions, 400 rows")
+    assert np.array_equal(line.dimension_values(0), known.levels)
+    assert np.array_equal(line.dimension_values(1), known.share)
+    band = next(each for each in shown if isinstance(each, hv.Area))
+    assert np.array_equal(band.dimension_values(2), known.high)
+    bars = next(each for each in plots.pit(UNIFORM) if isinstance(each, hv.Rectangles))
+    assert np.array_equal(bars.dimension_values(3), known.density)
+
+
 def test_weights_have_the_effective_size_of_their_diagnostics() -> None:
     logs = np.random.default_rng(0).normal(size=(8, 50))
     line = next(each for each in plots.weight_ess(logs) if isinstance(each, hv.Curve) and len(each) == 8)
@@ -350,6 +366,8 @@ def test_published_and_measured_figures_stand_on_one_line() -> None:
         (lambda: plots.weight_ess(draws()), "not of the shape"),
         (lambda: plots.weight_ess(made_tree()), "have no weights"),
         (lambda: plots.calibration(probabilities()[0]), "observed="),
+        (lambda: plots.calibration(2 * UNIFORM), "each from 0 to 1"),
+        (lambda: plots.pit(probabilities()[0]), "These are classes"),
         (lambda: plots.calibration(probabilities()[0], np.full(120, 9)), "from 0 to 2"),
         (lambda: plots.roc(*probabilities()), "positive is the class"),
         (lambda: plots.roc(probabilities(2)[0], np.zeros(120, dtype=int)), "all of one"),

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
 
+from bnnviz import remedies
 from bnnviz.errors import BnnvizError
 from bnnviz.sklearn import BNNClassifier, BNNRegressor
 
@@ -87,9 +88,18 @@ def test_a_table_with_categories_and_gaps_goes_through_a_pipeline() -> None:
 def test_chains_that_disagree_are_told() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))
-    with pytest.warns(ConvergenceWarning, match="disagree on what they predict"):
+    said = r"disagree on what they predict .*: make more draws \(`draws=32, warmup=4`\)"
+    with pytest.warns(ConvergenceWarning, match=said):
         model = BNNRegressor(**QUICK | {"warmup": 1, "draws": 8}).fit(x, x[:, 0] ** 2)
     assert model.rhat_ > 1.05
+
+
+def test_options_of_warnings_are_parameters() -> None:
+    for model in (BNNRegressor(), BNNRegressor(draws=10), BNNClassifier(**QUICK), BNNClassifier(minutes=0.5)):
+        named: list[dict[str, Any]] = []
+        remedies.rewritten(model._remedy(), lambda values, named=named: named.append(values) or "")
+        assert named and set(named[0]) <= set(model.get_params())
+    assert "minutes=2.0" in BNNClassifier(minutes=0.5)._remedy()
 
 
 @pytest.mark.parametrize(
@@ -104,6 +114,27 @@ def test_what_does_not_fit_is_a_sentence(given: dict[str, Any], said: str) -> No
 @pytest.mark.parametrize("estimator", [BNNRegressor, BNNClassifier])
 def test_it_passes_the_checks_of_scikit_learn(estimator: type) -> None:
     check_estimator(estimator(**QUICK))
+
+
+@pytest.mark.parametrize(("of_x", "of_y"), [(1e200, 1), (1e-200, 1), (1, 1e200), (1, 1e-200)])
+def test_numbers_whose_squares_are_lost_are_refused(of_x: float, of_y: float) -> None:
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(BnnvizError, match="give them in another unit"):
+        BNNRegressor(**QUICK).fit(of_x * x, of_y * x[:, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_predictions_scale_with_the_unit(scale: float) -> None:
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    one, other = (BNNRegressor(**QUICK).fit(x * by, x[:, 0] * by).predict(x * by) / by for by in (1.0, scale))
+    assert np.allclose(one, other, atol=1e-3)
+
+
+def test_a_column_that_differs_by_rounding_alone_is_a_constant() -> None:
+    x = np.random.default_rng(0).normal(size=(30, 2))
+    same, nearly = (np.column_stack([x, 5 + by * (np.arange(30) % 3)]) for by in (0.0, 1e-15))
+    one, other = (BNNRegressor(**QUICK).fit(each, x[:, 0]).predict(each) for each in (same, nearly))
+    assert np.allclose(one, other, atol=1e-6)
 
 
 def test_a_pilot_chooses_by_default() -> None:

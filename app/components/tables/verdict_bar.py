@@ -8,6 +8,7 @@ from typing import Any
 
 import panel as pn
 
+from bnnviz.remedies import without_options
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
 from bnnviz_app.theme import styles
@@ -57,7 +58,7 @@ class VerdictBar(PageComponent):
         """Show the verdict."""
         if _PART in frame:
             part = frame[_PART]
-            self._write(part["text"], _TONES.get(part["word"], ""))
+            self._write(without_options(part["text"]), _TONES.get(part["word"], ""))
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""

@@ -11,6 +11,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import without_options
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
 from bnnviz.specs.upload import Answer, TableQuestion
@@ -259,6 +260,6 @@ def _notes_html(found: TableReading) -> str:
         f"{file['rows']:,} of {found.overview.rows:,} rows and {file['inputs']:,} inputs are used, for a {file['task']}"
         f" of {file['target']}; a tenth of the rows is held out for the verdict."
     )
-    notes = "".join(f"<li>{html.escape(note)}</li>" for note in opened.notes)
+    notes = "".join(f"<li>{html.escape(without_options(note))}</li>" for note in opened.notes)
     kept = f"<ul>{notes}</ul>" if notes else ""
     return f"<p>{html.escape(facts)}</p>{kept}<p class='quiet'>{html.escape(opened.why)}</p>"

@@ -26,8 +26,9 @@ from bnnviz.data.tables.numerals import (
     without_unit,
     written_otherwise,
 )
-from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
+from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out, left_out, otherwise
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,9 +43,10 @@ _REPEATED = re.compile(r"(?:9{2,}|8{2,}|7{2,}|9{2,}[678])(\.9+)?")  # surveys ha
 _OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20, 1e30, -1e30)
 _FAR = 3.0  # ranges of all other numbers: so far off a sentinel lies
 _LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
+_ROUNDING = 1e-13  # of a number: what is left of its digits where it is the result of sums
 _SHOWN = 12  # names in a sentence
 _CODE = re.compile(r"(?:^|(?<=[,;\t\n]))0\d", re.ASCII)
-_CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, leave the column out."
+_CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, {}."
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}([-/])\d{1,2}\3\d{2}"
@@ -167,17 +169,23 @@ class TextColumns(NamedTuple):
         Of each column which cells hold something, and their texts without a unit that all have.
     readings : dict of Readings
         What these texts are as numbers.
+    units : dict of str
+        The unit of each column in which all cells have it.
     """
 
     cells: dict[str, tuple[np.ndarray, np.ndarray]]
     readings: dict[str, Readings]
+    units: dict[str, str]
 
 
 def text_columns(frame: pd.DataFrame, layout: Layout, notes: list[str]) -> TextColumns:
     """Return the columns of a file that are no numbers yet, in both writings."""
     texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
-    cells = {key: _bare(key, series.notna().to_numpy(), _stripped(series), notes) for key, series in texts.items()}
-    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()})
+    units: dict[str, str] = {}
+    cells = {
+        key: _bare(key, series.notna().to_numpy(), _stripped(series), units, notes) for key, series in texts.items()
+    }
+    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()}, units)
 
 
 def read_column(
@@ -196,13 +204,22 @@ def read_column(
     return _numbers(frame[key].to_numpy(dtype=float), key, frame[key].dtype.kind in "iu")
 
 
+class FileColumns(NamedTuple):
+    """Hold the columns of a file (`read_column`), the decimal mark, and the units that cells had."""
+
+    columns: Columns
+    decimal: Decimal | None
+    units: dict[str, str]
+
+
 def read_columns(
     frame: pd.DataFrame, layout: Layout, target: str, decimal: Decimal | None, name: str, notes: list[str]
-) -> tuple[Columns, Decimal | None]:
-    """Return each column (`read_column`), and the decimal mark."""
+) -> FileColumns:
+    """Read each column."""
     texts = text_columns(frame, layout, notes)
     mark = decimal_of(texts.readings, decimal)
-    return {key: read_column(key, frame, texts, mark, layout, key == target, name, notes) for key in layout.names}, mark
+    read = {key: read_column(key, frame, texts, mark, layout, key == target, name, notes) for key in layout.names}
+    return FileColumns(read, mark, texts.units)
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
@@ -211,10 +228,13 @@ def _stripped(cells: pd.Series) -> np.ndarray:
     return np.array([" ".join(str(cell).split()) if there else "" for cell, there in pairs], dtype=object)
 
 
-def _bare(key: str, present: np.ndarray, texts: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return which cells hold something, and their texts without a unit that all have."""
+def _bare(
+    key: str, present: np.ndarray, texts: np.ndarray, units: dict[str, str], notes: list[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cells hold something, and their texts without a unit that all have, which is entered."""
     bare, unit = without_unit(texts[present])
     if unit:
+        units[key] = unit
         notes.append(f"The {unit} in every cell of {key} is left out: {texts[present][0]} is read as {bare[0]}.")
         texts[present] = bare
     return present, texts
@@ -238,7 +258,7 @@ def _column(
     strange = np.isnan(numbers)
     if len(found) == 0 or not strange.any():
         notes += [said] if said else []
-        notes += [_CODES.format(key, code)] if (code := next(filter(_CODE.match, found), "")) else []
+        notes += [_CODES.format(key, code, left_out(key))] if (code := next(filter(_CODE.match, found), "")) else []
         values = np.full(len(texts), np.nan)
         values[present] = numbers
         return _numbers(values, key, any(map(_is_long, found)))
@@ -248,8 +268,9 @@ def _column(
         line = layout.line_of(int(np.flatnonzero(present)[strange.argmax()]))
         raise TableQuestion(
             f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}",
-            "; make all of it numbers, leave those cells empty or name what stands there by --missing, or leave the"
-            " column out.",
+            otherwise(
+                f"make all of it numbers, say that this is no value ({option(missing=[str(example)])})", key, is_target
+            ),
             (Answer(f"{short_repr(example)} is a missing value", "missing", (example,)), leave_out(key)),
         )
     return texts, present
@@ -285,7 +306,7 @@ def with_gaps(
             number = f"{suspect:.10g}"
             raise TableQuestion(
                 f"Does {number} in the column {key}, line {line} of {name}, stand for a missing value?",
-                f" Say --missing {number}, or leave those cells empty; --missing none keeps it as a number.",
+                f" Say that it does ({option(missing=[number])}), or that no number does ({option(missing=[])}).",
                 (Answer("Yes, it is missing", "missing", (number,)), Answer("No, it is a number", "missing", ())),
             )
     if given:
@@ -320,7 +341,7 @@ def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.
     if whole and largest > _LARGEST_WHOLE:
         raise TableQuestion(
             f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above)",
-            "; leave it out if it names the rows, or give differences from the smallest.",
+            f"; give differences from the smallest, or {left_out(key)} if it names the rows.",
             (leave_out(key),),
         )
     return values, finite
@@ -340,7 +361,7 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
     if crowded:
         raise TableQuestion(
             f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)})",
-            "; leave them out or put numbers in their place.",
+            f"; {left_out(*crowded)} or put numbers in their place.",
             (leave_out(*crowded),),
         )
     single = [key for key, counts in texts.items() if 2 * sum(n == 1 for n in counts.values()) > counts.total()]
@@ -348,12 +369,12 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
         raise TableQuestion(
             f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
             " categories",
-            "; leave them out or put numbers in their place.",
+            f"; {left_out(*single)} or put numbers in their place.",
             (leave_out(*single),),
         )
 
 
-def check_amounts(columns: dict[str, np.ndarray], name: str) -> None:
+def check_amounts(columns: dict[str, np.ndarray], name: str, is_target: bool = False) -> None:
     """Raise where texts are amounts that are not read as such.
 
     Raises
@@ -365,31 +386,35 @@ def check_amounts(columns: dict[str, np.ndarray], name: str) -> None:
         if values.dtype != object and are_dates(values):
             raise TableQuestion(
                 f"The column {key} of {name} holds dates such as {values[0]:.0f}, which are no amounts",
-                "; give days since the first one, or leave it out.",
-                (leave_out(key),),
+                otherwise("give days since the first one", key, is_target),
+                _way_out(key, is_target),
             )
     texts = {key: set(values.tolist()) for key, values in columns.items() if values.dtype == object}
     for key, kinds in texts.items():
         if are_dates(columns[key]):
             raise TableQuestion(
                 f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}",
-                "; give numbers, such as days since the first one, or leave it out.",
-                (leave_out(key),),
+                otherwise("give numbers, such as days since the first one", key, is_target),
+                _way_out(key, is_target),
             )
         units = several_units(kinds)
         if units:
             raise TableQuestion(
                 f"The column {key} of {name} holds numbers in several units ({listed(units)})",
-                "; give one unit.",
-                (leave_out(key),),
+                otherwise("give one unit", key, is_target),
+                _way_out(key, is_target),
             )
         odd = written_otherwise(kinds)
         if odd:
             raise TableQuestion(
                 f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}",
-                "; write them as -1234.5 or 1.5e3, or leave it out.",
-                (leave_out(key),),
+                otherwise("write them as -1234.5 or 1.5e3", key, is_target),
+                _way_out(key, is_target),
             )
+
+
+def _way_out(key: str, is_target: bool) -> tuple[Answer, ...]:
+    return () if is_target else (leave_out(key),)
 
 
 def are_dates(values: np.ndarray) -> bool:
@@ -415,6 +440,25 @@ def of_case(key: str, levels: Sequence[str]) -> list[str]:
     twice = Counter(level.casefold() for level in levels)
     same = [level for level in levels if twice[level.casefold()] > 1]
     return [f"Texts of {key} that differ in capitals alone count as different: {listed(same)}."] if same else []
+
+
+def is_constant(values: np.ndarray) -> bool:
+    """Tell whether all values of a column are the same, or differ as rounding makes numbers differ."""
+    if values.dtype == object:
+        return bool((values == values[0]).all())
+    return bool(np.ptp(values) <= _ROUNDING * np.abs(values).max())
+
+
+def check_size(key: str, values: np.ndarray) -> None:
+    """Raise where numbers differ by so little that the squares of their distances are 0.
+
+    Raises
+    ------
+    BnnvizError
+        If they do.
+    """
+    if values.dtype != object and 0 < np.ptp(values) < 1 / _LARGEST:
+        raise wrong(f"The numbers of {key} differ by less than {1 / _LARGEST:g}; give them in another unit.")
 
 
 def one_hot(key: str, values: np.ndarray, levels: Sequence[str]) -> dict[str, np.ndarray]:

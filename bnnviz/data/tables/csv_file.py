@@ -18,7 +18,9 @@ from bnnviz.data.tables.cells import (
     FEWEST_ROWS,
     MOST_CATEGORIES,
     check_amounts,
+    check_size,
     check_texts,
+    is_constant,
     listed,
     of_case,
     one_hot,
@@ -30,16 +32,19 @@ from bnnviz.data.tables.cells import (
 )
 from bnnviz.data.tables.layout import MOST_COLUMNS, Layout
 from bnnviz.data.tables.numerals import Decimal, is_number
-from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.questions import Answer, TableQuestion, left_out
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 
+_MANY = 0.2  # of the rows, which one column costs
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
 # The name of a key: flat_id, Customer ID, PassengerId, id_flat; a word such as "paid" or "humid" is none.
 _KEY = re.compile(r"(?i:(.*[\W_])?(id|key|uuid|idx)|id[\W_].*)|.*[a-z](Id|ID|Key|Idx)")
 _AMOUNTS = Answer("Amounts: regression", "task", ("regression",))
+_AMOUNTS_SAID, _CLASSES_SAID = option(task="regression"), option(task="classification")
 _CLASSES = Answer("Classes: classification", "task", ("classification",))
 
 
@@ -156,14 +161,14 @@ def read_table(
     decimal = decimal or ("." if of_frame else None)
     target = _find_target(target_column, found.names, name)
     used = _used(found, leave_out, target, name, notes)
-    columns, decimal = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
+    columns, decimal, units = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
     notes += words_for_nothing(columns, found)
     columns = without_index(columns, found, target, notes)
     columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
     if task != "classification":
-        check_amounts({target: columns[target]}, name)
+        check_amounts({target: columns[target]}, name, is_target=True)
     y, class_names, task = _target(columns.pop(target), target, task)
-    notes += of_case(target, class_names)
+    notes += [*of_case(target, class_names), *_of_few(target, y, class_names)]
     inputs, levels = _inputs(columns, name, notes)
     return UserTable(
         name=name,
@@ -178,6 +183,7 @@ def read_table(
         levels=levels,
         decimal=decimal,
         missing=None if missing is None else tuple(missing),
+        units={key: unit for key, unit in units.items() if key in (*levels, target)},
     )
 
 
@@ -255,17 +261,14 @@ def without_index(
 
 def _kept_key(key: str) -> str:
     """Say that a column is called as a key, and does not tell every row from the others."""
-    return (
-        f"The column {key} is called as a key and taken as an amount: leave it out (--leave-out, leave_out=) where its"
-        " numbers are names."
-    )
+    return f"The column {key} is called as a key and taken as an amount: {left_out(key)} where its numbers are names."
 
 
 def _counting(key: str, values: np.ndarray) -> str:
     """Say that a column counts the rows."""
     return (
-        f"The column {key} counts the rows, {values[0]:g} to {values[-1]:g}: leave it out (--leave-out, leave_out=)"
-        " where it is the name of a row and no quantity."
+        f"The column {key} counts the rows, {values[0]:.15g} to {values[-1]:.15g}: {left_out(key)} where it is the name"
+        " of a row and no quantity."
     )
 
 
@@ -282,27 +285,42 @@ def _complete(
     if left == 0:
         worst = max(columns, key=lambda key: int((~columns[key][1]).sum()))
         raise wrong(
-            f"Every row of {name} has a missing value, most of them in the column {worst}; fill it or leave it out."
+            f"Every row of {name} has a missing value, most of them in the column {worst}; fill it"
+            f"{'' if worst == target else f' or {left_out(worst)}'}."
         )
     if left < FEWEST_ROWS:
         rows = "row" if left == 1 else "rows"
         raise wrong(f"The file {name} has {left} {rows} without a missing value; at least {FEWEST_ROWS} are needed.")
     if left < len(whole):
-        notes.append(f"{len(whole) - left:,} of {len(whole):,} rows have a missing or infinite value and are left out.")
+        lost = f"{len(whole) - left:,} of {len(whole):,} rows have a missing or infinite value and are left out."
+        notes.append(lost + _to_blame(columns, target, left))
     return {key: values[whole] for key, (values, _) in columns.items()}
+
+
+def _to_blame(columns: dict[str, tuple[np.ndarray, np.ndarray]], target: str, left: int) -> str:
+    """Say which column costs many rows by itself; "" where none does."""
+    inputs = [key for key in columns if key != target]
+    held = {key: present for key, (_, present) in columns.items()}
+    held = {key: present for key, (_, present) in columns.items()}
+    kept = {key: int(np.logical_and.reduce([held[other] for other in held if other != key]).sum()) for key in inputs}
+    worst = max(inputs, key=lambda key: kept[key])
+    if len(inputs) == 1 or kept[worst] - left < _MANY * len(columns[target][1]):
+        return ""
+    return f" Without the column {worst} there would be {kept[worst]:,} rows: {left_out(worst)}."
 
 
 def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray, tuple[str, ...], Task]:
     """Return the target's numbers, the classes' names, and the task."""
     kinds, labels = np.unique(values, return_inverse=True)
-    if len(kinds) == 1:
+    check_size(key, values)
+    if is_constant(kinds):
         raise wrong(f"The target {key} is {kinds[0]} in every row; there is nothing to predict.", "target_column")
     is_text = values.dtype == object
     if is_text and task == "regression":
         text = next(kind for kind in kinds if not is_number(kind))
         raise TableQuestion(
             f"The target {key} holds texts such as {short_repr(text)}",
-            "; a regression needs numbers.",
+            f"; a regression needs numbers; if they are classes, say so ({_CLASSES_SAID}).",
             (_CLASSES,),
             "task",
         )
@@ -313,12 +331,19 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
     if len(kinds) > MOST_CATEGORIES:
         raise TableQuestion(
             f"The target {key} has {len(kinds):,} different values",
-            f"; classes are at most {MOST_CATEGORIES}: choose another target{'' if is_text else ', or regression'}.",
+            f"; classes are at most {MOST_CATEGORIES}: choose another target"
+            f"{'' if is_text else f', or take them as amounts ({_AMOUNTS_SAID})'}.",
             () if is_text else (_AMOUNTS,),
             "target_column" if is_text else "task",
         )
     names = tuple(str(kind) if is_text else f"{kind:g}" for kind in kinds)
     return labels.astype(float), names, task
+
+
+def _of_few(key: str, labels: np.ndarray, names: Sequence[str]) -> list[str]:
+    """Say which classes have so few rows that a split may leave none of them to train on or to test by."""
+    few = [f"{name} ({int((labels == k).sum())})" for k, name in enumerate(names) if (labels == k).sum() < FEWEST_ROWS]
+    return [f"Of these classes of {key} there are few rows: {listed(few)}."] if few else []
 
 
 def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
@@ -329,7 +354,7 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
         text = next(kind for kind in kinds if kind not in numbers)
         raise TableQuestion(
             f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}",
-            f"; say --task classification if each is a class, or --missing {text} if that stands for no value.",
+            f"; say that each is a class ({_CLASSES_SAID}), or that this is no value ({option(missing=[str(text)])}).",
             (_CLASSES, Answer(f"{short_repr(text)} is a missing value", "missing", (text,))),
             "task",
         )
@@ -337,7 +362,7 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
         shown = listed([f"{kind:g}" for kind in kinds])
         raise TableQuestion(
             f"The target {key} has {len(kinds)} different whole numbers ({shown}), which may be classes or amounts",
-            "; say which: --task classification or --task regression.",
+            f"; say that they are classes ({_CLASSES_SAID}), or amounts ({_AMOUNTS_SAID}).",
             (_AMOUNTS, _CLASSES),
             "task",
         )
@@ -352,7 +377,7 @@ def _inputs(
     Constant columns are left out; of texts there is one column for each value.
     """
     check_texts(columns, name)
-    constant = [key for key, values in columns.items() if (values == values[0]).all()]
+    constant = [key for key, values in columns.items() if is_constant(values)]
     if constant:
         notes.append(f"Constant columns are left out: {listed(constant)}.")
     inputs: dict[str, np.ndarray] = {}
@@ -360,6 +385,7 @@ def _inputs(
     for key, values in columns.items():
         if key in constant:
             continue
+        check_size(key, values)
         levels[key] = tuple(sorted(set(values))) if values.dtype == object else ()
         made = one_hot(key, values, levels[key]) if levels[key] else {key: values.astype(float)}
         if values.dtype == object:
@@ -375,6 +401,6 @@ def _inputs(
     if len(inputs) > MOST_COLUMNS:
         raise wrong(
             f"The texts of {name} make {len(inputs):,} columns, one for each value; at most {MOST_COLUMNS:,} can be"
-            " used: leave some text columns out."
+            f" used: {left_out(*(key for key, texts in levels.items() if len(texts) > 2))}."
         )
     return inputs, levels

@@ -91,7 +91,8 @@ def read_rows(
             raise wrong(f"The file {name} has no column {key} to keep; it has {listed(found.names)}.", "keep")
     frame = parse(found, name, table.missing if missing is None else missing)
     read = found._replace(names=wanted)
-    columns, _ = read_columns(frame, read, table.target, decimal or table.decimal, name, notes)
+    columns, _, units = read_columns(frame, read, table.target, decimal or table.decimal, name, notes)
+    _compare_units(units, wanted, table, name, notes)
     columns = with_gaps(columns, table.missing if missing is None else missing, read, name, notes)
     observed = _observed(columns.pop(table.target), table) if table.target in columns else None
     left = [key for key in found.names if key not in wanted and key not in keep]
@@ -155,6 +156,22 @@ def _wanted(found: Layout, table: UserTable, levels: dict[str, tuple[str, ...]],
     return [*levels, *([table.target] if table.target in found.names else [])]
 
 
+def _compare_units(units: dict[str, str], wanted: list[str], table: UserTable, name: str, notes: list[str]) -> None:
+    """Refuse numbers that are in another unit than those of the table, and say where only one of both has one."""
+    if table.units is None:
+        return
+    for key in wanted:
+        known, here = table.units.get(key, ""), units.get(key, "")
+        if known and here and known != here:
+            raise wrong(
+                f"The numbers of {key} are in {here} in {name} and in {known} in {table.name}; give them in {known}."
+            )
+        if known and not here:
+            notes.append(f"The numbers of {key} are taken to be in {known}, as in {table.name}.")
+        elif here and not known:
+            notes.append(f"The numbers of {key} have no {here} in {table.name}; see that they mean the same there.")
+
+
 def _observed(column: tuple[np.ndarray, np.ndarray], table: UserTable) -> np.ndarray | None:
     """Return the target's numbers, or its class numbers; None where nothing is known."""
     values, present = column
@@ -189,7 +206,7 @@ def _encoded(
             first = int(np.flatnonzero(unknown)[0])
             notes.append(
                 f"No prediction for {_rows(unknown)} with a value of {key} that no training row has, such as"
-                f" {str(texts[first])!r} in row {first + 1}."
+                f" {_shown(values[first])!r} in row {first + 1}."
             )
         strange |= unknown
         made |= one_hot(key, texts, levels[key])
@@ -210,6 +227,10 @@ def _as_numbers(values: np.ndarray, present: np.ndarray, key: str) -> np.ndarray
         f"The column {key} holds texts such as {values[first]!r} in row {first + 1}, and the network was trained on its"
         " numbers; make it numbers."
     )
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.10g}"
 
 
 def _rows(chosen: np.ndarray) -> str:

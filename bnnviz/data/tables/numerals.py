@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.remedies import option
 
 Decimal = Literal[".", ","]
 
@@ -48,6 +49,7 @@ _OTHERWISE = re.compile(
     rf"|[+{_MINUS}]?\d*\.?\d+[dD][+-]?\d+|[\d.,]*\d[-−]|(?:\d+ ?(?:d|days?|hr?s?|m|min|s|sec)\.? ?){{2,}}"
     rf"|[~≈±] ?[+{_MINUS}]?[\d.,]*\d|[\d.,]*\d ?(?:±|\+/-) ?[\d.,]*\d|(?:\d+ )?\d+ ?[/⁄] ?\d+"
     rf"|[+{_MINUS}]?(?:[\d.,]*\d ?[×x*·] ?)?\d+(?:\^[+{_MINUS}]?\d+|[⁻]?[⁰¹²³⁴-⁹]+)"
+    rf"|[+{_MINUS}]?(?:\d+ ?)?[¼½¾⅐-⅞]"
     r"|\d{1,3}(?:,\d{2,3}){2,}(?:\.\d*)?|'[+-]?[\d.,]*\d'?|=[^=].*"
     r"|\d+ ?°(?: ?[\d.]+ ?['’′](?: ?[\d.]+ ?[\"”″])?)? ?[NSEWO]?"
 )
@@ -94,8 +96,8 @@ def several_units(texts: Iterable[str]) -> list[str]:
 def written_otherwise(texts: Iterable[str]) -> str:
     """Return one of texts that are all numbers, if some are written in a way that is not read; "" where none is.
 
-    Such are negative ones in parentheses, hexadecimal and binary ones, 1_000, 1.5D+03, 12-, 1h 30m, 1/2, 3*10^4, ~5,
-    5±1, 48°51', 12,34,567, '5 and formulas.
+    Such are negative ones in parentheses, hexadecimal and binary ones, 1_000, 1.5D+03, 12-, 1h 30m, 1/2, ½, 3*10^4,
+    ~5, 5±1, 48°51', 12,34,567, '5 and formulas.
     """
     texts = list(texts)
     odd = [text for text in texts if _OTHERWISE.fullmatch(text)]
@@ -181,8 +183,8 @@ def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> t
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)
         raise TableQuestion(
             f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}",
-            "; write the numbers without marks between thousands, or say which mark is the decimal one: --decimal . or"
-            " --decimal ,",
+            "; write the numbers without marks between thousands, or say which mark is the decimal one:"
+            f" a point ({option(decimal='.')}) or a comma ({option(decimal=',')}).",
             (
                 Answer(f"{point}: points before decimals", "decimal", (".",)),
                 Answer(f"{comma}: commas before decimals", "decimal", (",",)),

@@ -14,6 +14,7 @@ from bnnviz.data.tables.cells import (
     TextColumns,
     are_dates,
     check_texts,
+    is_constant,
     parse,
     read_column,
     text_columns,
@@ -165,7 +166,7 @@ def _kind(key: str, values: np.ndarray, present: np.ndarray, found: Layout, name
     held = values[present]
     if are_dates(held):
         return DATE, 0, "Dates are no amounts: give numbers, such as days since the first one."
-    if (held == held[0]).all():
+    if is_constant(held):
         return CONSTANT, 0, "It is the same in every row and is left out."
     if values.dtype != object:
         return NUMBER, 0, notes[0] if notes else ""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
+
+_SHOWN = 12  # names in a sentence
 
 
 class Answer(NamedTuple):
@@ -57,3 +60,14 @@ class TableQuestion(BnnvizError):
 def leave_out(*names: str) -> Answer:
     """Return the answer that leaves columns out."""
     return Answer("Leave it out" if len(names) == 1 else "Leave them out", "leave_out", names)
+
+
+def left_out(*names: str) -> str:
+    """Return the words that leave columns out, with the option where that is not too long to be read."""
+    words = f"leave {'it' if len(names) == 1 else 'them'} out"
+    return f"{words} ({option(leave_out=list(names))})" if len(names) <= _SHOWN else words
+
+
+def otherwise(remedy: str, key: str, is_target: bool) -> str:
+    """Return what helps with a column: a remedy, or to leave the column out if it is not to be predicted."""
+    return f"; {remedy}." if is_target else f"; {remedy}, or {left_out(key)}."

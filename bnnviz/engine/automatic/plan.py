@@ -22,6 +22,7 @@ from bnnviz.engine.evaluation.metrics import network_draws, output_scale
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
@@ -35,6 +36,7 @@ _TIMED_S = 0.3  # for which gradients are timed
 _STEPS_COST = 1.6  # by which a sampler's step is dearer than its gradients, as long as nothing is measured
 _SAFE = 0.85  # of the time that is planned with
 _SLICE_S = 0.1
+_ENOUGH = 500  # gradients, with which a sampler can do something
 _STRETCHES = (1, 2, 4, 8, 16)  # by which the time is exceeded where nothing fits in it
 
 
@@ -127,9 +129,10 @@ def plan(
     )
     cls, proposal = next(able, (None, None))
     if cls is None:
+        minutes = float(f"{max(_ENOUGH * plain_s, 2 * seconds) / 60:.2g}")
         raise BnnvizError(
             f"No sampler can do anything with this network in {_seconds(seconds)}, since a gradient takes"
-            f" {_seconds(plain_s)}: allow more time, or name a sampler.",
+            f" {_seconds(plain_s)}: allow more time ({option(minutes=minutes)}), or name a sampler.",
             "minutes",
         )
     others = [f"{one.cls.title} {one.nll.mean():.3f}" for one in found]

@@ -29,14 +29,18 @@ class AutomaticRun:
     ----------
     spec : Spec
     plan : SamplerPlan
+    minutes : float
+        That pilot and run may take.
     """
 
     spec: Spec
     plan: SamplerPlan
+    minutes: float
 
     def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
         """Note in a run what was chosen, and end it in time (`Limit`)."""
         run.notes.append(self.plan.sentence)
+        run.minutes = self.minutes
         Limit(run, self.plan.seconds, clock)
 
 
@@ -78,7 +82,7 @@ def automatic(
     chains = spec.chains if "chains" in given else CHAINS
     found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed, clock=clock)
     kept = {name: getattr(spec, name) for name in _OF_PLAN if name in given}
-    return AutomaticRun(found.applied(spec).replace(**kept), found)
+    return AutomaticRun(found.applied(spec).replace(**kept), found, minutes)
 
 
 def is_table(target: Any) -> bool:

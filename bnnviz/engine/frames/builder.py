@@ -25,6 +25,7 @@ from bnnviz.engine.monitor.variances import AGED, Variances
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import without_options
 from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
 
@@ -397,7 +398,8 @@ class FrameBuilder:
             }
         warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
         measured = self._variances.sentence()
-        return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
+        said = without_options(" ".join(s for s in (warning, measured) if s))
+        return part | {"warning": said, "remedies": remedies}
 
     def _way(self) -> str:
         """Say how far it is to the first draw, where that takes so long that one would ask."""

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.importance import GOOD_K
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.samplers.random import seeded
@@ -84,7 +85,7 @@ def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
     if outside > _OUTSIDE:
         yield (
             f"{_percent(outside)} of the draws of the approximation lie where U is not finite, outside of the density's"
-            f" support: {_other_way(run)}use HMC or NUTS."
+            f" support: {_other_way(run)}use HMC or NUTS{remedies.reference_sampler()}."
         )
     long = k is not None and k >= GOOD_K and distance >= _NEAR
     if long or distance - outside >= _FAR:
@@ -92,14 +93,15 @@ def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
         yield (
             f"Draws of the approximation are no draws of the posterior ({tail}probabilities are off by up to about"
             f" {distance:.2f}{' or more' if long else ''}), and more of them do not help: take spreads and tails from"
-            " HMC or NUTS, and trust predictions as far as held-out rows confirm them."
+            f" HMC or NUTS{remedies.reference_sampler()}, and trust predictions as far as held-out rows confirm them."
         )
 
 
 def _other_way(run: DrawSource) -> str:
     """Say what else to do about an edge of a density."""
-    example = 'parameters={"sigma": bnnviz.positive()}'
-    return "" if isinstance(run.target, BNN) else f"name what is positive or bounded, as in {example}, or "
+    example = '`parameters={"sigma": bnnviz.positive()}`'
+    able = run.own_target and not isinstance(run.target, BNN)
+    return f"name what is positive or bounded, as in {example}, or " if able else ""
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.remedies import option
 from bnnviz.targets import Callable
 from bnnviz.targets.lines import Fit, fits
 
@@ -47,7 +49,7 @@ def _of_rounding(potential: torch.Tensor) -> Iterator[str]:
         yield (
             f"U is up to {largest:.1g}, where {str(potential.dtype).removeprefix('torch.')} tells no values apart that"
             f" differ by less than {grain:.1g}, so moves are accepted by rounding errors: subtract a constant, or"
-            ' sample with dtype="float64".'
+            f" sample in double precision ({option(dtype='float64')})."
         )
 
 
@@ -57,12 +59,13 @@ def _of_fits(run: DrawSource, jumps: int, otherwise: int) -> Iterator[str]:
         cost = "moves are proposed badly" if rejects else f"draws of {run.sampler.title}, which follows it, are wrong"
         yield (
             f"U changes otherwise than its gradient says on {otherwise} of {_LINES} lines between draws, as where a"
-            f" part of it is detached or under torch.no_grad, so that {cost}."
+            f" part of it is detached or under torch.no_grad, so that {cost}: let gradients pass through all of U."
         )
     elif jumps >= _FEW and not rejects:
         yield (
             f"U jumps on {jumps} of {_LINES} lines between draws, which its gradient does not tell, so"
-            f" {run.sampler.title} is wrong there: use HMC or NUTS, which reject moves by U itself."
+            f" {run.sampler.title} is wrong there: use HMC or NUTS{remedies.reference_sampler()}, which reject moves"
+            " by U itself."
         )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.metrics import measure, network_draws
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.mixing import measured_mixing
-from bnnviz.engine.monitor.verdict import verdict
+from bnnviz.engine.monitor.verdict import MORE, verdict
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
@@ -95,7 +96,8 @@ class LiveVerdict:
         else:
             if not run.sampler.weighted:
                 found |= self._mixed(rhat)
-            text = verdict(found, run.target.data_set is not None, run.sampler.converges) or ""
+            more = remedies.more(run) if run.finished else ""
+            text = verdict(found, run.target.data_set is not None, run.sampler.converges, MORE + more) or ""
             word = text.partition(":")[0]
         self._judged, self._part = (draws, run.finished), {"text": text, "word": word, "draws": draws}
 

@@ -15,9 +15,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.identity import has_edge
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.remedies import option
 from bnnviz.samplers.base import ENERGY
 from bnnviz.targets import BNN
 
@@ -38,7 +40,7 @@ def of_moves(run: DrawSource) -> Iterator[str]:
     if "diverging" in stats:
         yield from _of_divergences(run, stats["diverging"])
     if "reached_max_treedepth" in stats:
-        yield from _of_deepest(stats["reached_max_treedepth"])
+        yield from _of_deepest(run, stats["reached_max_treedepth"])
     if ENERGY in stats and not getattr(run.sampler, "momentum_persistence", 0):
         yield from _of_energies(run, stats[ENERGY])
 
@@ -54,8 +56,14 @@ def _of_still_chains(run: DrawSource) -> Iterator[str]:
         verb = "stands" if len(still) == 1 else "stand"
         yield (
             f"{named_chains(still)} {verb} still: hardly a draw differs from the one before, so these are no draws of"
-            " the target; begin elsewhere, or take a smaller step."
+            f" the target; begin elsewhere{_elsewhere(run)}, or take a smaller step{remedies.shorter_step(run)}."
         )
+
+
+def _elsewhere(run: DrawSource) -> str:
+    if not remedies.has(run, "start") or run.sampler.start == "random":
+        return f" ({option(seed=run.spec.seed + 1)})"
+    return remedies.of_sampler(run, start="random")
 
 
 def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[str]:
@@ -69,21 +77,22 @@ def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[str]:
         yield (
             f"{count:,} of {told.size:,} draws come from a trajectory that ended beyond an edge of the density, where U"
             " is not finite; that biases nothing, but costs moves: name what is positive or bounded, as in"
-            ' parameters={"sigma": bnnviz.positive()}, and there is no edge.'
+            ' `parameters={"sigma": bnnviz.positive()}`, and there is no edge.'
         )
     else:
         yield (
             f"{count:,} of {told.size:,} draws come from a trajectory that diverged, so draws miss where the density"
-            f" bends too sharply: raise the wanted acceptance (to 0.95, say), or {_other_way(run)}."
+            f" bends too sharply: take shorter steps{remedies.shorter_step(run)}, or {_other_way(run)}."
         )
 
 
-def _of_deepest(reached: np.ndarray) -> Iterator[str]:
+def _of_deepest(run: DrawSource, reached: np.ndarray) -> Iterator[str]:
     share = float((np.nan_to_num(reached) > 0).mean()) if reached.size else 0.0
     if share > _DEEPEST:
         yield (
             f"{100 * share:.0f} % of the trees ended at their largest depth before they turned, so that draws depend on"
-            " each other for longer: raise max_depth, or write U in parameters of like scales."
+            f" each other for longer: {remedies.deeper(run)}write U in parameters"
+            " of like scales."
         )
 
 
@@ -96,13 +105,16 @@ def _of_energies(run: DrawSource, energy: np.ndarray) -> Iterator[str]:
     if low:
         yield (
             f"{named_chains(low)} came slowly from one energy to the next (E-BFMI {np.nanmin(fractions):.2f}, good"
-            f" above {_LOW}), so the tails are seen too little: make more draws, or {_other_way(run)}."
+            f" above {_LOW}), so the tails are seen too little: make more draws{remedies.more(run)}, or"
+            f" {_other_way(run)}."
         )
 
 
 def _other_way(run: DrawSource) -> str:
     """Say what else to do about a density that is hard to move in."""
-    return "give the network a narrower prior" if isinstance(run.target, BNN) else "write U in other parameters"
+    if not isinstance(run.target, BNN):
+        return "write U in other parameters"
+    return f"give the network a narrower prior{remedies.narrower_prior(run)}"
 
 
 def bfmi(energy: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.importance import BAD_K, CLEAR_WEIGHTED, GOOD_K, POOR
 from bnnviz.engine.monitor.mixing import BAD_RHAT
 from bnnviz.engine.monitor.variances import is_clear, most_off
@@ -19,6 +20,7 @@ from bnnviz.targets import BNN
 #: ESS of a coordinate from which on its standard error can be relied on (Vehtari et al. 2021, section 4).
 ENOUGH = 400
 _ENDS = 4  # chains that are looked at
+_NARROW = "the chains have not been everywhere yet, so make more draws{}"
 
 
 def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
@@ -34,18 +36,19 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
         ``weight_ess_share`` and ``pareto_k``, with ``widening``, ``cov`` and ``variance_se`` where they are known.
     """
     if run.sampler.weighted:
-        return [*_of_weights(found), *_of_coverage(run, found)]
+        return [*_of_weights(run, found), *_of_coverage(run, found)]
     if not run.sampler.converges:
         return []
     known = None if "cov" not in found else run.target.cov()
     inflation = found["widening"]
-    of_variances = _of_variance_inflation(inflation) if known is None else _of_known(found, known, run.target.names())
+    of_variances = _of_variance_inflation(run, inflation) if known is None else _of_known(run, found, known)
     # A functional's draws are wider than the density by what it is, and not because of settings.
     of_variances = () if run.sampler.functional else of_variances
-    return [*_of_chains(found, isinstance(run.target, BNN)), *of_variances]
+    return [*_of_chains(run, found), *of_variances]
 
 
-def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
+def _of_chains(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
+    network, more = isinstance(run.target, BNN), remedies.more(run)
     rhat, ess, what = found["rhat_max"], found["ess_min"], "weight" if network else "coordinate"
     # Hidden units that change places alter the weights, and not what the network predicts.
     else_by = "; what it predicts may be right all the same: see ess_function_min" if network else ""
@@ -53,21 +56,21 @@ def _of_chains(found: dict[str, Any], network: bool) -> Iterator[str]:
     if of_functions is not None and of_functions > BAD_RHAT:
         yield (
             f"The chains disagree on what the network predicts (R-hat up to {of_functions:.2f}, good below"
-            f" 1.01{_of_weights_too(found)}), so standard errors are too small: make more draws."
+            f" 1.01{_of_weights_too(found)}), so standard errors are too small: make more draws{more}."
         )
     elif rhat is not None and rhat > BAD_RHAT:
         else_by = else_by if of_functions is None else f"; on what it predicts they agree ({of_functions:.2f})"
         yield (
             f"The chains disagree on a {what} (R-hat up to {rhat:.2f}, good below 1.01{_in_one_order(found)}), so"
-            f" standard errors are too small: make more draws{else_by}."
+            f" standard errors are too small: make more draws{more}{else_by}."
         )
     elif ess is not None and ess < ENOUGH:
         yield (
             f"The ESS of the {what} that mixes worst is {ess:.0f}, and standard errors can be relied on from {ENOUGH}"
-            f" on: make more draws{else_by}."
+            f" on: make more draws{more}{else_by}."
         )
     else:
-        yield from _of_tails(found, what, else_by)
+        yield from _of_tails(run, found, what, else_by)
 
 
 def _in_one_order(found: dict[str, Any]) -> str:
@@ -80,17 +83,17 @@ def _of_weights_too(found: dict[str, Any]) -> str:
     return "" if found["rhat_max"] is None else f"; of weights {found['rhat_max']:.2f}{_in_one_order(found)}"
 
 
-def _of_tails(found: dict[str, Any], what: str, else_by: str) -> Iterator[str]:
+def _of_tails(run: DrawSource, found: dict[str, Any], what: str, else_by: str) -> Iterator[str]:
     tail, energy = found.get("ess_tail_min"), found.get("ess_energy")
     if tail is not None and tail < ENOUGH:
         yield (
             f"The tail ESS of the {what} that mixes worst is {tail:.0f}, and its 5 % and 95 % quantiles can be relied"
-            f" on from {ENOUGH} on: make more draws{else_by}."
+            f" on from {ENOUGH} on: make more draws{remedies.more(run)}{else_by}."
         )
     if energy is not None and energy < ENOUGH:
         yield (
             f"U itself mixes slowly (ESS {energy:.0f}, good from {ENOUGH} on), so spreads may be wrong though means are"
-            " right: make more draws, or refresh velocities or momenta more often."
+            f" right: make more draws{remedies.more(run)}{remedies.refreshed(run)}."
         )
 
 
@@ -103,16 +106,17 @@ def of_run(run: DrawSource) -> Iterator[str]:
     if lost:
         yield (
             f"{named_chains(lost)} met values that are not finite and stopped, so estimates are of the others alone: if"
-            " these kept away from where U is not finite, they are biased."
+            f" these kept away from where U is not finite, they are biased. {remedies.finite(run)}"
         )
     if not run.draws.size:
         yield f"There are no draws yet: the run is in its phase {run.phase}, so nothing is estimated."
         return
     yield from (note for note in run.notes if note.startswith((OTHER_MODES, INFINITE)))
     yield from _of_modes(run)
-    sentence, _ = run.sampler.text(run.sampler).warning(run.sampler_stats.summary())
+    sentence, labelled = run.sampler.text(run.sampler).warning(run.sampler_stats.summary())
     if sentence:
-        yield sentence
+        ways = [f"{each['label']}{remedies.of_sampler(run, **each['settings'])}." for each in labelled]
+        yield " ".join([sentence, *(ways or [remedies.otherwise(run)])])
 
 
 def _of_modes(run: DrawSource) -> Iterator[str]:
@@ -130,33 +134,34 @@ def _of_modes(run: DrawSource) -> Iterator[str]:
         where = f"at saddles, from which U falls in {most} of {run.target.dim} directions" if saddle else where
         yield (
             f"{named_chains(list(named))} {'has' if len(named) == 1 else 'have'} ended {where}, so what is drawn there"
-            " is no most probable point: raise steps, scale the inputs, or change the learning rate."
+            f" is no most probable point: {remedies.way_down(run)}."
         )
 
 
-def _of_known(found: dict[str, Any], known: np.ndarray, names: list[str]) -> Iterator[str]:
+def _of_known(run: DrawSource, found: dict[str, Any], known: np.ndarray) -> Iterator[str]:
     variance, error = (np.diag(np.array(found[name])) for name in ("cov", "cov_se"))
     off = most_off(variance, error, np.diag(known))
     if off is not None:
-        biased = "the settings bias it"
-        cause = biased if off.ratio > 1 else f"the chains have not been everywhere yet, or {biased}"
+        biased = f"the settings bias it{remedies.unbiased(run)}"
+        cause = biased if off.ratio > 1 else f"{_NARROW.format(remedies.more(run))}, or {biased}"
         yield (
-            f"The variance of {names[off.coordinate]} is {off.ratio:.2f} times the true one, {abs(off.z):.0f} standard"
-            f" errors off: {cause}."
+            f"The variance of {run.target.names()[off.coordinate]} is {off.ratio:.2f} times the true one,"
+            f" {abs(off.z):.0f} standard errors off: {cause}."
         )
 
 
-def _of_variance_inflation(inflation: dict[str, Any] | None) -> Iterator[str]:
+def _of_variance_inflation(run: DrawSource, inflation: dict[str, Any] | None) -> Iterator[str]:
     if inflation is None or not is_clear(inflation["share"], inflation["se"]):
         return
     share, error = 100 * inflation["share"], 100 * inflation["se"]
     if share > 0:
-        yield f"By Stein's identity the variances are {share:.0f} ± {error:.0f} % too large: the settings bias them."
-    else:
         yield (
-            f"By Stein's identity the variances are {-share:.0f} ± {error:.0f} % too small:"
-            " the chains have not been everywhere yet."
+            f"By Stein's identity the variances are {share:.0f} ± {error:.0f} % too large: the settings bias"
+            f" them{remedies.unbiased(run)}."
         )
+    else:
+        cause = _NARROW.format(remedies.more(run))
+        yield f"By Stein's identity the variances are {-share:.0f} ± {error:.0f} % too small: {cause}."
 
 
 def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
@@ -164,7 +169,7 @@ def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
     known = run.target.cov() if "cov" in found else None
     inflation, k = found.get("widening"), found["pareto_k"]
     blind = "" if k is None or k >= GOOD_K else f", which the weights' tail (Pareto k-hat {k:.2f}) does not show"
-    cause = f"the proposals have not been everywhere{blind}: take more of them, wider ones, or more iterations"
+    cause = f"the proposals have not been everywhere{blind}: {remedies.more_weighed(run)}, or wider proposals"
     off = None
     if known is not None:
         variance, error = np.diag(np.array(found["cov"])), np.array(found["variance_se"])
@@ -180,15 +185,15 @@ def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
         yield f"By Stein's identity the weighted variances are {abs(share):.0f} ± {error:.0f} % too {side}: {cause}."
 
 
-def _of_weights(found: dict[str, Any]) -> Iterator[str]:
+def _of_weights(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
     k, share = found["pareto_k"], found["weight_ess_share"]
     if k is not None and k > BAD_K:
         yield (
             f"The weights have so long a tail (Pareto k-hat {k:.2f}, good below 0.7) that weighted means need not"
-            " settle: make more draws an iteration, or more iterations."
+            f" settle: {remedies.more_weighed(run)}."
         )
     elif share < POOR:
         yield (
-            f"The weight ESS is {100 * share:.1f} % of the number of draws: estimates rest on few draws, so make more"
-            " draws an iteration, or more iterations."
+            f"The weight ESS is {100 * share:.1f} % of the number of draws: estimates rest on few draws, so"
+            f" {remedies.more_weighed(run)}."
         )

@@ -11,13 +11,14 @@ import torch
 from bnnviz import diagnostics, optional
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
+from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.approximation import measured_approximation, of_approximation
 from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation, weighted_variance_inflation
-from bnnviz.engine.monitor.verdict import verdict
+from bnnviz.engine.monitor.verdict import MORE, verdict
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN
 
@@ -66,7 +67,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         *_missing(run),
     ]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
-    judged = verdict(found, held_out, run.sampler.converges)
+    judged = verdict(found, held_out, run.sampler.converges, MORE + remedies.more(run))
     return found | ({} if judged is None else {"verdict": judged}) | {"warnings": told}
 
 

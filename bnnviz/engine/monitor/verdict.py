@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+MORE = "give it more time"
 #: R-hat of predictions up to which chains agree on them.
 MIXED = 1.05
 #: From here on chains differ from each other by more than the draws of each do: R-hat^2 - 1 is the ratio of variances.
 APART = math.sqrt(2)
 _WANTED, _OFF, _ERRORS = 0.95, 0.03, 2.0  # of an interval; by how much it may be off, and standard errors besides
 _CLASSES_OFF = 0.05
+_FEWEST = 20  # rows: the share that 95 % intervals hold has a standard error of 5 % then
 
 
-def verdict(found: dict[str, Any], held_out: bool, converges: bool) -> str | None:
+def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: str = MORE) -> str | None:
     """Return the verdict on a run by its summary; None where that has no figures of a network.
 
     Parameters
@@ -24,20 +26,27 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool) -> str | Non
         Whether the rows of the metrics were kept from training.
     converges : bool
         Whether more draws come nearer to the posterior (`bnnviz.samplers.Sampler.converges`).
+    more : str
+        What to do where predictions have not mixed.
     """
     metrics = found.get("metrics")
     if metrics is None:
         return None
-    rows = f"{metrics['rows']:,} {'held-out' if held_out else 'training'} rows"
+    count = metrics["rows"]
+    rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
     if not metrics["class_names"] and "coverage_95" not in metrics["averaged"]:
-        chains = "; ".join(_of_chains(found, converges)[1])
+        chains = "; ".join(_of_chains(found, converges, more)[1])
         return f"not judged: the likelihood is a function, which gives no intervals of observations; {chains}"
     calibrated, said = (_of_classes if metrics["class_names"] else _of_numbers)(metrics, rows)
-    mixed, of_chains = _of_chains(found, converges)
+    mixed, of_chains = _of_chains(found, converges, more)
     apart = converges and (found.get("rhat_function_max") or 0.0) > APART
     word = "not usable" if not calibrated else "not usable yet" if apart else "usable with care"
-    word = "usable" if word == "usable with care" and mixed and held_out else word
-    return f"{word}: {'; '.join([said, *of_chains])}"
+    sure = mixed and held_out and count >= _FEWEST
+    word = "usable" if word == "usable with care" and sure else word
+    few = (
+        [f"{count} {'row is' if count == 1 else 'rows are'} too few to tell"] if calibrated and count < _FEWEST else []
+    )
+    return f"{word}: {'; '.join([said, *few, *of_chains])}"
 
 
 def _of_numbers(metrics: dict[str, Any], rows: str) -> tuple[bool, str]:
@@ -54,7 +63,7 @@ def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[bool, str]:
     return accuracy >= expected - _CLASSES_OFF - _ERRORS * spread, said
 
 
-def _of_chains(found: dict[str, Any], converges: bool) -> tuple[bool, list[str]]:
+def _of_chains(found: dict[str, Any], converges: bool, more: str) -> tuple[bool, list[str]]:
     """Return whether chains agree on predictions as far as is known, and what is to be said of that."""
     weights, predictions = found.get("rhat_max"), found.get("rhat_function_max")
     if not converges:
@@ -70,7 +79,7 @@ def _of_chains(found: dict[str, Any], converges: bool) -> tuple[bool, list[str]]
     else:
         word = "the predictions have" if mixed else "and neither have the predictions"
         said = f"the weights have not mixed (R-hat {weights:.2f}), {word} ({predictions:.2f})"
-    return mixed, [said if mixed else f"{said}: give it more time"]
+    return mixed, [said if mixed else f"{said}: {more}"]
 
 
 def _percent(share: float) -> str:

@@ -12,6 +12,7 @@ from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.run.descent import Descent, QuasiNewton
 from bnnviz.engine.run.slopes import check_slopes
 from bnnviz.errors import BnnvizError
+from bnnviz.remedies import option
 from bnnviz.samplers import Sampler
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN, Target
@@ -102,7 +103,8 @@ def other_modes(target: Target, descent: Descent) -> str:
         return ""
     return (
         f"{OTHER_MODES} ({count} of {len(ends)}), and every chain sets out from the best one, so the density near the"
-        " others may be missed: compare with a sampler that starts at random points."
+        " others may be missed: compare with a sampler that starts at random points"
+        f" ({option(settings={'start': 'random'})})."
     )
 
 

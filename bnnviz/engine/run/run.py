@@ -147,6 +147,7 @@ class Run(Restorable):
         work = 6 * spec.chains * self.target.examples * self.target.row_work
         self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
         self.search: dict[str, Any] | None = None
+        self.minutes: float | None = None  # that pilot and run may take, where a pilot chose the sampler
         self.wait_for_compile = spec.draws is not None
         self._switch = KernelSwitch()
         self.waiting = Waiting(self)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bnnviz import diagnostics
 from bnnviz.plots import parts, style
+from bnnviz.plots.predictive.coverage import covered
 from bnnviz.views.palette import Palette
 
 _SHADE = 0.22
@@ -22,20 +23,24 @@ def calibration(
     bins: int = diagnostics.PAPER_BINS,
     dark: bool = False,
 ) -> hv.Overlay:
-    """Draw a reliability diagram: how often the likeliest class is the right one, by its probability.
+    """Draw how often predictions come true: a reliability diagram of classes, the coverage of intervals of numbers.
 
-    On the diagonal probabilities come true; whiskers are Wilson's 95 % intervals, and bars the shares of the rows. The
-    legend has the expected calibration error (ECE).
+    Of classes it is drawn how often the likeliest one is right, by its probability: on the diagonal probabilities come
+    true; whiskers are Wilson's 95 % intervals, and bars the shares of the rows. The legend has the expected calibration
+    error (ECE). Of numbers it is drawn how many of the test rows a central interval holds, by its level: below the
+    diagonal intervals are too narrow. Right predictions are in the band with a probability of 95 % at each level, since
+    the number of rows is binomial. `pit` draws on which side intervals are wrong.
 
     Parameters
     ----------
     source : Run, Recording, path, array, list or dict
-        Networks with classes; or probabilities (rows, classes) or (draws, rows, classes); or what `bnnviz.uncertainty`
-        returned; or a dict of such by their names; or the part ``reliability`` of a frame.
+        Networks of either kind; or probabilities (rows, classes) or (draws, rows, classes); or what
+        `bnnviz.uncertainty` returned; or probability integral transforms (rows,) of numbers; or a dict of such by their
+        names; or the part ``reliability`` of a frame.
     observed : array_like, shape (rows,), optional
         Class numbers, where probabilities are given.
     bins : int, default 10
-        Of equal width from 0 to 1.
+        Of classes, of equal width from 0 to 1.
     dark : bool, default False
 
     Returns
@@ -45,7 +50,7 @@ def calibration(
     Raises
     ------
     BnnvizError
-        If the source is no classifier, or what is given does not fit.
+        If the source is no network, or what is given does not fit.
 
     Examples
     --------
@@ -60,7 +65,11 @@ def calibration(
     palette = style.palette_of(dark)
     lanes = parts.lanes(source)
     if lanes is None:
-        lanes = _lanes(source, observed, bins)
+        results = parts.uncertainty_results(source)
+        numbers = parts.number_transforms(source) if results is None and observed is None else None
+        if numbers is not None:
+            return covered(numbers, palette)
+        lanes = _lanes(source, observed, bins) if results is None else _of_results(results)
     x, y = hv.Dimension(("confidence", "confidence")), hv.Dimension(("accuracy", "accuracy"))
     drawn = [piece for place, lane in enumerate(lanes) for piece in _bars(lane, place, len(lanes), x, y, palette)]
     diagonal = hv.Curve(([0, 1], [0, 1]), x, y, label="as sure as right")
@@ -73,11 +82,12 @@ def calibration(
 
 
 def _lanes(source: Any, observed: Any, bins: int) -> list[dict[str, Any]]:
-    results = parts.uncertainty_results(source)
-    if results is not None:
-        return [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
     found = parts.each(source, observed)
     return [diagnostics.reliability(each.mean, each.observed, bins)._asdict() | {"name": each.name} for each in found]
+
+
+def _of_results(results: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    return [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
 
 
 def _bars(lane: dict[str, Any], place: int, of: int, x: Any, y: Any, palette: Palette) -> list[Any]:

@@ -10,9 +10,11 @@ import pytest
 import torch
 
 import bnnviz
+from bnnviz import samplers
 from bnnviz.engine.monitor.move_warnings import bfmi, of_moves
 from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.samplers.observers import Draws
+from bnnviz.specs.run import Spec
 from bnnviz.targets.base import Callable
 
 CHAINS, DRAWS = 4, 1000
@@ -27,9 +29,16 @@ def run(x: np.ndarray | None = None, *, weighted: bool = False, converges: bool 
     for chain, draws in zip(np.flatnonzero(alive), x, strict=True):
         index = torch.arange(DRAWS)
         store.add(Draws(torch.full_like(index, int(chain)), index, torch.as_tensor(draws)))
-    sampler = SimpleNamespace(weighted=weighted, converges=converges)
-    target = Callable(lambda x: 0.5 * x.square().sum(-1), 2)
-    return SimpleNamespace(sampler=sampler, target=target, store=store, alive=alive, sample_stats=stats)
+    name = "pmcnet" if weighted else "nuts" if converges else "map"
+    return SimpleNamespace(
+        sampler=samplers.REGISTRY.get(name)(),
+        target=Callable(lambda x: 0.5 * x.square().sum(-1), 2),
+        spec=Spec(target="mine", sampler=name, draws=DRAWS),
+        minutes=None,
+        store=store,
+        alive=alive,
+        sample_stats=stats,
+    )
 
 
 def told(**given: Any) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bnnviz
+from bnnviz import samplers
 from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.monitor.run_warnings import warnings
 from bnnviz.engine.monitor.variances import Variances
@@ -20,10 +21,14 @@ GOOD = {"rhat_max": 1.005, "ess_min": 900.0, "widening": {"share": 0.01, "se": 0
 WEIGHTED = {"pareto_k": 0.5, "weight_ess_share": 0.4}
 
 
-def run(weighted: bool = False, converges: bool = True, functional: bool = False) -> Any:
-    target = SimpleNamespace(cov=lambda: np.diag([1.0, 4.0]), names=lambda: ["a", "b"])
+def run(name: str = "bps") -> Any:
+    """Return what the warnings read of a run of a sampler on a density whose variances are 1 and 4."""
     return SimpleNamespace(
-        sampler=SimpleNamespace(weighted=weighted, converges=converges, functional=functional), target=target
+        sampler=samplers.REGISTRY.get(name)(),
+        target=SimpleNamespace(cov=lambda: np.diag([1.0, 4.0]), names=lambda: ["a", "b"]),
+        spec=Spec(target="gaussian", sampler=name, draws=100),
+        minutes=None,
+        own_target=False,
     )
 
 
@@ -67,7 +72,7 @@ def test_a_bad_figure_of_chains_is_told(found: dict[str, Any], says: str) -> Non
     ],
 )
 def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> None:
-    told = warnings(run(weighted=True), WEIGHTED | found)
+    told = warnings(run("pmcnet"), WEIGHTED | found)
     assert len(told) == bool(says)
     assert says in " ".join(told)
 
@@ -76,8 +81,11 @@ def test_a_bad_figure_of_weights_is_told(found: dict[str, Any], says: str) -> No
     ("variance", "says"),
     [
         (4.1, ""),
-        (6.0, "of b is 1.50 times the true one, 12 standard errors off: the settings bias it."),
-        (2.0, "of b is 0.50 times the true one, 7 standard errors off: the chains have not been everywhere yet, or"),
+        (6.0, "of b is 1.50 times the true one, 12 standard errors off: the settings bias it; compare with a"),
+        (
+            2.0,
+            "of b is 0.50 times the true one, 7 standard errors off: the chains have not been everywhere yet, so",
+        ),
     ],
 )
 def test_where_the_truth_is_known_it_judges_and_not_an_identity(variance: float, says: str) -> None:
@@ -92,7 +100,7 @@ def test_where_the_truth_is_known_it_judges_and_not_an_identity(variance: float,
     [
         (1.31, "disagree on what the network predicts (R-hat up to 1.31, good below 1.01; of weights 2.10; 1.02 with"),
         (1.02, "disagree on a weight (R-hat up to 2.10, good below 1.01; 1.02 with hidden units in one order), so"),
-        (1.02, "make more draws; on what it predicts they agree (1.02)."),
+        (1.02, "make more draws (`draws=400`); on what it predicts they agree (1.02)."),
         (None, "see ess_function_min"),
     ],
 )
@@ -105,7 +113,7 @@ def test_of_a_network_the_sentence_says_what_its_chains_disagree_on(functions: f
 
 
 def test_of_an_approximation_no_more_draws_are_asked_for() -> None:
-    assert warnings(run(converges=False), GOOD | {"rhat_max": 3.0, "ess_min": 4.0}) == []
+    assert warnings(run("map"), GOOD | {"rhat_max": 3.0, "ess_min": 4.0}) == []
 
 
 def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_at() -> None:
@@ -120,7 +128,7 @@ def test_a_run_tells_it_in_its_summary_and_of_a_network_says_what_else_to_look_a
         warmup=0,
         seed=1,
     )
-    for spec, says in ((few, "make more draws."), (network, "disagree on what the network predicts")):
+    for spec, says in ((few, "make more draws (`draws=120`)."), (network, "disagree on what the network predicts")):
         made = ViewedRun(spec)
         while not made.finished:
             made.advance()
@@ -163,4 +171,4 @@ def test_what_took_no_gradients_has_no_rate_of_them() -> None:
 
 
 def test_that_functionals_are_wide_is_no_bias() -> None:
-    assert warnings(run(functional=True), GOOD | {"widening": {"share": 1.7, "se": 0.1}}) == []
+    assert warnings(run("func_hmc"), GOOD | {"widening": {"share": 1.7, "se": 0.1}}) == []

@@ -48,7 +48,20 @@ def classes(accuracy: float, confidence: float, **more: Any) -> dict[str, Any]:
         (numbers(0.8, rhat_max=1.0, rhat_function_max=1.0), "not usable: 95 % intervals held 80 %"),
         (numbers(1.0, rhat_max=1.0, rhat_function_max=1.0), "usable: 95 % intervals held 100 %"),
         # Of few rows a share is known badly.
-        (numbers(0.8, rows=10, rhat_max=1.0, rhat_function_max=1.0), "usable: 95 % intervals held 80 %"),
+        (numbers(0.8, rows=20, rhat_max=1.0, rhat_function_max=1.0), "not usable: 95 % intervals held 80 %"),
+        (numbers(0.9, rows=20, rhat_max=1.0, rhat_function_max=1.0), "usable: 95 % intervals held 90 %"),
+        (
+            numbers(1.0, rows=19, rhat_max=1.0, rhat_function_max=1.0),
+            "usable with care: 95 % intervals held 100 % of 19 held-out rows; 19 rows are too few to tell; weights",
+        ),
+        (
+            numbers(1.0, rows=1, rhat_max=1.0, rhat_function_max=1.0),
+            "usable with care: 95 % intervals held 100 % of 1 held-out row; 1 row is too few to tell; weights",
+        ),
+        (
+            numbers(0.0, rows=3, rhat_max=1.0, rhat_function_max=1.0),
+            "not usable: 95 % intervals held 0 % of 3 held-out rows; weights",
+        ),
         (
             classes(0.9, 0.92, rhat_max=None, rhat_function_max=1.1),
             "usable with care: 90 % of 200 held-out rows were predicted right, and 92 % were expected; the predictions"
@@ -59,6 +72,11 @@ def classes(accuracy: float, confidence: float, **more: Any) -> dict[str, Any]:
 )
 def test_coverage_and_mixing_decide(found: dict[str, Any], said: str) -> None:
     assert verdict(found, held_out=True, converges=True).startswith(said)
+
+
+def test_the_remedy_is_what_it_is_given() -> None:
+    said = verdict(numbers(0.94, rhat_max=1.4, rhat_function_max=1.2), True, True, "let it go on")
+    assert said.endswith("(1.20): let it go on")
 
 
 def test_training_rows_and_approximations_are_named() -> None:
