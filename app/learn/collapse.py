@@ -18,7 +18,7 @@ from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.learn.languages import PieceWords
-from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView, number_format
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
@@ -135,8 +135,9 @@ class CollapsePiece(LessonPiece):
     grid = '"collapse" minmax(0, 1.3fr) "largest" minmax(0, 1fr) / minmax(0, 1fr)'
 
     def __init__(self, dark: bool, words: PieceWords) -> None:
-        look = {"sizing_mode": "stretch_width", "margin": (2, 14), "size": "small"}
+        look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (2, 14), "size": "small"}
         self.dimension = pmui.IntSlider(label=words("dimension"), start=1, end=MOST, value=2, **look)
+        look["format"] = number_format(words)
         self.width = pmui.FloatSlider(label=words("width"), start=0.8, end=2.0, step=0.05, value=1.3, **look)
         for slider in (self.dimension, self.width):
             slider.param.watch(lambda event: self.paint(), "value")

@@ -80,7 +80,7 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
     return (float(values.min()), float(values.max())) if values.size else None
 
 
-def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
+def marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
     """Return what writes as a formatter does, with another decimal mark."""
     plain = formatter.args["plain"] if formatter.name == _MARKED else formatter
     if decimal == ".":
@@ -211,14 +211,18 @@ class View:
             The mark before the decimals of numbers at the axes.
         """
         self._say = say
-        for axis in self.root.axis:
-            axis.formatter = _marked(axis.formatter, decimal)
+        self.mark_decimals(decimal)
         self._fit_labels()
         for tool in self.root.tools:
             tool.description = say(_TOOLS[type(tool)])
         self.canvas.speak(say)
         self._describing.expire()
         self._describe()
+
+    def mark_decimals(self, decimal: str) -> None:
+        """Write the numbers at the axes with another decimal mark."""
+        for axis in self.root.axis:
+            axis.formatter = marked(axis.formatter, decimal)
 
     @property
     def frame_size(self) -> tuple[int, int] | None:
