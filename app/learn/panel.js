@@ -97,14 +97,15 @@ function make_lesson(model) {
     title.textContent = content.title
     about.textContent = `${filled(words.minutes, content)}. ${content.aim}`
     sentence.textContent = content.sentence
-    // The same buttons as long as the lesson is the same: one of them may have the focus.
-    if (listed !== content.name) {
+    element.classList.toggle("under-way", number > 0)
+    // The same buttons as long as their names are the same: one of them may have the focus.
+    if (listed !== content.titles.join("|")) {
       steps.replaceChildren(...content.titles.map((name, i) => {
         const button = make_button("", {className: "step"}, send(i))
         button.append(make("span", {className: "mark"}), make("span", {className: "name", textContent: name}))
         return make("li", {}, button)
       }))
-      listed = content.name
+      listed = content.titles.join("|")
     }
     for (const [i, button] of [...steps.querySelectorAll(".step")].entries()) {
       const mark = button.querySelector(".mark")

@@ -1,0 +1,70 @@
+"""A lesson's page as it is turned: other languages, other sizes of type, and a phone that is scrolled to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from test_lab import until
+
+from bnnviz_app.learn import languages, lessons
+
+GERMAN = "de"
+# Scrolls all that scrolls to its end, and gives how far the bar of buttons is from the window's end, in pixels.
+BAR_OFF = """() => {
+  let bar = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      if (el.scrollHeight > el.clientHeight && getComputedStyle(el).overflowY === "auto") { el.scrollTop = 1e6 }
+      if (el.matches(".tour-transport")) { bar = el }
+    }
+  }
+  look(document)
+  return Math.abs(innerHeight - bar.getBoundingClientRect().bottom)
+}"""
+# How many pixels of the chosen speed are cut.
+SPEED_CUT = """() => {
+  let cut = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      if (el.matches(".MuiSelect-select") && el.checkVisibility()) { cut = el.scrollWidth - el.clientWidth }
+    }
+  }
+  look(document)
+  return cut
+}"""
+
+
+def opened(open_page: Callable[..., Any], dashboard: Any, query: str, size: tuple[int, int]) -> Any:
+    page = open_page(f"{dashboard.url}?page=learn&{query}", viewport={"width": size[0], "height": size[1]})
+    page.wait_for_selector(".lesson .way", timeout=60_000)
+    page.locator(".said").first.wait_for(timeout=60_000)
+    return page
+
+
+def test_the_bar_stays_at_the_end_of_a_phone_however_many_cards_there_are(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = opened(open_page, dashboard, "lesson=random-walk&step=2", (390, 844))
+    assert len(lessons.load()["random-walk"].steps[1].picture.show) == 3
+    until(lambda: page.evaluate(BAR_OFF) <= 1, 10, "the bar is not at the end of the window")
+
+
+def test_a_page_that_changes_its_language_changes_all_of_it(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = opened(open_page, dashboard, "lesson=thinning&lang=en", (1280, 720))
+    page.get_by_role("button", name=languages.page(GERMAN)["language"]).click()
+    titles = [*(step.title for step in lessons.load(GERMAN)["thinning"].steps), languages.page(GERMAN)["question"]]
+    until(lambda: page.locator(".steps .name").all_inner_texts() == titles, 10, "the steps have other names")
+
+
+def test_the_speed_is_read_whole_once_the_projector_is_switched_on(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = opened(open_page, dashboard, "lesson=events&step=3&lang=de", (1920, 1080))
+    full = page.get_by_text(languages.page(GERMAN)["full_speed"])
+    full.first.wait_for(timeout=60_000)
+    page.get_by_role("button", name="Projector").click()
+    until(lambda: full.first.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") > 16, 20, "type is small")
+    until(lambda: page.evaluate(SPEED_CUT) == 0, 10, "the speed is cut")
