@@ -26,6 +26,7 @@ from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Projection
+from bnnviz.samplers.text import written_out
 from bnnviz.targets import BNN
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
@@ -397,7 +398,8 @@ class FrameBuilder:
             }
         warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
         measured = self._variances.sentence()
-        return part | {"warning": " ".join(s for s in (warning, measured) if s), "remedies": remedies}
+        said = {"text": written_out(part["text"]), "warning": " ".join(s for s in (warning, measured) if s)}
+        return part | said | {"remedies": remedies}
 
     def _way(self) -> str:
         """Say how far it is to the first draw, where that takes so long that one would ask."""
