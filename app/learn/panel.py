@@ -85,8 +85,9 @@ class LessonPanel(PageComponent):
     def ask(self, lesson: Lesson, chosen: int | None = None, sentence: str = "") -> None:
         """Ask the lesson's question; with a choice, say what is right and why."""
         asked = lesson.question
+        choices = [languages.unbroken(choice) for choice in asked.choices]
         text, terms = glossary.link(asked.text, self._language)
-        shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": list(asked.choices)}
+        shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": choices}
         if chosen is not None:
             reason, more = glossary.link(asked.reason, self._language)
             terms |= more
