@@ -23,7 +23,9 @@ class PageEntry:
     purpose : str
         What it is for, in a sentence.
     keeps : bool
-        Whether it shows or makes what is kept, which students of a class do not.
+        Whether it shows or makes what is kept, or is the teacher's, which students of a class do not open.
+    listed : bool
+        Whether the header of all pages has a link to it.
     """
 
     name: str
@@ -31,6 +33,7 @@ class PageEntry:
     module: str
     purpose: str
     keeps: bool = False
+    listed: bool = True
 
     @property
     def build(self) -> Callable[[], Any]:

@@ -66,6 +66,7 @@ class LearnPage(Page):
             pn.Column(*above, self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
         ]
         self.tools = self._header()
+        self._say_around()
 
     def _take(self, language: str, kept: bool) -> None:
         """Take the texts of a language, which stays in the address if it is to be kept there."""
@@ -81,6 +82,7 @@ class LearnPage(Page):
         self.stage.speak(language)
         if self._poll is not None:
             self._poll.speak(language)
+        self._say_around()
         if self.lesson is not None:
             self.lesson = self._lessons[self.lesson.name]
         self._tell()
