@@ -22,6 +22,7 @@ from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView, number_form
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
+_LOWEST = 0.0005  # end of the axis of shares: 10,000 equal weights fill a fifth of it
 _DOT = Kind("draws", "dot", "orange", True)
 _NOW = Kind("d", "circle", "orange", False)
 
@@ -57,6 +58,11 @@ def weights(dimension: int, width: float) -> np.ndarray:
 def measured(width: float) -> np.ndarray:
     """Return how many draws the weighted ones are worth, in 1 to `MOST` dimensions."""
     return np.array([1 / np.sum(weights(dimension, width) ** 2) for dimension in range(1, MOST + 1)])
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent, a small one with a digit more."""
+    return f"{100 * share:.1f}" if share >= 0.001 else f"{100 * share:.2f}"
 
 
 def _worth(draws: float) -> str:
@@ -117,8 +123,8 @@ class LargestView(PieceView):
 
     def _show(self, part: dict) -> bool:
         share = part["share"]
-        self.root.y_range.update(end=float(min(1.0, max(0.01, 1.2 * share[0]))))
-        largest, together = (self.words.number(f"{100 * part:.1f}") for part in (share[0], share.sum()))
+        self.root.y_range.update(end=float(min(1.0, max(_LOWEST, 1.2 * share[0]))))
+        largest, together = (self.words.number(_percent(part)) for part in (share[0], share.sum()))
         self.note = self.words("shares", largest=largest, together=together)
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 

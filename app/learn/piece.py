@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import param
+from bokeh.core.enums import NumeralLanguage
 from bokeh.models import NumeralTickFormatter, TickFormatter
 from panel.custom import JSComponent
 
-from bnnviz.views.base import View, marked
+from bnnviz.views.base import View
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script
@@ -21,7 +22,8 @@ CONTROLS = {"min-height": "50px"}
 
 def number_format(words: PieceWords) -> TickFormatter:
     """Return what writes the number of a slider as the language does, with two decimals."""
-    return marked(NumeralTickFormatter(format="0.00"), languages.page(words.language)["decimal"])
+    known = words.language in NumeralLanguage
+    return NumeralTickFormatter(format="0.00", language=words.language if known else languages.DEFAULT)
 
 
 class SpokenLanguage(JSComponent):

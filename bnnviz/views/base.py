@@ -80,7 +80,7 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
     return (float(values.min()), float(values.max())) if values.size else None
 
 
-def marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
+def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
     """Return what writes as a formatter does, with another decimal mark."""
     plain = formatter.args["plain"] if formatter.name == _MARKED else formatter
     if decimal == ".":
@@ -222,7 +222,7 @@ class View:
     def mark_decimals(self, decimal: str) -> None:
         """Write the numbers at the axes with another decimal mark."""
         for axis in self.root.axis:
-            axis.formatter = marked(axis.formatter, decimal)
+            axis.formatter = _marked(axis.formatter, decimal)
 
     @property
     def frame_size(self) -> tuple[int, int] | None:

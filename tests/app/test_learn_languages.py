@@ -289,13 +289,10 @@ def test_a_piece_writes_all_numbers_as_its_language_does(no_server: Document, na
     PIECES[name].prepare()
     piece, mark = PIECES[name](False, languages.piece(name, language)), languages.page(language)["decimal"]
     formats = [axis.formatter for card in piece.cards.values() for axis in card.view.root.axis]
-    formats += [
-        slider.format
-        for card in piece.cards.values()
-        for slider in card.root.select(lambda model: isinstance(model, pmui.FloatSlider))
-        if not isinstance(slider, pmui.IntSlider)
-    ]
     assert [decimal_of(each) for each in formats] == [mark] * len(formats) and len(formats) >= 4
+    for card in piece.cards.values():
+        for slider in card.root.select(lambda model: isinstance(model, pmui.FloatSlider)):
+            assert slider.format.language == language
 
 
 @pytest.mark.parametrize("language", OTHERS)

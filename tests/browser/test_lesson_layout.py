@@ -68,3 +68,26 @@ def test_the_speed_is_read_whole_once_the_projector_is_switched_on(
     page.get_by_role("button", name="Projector").click()
     until(lambda: full.first.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") > 16, 20, "type is small")
     until(lambda: page.evaluate(SPEED_CUT) == 0, 10, "the speed is cut")
+
+
+# By how many pixels the table of a race is wider than what is seen of it.
+TABLE_OVER = """() => {
+  let over = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      const host = el.matches("table") && el.querySelector("td.name") ? el.getRootNode().host : null
+      if (host) { over = host.scrollWidth - host.clientWidth }
+    }
+  }
+  look(document)
+  return over
+}"""
+
+
+def test_all_columns_of_a_race_are_seen_on_a_small_screen_in_a_language_with_long_words(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = opened(open_page, dashboard, "lesson=images&step=2&lang=de", (1280, 720))
+    until(lambda: page.evaluate(TABLE_OVER) is not None, 60, "there is no table")
+    assert page.evaluate(TABLE_OVER) <= 1
