@@ -93,6 +93,14 @@ _ENTRIES = (
         "Find runs that were kept on disk, compare them, and go on with them.",
         keeps=True,
     ),
+    PageEntry(
+        "notes",
+        "Notes",
+        "bnnviz_app.pages.notes",
+        "Read beside a lesson what to say at its step, in a window of its own.",
+        keeps=True,
+        listed=False,
+    ),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Pages of a class only.

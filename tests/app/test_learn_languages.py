@@ -105,9 +105,9 @@ def test_a_language_has_the_same_files_with_the_same_places(language: str) -> No
     if language != ENGLISH:
         files -= {f"{name}.json" for name in wording.FILES}  # are keyed by the English words
     assert files == {path.name for path in (languages.FOLDER / ENGLISH).iterdir()}
-    others = {"page", "pieces", "poll", "figures", "glossary"}
+    others = {"page", "pieces", "poll", "notes", "figures", "glossary"}
     assert {name.removesuffix(".json") for name in files} == {*lessons.load(), *others}
-    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.FIGURES):
+    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.NOTES, languages.FIGURES):
         ours, theirs = file(ENGLISH, name), file(language, name)
         assert list(theirs) == list(ours), name
         for way, text in theirs.items():
@@ -137,7 +137,7 @@ def test_a_translation_has_the_numbers_and_the_terms_of_its_text(name: str, lang
 @pytest.mark.parametrize("language", OTHERS)
 def test_nothing_stands_untranslated(language: str) -> None:
     names = {term.term for term in glossary.load().values()}
-    others = (languages.PAGE, languages.PIECES, languages.POLL, languages.FIGURES, languages.GLOSSARY)
+    others = (languages.PAGE, languages.PIECES, languages.POLL, languages.NOTES, languages.FIGURES, languages.GLOSSARY)
     for name in (*lessons.load(), *others):
         ours = file(ENGLISH, name)
         for way, text in file(language, name).items():

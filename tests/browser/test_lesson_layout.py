@@ -91,3 +91,22 @@ def test_all_columns_of_a_race_are_seen_on_a_small_screen_in_a_language_with_lon
     page = opened(open_page, dashboard, "lesson=images&step=2&lang=de", (1280, 720))
     until(lambda: page.evaluate(TABLE_OVER) is not None, 60, "there is no table")
     assert page.evaluate(TABLE_OVER) <= 1
+
+
+def test_notes_in_a_window_of_their_own_follow_the_lesson_and_lead_it(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    lesson = lessons.load(GERMAN)["thinning"]
+    page = opened(open_page, dashboard, "lesson=thinning&lang=de", (1280, 720))
+    with page.expect_popup() as popup:
+        page.locator("a.notes").click()
+    notes = popup.value
+    title = notes.locator(".notes h2")
+    title.filter(has_text=lesson.steps[0].title).wait_for(timeout=60_000)
+    page.locator(".way .next").click()
+    title.filter(has_text=lesson.steps[1].title).wait_for(timeout=20_000)
+    notes.locator(".way .next").click()
+    page.locator(".told h2", has_text=lesson.steps[2].title).wait_for(timeout=20_000)
+    title.filter(has_text=lesson.steps[2].title).wait_for(timeout=20_000)
+    text = languages.text(GERMAN, languages.NOTES)["lessons"]["thinning"]["steps"][2]
+    assert notes.locator(".note").inner_text().replace("\u00a0", " ") == text
