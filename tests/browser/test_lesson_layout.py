@@ -8,6 +8,7 @@ from typing import Any
 from test_lab import until
 
 from bnnviz_app.learn import languages, lessons
+from bnnviz_app.learn.wording import wording
 
 GERMAN = "de"
 # Scrolls all that scrolls to its end, and gives how far the bar of buttons is from the window's end, in pixels.
@@ -65,7 +66,7 @@ def test_the_speed_is_read_whole_once_the_projector_is_switched_on(
     page = opened(open_page, dashboard, "lesson=events&step=3&lang=de", (1920, 1080))
     full = page.get_by_text(languages.page(GERMAN)["full_speed"])
     full.first.wait_for(timeout=60_000)
-    page.get_by_role("button", name="Projector").click()
+    page.get_by_role("button", name=wording(GERMAN)("Projector")).click()
     until(lambda: full.first.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") > 16, 20, "type is small")
     until(lambda: page.evaluate(SPEED_CUT) == 0, 10, "the speed is cut")
 
