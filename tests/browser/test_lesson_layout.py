@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from test_lab import until
 
 from bnnviz_app.learn import languages, lessons
@@ -111,3 +112,29 @@ def test_notes_in_a_window_of_their_own_follow_the_lesson_and_lead_it(
     title.filter(has_text=lesson.steps[2].title).wait_for(timeout=20_000)
     text = languages.text(GERMAN, languages.NOTES)["lessons"]["thinning"]["steps"][2]
     assert notes.locator(".note").inner_text().replace("\u00a0", " ") == text
+
+
+# Pairs of words and controls in the bar of buttons that lie over each other.
+OVERLAPS = """() => {
+  const boxes = []
+  const look = (root, within) => {
+    for (const el of root.querySelectorAll("*")) {
+      const here = within || el.matches(".tour-transport")
+      if (el.shadowRoot) { look(el.shadowRoot, here) }
+      if (!here || !el.checkVisibility() || !el.matches("button, .MuiSelect-select, .budget, .line")) { continue }
+      boxes.push([el.innerText, el.getBoundingClientRect()])
+    }
+  }
+  look(document, false)
+  const over = (a, b) => a.left < b.right - 2 && b.left < a.right - 2 && a.top < b.bottom - 2 && b.top < a.bottom - 2
+  const others = (a, i) => boxes.slice(i + 1).filter(([, b]) => over(a, b))
+  return boxes.flatMap(([name, a], i) => others(a, i).map(([other]) => `${name}, ${other}`))
+}"""
+
+
+@pytest.mark.parametrize("name", ["race", "uncertainty"])
+@pytest.mark.slow
+def test_nothing_lies_over_the_buttons_of_a_phone(name: str, open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(f"{dashboard.url}?page={name}", viewport={"width": 390, "height": 844})
+    page.get_by_text("gradients each").last.wait_for(timeout=60_000)
+    assert page.evaluate(OVERLAPS) == []
