@@ -138,3 +138,21 @@ def test_nothing_lies_over_the_buttons_of_a_phone(name: str, open_page: Callable
     page = open_page(f"{dashboard.url}?page={name}", viewport={"width": 390, "height": 844})
     page.get_by_text("gradients each").last.wait_for(timeout=60_000)
     assert page.evaluate(OVERLAPS) == []
+
+
+# Paints all of a layer of Bokeh's, has it prepared for the next paint, and gives how much of the first is left.
+LEFT = """() => {
+  const {CanvasLayer} = Bokeh.require("core/util/canvas")
+  const layer = new CanvasLayer("canvas", true)
+  layer.resize(40, 30)
+  layer.ctx.fillRect(0, 0, 400, 400)
+  layer.prepare()
+  layer.finish()
+  const {width, height} = layer.canvas
+  return Math.max(...layer.ctx.getImageData(0, 0, width, height).data)
+}"""
+
+
+def test_nothing_of_what_was_painted_stays_in_a_figure(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = opened(open_page, dashboard, "lesson=thinning", (1280, 720))
+    until(lambda: page.evaluate(LEFT) == 0, 20, "pixels of an earlier paint are left")
