@@ -319,7 +319,7 @@ def assert_said(root: Any, heard: Heard, language: str, names: Sequence[str]) ->
     assert not heard.unknown - {*names, "cpu"}
     own = {*strings(languages.text(language, languages.FIGURES)), *strings(languages.page(language))}
     speeds = re.escape(languages.page(language)["speed"]).replace(r"\{steps\}", r"\d+")
-    for text in filter(None, shown_in(root)):
+    for text in (shown.replace("\u00a0", " ") for shown in filter(None, shown_in(root))):
         assert text in heard.said | own or re.fullmatch(speeds, text), f"{text!r} was not translated"
 
 
