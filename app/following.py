@@ -33,7 +33,7 @@ class FollowingSession(Session):
         self._starting = False
         self._source: Any = None  # the handle of the run that is shown
 
-    def step(self, kind: str) -> None:
+    def step(self, kind: str, times: int = 1) -> None:
         """Do nothing: the teacher steps."""
 
     def close(self) -> None:

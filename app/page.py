@@ -16,6 +16,8 @@ from panel.util import edit_readonly
 from bnnviz.views import DOCUMENT_THEME
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
+from bnnviz_app.components.guidance.help import TITLE
+from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 
@@ -49,13 +51,21 @@ def _offered() -> dict[str, PageEntry]:
     return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
 
 
-def _links(here: str) -> pn.pane.HTML:
-    links = "".join(
-        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}'"
-        f" title='{html.escape(entry.purpose)}'>{entry.title}</a>"
+def _links(here: str, language: str) -> str:
+    """Return the links to all pages as HTML, in a language."""
+    say = wording(language)
+    return "".join(
+        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}' lang='{language}'"
+        f" title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
         for entry in _offered().values()
+        if entry.listed
     )
-    return pn.pane.HTML(links, stylesheets=[_STYLES["nav"]], margin=(0, 0, 0, 18), sizing_mode="stretch_width")
+
+
+def _nav(here: str, page: Any) -> pn.pane.HTML:
+    """Return the links to all pages, which follow the page's language."""
+    look = {"margin": (0, 0, 0, 18), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["nav"]]}
+    return pn.pane.HTML(_links(here, page.language), **look)
 
 
 def _purpose(entry: PageEntry) -> pn.pane.HTML:
@@ -75,6 +85,12 @@ def _unbind(frame: pmui.Page) -> None:
     for watcher in list(pn.state.param.watchers["busy"]["value"]):
         if getattr(getattr(watcher.fn, "__self__", None), "self", None) is frame:
             pn.state.param.unwatch(watcher)
+
+
+def _say(nav: pn.pane.HTML, question: pmui.IconButton, here: str, language: str) -> None:
+    """Have the header in a language."""
+    nav.object = _links(here, language)
+    question.description = wording(language)(TITLE)
 
 
 def _resize(frame: pmui.Page, page: Any) -> None:
@@ -99,14 +115,15 @@ def open_page() -> None:
     pn.config.theme = "dark" if dark else "default"
     entry = _offered()[name]
     page = entry.build(dark)
-    question = pmui.IconButton(icon="help_outline", description="Keys and marks", color="default")
+    nav = _nav(name, page)
+    question = pmui.IconButton(icon="help_outline", description=wording(page.language)(TITLE), color="default")
     question.on_click(lambda event: page.guide.toggle())
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[_links(name), page.tools, question],
+        header=[nav, page.tools, question],
         sidebar=[_purpose(entry), *page.sidebar] if page.sidebar else [],
         sidebar_width=280,
         **_drawer(page),
@@ -119,6 +136,7 @@ def open_page() -> None:
     )
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
+    page.on_language = lambda: _say(nav, question, name, page.language)
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())

@@ -191,10 +191,10 @@ class Session:
         else:
             self._send("play" if self.playing else "pause")
 
-    def step(self, kind: str) -> None:
-        """Pause, then take exactly one ``proposal``, or go on to the next ``event``."""
+    def step(self, kind: str, times: int = 1) -> None:
+        """Pause, then take so many steps: a ``proposal``, or on to the next ``event``."""
         self.playing = False
-        self._send(kind)
+        self._send(kind, times=times)
 
     def travel(self, name: str, **args: Any) -> None:
         """Go ``back`` to a step, or ``return``; ``fork``, ``follow`` a branch or ``keep`` it (`obey`)."""

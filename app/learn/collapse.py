@@ -18,10 +18,11 @@ from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.learn.languages import PieceWords
-from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView, number_format
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
+_LOWEST = 0.0005  # end of the axis of shares: 10,000 equal weights fill a fifth of it
 _DOT = Kind("draws", "dot", "orange", True)
 _NOW = Kind("d", "circle", "orange", False)
 
@@ -57,6 +58,11 @@ def weights(dimension: int, width: float) -> np.ndarray:
 def measured(width: float) -> np.ndarray:
     """Return how many draws the weighted ones are worth, in 1 to `MOST` dimensions."""
     return np.array([1 / np.sum(weights(dimension, width) ** 2) for dimension in range(1, MOST + 1)])
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent, a small one with a digit more."""
+    return f"{100 * share:.1f}" if share >= 0.001 else f"{100 * share:.2f}"
 
 
 def _worth(draws: float) -> str:
@@ -117,8 +123,8 @@ class LargestView(PieceView):
 
     def _show(self, part: dict) -> bool:
         share = part["share"]
-        self.root.y_range.update(end=float(min(1.0, max(0.01, 1.2 * share[0]))))
-        largest, together = (self.words.number(f"{100 * part:.1f}") for part in (share[0], share.sum()))
+        self.root.y_range.update(end=float(min(1.0, max(_LOWEST, 1.2 * share[0]))))
+        largest, together = (self.words.number(_percent(part)) for part in (share[0], share.sum()))
         self.note = self.words("shares", largest=largest, together=together)
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 
@@ -135,8 +141,9 @@ class CollapsePiece(LessonPiece):
     grid = '"collapse" minmax(0, 1.3fr) "largest" minmax(0, 1fr) / minmax(0, 1fr)'
 
     def __init__(self, dark: bool, words: PieceWords) -> None:
-        look = {"sizing_mode": "stretch_width", "margin": (2, 14), "size": "small"}
+        look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (2, 14), "size": "small"}
         self.dimension = pmui.IntSlider(label=words("dimension"), start=1, end=MOST, value=2, **look)
+        look["format"] = number_format(words)
         self.width = pmui.FloatSlider(label=words("width"), start=0.8, end=2.0, step=0.05, value=1.3, **look)
         for slider in (self.dimension, self.width):
             slider.param.watch(lambda event: self.paint(), "value")

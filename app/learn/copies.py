@@ -15,7 +15,7 @@ from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.learn import small_posterior
 from bnnviz_app.learn.exchange import GRID, OFFSET, START
 from bnnviz_app.learn.languages import PieceWords
-from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView, number_format
 from bnnviz_app.learn.small_posterior import CHAINS, DRAWS
 
 _DATA = Kind("data", "circle", "red", False)
@@ -170,6 +170,7 @@ class CopiesPiece(LessonPiece):
             end=float(GRID[-1]),
             step=0.05,
             value=0.0,
+            format=number_format(words),
             sizing_mode="stretch_width",
             margin=(2, 18),
             size="small",

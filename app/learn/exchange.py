@@ -53,6 +53,11 @@ def turned(units: np.ndarray, which: int) -> np.ndarray:
     return units * signs
 
 
+def _small(number: float) -> str:
+    """Write a number that may be nothing but rounding."""
+    return f"{number:.0e}" if number else "0"
+
+
 class GraphView(PieceView):
     """Draw the network: an edge is as wide as its weight is large, and its colour is the sign."""
 
@@ -147,7 +152,7 @@ class FunctionView(PieceView):
         return legend(line_html(words("at_first"), p.orange, p, width=7), line_html(words("now"), p.blue, p))
 
     def _show(self, part: dict) -> bool:
-        self.note = self.words("difference", value=f"{np.abs(part['y'] - outputs(START)).max():.0e}")
+        self.note = self.words("difference", value=_small(np.abs(part["y"] - outputs(START)).max()))
         return self._push(self._now, columns(x=GRID, y=part["y"]))
 
 

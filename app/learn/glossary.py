@@ -75,6 +75,7 @@ def load(language: str = languages.DEFAULT) -> dict[str, Term]:
 
 def link(text: str, language: str = languages.DEFAULT) -> tuple[str, dict[str, str]]:
     """Return a plain text as HTML whose terms are buttons, the first time each, and what these terms mean."""
+    text = languages.unbroken(text)
     used: dict[str, str] = {}
     parts: list[str] = []
     end = 0

@@ -2,15 +2,17 @@
 
 Beside a file for each lesson (`bnnviz_app.learn.lessons`) a language has ``page.json``, what buttons and headings say
 and how its numbers are written, ``pieces.json``, what the pieces for the hand say, ``poll.json``, what is said around a
-question to a class (`bnnviz_app.polls`), ``figures.json``, what the figures of tables are
-(`bnnviz_app.components.cards`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`). Languages but English
-have ``words.json``, what views, tables and the bar say (`bnnviz_app.learn.wording`).
+question to a class (`bnnviz_app.polls`), ``notes.json``, what a teacher has to say (`bnnviz_app.learn.notes`),
+``figures.json``, what the figures of tables are (`bnnviz_app.components.cards`), and ``glossary.json``, its terms
+(`bnnviz_app.learn.glossary`). Languages but English have ``words.json``, what views, tables and the bar say, and
+``help.json``, what the header and the dialog of keys and marks say (`bnnviz_app.learn.wording`).
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +21,14 @@ from typing import Any
 FOLDER = Path(__file__).parents[1] / "lessons"
 DEFAULT = "en"
 # The files of a language that are no lessons.
-PAGE, PIECES, POLL, FIGURES, GLOSSARY = "page", "pieces", "poll", "figures", "glossary"
+PAGE, PIECES, POLL, NOTES, FIGURES, GLOSSARY = "page", "pieces", "poll", "notes", "figures", "glossary"
+
+_NO_BREAK, _JOINED = "\u00a0", "\u2060"
+#: What is read as one thing: 25 %, v · grad U, 2.4 / √d, max(0, a + b t), a = 2.
+_ONE_THING = re.compile(
+    r"\b(?:max|min|exp|log)\([^()]*\)|E\[[^\]]*\]|[\w)\]] = |\d %| ± | · (?:grad )?"
+    r"|(?<=[\w)]) [−+] (?=[\w√])|(?<=[\d)]) / (?=[\d√(])|(?<=\)) / (?=\w)|\b[A-Z] \(√"
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,11 @@ def number(text: str, language: str) -> str:
     """Return a number as a language writes it, of one as Python does."""
     marks = page(language)
     return text.translate(str.maketrans({".": marks["decimal"], ",": marks["thousands"]}))
+
+
+def unbroken(text: str) -> str:
+    """Keep what is read as one thing in one line: a number with its unit, the factors of a product, a function."""
+    return _ONE_THING.sub(lambda match: match[0].replace(" ", _NO_BREAK), text).replace("/∂", f"/{_JOINED}∂")
 
 
 @functools.cache

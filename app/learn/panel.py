@@ -24,6 +24,7 @@ class LessonText(JSComponent):
     content = param.Dict(default={}, doc="What is shown: a list of lessons, or a step of one.")
     words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
     languages = param.Dict(default={}, doc="The names of all languages, by their codes.")
+    notes = param.String(default="", doc="Where a teacher's notes are; empty where there are none to be read.")
     asked = param.Boolean(default=False, doc="Whether the address names the language; else this browser may know one.")
 
     _esm = script(__file__, "panel.js")
@@ -40,10 +41,13 @@ class LessonPanel(PageComponent):
     on_message : callable
         Called with what its reader asks for: ``next``, ``back``, ``again``, ``all``, the number of a step, a choice
         ``{"choose": number}``, a lesson ``{"lesson": name}``, or a language ``{"language": code}``.
+    notes : str, optional
+        The address of a teacher's notes; empty where there are none to be read.
     """
 
-    def __init__(self, language: str, asked: bool, on_message: Callable[[Any], None]) -> None:
+    def __init__(self, language: str, asked: bool, on_message: Callable[[Any], None], notes: str = "") -> None:
         self.root = LessonText(
+            notes=notes,
             languages=languages.names(),
             asked=asked,
             sizing_mode="stretch_both",
@@ -85,8 +89,9 @@ class LessonPanel(PageComponent):
     def ask(self, lesson: Lesson, chosen: int | None = None, sentence: str = "") -> None:
         """Ask the lesson's question; with a choice, say what is right and why."""
         asked = lesson.question
+        choices = [languages.unbroken(choice) for choice in asked.choices]
         text, terms = glossary.link(asked.text, self._language)
-        shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": list(asked.choices)}
+        shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": choices}
         if chosen is not None:
             reason, more = glossary.link(asked.reason, self._language)
             terms |= more

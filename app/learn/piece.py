@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import param
+from bokeh.core.enums import NumeralLanguage
+from bokeh.models import NumeralTickFormatter, TickFormatter
 from panel.custom import JSComponent
 
 from bnnviz.views.base import View
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script
+from bnnviz_app.learn import languages
 from bnnviz_app.learn.languages import PieceWords
 
 #: Of a line of controls: they are drawn later than the figure below them, which does not notice that they take room.
 CONTROLS = {"min-height": "50px"}
+
+
+def number_format(words: PieceWords) -> TickFormatter:
+    """Return what writes the number of a slider as the language does, with two decimals."""
+    known = words.language in NumeralLanguage
+    return NumeralTickFormatter(format="0.00", language=words.language if known else languages.DEFAULT)
 
 
 class SpokenLanguage(JSComponent):
@@ -42,6 +51,7 @@ class PieceView(View):
         self.words = words
         super().__init__(dark=dark)
         self.title = self._titled()
+        self.mark_decimals(languages.page(words.language)["decimal"])
 
     @property
     def description(self) -> str:

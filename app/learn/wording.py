@@ -1,7 +1,8 @@
-"""Say in a language what views, tables and the bar say in English.
+"""Say in a language what views, tables and the bar, the header and the dialog of keys and marks say in English.
 
-`app/lessons/LANGUAGE/words.json` has what they say by what it is in English, which has no such file. Neither views nor
-engine know of it: the page translates where it writes. An entry is a word, a phrase, what stands between separators
+`app/lessons/LANGUAGE/words.json` has what they say by what it is in English, which has no such file, and `help.json`
+beside it what the header and the dialog say. Neither views nor engine know of it: the page translates where it writes.
+An entry is a word, a phrase, what stands between separators
 (``·``, ``;`` or ``:``), or a sentence. In it ``{0}``, ``{1}`` … are its numbers from left to right, which are written
 as the language does. A name in braces is any phrase, which is translated in its turn; a name of a coordinate stays.
 """
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 from bnnviz_app.learn import languages
 
-FILE = "words"
+FILES = ("words", "help")
 # A number that is no part of a name, such as x1, or the dash of an unknown one. A point after it ends a sentence.
 _NUMERAL = (
     r"(?<![\w.,])[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+|st|nd|rd|th)?(?!\w)"
@@ -134,8 +135,9 @@ class Wording:
 @functools.cache
 def wording(language: str) -> Wording:
     """Return how a language says what views, tables and the bar say."""
-    held: Path = languages.FOLDER / language / f"{FILE}.json"
-    return Wording(language, languages.text(language, FILE) if held.exists() else {})
+    held: list[Path] = [languages.FOLDER / language / f"{name}.json" for name in FILES]
+    texts = [languages.text(language, path.stem) for path in held if path.exists()]
+    return Wording(language, {english: text for each in texts for english, text in each.items()})
 
 
 def _own_length(text: str) -> int:

@@ -23,7 +23,9 @@ class PageEntry:
     purpose : str
         What it is for, in a sentence.
     keeps : bool
-        Whether it shows or makes what is kept, which students of a class do not.
+        Whether it shows or makes what is kept, or is the teacher's, which students of a class do not open.
+    listed : bool
+        Whether the header of all pages has a link to it.
     """
 
     name: str
@@ -31,6 +33,7 @@ class PageEntry:
     module: str
     purpose: str
     keeps: bool = False
+    listed: bool = True
 
     @property
     def build(self) -> Callable[[], Any]:
@@ -89,6 +92,14 @@ _ENTRIES = (
         "bnnviz_app.pages.recordings",
         "Find runs that were kept on disk, compare them, and go on with them.",
         keeps=True,
+    ),
+    PageEntry(
+        "notes",
+        "Notes",
+        "bnnviz_app.pages.notes",
+        "Read beside a lesson what to say at its step, in a window of its own.",
+        keeps=True,
+        listed=False,
     ),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}

@@ -50,6 +50,7 @@ class AskPage(TextPage):
         if lesson != self._lesson:
             self.panel.root.sentence = self._refusal("no_lesson", name=repr(lesson[:40]))
         self._lay_out(self.panel.root)
+        self._say_around()
         self._dress()
         self._readdress()
         self._fill()
@@ -132,6 +133,7 @@ class AskPage(TextPage):
         self.language = language
         self._flags |= {_LANGUAGE: language}
         self.panel.speak(language)
+        self._say_around()
         self._readdress()
 
     def _in_address(self) -> dict[str, str]:

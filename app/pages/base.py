@@ -27,9 +27,12 @@ from bnnviz_app.components.run.transport import StepTransport, Transport
 from bnnviz_app.components.still import prepare
 from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.learn import languages
+from bnnviz_app.learn.wording import wording
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS
 
+_PROJECTOR = "Projector"
 _PRESETS = Path(__file__).parents[1] / "presets"
 
 
@@ -57,12 +60,14 @@ class Page:
     """
 
     name: ClassVar[str]  # in the address
+    language: str = languages.DEFAULT  # of all that it says
 
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
         self._flags = {name: text for name, text in flags.items() if name in address.KEPT}
         self._flags |= {"theme": "dark"} if dark else {}
         self.dark, self.large = dark, address.is_on(flags, "projector")
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
+        self.on_language: Callable[[], None] = lambda: None  # told when the page has another language
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
         self.guide.theme(dark)
 
@@ -91,6 +96,12 @@ class Page:
         self._readdress()
         self.on_large()
 
+    def _say_around(self) -> None:
+        """Have what stands around the page's own texts in its language: the header, and the dialog behind its mark."""
+        self.guide.speak(self.language)
+        self._projector.label = wording(self.language)(_PROJECTOR)
+        self.on_language()
+
     def _turn(self) -> None:
         """Have everything follow the theme."""
 
@@ -105,8 +116,8 @@ class Page:
         self.address.query = url.query_text({"page": self.name, **self._in_address(), **self._flags})
 
     def _header(self, *buttons: Any) -> pn.Row:
-        projector = header_button("Projector", self._project)
-        return pn.Row(*buttons, projector, margin=0, align="center", css_classes=["tour-tools"])
+        self._projector = header_button(_PROJECTOR, self._project)
+        return pn.Row(*buttons, self._projector, margin=0, align="center", css_classes=["tour-tools"])
 
 
 class TextPage(Page):

@@ -8,6 +8,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz_app import address
+from bnnviz_app.access import roles
 from bnnviz_app.components.widgets import set_class
 from bnnviz_app.learn import languages, lessons
 from bnnviz_app.learn.lessons import Lesson
@@ -42,7 +43,8 @@ class LearnPage(Page):
         self._chosen: int | None = None
         self._missing: dict[str, Any] = {}
         self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
-        self.panel = LessonPanel(self.language, bool(asked.get("lang")), self._obey)
+        notes = "?page=notes" if roles.present().keeps else ""
+        self.panel = LessonPanel(self.language, bool(asked.get("lang")), self._obey, notes)
         self.stage = LessonStage(dark, self.language, self._key, self._again)
         self._poll = poll_card(self.language)
         self._lay_out()
@@ -66,6 +68,7 @@ class LearnPage(Page):
             pn.Column(*above, self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
         ]
         self.tools = self._header()
+        self._say_around()
 
     def _take(self, language: str, kept: bool) -> None:
         """Take the texts of a language, which stays in the address if it is to be kept there."""
@@ -81,6 +84,7 @@ class LearnPage(Page):
         self.stage.speak(language)
         if self._poll is not None:
             self._poll.speak(language)
+        self._say_around()
         if self.lesson is not None:
             self.lesson = self._lessons[self.lesson.name]
         self._tell()

@@ -33,8 +33,8 @@ from bnnviz.views.pointer import Pointer
 DESCRIBE_S = 0.6  # between two descriptions of a figure in words
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
-WIDTH = 0.5  # of a letter, in sizes of its type
-LOW = 55  # pixels of height
+LOW, END = 55, 16  # pixels of height, and of the border beyond an axis's end
+_NARROW, _WIDE = frozenset("iljftrI.,:;()[]/|' "), frozenset("mwMW%@")
 _MARKED = "marked"  # numbers at an axis with another decimal mark
 _TOOLS = {PanTool: "Pan", WheelZoomTool: "Wheel zoom", ResetTool: "Reset"}
 
@@ -78,6 +78,16 @@ def extent(*arrays: Any) -> tuple[float, float] | None:
     values = np.concatenate([np.asarray(a, dtype=float).ravel() for a in arrays])
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if values.size else None
+
+
+def text_width(text: str) -> float:
+    """Return how wide a text is at most in the type of figures, in sizes of it."""
+    return sum(0.34 if c in _NARROW else 0.94 if c in _WIDE else 0.72 if c.isupper() else 0.58 for c in text)
+
+
+def _fitting(label: str, room: float) -> str:
+    """Return as much of a label as has room: all, what stands before its unit, or nothing."""
+    return next((text for text in (label, label.split(" (")[0]) if text_width(text) <= room), "")
 
 
 def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
@@ -211,14 +221,18 @@ class View:
             The mark before the decimals of numbers at the axes.
         """
         self._say = say
-        for axis in self.root.axis:
-            axis.formatter = _marked(axis.formatter, decimal)
+        self.mark_decimals(decimal)
         self._fit_labels()
         for tool in self.root.tools:
             tool.description = say(_TOOLS[type(tool)])
         self.canvas.speak(say)
         self._describing.expire()
         self._describe()
+
+    def mark_decimals(self, decimal: str) -> None:
+        """Write the numbers at the axes with another decimal mark."""
+        for axis in self.root.axis:
+            axis.formatter = _marked(axis.formatter, decimal)
 
     @property
     def frame_size(self) -> tuple[int, int] | None:
@@ -256,16 +270,17 @@ class View:
 
     def _fit_labels(self) -> None:
         across, up = self.root.xaxis[0], self.root.yaxis[0]
-        size, type_size = self.frame_size, self._scale * LABEL_SIZE
-        height = np.inf if size is None else size[1]
+        type_size = self._scale * LABEL_SIZE
+        width, height = self.frame_size or (np.inf, np.inf)
         x_label, y_label = map(self._say, self._labels)
         # Without the label the frame is higher, which must not bring it back.
         low = LOW if across.axis_label else LOW + 2.5 * type_size
-        fits = [s for s in (y_label, y_label.split(" (")[0]) if len(s) * WIDTH * type_size <= height]
-        for axis, label in ((across, x_label if height >= low else ""), (up, fits[0] if fits else "")):
+        below = _fitting(x_label, (width + 2 * END) / type_size) if height >= low else ""
+        for axis, label in ((across, below), (up, _fitting(y_label, height / type_size))):
             if axis.axis_label != label:
                 axis.axis_label = label
-        self._write_inside("" if height >= low else x_label.split(" (")[0], 0.9 * type_size)
+        inside, size = x_label.split(" (")[0], 0.9 * type_size
+        self._write_inside("" if height >= low else _fitting(inside, width / size), size)
 
     def _write_inside(self, text: str, size: float) -> None:
         """Write the horizontal axis's label within a low frame, at its end."""
@@ -368,7 +383,7 @@ class View:
                 # Wide enough for most numbers, so that the frame does not move when the ticks change.
                 "min_border_left": 58,
                 # And for half of the number at the axis's end.
-                "min_border_right": 16,
+                "min_border_right": END,
                 "background_fill_alpha": 0,
                 "border_fill_alpha": 0,
                 "outline_line_color": None,

@@ -2,6 +2,7 @@
 // change, and once the figure has been laid out; after that the figure's own repaints take the canvas along.
 
 spare_styles()
+clear_all()
 const pens = globalThis.bnnviz_pens ??= new WeakMap()
 // Looking for a figure's view takes 1 ms: only where there is none yet, or it was rendered anew.
 if (!pens.get(figure)?.here()) {
@@ -18,6 +19,19 @@ function spare_styles() {
   sheet.bnnviz_spares = true
   const update = sheet._update
   sheet._update = function (css) { if (this.el.textContent !== css) { update.call(this, css) } }
+}
+
+// Bokeh paints half a pixel further right and down than where it clears from: of words that are longer than their figure
+// a row of pixels would stay for good.
+function clear_all() {
+  const layer = globalThis.Bokeh?.require?.("core/util/canvas")?.CanvasLayer?.prototype
+  if (layer === undefined || layer.bnnviz_clears) { return }
+  layer.bnnviz_clears = true
+  const clear = layer.clear
+  layer.clear = function () {
+    const {ctx, bbox: {x, y, width, height}} = this
+    if (ctx instanceof CanvasRenderingContext2D) { ctx.clearRect(x - 1, y - 1, width + 2, height + 2) } else { clear.call(this) }
+  }
 }
 
 function new_pen(view) {

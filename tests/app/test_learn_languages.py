@@ -9,11 +9,14 @@ from collections import Counter
 from typing import Any
 
 import panel as pn
+import panel_material_ui as pmui
 import pytest
 from bokeh.document import Document
+from bokeh.models import CustomJSTickFormatter, TickFormatter
 
+from bnnviz import views
 from bnnviz.views.comparison import leaderboard
-from bnnviz_app.components.cards.cards import FiguresCard
+from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.run.transport import BUTTONS, SPEEDS
 from bnnviz_app.learn import glossary, languages, lessons, wording
@@ -100,11 +103,11 @@ def test_there_is_a_second_language() -> None:
 def test_a_language_has_the_same_files_with_the_same_places(language: str) -> None:
     files = {path.name for path in (languages.FOLDER / language).iterdir()}
     if language != ENGLISH:
-        files.remove(f"{wording.FILE}.json")  # is keyed by the English words
+        files -= {f"{name}.json" for name in wording.FILES}  # are keyed by the English words
     assert files == {path.name for path in (languages.FOLDER / ENGLISH).iterdir()}
-    others = {"page", "pieces", "poll", "figures", "glossary"}
+    others = {"page", "pieces", "poll", "notes", "figures", "glossary"}
     assert {name.removesuffix(".json") for name in files} == {*lessons.load(), *others}
-    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.FIGURES):
+    for name in (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL, languages.NOTES, languages.FIGURES):
         ours, theirs = file(ENGLISH, name), file(language, name)
         assert list(theirs) == list(ours), name
         for way, text in theirs.items():
@@ -134,7 +137,7 @@ def test_a_translation_has_the_numbers_and_the_terms_of_its_text(name: str, lang
 @pytest.mark.parametrize("language", OTHERS)
 def test_nothing_stands_untranslated(language: str) -> None:
     names = {term.term for term in glossary.load().values()}
-    others = (languages.PAGE, languages.PIECES, languages.POLL, languages.FIGURES, languages.GLOSSARY)
+    others = (languages.PAGE, languages.PIECES, languages.POLL, languages.NOTES, languages.FIGURES, languages.GLOSSARY)
     for name in (*lessons.load(), *others):
         ours = file(ENGLISH, name)
         for way, text in file(language, name).items():
@@ -172,9 +175,35 @@ def test_the_english_columns_are_told_as_on_other_pages() -> None:
     assert held["rank"] == leaderboard.RANK
 
 
+def test_what_is_read_as_one_thing_is_kept_in_one_line() -> None:
+    text = "Of 100 % the rate is max(0, v · grad U) with a = v · Px, or 2.4 / √d of it; rows / columns break."
+    shown, _ = glossary.link(text)
+    plain = html.unescape(re.sub("<[^>]+>", "", shown))
+    assert plain.replace("\u00a0", " ") == text
+    for whole in ("100 %", "max(0, v · grad U)", "a = v · Px", "2.4 / √d"):
+        assert whole.replace(" ", "\u00a0") in plain
+    assert "rows / columns break" in plain and "√d of" in plain
+
+
 def test_numbers_are_written_as_the_language_does() -> None:
     assert languages.number("10,000.5", "en") == "10,000.5"
     assert languages.number("10,000.5", "de") == "10\u202f000,5"
+
+
+def decimal_of(formatter: TickFormatter | str) -> str:
+    """Return the decimal mark that a formatter writes."""
+    return formatter.args["decimal"] if isinstance(formatter, CustomJSTickFormatter) else "."
+
+
+@pytest.mark.parametrize("language", languages.names())
+@pytest.mark.parametrize("name", views.BY_NAME)
+def test_every_axis_of_every_view_has_the_decimal_mark_of_its_language(name: str, language: str) -> None:
+    card, mark = Card(views.BY_NAME[name]()), languages.page(language)["decimal"]
+    plain = [axis.formatter for axis in card.view.root.axis]
+    card.speak(language)
+    found = [axis.formatter for axis in card.view.root.axis]
+    assert len(found) >= 2
+    assert found == plain if language == ENGLISH else [decimal_of(each) for each in found] == [mark] * len(found)
 
 
 # --- the page
@@ -252,6 +281,18 @@ def test_a_piece_says_nothing_that_is_not_in_its_language(no_server: Document, n
     symbols = r"x|y|f\(.*\)"
     for text in shown:
         assert re.fullmatch(rf"{own}|{symbols}", text.strip()), f"{text!r} is not of pieces.json"
+
+
+@pytest.mark.parametrize("language", languages.names())
+@pytest.mark.parametrize("name", PIECES)
+def test_a_piece_writes_all_numbers_as_its_language_does(no_server: Document, name: str, language: str) -> None:
+    PIECES[name].prepare()
+    piece, mark = PIECES[name](False, languages.piece(name, language)), languages.page(language)["decimal"]
+    formats = [axis.formatter for card in piece.cards.values() for axis in card.view.root.axis]
+    assert [decimal_of(each) for each in formats] == [mark] * len(formats) and len(formats) >= 4
+    for card in piece.cards.values():
+        for slider in card.root.select(lambda model: isinstance(model, pmui.FloatSlider)):
+            assert slider.format.language == language
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -116,7 +116,7 @@ def test_a_flight_uphill_meets_no_event_as_often_as_the_density_falls(seed: int)
 
 
 def test_batches_keep_the_balance_and_not_the_rate() -> None:
-    says("mini-batches", 4, "the rate max(0, a_i)", "On average over i that is v · grad U", "differences may not")
+    says("mini-batches", 4, "the rate max(0, aᵢ)", "On average over i that is v · grad U", "differences may not")
     spec = shown("mini-batches", 4)
     assert spec.target == "two_data" and spec.target_settings["apart"] == 1
     for theta in (-2.0, 0.3, 0.8):
@@ -126,7 +126,7 @@ def test_batches_keep_the_balance_and_not_the_rate() -> None:
 
 
 def test_the_sure_bounds_of_the_lesson_lie_above_the_rates() -> None:
-    says("bounds", 7, "max(0, a + b t), with a = v · Px and b = v · Pv", "at most ¼ Σ (v · x_i)² and the prior's part")
+    says("bounds", 7, "max(0, a + b t), with a = v · Px and b = v · Pv", "at most ¼ Σ (v · xᵢ)² and the prior's part")
     spec, rng = shown("bounds", 7), np.random.default_rng(0)
     assert (spec.target, spec.settings["bound"]) == ("gaussian", "exact")
     x, v = rng.normal(size=(2, 200, 2))

@@ -152,13 +152,13 @@ def test_a_figure_makes_room_for_a_legend_that_comes_later(open_page: Callable[.
     assert page.evaluate(CUT_FIGURES) == []
 
 
-# How far the eighth row of the figures lies below what is seen of them, in pixels; None as long as there is none.
-EIGHTH_ROW = r"""() => {
+# How far a row of the figures lies below what is seen of them, in pixels; None as long as there is none.
+ROW_BELOW = r"""() => {
   let below = null
   const look = (root) => {
     for (const el of root.querySelectorAll("*")) {
       if (!el.shadowRoot) { continue }
-      const row = el.matches(".bk-panel-models-markup-HTML") ? el.shadowRoot.querySelector("tr:nth-child(8)") : null
+      const row = el.matches(".bk-panel-models-markup-HTML") ? el.shadowRoot.querySelector("tr:nth-child(ROW)") : null
       if (row) { below = row.getBoundingClientRect().bottom - el.getBoundingClientRect().bottom }
       look(el.shadowRoot)
     }
@@ -168,15 +168,16 @@ EIGHTH_ROW = r"""() => {
 }"""
 
 
-@pytest.mark.parametrize("projector", ["", pytest.param("&projector=1", id="projector")])
-def test_eight_figures_are_seen_at_once_on_a_small_screen(
-    projector: str, open_page: Callable[..., Any], dashboard: Any
+@pytest.mark.parametrize(("projector", "rows"), [("", 8), ("&projector=1", 9)], ids=["plain", "projector"])
+def test_the_figures_are_seen_at_once_on_a_small_screen(
+    projector: str, rows: int, open_page: Callable[..., Any], dashboard: Any
 ) -> None:
     address = f"{dashboard.url}?page=lab&target=banana&sampler=bps&play=1{projector}"
     page = open_page(address, viewport={"width": 1280, "height": 720})
-    until(lambda: page.evaluate(EIGHTH_ROW) is not None, 120, "there are no eight figures")
+    row = ROW_BELOW.replace("ROW", str(rows))
+    until(lambda: page.evaluate(row) is not None, 240, f"there are no {rows} figures")
     page.wait_for_timeout(1000)
-    assert page.evaluate(EIGHTH_ROW) <= 1
+    assert page.evaluate(row) <= 1
 
 
 @pytest.mark.slow

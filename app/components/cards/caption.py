@@ -104,7 +104,7 @@ class Caption(PageComponent):
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
     def _written(self, text: str) -> str:
-        return html.escape(self._say(text))
+        return html.escape(languages.unbroken(self._say(text)))
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:
         if remedies == self._offered:

@@ -18,7 +18,7 @@ from bnnviz_app.learn import languages
 from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
-MANY = 6  # rows of the table, from which on they lie closer
+MANY, CROWDED = 6, 8  # rows of the table, from which on they lie closer, and closer still
 NOTE_S = 0.3  # between two changes of the figures in a heading
 _STYLES = styles(__file__)
 
@@ -253,6 +253,7 @@ class FiguresCard(ExplainedCard):
             shown = f"<table>{head}{lines}</table>"
         self._turn.visible = any(meanings)
         set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
+        set_class(self._rows, "crowded", len(rows) + bool(futures) > CROWDED)
         if self._rows.object != shown:
             self._rows.object = shown
 

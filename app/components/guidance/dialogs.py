@@ -43,6 +43,12 @@ class Dialog:
             self.root.append(self._dialog)
         self._dialog.open = shown
 
+    def retitle(self, title: str) -> None:
+        """Have another title at its top."""
+        self._title = title
+        if self._dialog is not None:
+            self._dialog.title = title
+
     def _make(self) -> pmui.Dialog:
         return pmui.Dialog(
             *self._inside,

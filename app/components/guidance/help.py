@@ -13,6 +13,8 @@ from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.widgets import button
+from bnnviz_app.learn import languages
+from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.theme import styles
 
@@ -35,6 +37,7 @@ LINES = (
     ("used", "red", "", "what the earlier proposals of this segment were drawn from"),
     ("refresh clock", "purple", "6 4", "when a new velocity will be drawn if nothing happens before"),
 )
+TITLE = "Keys and marks"
 _STYLES = styles(__file__)
 _HELP = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
@@ -62,21 +65,33 @@ class Guide:
         tables = dict(_HELP["tables"])
         tables["Words"] = _HELP["pages"].get(page, {}) | tables["Words"]
         self.words = _about(page) + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
-        words = pn.pane.HTML(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
-        self._dialog = Dialog("Keys and marks", words, self._marks, tour)
+        self._words = pn.pane.HTML(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
+        self._dialog = Dialog(TITLE, self._words, self._marks, tour)
         self.root = self._dialog.root
+        self._language, self._dark = languages.DEFAULT, False
         self.theme(False)
 
     def toggle(self) -> None:
         """Open or close."""
         self._dialog.show(not self._dialog.is_open)
 
+    def speak(self, language: str) -> None:
+        """Say all of it in a language."""
+        self._language = language
+        self._words.object = self._said(self.words)
+        self._dialog.retitle(wording(language)(TITLE))
+        self.theme(self._dark)
+
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
+        self._dark = dark
         rows = "".join(
             f"<tr><td>{sign}</td><td>{meaning}</td></tr>" for sign, meaning in _signs(DARK if dark else LIGHT)
         )
-        self._marks.object = f"<h3>Marks and lines</h3><table>{rows}</table>"
+        self._marks.object = self._said(f"<h3>Marks and lines</h3><table>{rows}</table>")
+
+    def _said(self, written: str) -> str:
+        return f"<div lang='{self._language}'>{wording(self._language).markup(written)}</div>"
 
 
 def _signs(palette: Palette) -> list[tuple[str, str]]:

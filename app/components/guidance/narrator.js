@@ -38,7 +38,9 @@ export function render({model}) {
   const sizes = new ResizeObserver((entries) => {
     const targets = entries.map(({target}) => target)
     targets.filter((el) => !el.isConnected).forEach((el) => sizes.unobserve(el))
-    for (const el of new Set(targets.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
+    // What has been replaced may be its own root: a link, whose host is the name of a server.
+    const here = targets.filter((el) => el.isConnected)
+    for (const el of new Set(here.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
   })
 
   const focused = (event) => {

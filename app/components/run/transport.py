@@ -84,7 +84,7 @@ class Transport(PageComponent):
             margin=(5, 4, 1, 4),
             height=30,
             sx=FLAT,
-            stylesheets=[SHEETS["unlabelled"]],
+            stylesheets=[SHEETS["unlabelled"], _STYLES["speed"]],
             css_classes=["second"],
         )
         self._status = pn.pane.HTML(
@@ -128,9 +128,9 @@ class Transport(PageComponent):
         self._session.play()
         self.show_playing()
 
-    def step(self, kind: str) -> None:
+    def step(self, kind: str, times: int = 1) -> None:
         """Pause and step."""
-        self._session.step(kind)
+        self._session.step(kind, times)
         self.show_playing()
 
     def back(self, step: int | None = None) -> None:
@@ -184,8 +184,7 @@ class Transport(PageComponent):
             elif kind == "watch":
                 self._session.watch(**value)
             else:
-                for _ in range(value):
-                    self.step(kind)
+                self.step(kind, value)
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""

@@ -60,8 +60,7 @@ class LiveLoop:
             "play": lambda slot, args: self._play(slot),
             "pause": lambda slot, args: self._pause(slot),
             "speed": lambda slot, args: slot.pace.set(checked_speed(args.get("value"))),
-            "proposal": lambda slot, args: self._step(slot, slot.run.step_proposal),
-            "event": lambda slot, args: self._step(slot, slot.run.step_event),
+            **{name: lambda slot, args, name=name: self._step(slot, name, args) for name in STEPS},
             "watch": lambda slot, args: slot.run.watch(**args),
             "select": lambda slot, args: slot.run.select(args.get("choice")),
             "change": lambda slot, args: self._change(slot, args["settings"]),
@@ -347,12 +346,13 @@ class LiveLoop:
         slot.message = ""
         slot.pace.restart()
 
-    def _step(self, slot: Slot, step: Callable[[], Any]) -> None:
+    def _step(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
         slot.playing = False
         if slot.run.finished:
             raise BnnvizError("This run has made all its draws; reset it to step again.")
         slot.catch_up()
-        step()
+        for _ in range(args.get("times", 1)):
+            getattr(slot.run, f"step_{name}")()
         if slot.history is not None:
             slot.history.moved()
         slot.dirty = True

@@ -27,6 +27,7 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.remedies import without_options
 from bnnviz.samplers.observers import Projection
+from bnnviz.samplers.text import written_out
 from bnnviz.targets import BNN
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
@@ -399,7 +400,7 @@ class FrameBuilder:
         warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
         measured = self._variances.sentence()
         said = without_options(" ".join(s for s in (warning, measured) if s))
-        return part | {"warning": said, "remedies": remedies}
+        return part | {"text": written_out(part["text"]), "warning": said, "remedies": remedies}
 
     def _way(self) -> str:
         """Say how far it is to the first draw, where that takes so long that one would ask."""

@@ -76,11 +76,17 @@ class BoomerangText(ProcessText):
 
 
 def missed_share(figures: dict[str, float]) -> float:
-    """Return how many bounces were missed for each that happened, from the figures of `RatioStats`.
+    """Return which share of the bounces was missed, of those that happened and those that did not.
 
     Proposals come at the envelope's rate, so that what rates have over it sums up to the missed bounces on average.
+
+    Parameters
+    ----------
+    figures : dict of str to float
+        Of `RatioStats`.
     """
-    return figures["excess"] / max(figures["acceptance"], 1e-12)
+    missed, happened = figures["excess"], figures["acceptance"]
+    return missed / max(missed + happened, 1e-12)
 
 
 def statistics_rows(figures: dict[str, float]) -> list[list[str]]:

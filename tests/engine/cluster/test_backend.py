@@ -210,6 +210,8 @@ def test_commands_do_what_they_say(loop: LiveLoop) -> None:
         assert await step_of(run) == 10
         reply = await run.command("change", {"settings": {"gain": 2.0}})
         assert (reply["step"], reply["changes"]) == (10, 1)
+        await run.command("proposal", {"times": 3})
+        assert await step_of(run) == 13
         await run.command("watch", {"chain": 3})
         status = (await look(run, "status"))["frame"]["status"]
         assert status["chain"] == 3 and status["shared"] == 0 and status["playing"] is False
