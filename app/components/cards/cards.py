@@ -139,7 +139,7 @@ class Card(PageComponent):
         return (
             f"<button type='button' data-figure='{self.view.name}' data-actions='{html.escape(actions)}'"
             f" aria-label='{name}' title='{html.escape(self._say('This figure'))}' aria-haspopup='menu'"
-            " aria-expanded='false'>⋯</button>"
+            " aria-expanded='false'></button>"
         )
 
     def _noted(self) -> str:
