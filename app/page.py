@@ -24,12 +24,12 @@ from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 _OVER = "temporary"  # a drawer over the page; what is closed is not in the page, where the keyboard could reach it
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _PAGE = (
+_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAGE = (
     (_FOLDER / name).read_text(encoding="utf-8")
-    for name in ("lost.js", "bokeh_patches.js", "selects.js", "dialogs.js", "drops.js", "page.html")
+    for name in ("lost.js", "bokeh_patches.js", "selects.js", "dialogs.js", "drops.js", "figures.js", "page.html")
 )
 _TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
-for _mark, _script in (("SELECTS", _SELECTS), ("DIALOGS", _DIALOGS), ("DROPS", _DROPS)):
+for _mark, _script in (("SELECTS", _SELECTS), ("DIALOGS", _DIALOGS), ("DROPS", _DROPS), ("FIGURES", _FIGURES)):
     _TEMPLATE = _TEMPLATE.replace(_mark, _script)
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""

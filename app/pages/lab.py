@@ -217,6 +217,9 @@ class LabPage(RunPage):
             super()._obey(visit)
             if name is not None:
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Scenes.")
+        asked = visit.flags.get("view")
+        views = {part: card.view for part, card in self.cards.items() if isinstance(card, Card)}
+        self.pairs.show({part for part, view in views.items() if view.name == asked})
         self._conceal()
         self.session.greet(sentences + visit.notes, failed=bool(sentences))
         if visit.on("your_data"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -20,6 +21,14 @@ from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # rows of the table, from which on they lie closer, and closer still
 NOTE_S = 0.3  # between two changes of the figures in a heading
+#: What the button in a figure's heading offers (figures.js).
+_ACTIONS = {
+    "enlarge": "Enlarge (Esc ends it)",
+    "png": "Save as PNG",
+    "svg": "Save as SVG",
+    "link": "Copy link to this figure",
+    "frame": "Copy as iframe for slides",
+}
 _STYLES = styles(__file__)
 
 
@@ -87,6 +96,7 @@ class Card(PageComponent):
         if beside:
             body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
         self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
+        self.root.css_classes = [*self.root.css_classes, "figure-card"]
         self.needs, self.hot = frozenset(view.needs), view.hot
         # The view's figures are shown at a pace at which they can be read: words cost the browser a layout.
         self._note_pace = Throttle(least=NOTE_S)
@@ -121,7 +131,16 @@ class Card(PageComponent):
         set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
-        return f"<h2><b>{html.escape(self._say(self.view.title))}</b></h2>"
+        return f"<h2><b>{html.escape(self._say(self.view.title))}</b></h2>{self._menu_button()}"
+
+    def _menu_button(self) -> str:
+        actions = json.dumps({name: self._say(label) for name, label in _ACTIONS.items()}, ensure_ascii=False)
+        name = html.escape(f"{self._say('This figure')}: {self._say(self.view.title)}")
+        return (
+            f"<button type='button' data-figure='{self.view.name}' data-actions='{html.escape(actions)}'"
+            f" aria-label='{name}' title='{html.escape(self._say('This figure'))}' aria-haspopup='menu'"
+            " aria-expanded='false'></button>"
+        )
 
     def _noted(self) -> str:
         return html.escape(self._say(self.view.note))

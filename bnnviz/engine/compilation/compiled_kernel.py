@@ -20,7 +20,7 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import builder, flat
 
 
-class Loop(Protocol):
+class StepLoop(Protocol):
     """A compiled loop over steps."""
 
     def stretch(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> LoopedStretch:
@@ -47,7 +47,7 @@ class CompiledKernel:
         sampler: Sampler,
         trace: TracedStep,
         code: Callable[[Vectors], Vectors] | None,
-        loop: Callable[[PackedPlace | None, Vectors], Loop] | None = None,
+        loop: Callable[[PackedPlace | None, Vectors], StepLoop] | None = None,
     ) -> None:
         self._sampler, self._trace, self._code = sampler, trace, code
         self._state: Any = None

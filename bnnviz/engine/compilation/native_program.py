@@ -88,7 +88,7 @@ class ToldPart(ctypes.Structure):
     _fields_ = [("rows", _HANDLE), ("stride", _WHOLE)]
 
 
-class Steps(ctypes.Structure):
+class NativeSteps(ctypes.Structure):
     """What steps in C++ need: ``Steps`` of native_step.hpp."""
 
     _fields_ = [
@@ -134,7 +134,7 @@ class NativeProgram:
         self._take = self._loop.take_native if self.in_cpp else self._loop.take_steps
         self._take.restype = _WHOLE
         rest = [_HANDLES, _WHOLE, _WHOLE, _WHOLE] if self.in_cpp else [_HANDLES, _HANDLES, _WHOLE, _WHOLE]
-        self._take.argtypes = [ctypes.POINTER(Steps if self.in_cpp else Loop), *rest]
+        self._take.argtypes = [ctypes.POINTER(NativeSteps if self.in_cpp else Loop), *rest]
         self._types: dict[torch.dtype, int] = {}
         self._program = _HANDLE()
         one = ctypes.c_size_t(1)
@@ -168,16 +168,16 @@ class NativeProgram:
         """Return what the loop needs, with these parts."""
         return Loop(torch=self._interface, program=self._program, **parts)
 
-    def steps(self, **parts: Any) -> Steps:
+    def steps(self, **parts: Any) -> NativeSteps:
         """Return what steps in C++ need, with these parts."""
-        return Steps(torch=self._interface, program=self._program, **parts)
+        return NativeSteps(torch=self._interface, program=self._program, **parts)
 
-    def take_native(self, steps: Steps, inputs: Any, first: bool, row: int, count: int) -> int:
+    def take_native(self, steps: NativeSteps, inputs: Any, first: bool, row: int, count: int) -> int:
         """Take up to so many steps in C++, fewer where a move ends; return how many.
 
         Parameters
         ----------
-        steps : Steps
+        steps : NativeSteps
         inputs : ctypes array of c_void_p
             Handles of what the program reads.
         first : bool

@@ -13,7 +13,7 @@ from conftest import needs_compiler
 from torch import Tensor
 
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.native_program import Interface, Steps, compiled_loop
+from bnnviz.engine.compilation.native_program import Interface, NativeSteps, compiled_loop
 from bnnviz.engine.compilation.native_step import NativeStepLoop, fits
 from bnnviz.engine.compilation.tracing import TracedPart, of_tensors, trace, trace_part
 from bnnviz.engine.run.run import Run
@@ -50,7 +50,7 @@ class Evaluated:
         self._part, self._tensors, self._calls, self._fails_at = part, {}, 0, fails_at
         self._take = ctypes.CDLL(str(library)).take_native
         self._take.restype = ctypes.c_int64
-        self._take.argtypes = [ctypes.POINTER(Steps), _HANDLES, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64]
+        self._take.argtypes = [ctypes.POINTER(NativeSteps), _HANDLES, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64]
         self._functions = _RUN(self._run), _SHARE(self._share), _SHARE(self._address), _DROP(self.drop)
         self._interface = Interface(*(ctypes.cast(function, ctypes.c_void_p) for function in self._functions))
 
@@ -62,10 +62,10 @@ class Evaluated:
     def drop(self, handle: int) -> int:
         return 0
 
-    def steps(self, **parts: Any) -> Steps:
-        return Steps(torch=self._interface, **parts)
+    def steps(self, **parts: Any) -> NativeSteps:
+        return NativeSteps(torch=self._interface, **parts)
 
-    def take_native(self, steps: Steps, inputs: Any, first: bool, row: int, count: int) -> int:
+    def take_native(self, steps: NativeSteps, inputs: Any, first: bool, row: int, count: int) -> int:
         taken = self._take(ctypes.byref(steps), inputs, first, row, count)
         if taken < 0:
             raise RuntimeError("The compiled step has failed.")
