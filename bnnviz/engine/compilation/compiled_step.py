@@ -268,7 +268,7 @@ def remarks(sampler: Sampler, target: Target) -> list[str]:
     return []
 
 
-def _key(traced: TracedStep | TracedPart, threads: int, source: Path) -> str:
+def _key(traced: TracedStep | TracedPart, threads: int, source: Path = SOURCE) -> str:
     """Return a name for what is compiled: the same program for the same processor has the same one."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
     machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
