@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from typing import Any
 
 import panel as pn
 
+from bnnviz.errors import BnnvizError
 from bnnviz_app.session import Session
 
-_LEADER = "leader"
+_LEADER, _FROZEN = "leader", "frozen"
 _NONE_YET = "The teacher has not opened the Lab yet; this page shows it as soon as it runs."
+_HELD = "The teacher has frozen the picture."
 
 
 def lead(session: Session) -> None:
@@ -20,9 +23,64 @@ def lead(session: Session) -> None:
 
 def leader() -> Session | None:
     """Return the session that a class follows; None where there is none."""
-    found = pn.state.cache.get(_LEADER)
-    session = None if found is None else found()
+    session = _opened_last()
     return session if session is not None and session.runs is not None else None
+
+
+def frozen() -> Picture | None:
+    """Return the picture that a class keeps; None where it sees what runs."""
+    return pn.state.cache.get(_FROZEN)
+
+
+def unfreeze() -> None:
+    """Have a class that follows see what runs again."""
+    pn.state.cache.pop(_FROZEN, None)
+
+
+def _opened_last() -> Session | None:
+    found = pn.state.cache.get(_LEADER)
+    return None if found is None else found()
+
+
+class Picture:
+    """Keep the scene and the frame of the moment in which the teacher freezes, for pages that do not show them.
+
+    Attributes
+    ----------
+    spec : Spec or None
+        Of the run.
+    scene, frame : dict or None
+        None until they are taken, and where there was no run.
+    """
+
+    def __init__(self) -> None:
+        self.spec: Any = None
+        self.scene: dict[str, Any] | None = None
+        self.frame: dict[str, Any] | None = None
+
+    async def take(self, session: Session) -> None:
+        """Ask the run of a session for its scene, and for all parts of a frame."""
+        self.spec, view = session.spec, session.runs.view()
+        with contextlib.suppress(BnnvizError):  # a run that has failed has none
+            self.scene = await view.scene()
+            self.frame = await view.frame(sorted(self.scene["emits"]))
+
+
+class LeadingSession(Session):
+    """Run what the teacher's Lab shows, which a class may follow."""
+
+    def freeze(self) -> None:
+        """Have followers keep the picture that they see, whatever runs from now on."""
+        picture = pn.state.cache[_FROZEN] = Picture()
+        teacher = leader()
+        if teacher is not None:
+            self._spawn(picture.take(teacher))
+
+    def close(self) -> None:
+        """End the run and the loop, and what followers keep of it: nobody is left to show it again."""
+        if _opened_last() is self:
+            unfreeze()
+        super().close()
 
 
 class FollowingSession(Session):
@@ -32,6 +90,8 @@ class FollowingSession(Session):
         super().__init__(*args, **kwargs)
         self._starting = False
         self._source: Any = None  # the handle of the run that is shown
+        self._kept: Picture | None = None  # what the page shows while the teacher's picture is frozen
+        self._fresh = False  # the page shows the run as it was a moment ago
 
     def step(self, kind: str, times: int = 1) -> None:
         """Do nothing: the teacher steps."""
@@ -48,7 +108,14 @@ class FollowingSession(Session):
 
     async def _turn_once(self) -> None:
         if not self._connected():
+            self._fresh = False
             return
+        picture = frozen()
+        if picture is not None:
+            await self._keep(picture)
+            return
+        if self._kept is not None:
+            self._kept = self._source = None
         teacher = leader()
         if teacher is None:
             await self._tell(_NONE_YET)
@@ -65,3 +132,18 @@ class FollowingSession(Session):
         self._every_view, self._jumps = True, 0
         await self._tell("")
         await self._show(self._screen.show_scene, scene)
+
+    def _paint(self, frame: dict[str, Any]) -> None:
+        super()._paint(frame)
+        self._fresh = True
+
+    async def _keep(self, picture: Picture) -> None:
+        """Leave the page as it is; one that does not show the run, as nobody looked at it, gets the kept picture."""
+        if self._kept is not picture and (self._fresh or picture.frame is not None):
+            if not self._fresh:
+                self._spec = self._good = picture.spec
+                await self._tell("")
+                await self._show(self._follow, picture.frame, picture.scene)
+            self._kept, self._fresh = picture, False
+        self._idle, self.playing = True, False
+        await self._tell(_HELD)

@@ -29,6 +29,7 @@ from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scene_bar import SceneBar, SceneMenu
 from bnnviz_app.components.guidance.scenes import Action, Scene, SceneStep
 from bnnviz_app.components.guidance.tour import Tour
+from bnnviz_app.components.run.freeze_button import FreezeButton
 from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
@@ -36,8 +37,10 @@ from bnnviz_app.components.tables.row_form import RowQuestion
 from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.components.widgets import button, header_button
-from bnnviz_app.following import lead
+from bnnviz_app.following import LeadingSession, lead
+from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages.base import RunPage, preset, visit
+from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
@@ -87,6 +90,10 @@ class LabPage(RunPage):
 
     # ---- what it is made of -------------------------------------------------------------------------------
 
+    def _session(self, spec: Spec, heartbeat: Heartbeat) -> Session:
+        kind = LeadingSession if roles.present().keeps else Session
+        return kind(spec, pn.state.cache["backend"], self, heartbeat, pn.state.curdoc)
+
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
         mine = button("Your data: a CSV file", self.data.show, icon="upload_file", margin=(2, 14), variant="outlined")
@@ -135,7 +142,10 @@ class LabPage(RunPage):
         around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question]
         strip = Strip(self.timeline)
         pickers = [self.controls, self.plane, self.component, self.block, self.points]
-        self.components = [*around, *self.cards.values(), strip, self.record_button, self.bar, *pickers]
+        # Only who teaches a class has others look.
+        self.freezing = [FreezeButton(self.session)] if roles.is_class() and roles.present().keeps else []
+        buttons = [self.record_button, *self.freezing]
+        self.components = [*around, *self.cards.values(), strip, *buttons, self.bar, *pickers]
         self.stage[:] = [self.caption.root, *(card.root for card in self.cards.values())]
         self._arrange(_emitted(visit.spec))
 
@@ -171,7 +181,8 @@ class LabPage(RunPage):
 
     def _buttons(self) -> list[Any]:
         record = [self.record_button.root] if roles.present().keeps else []
-        return [*record, header_button("Scenes", self._list_scenes), *super()._buttons()]
+        freeze = [button.root for button in self.freezing]
+        return [*freeze, *record, header_button("Scenes", self._list_scenes), *super()._buttons()]
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}

@@ -13,6 +13,7 @@ from bokeh.document import Document
 from test_wording import OTHERS, ROOT, example, unknown
 
 from bnnviz_app.components.guidance.help import TITLE, Guide
+from bnnviz_app.components.run import freeze_button
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.wording import wording
 from bnnviz_app.page import _links
@@ -23,6 +24,7 @@ SPEAKING = ("learn", "ask")  # pages that have a language
 #: Where it stands what befell a run that a lesson shows.
 FATES = (
     "app/session.py",
+    "app/following.py",
     *(f"bnnviz/engine/cluster/{name}.py" for name in ("loop", "live_handle", "places", "actor")),
 )
 SENTENCE = re.compile(r"[A-Z].* .*\.", re.DOTALL)
@@ -80,7 +82,8 @@ def test_the_header_is_translated(language: str) -> None:
     say = wording(language)
     for entry in (PAGES | OF_CLASS).values():
         assert not unknown([entry.title], language) and not unknown([entry.purpose], language)
-    assert not unknown([TITLE], language) and not unknown(["Projector"], language)
+    buttons = ("Projector", freeze_button.START, freeze_button.STOP)
+    assert not [text for text in (TITLE, *buttons) if unknown([text], language)]
     links = _links("learn", language)
     assert texts_in(links) == [say(entry.title) for entry in PAGES.values() if entry.listed]
     assert f"lang='{language}'" in links and "href='?page=lab'" in links

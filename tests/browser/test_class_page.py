@@ -1,4 +1,4 @@
-"""A class in real browsers: the teacher asks, two students answer on their pages, and all see the numbers."""
+"""A class in real browsers: a question that is asked, answered and counted, and a picture that is frozen."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from test_lab import until
 
+from bnnviz_app import following
 from bnnviz_app.learn import languages, lessons
 
 TEACHER, PUPIL = "the-teachers-token-of-this-test", "the-students-token-of-this-test"
@@ -65,9 +66,50 @@ def test_a_question_is_asked_answered_counted_and_shown(
     # The header of the page with the most buttons, where a class has the most pages, in the largest type.
     lab = open_page(f"{url}?page=lab&projector=1&token={TEACHER}", viewport={"width": 1280, "height": 720})
     lab.get_by_role("button", name="Keys and marks").first.wait_for(timeout=60_000)
-    names = ("Record", "Scenes", "Share", "Projector", "Keys and marks")
+    lab.get_by_role("button", name="Freeze", exact=True).click()
+    names = ("Unfreeze", "Record", "Scenes", "Share", "Projector", "Keys and marks")
     parts = [lab.get_by_role("link", name="Ask", exact=True), *(lab.get_by_role("button", name=name) for name in names)]
     boxes = [part.first.bounding_box() for part in parts]
     for left, right in pairwise(boxes):
         assert left["x"] + left["width"] <= right["x"] + 1
     assert boxes[-1]["x"] + boxes[-1]["width"] < 1280
+
+
+def test_the_teacher_freezes_what_the_class_sees_and_shows_it_again(
+    serve: Callable[..., Any], open_page: Callable[..., Any], screenshot: Callable[..., None]
+) -> None:
+    tokens = {"BNNVIZ_TOKEN": TEACHER, "BNNVIZ_STUDENT_TOKEN": PUPIL}
+    url = serve(env=tokens, options=("--class", "--address", "127.0.0.1")).url
+    view = {"width": 1280, "height": 720}
+    teacher = open_page(f"{url}?page=lab&play=1&token={TEACHER}", viewport=view)
+    anna = open_page(f"{url}?page=follow&token={PUPIL}", viewport=view)
+
+    def table(page: Any) -> str:
+        return " ".join(page.locator("td:visible").all_inner_texts())
+
+    def frozen(page: Any) -> bool:
+        return following._HELD in page.locator("div.said").inner_text()
+
+    until(lambda: "ESS" in table(anna), 120, "the run does not come")
+    teacher.get_by_role("button", name="Freeze", exact=True).click()
+    until(lambda: frozen(anna), 10, "nothing says that the picture is frozen")
+    kept, seen = table(anna), table(teacher)
+    until(lambda: table(teacher) != seen, 20, "the teacher's run does not go on")
+    # The page of the other theme nobody has opened before.
+    ben = open_page(f"{url}?page=follow&theme=dark&token={PUPIL}", viewport=view)
+    until(
+        lambda: ben.locator("div.said").count() and frozen(ben) and "ESS" in table(ben),
+        60,
+        "who comes late sees nothing",
+    )
+    late = table(ben)
+    screenshot(teacher, "freeze-teacher")
+    screenshot(ben, "freeze-late")
+    teacher.wait_for_timeout(2_000)
+    screenshot(anna, "freeze-student")
+    assert (table(anna), table(ben)) == (kept, late), "a frame came through"
+
+    teacher.get_by_role("button", name="Unfreeze", exact=True).click()
+    for page, before in ((anna, kept), (ben, late)):
+        until(lambda page=page: not frozen(page), 10, "it stays frozen")
+        until(lambda page=page, before=before: "ESS" in table(page) and table(page) != before, 20, "nothing moves")
