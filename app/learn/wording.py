@@ -29,7 +29,7 @@ _NUMBER = re.compile(_NUMERAL)
 _PLACE = re.compile(r"{(\w+)}")
 _PHRASE = r"(?:(?!\. |: |[·;]).)+?"
 # Between what is translated by itself; the widest stretches first.
-_SEPARATORS = tuple(map(re.compile, (r"(?<=[.!?])( )(?=[A-Z])", "( · )", "(; )", "(: )")))
+_SEPARATORS = tuple(map(re.compile, (r"(?<=[.!?])( )(?=[A-Z0-9])", "( · )", "(; )", "(: )")))
 _WRITTEN = re.compile(r"(?<=>)[^<>]+(?=<)|(?<= title=\")[^\"]+(?=\")")  # of HTML
 _WORD = re.compile(r"[^\W\d_]{2}")
 _KEPT = 4096  # texts

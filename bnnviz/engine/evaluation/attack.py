@@ -127,7 +127,7 @@ def attack(
     >>> import torch
     >>> x = torch.linspace(-2, 2, 40).reshape(20, 2)
     >>> network = bnnviz.BNN(torch.nn.Linear(2, 1), (x, (x[:, 0] > 0).int()), likelihood="bernoulli")
-    >>> run = bnnviz.sample(network, "hmc", draws=20, warmup=20, chains=2, settings={"mode_steps": 20})
+    >>> run = bnnviz.sample(network, "hmc", draws=20, warmup=20, chains=2, seed=1, settings={"mode_steps": 20})
     >>> found = bnnviz.attack(run, eps=(0.0, 1.0))
     >>> found["entropy"][0] < found["entropy"][1]
     True
