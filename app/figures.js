@@ -1,7 +1,8 @@
-/* What the button in a figure's heading offers: the figure on the whole screen, as a file, or alone in another page.
+/* What the title of a figure offers: the figure on the whole screen, as a file, or alone in another page.
 
 A figure is known by the name of its view; an address with view=NAME&bare=1 shows it alone. */
-{
+(() => {
+  "use strict" // else its functions would be the window's, which has an open and a close of its own
   const MENU = "bnnviz-figure-menu"
   const FRAME = {width: 720, height: 480}
   const asked = new URLSearchParams(location.search)
@@ -125,7 +126,7 @@ A figure is known by the name of its view; an address with view=NAME&bare=1 show
   }
 
   addEventListener("click", (event) => {
-    const path = event.composedPath(), button = path.find((el) => el.dataset?.figure)
+    const path = event.composedPath(), button = path.find((el) => el.matches?.("button[data-figure]"))
     const menu = document.getElementById(MENU)
     if (menu && path.includes(menu)) { return }
     close(false)
@@ -147,13 +148,11 @@ A figure is known by the name of its view; an address with view=NAME&bare=1 show
     let card = button
     while (card && !card.classList.contains("figure-card")) { card = card.parentElement ?? card.getRootNode().host }
     if (!card || !card.clientHeight) { return false }
-    Object.assign(card.style, {position: "fixed", inset: 0, width: "100vw", height: "100vh", zIndex: 1999, margin: 0})
-    card.style.borderRadius = 0
-    button.hidden = true
+    card.classList.add("alone")
     return true
   }
   if (asked.get("bare") === "1" && asked.get("view")) {
     const name = asked.get("view"), watch = setInterval(() => { if (show_alone(name)) { clearInterval(watch) } }, 200)
     setTimeout(() => clearInterval(watch), 60_000)
   }
-}
+})()

@@ -122,7 +122,9 @@ class LabPage(RunPage):
         self.controls.apply(settings)
 
     def _build(self, visit: address.Visit) -> None:
-        self._guided = visit.flags.get("tour") == "0" or visit.on("projector") or "scene" in visit.flags
+        self._guided = (
+            visit.flags.get("tour") == "0" or visit.on("bare") or visit.on("projector") or "scene" in visit.flags
+        )
         self._guided = self._guided or visit.on("your_data")
         self._era = 0
         self._led: Spec | None = None

@@ -21,7 +21,7 @@ from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # rows of the table, from which on they lie closer, and closer still
 NOTE_S = 0.3  # between two changes of the figures in a heading
-#: What the button in a figure's heading offers (figures.js).
+#: What the title of a figure offers (figures.js).
 _ACTIONS = {
     "enlarge": "Enlarge (Esc ends it)",
     "png": "Save as PNG",
@@ -131,15 +131,13 @@ class Card(PageComponent):
         set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:
-        return f"<h2><b>{html.escape(self._say(self.view.title))}</b></h2>{self._menu_button()}"
-
-    def _menu_button(self) -> str:
+        """Return the title, which opens the figure's menu."""
         actions = json.dumps({name: self._say(label) for name, label in _ACTIONS.items()}, ensure_ascii=False)
         name = html.escape(f"{self._say('This figure')}: {self._say(self.view.title)}")
         return (
-            f"<button type='button' data-figure='{self.view.name}' data-actions='{html.escape(actions)}'"
+            f"<h2><button type='button' data-figure='{self.view.name}' data-actions='{html.escape(actions)}'"
             f" aria-label='{name}' title='{html.escape(self._say('This figure'))}' aria-haspopup='menu'"
-            " aria-expanded='false'></button>"
+            f" aria-expanded='false'><b>{html.escape(self._say(self.view.title))}</b></button></h2>"
         )
 
     def _noted(self) -> str:
