@@ -228,7 +228,7 @@ def test_a_tree_that_kept_gradients_goes_on_with_forces() -> None:
     spec = Spec("gaussian", {"size": 3, "correlation": 0.8}, "nuts", {"metric": "dense"}, chains=3, draws=50, warmup=60)
     run = Run(spec.replace(device="cpu").checked())
     while run.phase != "sampling":
-        run.advance(0.1)
+        run.step_proposal()
     run.step_proposal()
     saved = as_dicts(run.state)
     for end in ("front", "back"):
