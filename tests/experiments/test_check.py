@@ -18,17 +18,8 @@ from bnnviz.experiments.comparison import Figure
 
 #: Records with fewer runs than announced, which take hours to complete. May only become fewer.
 INCOMPLETE: dict[str, tuple[str, ...]] = {
-    "pdmp-table1": (
-        "The record holds 1 run of a case, of 5 announced.",
-        "The record has nothing on Boomerang, gamma 0.01, Algorithm 2, all rows, MAP.",
-    ),
     "pdmp-fig3": ("The record holds 1 run of a case, of 5 announced.",),
-    "pdmp-sweeps": ("The record holds 1 run of a case, of 2 announced.",),
-    "pmcnet-table7": ("There is no record, and no word on why.",),
     "pmcnet-table10": ("There is no record, and no word on why.",),
-    "pmcnet-table11": ("There is no record, and no word on why.",),
-    "pmcnet-fig6": ("There is no record, and no word on why.",),
-    "pmcnet-fig8": ("There is no record, and no word on why.",),
     "pmcnet-fig10": ("There is no record, and no word on why.",),
     "pmcnet-fig11": ("There is no record, and no word on why.",),
 }
