@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
 from bnnviz import optional
+from bnnviz.api.recorded import PublicRecording, recording
 from bnnviz.api.run import BackgroundRun, spec_of
 from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.evaluation import attack as attacking
@@ -26,10 +27,14 @@ P = ParamSpec("P")
 
 
 def _of_a_run(compute: Callable[Concatenate[Any, P], dict[str, Any]]) -> Callable[Concatenate[Any, P], dict[str, Any]]:
-    """Let a function of the engine take a run of this process too, which waits meanwhile."""
+    """Let a function of the engine take a run of this process too, which waits meanwhile, and a recording."""
 
     @functools.wraps(compute)
     def of_a_run(target_or_run: Any, *given: P.args, **options: P.kwargs) -> dict[str, Any]:
+        if isinstance(target_or_run, str | Path):
+            target_or_run = recording(target_or_run)
+        if isinstance(target_or_run, PublicRecording):
+            return compute(target_or_run.restored(), *given, **options)
         if not isinstance(target_or_run, BackgroundRun):
             return compute(target_or_run, *given, **options)
         with target_or_run._lock:

@@ -74,6 +74,40 @@ class WithPredictions:
         return predicting.predict(given, self._inputs(given.target, x), quantiles)
 
     @torch.inference_mode(False)
+    def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
+        """Return what the function of each draw is at rows, without noise: for its trace, R-hat and ESS.
+
+        Parameters
+        ----------
+        x, target
+            As of `predict`.
+
+        Returns
+        -------
+        ndarray, shape (chains, draws, rows) or (chains, draws, rows, columns)
+            The mean of an observation in the target's unit, or the probability of each class.
+
+        Raises
+        ------
+        BnnvizError
+            As `predict`.
+
+        Examples
+        --------
+        >>> import bnnviz
+        >>> from bnnviz import plots
+        >>> network = {"data": "toy_c", "hidden": "5"}
+        >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=20, warmup=10, chains=2)
+        >>> f = run.functions([[0.5], [1.0]])
+        >>> f.shape
+        (2, 20, 2)
+        >>> plots.trace({"f(0.5)": f[..., 0]})
+        :Overlay...
+        """
+        given = self.network_draws(target)
+        return predicting.functions(given, self._inputs(given.target, x))
+
+    @torch.inference_mode(False)
     def predictive(self, x: Any, draws: int = 1000, seed: int = 0, *, target: BNN | None = None) -> np.ndarray:
         """Draw observations at rows from the posterior predictive law.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,11 @@ import numpy as np
 import torch
 
 from bnnviz import optional
+from bnnviz.api import automatic
 from bnnviz.api.precision import plain
-from bnnviz.api.run import WithFigures
+from bnnviz.api.run import WithFigures, own_target
 from bnnviz.engine.race import race as racing
+from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec
 from bnnviz.specs.run import Spec
 
@@ -93,21 +95,25 @@ def race(
     device: str | torch.device = "auto",
     dtype: str | torch.dtype = "float32",
     target_settings: dict[str, Any] | None = None,
+    dim: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
     wait: bool = True,
     callback: Callable[[BackgroundRace], Any] | None = None,
+    progress_bar: bool | None = None,
 ) -> BackgroundRace:
     """Race two to six samplers on one target, each with the same start, seed and budget of per-example gradients.
 
     Parameters
     ----------
-    target : str or RaceSpec
-        A registered name, or a `RaceSpec`, which says everything else too.
+    target : str, RaceSpec, UserTable, Target or callable
+        A registered name; a `RaceSpec`, which says everything else too; a table that `bnnviz.data.read_table` has read;
+        or a network or a density of your own, as of `bnnviz.start`.
     lanes : sequence of str or (str, dict)
         Registered names of samplers, each alone or with its settings.
     budget : int
         Per-example gradients that each lane may spend, all its chains together; rejected proposals, tuning and warm-up
         are charged.
-    chains, seed, device, dtype, target_settings
+    chains, seed, device, dtype, target_settings, dim, parameters
         For all lanes, as in `start`.
     warmup : int
         Draws of each chain that are thrown away first.
@@ -115,6 +121,8 @@ def race(
         Whether to return when the race has ended, or at once.
     callback : callable, optional
         Called with the race about ten times a second, in its thread.
+    progress_bar : bool, optional
+        As of `bnnviz.sample`, where this waits.
 
     Returns
     -------
@@ -132,14 +140,22 @@ def race(
     >>> len(race.curves)
     2
     """
-    spec = target
+    spec, own = target, None
     if not isinstance(target, RaceSpec):
-        shared = {"target": target, "target_settings": dict(target_settings or {}), "chains": chains, "seed": seed}
+        target, target_settings, attachment = automatic.of_table(target, target_settings)
+        own = own_target(target, dim, parameters)
+        title = target if own is None else own.title
+        shared = {"target": title, "target_settings": dict(target_settings or {}), "chains": chains, "seed": seed}
         shared |= {"warmup": warmup, "device": plain(device), "dtype": plain(dtype), "draws": None}
+        shared["attachment"] = attachment
         named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
         spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
-    found = BackgroundRace(racing.Race(spec), callback).begin()
-    return found.run_to_end() if wait else found
+    found = BackgroundRace(racing.Race(spec, target=own), callback)
+    if not wait:
+        return found.begin()
+    with RunProgress(progress_bar) as shown:
+        found.listen(lambda: shown.show(found._run))
+        return found.begin().run_to_end()
 
 
 def _leaderboard() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,50 @@ from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from bnnviz.data import UserTable
+    from bnnviz.engine.viewed_run import ViewedRun
     from bnnviz.targets import BNN, Target
 
 
+@dataclass(frozen=True)
 class PublicRecording(Recording, WithPredictions):
-    """A recording, with what else a program asks of it."""
+    """A recording, with what else a program asks of it: the names of a `Run`, where both have the same.
+
+    Parameters
+    ----------
+    folder : Path
+    target : Target, optional
+        Your own network or density, of a run on such.
+    """
+
+    target: Target | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def draws(self) -> np.ndarray:
+        """Draws that all living chains have, shape (chains, draws, dim)."""
+        return self._kept().draws
+
+    @property
+    def log_weights(self) -> np.ndarray | None:
+        """Logarithms of the draws' weights, shape (chains, draws); None where they count the same."""
+        return self._kept().log_weights
+
+    def _kept(self) -> export.ExportedDraws:
+        return export.kept(self, target=self.target)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the run's summary was when this was last written; empty where it has said nothing yet."""
+        return self.last_summary or {}
+
+    def verdict(self) -> str | None:
+        """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
+        return self.summary().get("verdict")
+
+    def restored(self, target: Target | None = None) -> ViewedRun:
+        """Return the run as it was last written, of the caller's target or of the recording's."""
+        return resuming.resume(self.folder, target=self.target if target is None else target)
 
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
         """Return the network and its draws; a ``target`` of your own, where the run began with such.
@@ -26,14 +66,14 @@ class PublicRecording(Recording, WithPredictions):
         BnnvizError
             If it is no network on data, there are no draws, or the recording is damaged.
         """
-        return network_draws(resuming.resume(self.folder, target=target))
+        return network_draws(self.restored(target))
 
     def _attached(self) -> bytes | None:
         return self.attachment()
 
-    def verdict(self) -> str | None:
-        """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
-        return (self.summary or {}).get("verdict")
+    def table(self, target: BNN | None = None) -> UserTable | None:
+        """Return the table that the network was trained on; None where that was no file of the user's."""
+        return super().table(self.target if target is None else target)
 
     def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> Any:
         """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
@@ -51,16 +91,24 @@ class PublicRecording(Recording, WithPredictions):
         BnnvizError
             If there are none, or the recording is damaged.
         """
-        if target is None and not predictions:
+        if target is None and self.target is None and not predictions:
             return export.to_arviz(self)
-        return resuming.resume(self.folder, target=target).to_arviz(predictions)
+        return self.restored(target).to_arviz(predictions)
 
 
-def recording(word: str | Path) -> PublicRecording:
+def recording(word: str | Path, *, target: Target | None = None) -> PublicRecording:
     """Return a recording, by its name or its folder.
 
-    Its ``header``, ``progress`` and ``summary`` say what it is; ``draws()``, ``log_weights()`` and ``steps()`` read its
-    arrays, and ``to_arviz()`` makes an ArviZ data tree of the draws.
+    It has the names of a `Run`: ``draws``, ``summary()``, ``predict(rows)``, ``to_arviz()``. Figures of
+    `bnnviz.plots`, `bnnviz.measure`, `bnnviz.uncertainty` and `bnnviz.attack` take it in the place of one. Its
+    ``header`` and ``progress`` say what it is.
+
+    Parameters
+    ----------
+    word : str or Path
+    target : Target, optional
+        Your own network or density, of a run on such: a file holds draws, and no module or function. Without it there
+        are draws, and no predictions.
 
     Raises
     ------
@@ -73,7 +121,7 @@ def recording(word: str | Path) -> PublicRecording:
     >>> import tempfile
     >>> folder = f"{tempfile.mkdtemp()}/mine"
     >>> run = bnnviz.sample("gaussian", "hmc", draws=20, warmup=10, chains=2, record=folder)
-    >>> bnnviz.recording(folder).draws().shape
+    >>> bnnviz.recording(folder).draws.shape
     (2, 20, 2)
     """
-    return PublicRecording(reader.find(word))
+    return PublicRecording(reader.find(word), target)

@@ -27,6 +27,8 @@ from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.progress_bar import RunProgress
+from bnnviz.specs.catalogue import OWN
 from bnnviz.specs.run import POINTS, Spec
 
 if TYPE_CHECKING:
@@ -104,7 +106,9 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     @property
     def recording(self) -> PublicRecording | None:
         """The recording of the run."""
-        return None if self._writer is None else PublicRecording(self._writer.folder)
+        if self._writer is None:
+            return None
+        return PublicRecording(self._writer.folder, self._run.target if self.spec.target in OWN else None)
 
     def _let_go(self) -> None:
         self._run.release()
@@ -368,10 +372,26 @@ def _keywords() -> list[str]:
     return list(inspect.signature(start).parameters)[:-1]
 
 
-def sample(target: Any, sampler: Any = "auto", **options: Any) -> BackgroundRun:
+def sample(target: Any, sampler: Any = "auto", *, progress_bar: bool | None = None, **options: Any) -> BackgroundRun:
     """Sample and return the finished run; takes what `start` takes.
 
-    The default of the sampler is ``auto``: of a network on a table a pilot chooses, of a density it is ``bps``.
+    Parameters
+    ----------
+    target : str, Spec, PriorSearch, UserTable, Target or callable
+        As of `start`.
+    sampler : str or Sampler
+        As of `start`; the default is ``auto``: of a network on a table a pilot chooses, of a density it is ``bps``.
+    progress_bar : bool, optional
+        Whether phase, share and time left are shown on stderr meanwhile, and taken away at the end. Left out, they are
+        where stderr is a terminal and ``rich`` is installed; in a notebook ask for it.
+    **options
+        As of `start`.
+
+    Raises
+    ------
+    BnnvizError
+        As of `start`; or if every chain met values that are not finite. It has the run as far as it came as its
+        ``run``.
 
     Examples
     --------
@@ -380,7 +400,10 @@ def sample(target: Any, sampler: Any = "auto", **options: Any) -> BackgroundRun:
     >>> run.draws.shape
     (8, 50, 2)
     """
-    return start(target, sampler, **options).run_to_end()
+    with RunProgress(progress_bar) as shown:
+        run = start(target, sampler, **options)
+        run.listen(lambda: shown.show(run._run))
+        return run.run_to_end()
 
 
 @torch.inference_mode(False)
@@ -426,7 +449,7 @@ def spec_of(
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
-    own = _own_target(target, dim, parameters)
+    own = own_target(target, dim, parameters)
     if run.get("dtype") == "auto":
         run = run | {"dtype": precision(own, run["device"])}
     name, chosen = _sampler(sampler, _plain("settings", values))
@@ -466,11 +489,14 @@ def _from_there(spec: Spec, start: Any, points: str, own: targets.Target | None)
     return spec.replace(start_points=taken.pack())
 
 
-def _own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:
+def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:
+    """Return the target that an object of the caller's is; None of a registered name."""
     function = callable(target) and not isinstance(target, targets.Target | torch.nn.Module)
     if parameters is not None and not function:
         raise BnnvizError("parameters are of a function; this target has its own.", "parameters")
     if isinstance(target, str):
+        if dim is not None:
+            raise BnnvizError("dim is of a function of your own; a named target has its dimension.", "dim")
         return None
     if isinstance(target, targets.Target):
         return target

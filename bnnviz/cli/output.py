@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bnnviz import progress_bar
 from bnnviz.files import to_json
 from bnnviz.remedies import rewritten
 from bnnviz.specs.url import write_value
@@ -122,11 +123,8 @@ def failure(text: str, before: str = "") -> Text:
 
 def progress() -> Progress:
     """Return a progress bar on stderr that disappears at the end: phase, share, time left."""
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     shown_on = console(stderr=True)
-    return Progress(*columns, console=shown_on, transient=True, disable=not shown_on.is_terminal)
+    return progress_bar.bar(shown_on, shown_on.is_terminal)
 
 
 def text(value: Any) -> str:

@@ -13,6 +13,7 @@ from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, progress, say, text
 from bnnviz.cli.summary_table import print_summary
 from bnnviz.errors import BnnvizError
+from bnnviz.progress_bar import doing
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
@@ -307,18 +308,11 @@ def drive(run: ViewedRun | Race, writer: RecordingWriter | None = None) -> bool:
 
             def show_and_write() -> None:
                 nonlocal message
-                bar.update(task, description=_doing(run), total=1.0, completed=run.progress)
+                bar.update(task, description=doing(run), total=1.0, completed=run.progress)
                 message = _write(writer, message)
 
             advance(run, _SLICE_S, show_and_write, stopped=lambda: bool(pressed))
     return bool(pressed)
-
-
-def _doing(run: ViewedRun | Race) -> str:
-    """Return the phase that a run or a race is in, and how long it will take until there are draws."""
-    waiting = getattr(run, "waiting", None)  # lanes of a race have one each
-    said = "" if waiting is None else waiting.sentence()
-    return f"{run.phase}: {said}" if said else run.phase
 
 
 def _write(writer: RecordingWriter | None, message: str) -> str:

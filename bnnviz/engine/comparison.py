@@ -19,6 +19,8 @@ class SamplerComparison:
     Parameters
     ----------
     spec : RaceSpec or PlainSpec
+    **checks
+        What its ``checked`` takes.
 
     Raises
     ------
@@ -33,8 +35,8 @@ class SamplerComparison:
     #: What is said to who would change a setting.
     fixed: ClassVar[str]
 
-    def __init__(self, spec: Any) -> None:
-        self.spec = spec.checked()
+    def __init__(self, spec: Any, **checks: bool) -> None:
+        self.spec = spec.checked(**checks)
         self.phase, self.era = "start", 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
 

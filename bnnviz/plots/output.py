@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,20 @@ import holoviews as hv
 from bokeh.document import Document
 from bokeh.embed import file_html
 from bokeh.layouts import column
-from bokeh.models import Div, Plot, Toolbar
+from bokeh.models import Div, GridPlot, Plot, Toolbar
 from bokeh.resources import INLINE
 
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.files import replacing
 from bnnviz.plots import forms, style
+from bnnviz.plots.spacing import move_apart
 from bnnviz.views.palette import DARK
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
 _FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="stylesheet" href="[^"]*"[^>]*>')
+# Pixels that a panel has at least, and up to which one keeps its width: a square that is narrower is none.
+_NARROW, _SQUARE = 300, 480
 #: Fonts in the file, as TrueType: the other kind is refused by some journals.
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
 
@@ -102,13 +106,29 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     True
     """
     drawn = rendered(figure)
+    _fit(drawn)
     palette = style.palette_of(_is_dark(drawn) if dark is None else dark)
     texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
     ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
-    whole = column(*texts, drawn, *ends, styles={"background": palette.surface, "padding": "14px"})
+    looks = {"background": palette.surface, "padding": "14px"}
+    whole = column(*texts, drawn, *ends, sizing_mode="stretch_width", styles=looks)
     text = _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
     # Around the figure, too: else a dark one stands on white.
     return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
+
+
+def _fit(drawn: Any) -> None:
+    """Let panels become narrower where a window has no room for them."""
+    if not isinstance(drawn, GridPlot | Plot):
+        return
+    if isinstance(drawn, GridPlot):
+        rows: Counter[int] = Counter()
+        for plot, row, *_ in drawn.children:
+            rows[row] += getattr(plot, "width", None) or 0
+        drawn.update(sizing_mode="stretch_width", max_width=max(rows.values()) or None)
+    for plot in drawn.select({"type": Plot}):
+        if plot.width is not None and plot.width > _SQUARE:
+            plot.update(sizing_mode="stretch_width", max_width=plot.width, min_width=_NARROW)
 
 
 def _is_dark(drawn: Any) -> bool:
@@ -143,6 +163,8 @@ def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
         )
     with plt.rc_context(_FONTS):
         drawn = hv.render(figure, backend="matplotlib")
+        asked = figure.opts.get("plot", backend="matplotlib", defaults=False).kwargs
+        move_apart(drawn, fixed=bool({"fig_inches", "fig_size", "fig_bounds"} & set(asked)))
         try:
             drawn.savefig(path, format=ending, dpi=dpi, bbox_inches="tight", facecolor=drawn.get_facecolor())
         finally:

@@ -209,7 +209,7 @@ def one(source: Any, name: str | None = None) -> SourceDraws:
     if isinstance(source, str | os.PathLike):
         return _of_path(Path(source))
     if isinstance(source, reader.Recording):
-        return exported(source.name, export.kept(source))
+        return exported(source.name, export.kept(source, target=getattr(source, "target", None)))
     if hasattr(source, "to_arviz"):
         _check_begun(source)
         return _of_tree(source.to_arviz(), name or _sampler(source))

@@ -100,8 +100,9 @@ def find(kind: str, name: str) -> dict[str, Any]:
         raise BnnvizError(f"The {noun} is given by its name, a text, not {short_repr(name)}.", noun)
     if kind == "targets" and name in OWN:
         raise BnnvizError(
-            f"This run began on a {OWN[name]} of somebody's own, which no file holds; in Python"
-            " bnnviz.resume(name, target=...) goes on with it, and its draws are there all the same.",
+            f"This run began on a {OWN[name]} of somebody's own, which no file holds. In Python"
+            " bnnviz.recording(name, target=...) reads it with yours, and bnnviz.resume(name, target=...) goes on with"
+            " it; its draws are there all the same.",
             "target",
         )
     entries = {item["name"]: item for item in load()[kind]}

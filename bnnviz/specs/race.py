@@ -111,8 +111,13 @@ class RaceSpec:
         lanes = tuple(Spec(**shared, **lane, draws=None, attachment=attachment) for lane in own)
         return cls(lanes, given.get("budget", DEFAULT_BUDGET)).checked()
 
-    def checked(self) -> Self:
+    def checked(self, own_target: bool = False) -> Self:
         """Return the same race with its names and values checked and every default filled in.
+
+        Parameters
+        ----------
+        own_target : bool, default False
+            The target is an object of the caller's, as of `Spec.checked`.
 
         Raises
         ------
@@ -128,7 +133,7 @@ class RaceSpec:
                 f"The budget is a whole number of gradients from {LEAST_BUDGET:,} to {MOST_BUDGET:,}, not {budget!r}.",
                 "budget",
             )
-        lanes = tuple(_checked(number, lane) for number, lane in enumerate(self.lanes))
+        lanes = tuple(_checked(number, lane, own_target) for number, lane in enumerate(self.lanes))
         for lane in lanes[1:]:
             _refuse_difference(lanes[0], lane)
         _refuse_starts(lanes)
@@ -233,13 +238,13 @@ class ImageRaceSpec(RaceSpec):
     factory: ClassVar[str] = "bnnviz.engine.race.image_race:ImageRace"
 
 
-def _checked(number: int, lane: Spec) -> Spec:
+def _checked(number: int, lane: Spec, own_target: bool = False) -> Spec:
     if lane.start is not None:
         raise BnnvizError(
             "A race has one start for all, which it looks for itself: leave out the lanes' start.", "start"
         )
     try:
-        return lane.replace(draws=None).checked()
+        return lane.replace(draws=None).checked(own_target)
     except BnnvizError as error:
         raise of_lane(error, number, lane) from None
 

@@ -53,6 +53,7 @@ BELOW: dict[str, list[str]] = {
             f"manual/{name}"
             for name in (
                 *(
+                    "compare",
                     "paper_figure",
                     "gpu",
                     "clusters",

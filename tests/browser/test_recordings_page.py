@@ -100,7 +100,7 @@ def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recor
     sent.value.save_as(tmp_path / "sent.zip")
     page.locator("input[type=file]").set_input_files(tmp_path / "sent.zip")
     until(lambda: (recordings / "sent").is_dir(), 20, "it was not taken in")
-    assert np.array_equal(Recording(recordings / "sent").draws(), Recording(recordings / "first").draws())
+    assert np.array_equal(Recording(recordings / "sent").read_draws(), Recording(recordings / "first").read_draws())
     until(lambda: chosen(page) == ["sent"], 10, "what was taken in is not shown")
     (tmp_path / "bad.zip").write_bytes(b"no zip")
     page.locator("input[type=file]").set_input_files(tmp_path / "bad.zip")

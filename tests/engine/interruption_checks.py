@@ -308,7 +308,7 @@ def killed(host: ScriptHost, folder: Path, *, number: signal.Signals, sampler: s
     recording.check()
     whole = bnnviz.sample(**named(sampler)).draws
     assert 0 < recording.whole < whole.shape[1]
-    assert np.array_equal(recording.draws()[:, : recording.whole], whole[:, : recording.whole])
+    assert np.array_equal(recording.read_draws()[:, : recording.whole], whole[:, : recording.whole])
     assert np.array_equal(bnnviz.resume(folder / "run").wait().draws, whole)
 
 

@@ -94,7 +94,7 @@ def test_a_recording_is_read_by_name_by_folder_and_opened(tmp_path: Path, monkey
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     unpack(SAVED / "bps.zip", "mine")
     opened = reader.Recording(reader.find("mine"))
-    known = opened.draws()[:, : opened.whole]
+    known = opened.read_draws()[:, : opened.whole]
     for source in ("mine", opened.folder, str(opened.folder), opened):
         (found,) = sources.read(source)
         assert found.name == "mine"

@@ -95,7 +95,7 @@ again = resume(PLACE)
 recorder = RecordingWriter(again, Path(PLACE))
 assert np.array_equal(finished(again), whole)
 recorder.close()
-assert np.array_equal(Recording(Path(PLACE)).draws(), whole)
+assert np.array_equal(Recording(Path(PLACE)).read_draws(), whole)
 """
 
 

@@ -34,7 +34,7 @@ def test_a_recording_is_sound_and_its_spec_runs_today(home: Path, name: str) -> 
     """Its draws are others today: warm-ups and the grid bound have changed since."""
     recording = bnnviz.recording(name)
     recording.check()
-    draws = recording.draws()
+    draws = recording.draws
     assert draws.shape[:2] == (2, DRAWS[name])
     run = ViewedRun(Spec.from_json(recording.header["spec"] | {"draws": DRAWS[name]}).checked())
     while not run.finished:
@@ -43,7 +43,7 @@ def test_a_recording_is_sound_and_its_spec_runs_today(home: Path, name: str) -> 
 
 
 def test_a_run_goes_on_from_its_checkpoint(home: Path) -> None:
-    before = bnnviz.recording("half").draws()
+    before = bnnviz.recording("half").draws
     run = bnnviz.resume("half")
     while run.draws.shape[1] < 120:
         time.sleep(0.01)
@@ -82,7 +82,7 @@ def test_an_old_checkpoint_goes_on_with_the_draws_of_its_time(name: str) -> None
 
 
 def test_a_run_sets_out_from_a_recording(home: Path) -> None:
-    draws = bnnviz.recording("network").draws()
+    draws = bnnviz.recording("network").draws
     run = bnnviz.sample("network", "hmc", target_settings={"data": "toy_c", "hidden": "3"}, draws=2, start="network")
     assert run.draws.shape[2] == draws.shape[2]
 

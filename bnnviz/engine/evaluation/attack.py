@@ -77,8 +77,8 @@ def attack(
 
     Parameters
     ----------
-    target_or_run : BNN or Run
-        A network with classes, or a run of one, whose draws and weights are taken where none are given.
+    target_or_run : BNN, Run, Recording, str or Path
+        A network with classes, or a run or a recording of one, whose draws and weights are taken where none are given.
     draws : array_like, shape (..., dim), optional
         Weights of the network.
     log_weights : array_like, shape (...), optional

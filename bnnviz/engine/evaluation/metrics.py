@@ -143,8 +143,8 @@ def measure(
 
     Parameters
     ----------
-    target_or_run : BNN or Run
-        A network on data, or a run of one, whose draws and weights are taken where none are given.
+    target_or_run : BNN, Run, Recording, str or Path
+        A network on data, or a run or a recording of one, whose draws and weights are taken where none are given.
     draws : array_like, shape (..., dim), optional
         Weights of the network.
     log_weights : array_like, shape (...), optional

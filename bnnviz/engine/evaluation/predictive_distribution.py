@@ -290,6 +290,34 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
     return made
 
 
+def functions(given: NetworkDraws, x: np.ndarray) -> np.ndarray:
+    """Return what the function of each draw is at rows, without noise.
+
+    Parameters
+    ----------
+    given : NetworkDraws
+    x : ndarray, shape (rows, ...)
+        Inputs in the units of the data.
+
+    Returns
+    -------
+    ndarray, shape (chains, draws, rows) or (chains, draws, rows, columns)
+        The mean of an observation in the target's unit, the probability of each class, or outputs.
+    """
+    target, theta, rows = given.target, given.theta, _inputs(given.target, x)
+    task, normal = target.likelihood.task, isinstance(target.likelihood, Normal)
+    if task == "classification":
+        parts = _parts(target, theta, rows)
+        found = np.concatenate([probabilities_at(target, theta[part], rows) for part in parts])
+    elif task == "outputs":
+        found = _outputs(target, theta, rows).numpy()
+    elif normal:
+        found, _ = _means(target, theta, rows)
+    else:
+        found = ObservationLaw(target, theta, _outputs(target, theta, rows)).means
+    return found.reshape(given.chains, -1, *found.shape[1:])
+
+
 def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the logarithm of the density (rows,) that all draws together give to observations, or of the probability.
 

@@ -110,8 +110,8 @@ def uncertainty(
 
     Parameters
     ----------
-    target_or_run : BNN or Run
-        A network with classes, or a run of one, whose draws and weights are taken where none are given.
+    target_or_run : BNN, Run, Recording, str or Path
+        A network with classes, or a run or a recording of one, whose draws and weights are taken where none are given.
     draws : array_like, shape (..., dim), optional
         Weights of the network; of (chains, draws, dim) the order counts for the effective sample size.
     log_weights : array_like, shape (...), optional

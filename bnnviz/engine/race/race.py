@@ -15,6 +15,7 @@ from bnnviz.engine.race.view import RaceView
 from bnnviz.engine.run.initialization import Descent, Start, first_points, random_points
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec, of_lane
+from bnnviz.targets import Target
 
 _DESCENT_STEPS = 10
 _STEP_S = 0.02  # of the reference, when somebody steps while it alone is under way
@@ -31,6 +32,8 @@ class Race(SamplerComparison):
     Parameters
     ----------
     spec : RaceSpec
+    target : Target, optional
+        The caller's own, where the spec names none. Such a race cannot go on from a checkpoint.
 
     Attributes
     ----------
@@ -50,9 +53,9 @@ class Race(SamplerComparison):
     lane_class: ClassVar[type[Lane]] = Lane
     view_class: ClassVar[type[RaceView]] = RaceView
 
-    def __init__(self, spec: RaceSpec) -> None:
-        super().__init__(spec)
-        spec = self.spec
+    def __init__(self, spec: RaceSpec, *, target: Target | None = None) -> None:
+        super().__init__(spec, own_target=target is not None)
+        spec, self._own = self.spec, target
         self._take_lanes([self._new_lane(number) for number in range(len(spec.lanes))])
         self.reference = self._new_reference()
         self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
@@ -62,12 +65,12 @@ class Race(SamplerComparison):
 
     def _new_reference(self) -> Reference | None:
         """Return the run that lanes are measured against; None where the truth is known."""
-        return None if self._known is not None else Reference(self.spec)
+        return None if self._known is not None else Reference(self.spec, self._own)
 
     def _new_lane(self, number: int) -> Lane:
         spec = self.spec.lanes[number]
         try:
-            lane = self.lane_class(spec)
+            lane = self.lane_class(spec, target=self._own)
             lane.sampler.check(lane.target)
         except BnnvizError as error:
             raise of_lane(error, number, spec) from None

@@ -18,6 +18,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
+from bnnviz.targets import Target
 from bnnviz.version import VERSION
 
 CHAINS, DRAWS, WARMUP = 16, 125, 25
@@ -38,6 +39,8 @@ class Reference:
     Parameters
     ----------
     spec : RaceSpec
+    target : Target, optional
+        The caller's own. Such a reference is not kept on disk: no file says what it is of.
 
     Attributes
     ----------
@@ -47,8 +50,8 @@ class Reference:
         Why there is none.
     """
 
-    def __init__(self, spec: RaceSpec) -> None:
-        self.spec = reference_spec(spec)
+    def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
+        self.spec, self._own = reference_spec(spec, target), target
         self.title = samplers.REGISTRY.get(self.spec.sampler).title
         self.seconds, self.error = 0.0, None
         self._run: Run | None = None
@@ -56,7 +59,7 @@ class Reference:
         self._truth: TrueMoments | None = None
         self._status: dict[str, Any] = {"draws": 0, "rhat": float("nan"), "ess": float("nan")}
         self._pace, self._wanted = Throttle(least=_EVERY_S), CHAINS * DRAWS
-        self.finished = self._load()
+        self.finished = target is None and self._load()
 
     @property
     def truth(self) -> TrueMoments | None:
@@ -83,7 +86,9 @@ class Reference:
             self._pace.spent()
         if run.finished and self.error is None:
             self.finished = True
-            if diagnostics.has_arviz():  # without R-hat it would be kept unjudged, for every later race
+            if (
+                self._own is None and diagnostics.has_arviz()
+            ):  # without R-hat it would be kept unjudged, for every later race
                 self._store()
         if self.finished:
             self._run = self._estimates = None
@@ -92,7 +97,7 @@ class Reference:
 
     def _started(self) -> Run:
         if self._run is None:
-            self._run = Run(self.spec)
+            self._run = Run(self.spec, target=self._own)
             self._estimates = Estimates(self._run)
             self._wanted = self.spec.chains * self.spec.draws
         return self._run
@@ -163,11 +168,12 @@ class Reference:
         self._wanted = self.spec.chains * self.spec.draws
 
 
-def reference_spec(spec: RaceSpec) -> Spec:
+def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
     """Return the spec of the reference run of a race: another seed, more chains, the sampler that ranks highest."""
     sampler = max(samplers.REGISTRY, key=lambda cls: cls.reference_rank)
     lane = spec.lanes[0]
-    fewer = _NUMBERS // (CHAINS * max(lane.known_dim, 1))
+    dim = lane.known_dim if target is None else target.dim
+    fewer = _NUMBERS // (CHAINS * max(dim, 1))
     return Spec(
         target=lane.target,
         target_settings=lane.target_settings,
@@ -180,7 +186,7 @@ def reference_spec(spec: RaceSpec) -> Spec:
         dtype=lane.dtype,
         file=lane.file,
         attachment=lane.attachment,
-    ).checked()
+    ).checked(own_target=target is not None)
 
 
 def _sweep(folder: Path) -> None:

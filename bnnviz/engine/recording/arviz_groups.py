@@ -81,14 +81,14 @@ def of_network(given: NetworkDraws, seed: int) -> tuple[dict[str, dict[str, np.n
     groups = {
         "log_likelihood": {"y": density.reshape(*shape, density.shape[1])},
         "observed_data": {"y": np.asarray(y)},
-        "constant_data": {"x": np.asarray(x)},
+        "constant_data": {"inputs": np.asarray(x)},
     }
     if drawn:
         predicted = np.concatenate(drawn)
         groups["posterior_predictive"] = {"y": predicted.reshape(*shape, *predicted.shape[1:])}
     inputs = ["input", *(f"input_{k}" for k in range(2, np.ndim(x)))] if np.ndim(x) > 1 else []
     columns = ["output"] if likelihood.columns > 1 else []
-    return groups, {"y": [_ROWS, *columns], "x": [_ROWS, *inputs]}
+    return groups, {"y": [_ROWS, *columns], "inputs": [_ROWS, *inputs]}
 
 
 def _drawn(target: BNN, theta: torch.Tensor, f: torch.Tensor, rng: np.random.Generator) -> np.ndarray:

@@ -60,7 +60,7 @@ def ess(found: ExportedDraws, name: str) -> float:
 
 def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
     """Return the figures of the recordings' summaries, those that any of them has, with what is said of each."""
-    summaries = [recording.summary or {} for recording in recordings]
+    summaries = [recording.last_summary or {} for recording in recordings]
     return [
         (label, [summary.get(name) for summary in summaries])
         for name, label in FIGURES.items()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import xarray
 
     from bnnviz.engine.evaluation.metrics import NetworkDraws
+    from bnnviz.targets import Target
 
 
 class ExportedDraws(NamedTuple):
@@ -33,8 +34,8 @@ class ExportedDraws(NamedTuple):
     stats: dict[str, np.ndarray]
 
 
-def kept(recording: Recording) -> ExportedDraws:
-    """Return the draws that all living chains of a recording have.
+def kept(recording: Recording, *, target: Target | None = None) -> ExportedDraws:
+    """Return the draws that all living chains of a recording have; a ``target`` of the caller's, of a run on such.
 
     Raises
     ------
@@ -45,17 +46,17 @@ def kept(recording: Recording) -> ExportedDraws:
         raise BnnvizError(f"The recording {recording.folder} has no draws yet.", "run")
     alive = np.array(recording.progress["alive"], dtype=bool)
     chosen = alive if alive.any() else ~alive
-    draws, logs = recording.draws(), recording.log_weights()
+    draws, logs = recording.read_draws(), recording.read_log_weights()
     header = {name: value for name, value in recording.header.items() if name != "format"}
     header["changes"] = recording.progress["changes"]  # the header is not written at each change
     if draws is None:  # a run without an end, that has not come to one
         from bnnviz.engine.recording.resume import resume
 
-        run = resume(recording.folder)
+        run = resume(recording.folder, target=target)
         return ExportedDraws(run.draws, run.log_weights, list(run.target.names()), header, run.sample_stats)
     whole = recording.whole
     logs = None if logs is None else logs[chosen, :whole]
-    stats = {name: values[chosen, :whole] for name, values in recording.sample_stats().items()}
+    stats = {name: values[chosen, :whole] for name, values in recording.read_sample_stats().items()}
     return ExportedDraws(draws[chosen, :whole], logs, recording.names(), header, stats)
 
 

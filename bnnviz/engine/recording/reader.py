@@ -162,7 +162,7 @@ class Recording:
         return self._checked(PROGRESS, contents.unfit_progress)
 
     @cached_property
-    def summary(self) -> dict[str, Any] | None:
+    def last_summary(self) -> dict[str, Any] | None:
         """What the run said of itself when this was last written; None where it has not said anything yet."""
         return self._read(SUMMARY) if (self.folder / SUMMARY).exists() else None
 
@@ -246,7 +246,7 @@ class Recording:
                 "run",
             )
 
-    def draws(self, most: int | None = None) -> np.ndarray | None:
+    def read_draws(self, most: int | None = None) -> np.ndarray | None:
         """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them.
 
         Parameters
@@ -256,11 +256,11 @@ class Recording:
         """
         return self._array(X, most)
 
-    def log_weights(self, most: int | None = None) -> np.ndarray | None:
+    def read_log_weights(self, most: int | None = None) -> np.ndarray | None:
         """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
         return self._array(LOG_WEIGHT, most)
 
-    def sample_stats(self, most: int | None = None) -> dict[str, np.ndarray]:
+    def read_sample_stats(self, most: int | None = None) -> dict[str, np.ndarray]:
         """Return the sample statistics of the draws' moves by name, (chains, draws) each, but for the weights."""
         folder = self.folder / DRAWS / SAMPLE_STATS
         found = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
@@ -292,11 +292,11 @@ class Recording:
         """
         for each in self.progress["marks"]:
             self.checkpoint(each["step"])
-        self.header, self.summary, self.start_points(), self.log_weights(), self.steps()
+        self.header, self.last_summary, self.start_points(), self.read_log_weights(), self.steps()
         scene, pieces = self.frame_files()
         for entry in [*pieces, *([] if scene is None else [scene])]:
             self.frames(entry)
-        if self.draws() is None and self.header["spec"].get("draws") is not None:
+        if self.read_draws() is None and self.header["spec"].get("draws") is not None:
             raise self.damaged(f"{DRAWS}/{X}")
 
     def _labels(self, group: str, name: str) -> list[str]:
@@ -418,7 +418,7 @@ def recordings() -> Iterator[tuple[Recording, str | None]]:
             continue
         recording = Recording(folder)
         try:
-            recording.header, recording.progress, recording.summary, recording.size  # noqa: B018
+            recording.header, recording.progress, recording.last_summary, recording.size  # noqa: B018
         except BnnvizError as error:
             yield recording, str(error)
         else:

@@ -45,7 +45,11 @@ def resume(
     run = run_class.restore(recording.checkpoint(step), target=target, sampler=sampler)
     if run.spec.draws is not None:
         most = int(run.store.counts.max())
-        draws, logs, stats = recording.draws(most), recording.log_weights(most), recording.sample_stats(most)
+        draws, logs, stats = (
+            recording.read_draws(most),
+            recording.read_log_weights(most),
+            recording.read_sample_stats(most),
+        )
         if most and (draws is None or draws.shape != (run.spec.chains, most, run.target.dim)):
             raise BnnvizError(f"The recording {folder} has not the draws that its checkpoint speaks of.", "run")
         if most:

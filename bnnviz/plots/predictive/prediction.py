@@ -26,20 +26,25 @@ from bnnviz.views.predictive.prediction import (
     WRONG,
 )
 
+_FUNCTIONS = ("95 % of functions", "50 % of functions")
+_OBSERVED = (0.025, 0.975)  # quantiles of observations
 _DRAWS = 200  # that a prediction is made of, evenly spread
 
 
-def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
+def prediction(source: Any, *, observations: bool = False, dark: bool = False) -> hv.Overlay:
     """Draw what the draws of a network predict.
 
-    Of one input a band: the mean of the functions and where the middle 50 and 95 % of them lie. Of two inputs and two
-    classes a map of the probability of the second one, with the line where it is one half. Otherwise the test rows:
-    predicted against observed with 95 % intervals of an observation, or the probability of each row's own class.
+    Of one input a band: the mean of the functions and where the middle 50 and 95 % of them lie; where 95 % of the
+    *observations* are expected, noise included, is drawn on demand. Of two inputs and two classes a map of the
+    probability of the second one, with the line where it is one half. Otherwise the test rows: predicted against
+    observed with 95 % intervals of an observation, or the probability of each row's own class.
 
     Parameters
     ----------
     source : Run, Recording, path or dict
         A network on data; or the part ``prediction`` of a frame, with its scene under ``scene``.
+    observations : bool, default False
+        Whether a band also has dashed lines between which 95 % of the observations are expected.
     dark : bool, default False
 
     Returns
@@ -49,7 +54,7 @@ def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
     Raises
     ------
     BnnvizError
-        If it is no network on data, or there are no draws.
+        If it is no network on data, there are no draws, or observations are asked of what is no band.
 
     Examples
     --------
@@ -57,7 +62,7 @@ def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
     >>> from bnnviz import plots
     >>> network = {"data": "toy_c", "hidden": "5", "prior_sd": 2.0}
     >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=40, warmup=20, chains=2)
-    >>> plots.prediction(run)
+    >>> plots.prediction(run, observations=True)
     :Overlay...
     """
     scene, part = _part(source)
@@ -65,7 +70,25 @@ def prediction(source: Any, *, dark: bool = False) -> hv.Overlay:
     data = scene.get("data")
     if kind not in _KINDS or data is None:
         raise BnnvizError("The prediction has no scene with data; give a run, or both parts of a frame.", "source")
+    if observations:
+        part = {**part, **_observations(source, kind, part)}
     return _KINDS[kind](data, part, style.palette_of(dark))
+
+
+def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return between which values 95 % of the observations are expected along a band."""
+    if kind != "band":
+        raise BnnvizError(
+            "Only the band of a regression on one input has lines of observations; the intervals of test rows are of"
+            " observations already.",
+            "observations",
+        )
+    if isinstance(source, Mapping):
+        raise BnnvizError("A part of a frame has no observations; give a run or a recording.", "observations")
+    from bnnviz.engine.evaluation.predictive_distribution import predict
+
+    found = predict(parts.network_draws(source), np.asarray(part["x"], dtype=float)[:, None], _OBSERVED)
+    return {f"observed_{end}": found.quantiles[level] for end, level in zip(("lo", "hi"), _OBSERVED, strict=True)}
 
 
 def spread(source: Any, *, dark: bool = False) -> hv.Image:
@@ -139,10 +162,18 @@ def _even(given: Any, most: int) -> Any:
 def _band(data: dict[str, Any], part: dict[str, Any], palette: Palette) -> hv.Overlay:
     x, y = (hv.Dimension((data[f"{axis}_label"], data[f"{axis}_label"])) for axis in ("x", "y"))
     drawn = band_of(part, x, y, palette)
+    drawn[2:2] = _observed_lines(part, x, y, palette)
     points = hv.Points((data["x"], data["y"]), [x, y], label="data")
     drawn.insert(-1, style.kind(points, palette, DATA, 6))
     ends = {"xlim": tuple(map(float, data["x_range"])), "ylim": band_range(data, [part])}
     return style.finish(hv.Overlay(drawn), palette, legend="right", **ends)
+
+
+def _observed_lines(part: dict[str, Any], x: hv.Dimension, y: hv.Dimension, palette: Palette) -> list[hv.Curve]:
+    """Return the lines between which observations are expected, where they are known; one label stands for both."""
+    ends = [part[name] for name in ("observed_lo", "observed_hi") if name in part]
+    curves = [hv.Curve((part["x"], end), x, y, label="95 % of observations") for end in ends]
+    return [style.line(curve, palette, palette.blue, 1.5, (6, 4)) for curve in curves]
 
 
 def band_of(part: dict[str, Any], x: hv.Dimension, y: hv.Dimension, palette: Palette) -> list[Any]:
@@ -151,7 +182,7 @@ def band_of(part: dict[str, Any], x: hv.Dimension, y: hv.Dimension, palette: Pal
         style.band(
             hv.Area((part["x"], part[low], part[high]), x, [y, "high"], label=label), palette, palette.blue, tone
         )
-        for low, high, label, tone in (("lo95", "hi95", "95 %", WIDE), ("lo50", "hi50", "50 %", NARROW))
+        for low, high, label, tone in (("lo95", "hi95", _FUNCTIONS[0], WIDE), ("lo50", "hi50", _FUNCTIONS[1], NARROW))
     ]
     return [*areas, style.line(hv.Curve((part["x"], part["mean"]), x, y, label="mean"), palette, palette.ink, 2.6)]
 
@@ -160,7 +191,8 @@ def band_range(data: dict[str, Any], found: list[dict[str, Any]]) -> tuple[float
     """Return what bands show: all of them and the data, as far as these stay in sight of the data."""
     low, high = map(float, data["y_range"])
     room = ROOM * (high - low)
-    values = np.concatenate([np.ravel(data["y"]), *(np.ravel(part[end]) for part in found for end in ("lo95", "hi95"))])
+    ends = [part[end] for part in found for end in ("lo95", "hi95", "observed_lo", "observed_hi") if end in part]
+    values = np.concatenate([np.ravel(each) for each in (data["y"], *ends)])
     values = values[np.isfinite(values)]
     if not values.size:
         return low, high

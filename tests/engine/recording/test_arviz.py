@@ -43,7 +43,7 @@ def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
     stats = {"acceptance_rate", "diverging", "energy", "n_steps", "tree_depth", "lp"}
     assert stats <= set(tree["sample_stats"].data_vars)
     assert tree.posterior.coordinate.values.tolist()[:2] == ["0.weight[0, 0]", "0.weight[0, 1]"]
-    np.testing.assert_allclose(tree["constant_data"]["x"], X, rtol=1e-6)
+    np.testing.assert_allclose(tree["constant_data"]["inputs"], X, rtol=1e-6)
     np.testing.assert_allclose(tree["observed_data"]["y"], Y, rtol=1e-6)
     # By hand, of a linear model: w x + b and the noise.
     theta = run.draws.astype(float)

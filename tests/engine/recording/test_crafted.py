@@ -109,10 +109,10 @@ def test_no_code_of_an_archive_runs(
     with pytest.raises(BnnvizError, match="damaged"):
         Recording(made).check()
     if craft is in_second_format:
-        assert Recording(made).draws() is None, "there is no such array"
+        assert Recording(made).read_draws() is None, "there is no such array"
     else:
         with pytest.raises(BnnvizError, match="damaged"):
-            Recording(made).draws()
+            Recording(made).read_draws()
     with zipfile.ZipFile(tmp_path / "crafted.zip", "w") as packed:
         for path in made.rglob("*"):
             if path.is_file() and not any(part.startswith(".") for part in path.relative_to(made).parts):

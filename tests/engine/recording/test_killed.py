@@ -123,7 +123,7 @@ def check(folder: Path, truth: ViewedRun) -> None:
     """Whatever is there is sound and goes on to the end that an undisturbed run comes to."""
     recording = Recording(folder)
     recording.check()
-    draws, logs, whole = recording.draws(), recording.log_weights(), recording.whole
+    draws, logs, whole = recording.read_draws(), recording.read_log_weights(), recording.whole
     if draws is not None:
         np.testing.assert_array_equal(draws[:, :whole], truth.draws[:, :whole])
     if logs is not None:

@@ -123,7 +123,7 @@ def test_a_recording_is_the_run(whole: tuple[Path, ViewedRun]) -> None:
     folder, run = whole
     recording = Recording(folder)
     recording.check()
-    assert np.array_equal(recording.draws(), run.draws)
+    assert np.array_equal(recording.read_draws(), run.draws)
     assert recording.names() == list(run.target.names())
     assert recording.header["spec"] == run.spec.to_json()
     assert recording.progress["finished"]
@@ -142,7 +142,7 @@ def test_it_comes_back_through_arviz_with_the_same_summary(whole: tuple[Path, Vi
     assert np.array_equal(tree.posterior.x.values, run.draws)
     assert Spec.from_json(json.loads(tree.attrs["bnnviz"])["spec"]) == run.begun
     assert resume(folder).summary() == run.summary()
-    known = Recording(folder).summary
+    known = Recording(folder).last_summary
     assert {name: known[name] for name in ("mean", "ess_min", "grad_evals")} == {
         name: np.asarray(run.summary()[name]).tolist() for name in ("mean", "ess_min", "grad_evals")
     }
@@ -267,9 +267,9 @@ def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> N
     whole = finished(ViewedRun(spec))
     found = Recording(tmp_path / "run")
     found.check()
-    np.testing.assert_array_equal(found.draws(), whole.draws)
+    np.testing.assert_array_equal(found.read_draws(), whole.draws)
     if whole.log_weights is not None:
-        np.testing.assert_array_equal(found.log_weights(), whole.log_weights)
+        np.testing.assert_array_equal(found.read_log_weights(), whole.log_weights)
     assert len(next(iter(found.steps().values()))) == run.steps
 
 
@@ -288,19 +288,19 @@ def test_a_run_without_an_end_keeps_its_draws_through_changes(tmp_path: Path) ->
     before = Recording(tmp_path / "run")
     assert [change[1] for change in before.progress["changes"]] == [{"refresh_rate": 0.5}, {"refresh_rate": 2.0}]
     assert before.header["spec"]["settings"]["refresh_rate"] != 2.0
-    assert before.draws() is None
+    assert before.read_draws() is None
     with pytest.raises(BnnvizError, match="its checkpoint has them"):
         compare.readable(before)
     assert np.array_equal(to_arviz(before).posterior.x.values, run.draws)
     recorder.close()
-    assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
+    assert np.array_equal(Recording(tmp_path / "run").read_draws(), run.draws)
     assert len(Recording(tmp_path / "run").steps()["kind"]) == run.steps
     again = resume(tmp_path / "run")
     recorder = RecordingWriter(again, tmp_path / "run")
     step_to(run, run.steps + 150)
     step_to(again, run.steps)
     recorder.close()
-    assert np.array_equal(Recording(tmp_path / "run").draws(), run.draws)
+    assert np.array_equal(Recording(tmp_path / "run").read_draws(), run.draws)
     assert again.changes == run.changes
 
 
@@ -395,8 +395,8 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
     recording = Recording(home / "ours")
     recording.check()
     assert recording.progress["steps"] > 1000
-    assert np.array_equal(recording.draws(), again(recording).draws)
-    assert len(recording.draws()[0]) > 10
+    assert np.array_equal(recording.read_draws(), again(recording).draws)
+    assert len(recording.read_draws()[0]) > 10
 
     async def go_on() -> None:
         run = LiveRun(spec, "b", factory=spec.factory, loop=loop, record="ours", origin="ours", lease_s=None)
@@ -412,7 +412,7 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
     loop.close()
     later = Recording(home / "ours")
     assert later.progress["steps"] >= before + 200
-    assert np.array_equal(later.draws(), again(later).draws)
+    assert np.array_equal(later.read_draws(), again(later).draws)
 
 
 # --- exports
@@ -478,7 +478,7 @@ def test_a_flipped_bit_or_a_cut_is_found_or_does_no_harm(whole: tuple[Path, View
         try:
             recording = Recording(copy)
             recording.check()
-            assert np.array_equal(recording.draws(), draws), path
+            assert np.array_equal(recording.read_draws(), draws), path
         except BnnvizError as error:
             found += 1
             assert str(copy) in str(error)
@@ -497,7 +497,7 @@ def test_a_missing_part_is_named(copy: Path) -> None:
     chunk = next((copy / arrays.DRAWS / "posterior" / "x" / "c").rglob("0"))
     shutil.rmtree(chunk) if chunk.is_dir() else chunk.unlink()
     with pytest.raises(BnnvizError, match="damaged"):
-        Recording(copy).draws()
+        Recording(copy).read_draws()
 
 
 def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tuple[Path, ViewedRun]) -> None:
@@ -511,13 +511,13 @@ def test_a_made_up_size_is_refused_before_memory_is_taken(copy: Path, whole: tup
         progress.write_bytes(sealed(unsealed(kept) | {"counts": [huge] * 3}))
         begun = time.perf_counter()
         with pytest.raises(BnnvizError, match="damaged"):
-            Recording(copy).draws()
+            Recording(copy).read_draws()
         assert np.array_equal(resume(copy).draws, whole[1].draws)  # its checkpoint says how many there are
         assert time.perf_counter() - begun < 10
     said["chunk_grid"]["configuration"]["chunk_shape"][1] = 10**9
     meta.write_text(json.dumps(said))
     with pytest.raises(BnnvizError, match="damaged"):
-        Recording(copy).draws()
+        Recording(copy).read_draws()
 
 
 def test_no_link_is_followed(copy: Path, tmp_path: Path, home: Path) -> None:
@@ -567,7 +567,7 @@ def test_a_packed_recording_is_taken_in(whole: tuple[Path, ViewedRun], home: Pat
     packed = pack(Recording(whole[0]), tmp_path / "sent.zip")
     taken = unpack(packed)
     assert taken == home / "sent"
-    assert np.array_equal(Recording(taken).draws(), whole[1].draws)
+    assert np.array_equal(Recording(taken).read_draws(), whole[1].draws)
     assert unpack(packed).name == "sent-2"
     with pytest.raises(BnnvizError, match="already"):
         unpack(packed, "sent")
@@ -622,7 +622,7 @@ def test_a_cut_or_flipped_packed_recording_is_refused(
         (tmp_path / "bad.zip").write_bytes(broken)
         with contextlib.suppress(BnnvizError):
             taken = unpack(tmp_path / "bad.zip")
-            assert np.array_equal(Recording(taken).draws(), whole[1].draws)
+            assert np.array_equal(Recording(taken).read_draws(), whole[1].draws)
             shutil.rmtree(taken)
         assert not any(home.iterdir()) if home.exists() else True
 
@@ -658,7 +658,7 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) ->
     finished(run, recorder)
     recorder.close()
     Recording(tmp_path / "run").check()
-    assert np.array_equal(Recording(tmp_path / "run").draws(), finished(again).draws)
+    assert np.array_equal(Recording(tmp_path / "run").read_draws(), finished(again).draws)
 
 
 @contextlib.contextmanager
@@ -785,9 +785,9 @@ def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: st
         recording.check()
         assert recording.whole >= acknowledged
         acknowledged = recording.whole
-        np.testing.assert_array_equal(recording.draws()[:, :acknowledged], truth.draws[:, :acknowledged])
+        np.testing.assert_array_equal(recording.read_draws()[:, :acknowledged], truth.draws[:, :acknowledged])
         if process.exitcode == 0:
-            np.testing.assert_array_equal(recording.draws(), truth.draws)
+            np.testing.assert_array_equal(recording.read_draws(), truth.draws)
             shutil.rmtree(folder)
             acknowledged = -1
     if (folder / reader.PROGRESS).exists():

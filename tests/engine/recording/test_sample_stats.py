@@ -59,7 +59,7 @@ def test_a_recording_holds_them_and_goes_on_with_them(tmp_path: Path, whole: Vie
     writer = RecordingWriter(run, tmp_path, frames=False)
     finished(run)
     writer.close(summary=False)
-    found = Recording(tmp_path).sample_stats()
+    found = Recording(tmp_path).read_sample_stats()
     assert set(found) == set(whole.sample_stats)
     for name, values in whole.sample_stats.items():
         np.testing.assert_array_equal(found[name], values)

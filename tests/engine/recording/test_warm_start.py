@@ -79,7 +79,7 @@ def source(kept_source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_chains_set_out_from_the_last_draws_in_turn(source: Path) -> None:
     run = begun(WARM)
     run.prepare()
-    last = Recording(source).draws()[:, -1]
+    last = Recording(source).read_draws()[:, -1]
     assert np.array_equal(run.state.x.numpy(), last[[0, 1, 2, 0, 1]])
     assert run.notes[0] == "The chains set out from the last draws of the recording source (hmc on banana)."
     few = begun(WARM.replace(chains=2))
@@ -101,7 +101,7 @@ def test_random_numbers_do_not_depend_on_where_the_points_come_from(source: Path
 
 
 def test_draws_are_chosen_by_the_seed_without_replacement(source: Path) -> None:
-    pool = Recording(source).draws().reshape(-1, 2)
+    pool = Recording(source).read_draws().reshape(-1, 2)
     first, again, other = (read("source", "draws", 100, seed) for seed in (1, 1, 2))
     assert np.array_equal(first.x, again.x)
     assert not np.array_equal(first.x, other.x)
@@ -120,7 +120,7 @@ def test_a_sampler_with_a_centre_still_descends_and_sets_out_from_the_points(sou
     for each in (run, cold):
         each.prepare()
     assert torch.equal(run.mode, cold.mode)
-    assert np.array_equal(run.state.x.numpy()[:3], Recording(source).draws()[:, -1])
+    assert np.array_equal(run.state.x.numpy()[:3], Recording(source).read_draws()[:, -1])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_every_family_sets_out_from_the_points(name: str, source: Path) -> None:
     settings = {"steps": 20} if name == "map" else {}
     run = begun(WARM.replace(sampler=name, settings=settings, draws=2, warmup=0, chains=3))
     run.prepare()
-    assert np.allclose(run.state.x.numpy(), Recording(source).draws()[:, -1], atol=1e-6)
+    assert np.allclose(run.state.x.numpy(), Recording(source).read_draws()[:, -1], atol=1e-6)
     finished(run)
     assert len(run.notes) == 1 or name == "boomerang"  # which says something of its centre
 

@@ -186,7 +186,7 @@ def test_a_target_that_fails_loses_none_of_the_recorded_draws(tmp_path: Path, mo
     run = bnnviz.start(potential, "hmc", dim=2, draws=10**6, warmup=10, record="mine", settings=ANYWHERE)
     with pytest.raises(RuntimeError, match="a mistake of mine"):
         run.wait()
-    kept = bnnviz.recording("mine").draws()
+    kept = bnnviz.recording("mine").draws
     assert run.draws.shape[1] > 20
     np.testing.assert_array_equal(kept, run.draws)
 

@@ -1,0 +1,66 @@
+"""Show in a terminal or a notebook how far a run is, and how long it will take."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+from bnnviz import optional
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+def bar(console: Console, shown: bool) -> Progress:
+    """Return a progress bar that disappears at its end: phase, share, time left."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description:<9}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not shown)
+
+
+def doing(run: Any) -> str:
+    """Return the phase that a run or a race is in, and how long it will take until there are draws."""
+    waiting = getattr(run, "waiting", None)  # lanes of a race have one each
+    said = "" if waiting is None else waiting.sentence()
+    return f"{run.phase}: {said}" if said else run.phase
+
+
+class RunProgress:
+    """Show on stderr how far a run of this process is, while a block lasts.
+
+    Parameters
+    ----------
+    wanted : bool or None
+        None: where stderr is a terminal and ``rich`` is installed.
+
+    Raises
+    ------
+    BnnvizError
+        If it is wanted and ``rich`` is missing.
+    """
+
+    def __init__(self, wanted: bool | None) -> None:
+        if wanted:
+            optional.require("rich", "A progress bar needs")
+        self._bar: Progress | None = None
+        if wanted or (wanted is None and sys.stderr.isatty() and optional.has("rich")):
+            from rich.console import Console
+
+            self._bar = bar(Console(stderr=True), True)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+            self._bar.add_task("preparing", total=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, run: Any) -> None:
+        """Show how far a run or a race is now."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], description=doing(run), total=1.0, completed=run.progress)

@@ -1,0 +1,75 @@
+"""Races on a network, a table or a density of somebody's own are told as those on named targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz import paths, samplers
+from bnnviz.engine.race import reference
+from bnnviz.errors import BnnvizError
+
+CENTRE, SD = torch.tensor([2.0, -1.0]), torch.tensor([0.5, 3.0])
+
+
+def potential(x: torch.Tensor) -> torch.Tensor:
+    return 0.5 * ((x - CENTRE) / SD).square().sum(-1)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep nothing, and make references short, by HMC: that of NUTS takes half a minute."""
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    monkeypatch.setattr(samplers.REGISTRY.get("hmc"), "reference_rank", 1000)
+    for name, value in {"CHAINS": 8, "DRAWS": 40, "WARMUP": 60}.items():
+        monkeypatch.setattr(reference, name, value)
+
+
+def test_the_reference_of_a_density_of_ones_own_is_its_truth() -> None:
+    race = bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=20_000, chains=4, warmup=20, seed=1)
+    truth, (hmc, _) = race._run.truth, race.spec.lanes
+    # 320 draws of HMC, worth 100 at least: a mean is within 4.5 standard errors sd / sqrt(100).
+    assert np.all(np.abs(truth.mean - CENTRE.numpy()) < 4.5 * SD.numpy() / 10)
+    np.testing.assert_allclose(truth.sd, SD.numpy(), rtol=4.5 / np.sqrt(2 * 100))
+    assert hmc.target == "Your function" and race.lane_draws(0).shape[2] == 2
+    assert {row["sampler"] for row in race.table} == {"hmc", "bps"}
+    assert all(np.isfinite(row["error"]) for row in race.table)
+
+
+def test_the_reference_is_not_kept_for_another_density_of_the_same_name() -> None:
+    bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=4_000, chains=2, warmup=10)
+    assert not list(paths.references().glob("*.npz"))
+    moved = bnnviz.race(lambda x: potential(x - 50.0), ["hmc", "bps"], dim=2, budget=4_000, chains=2, warmup=10)
+    assert np.all(moved._run.truth.mean > 40)
+
+
+def test_a_network_of_ones_own_races_and_is_drawn(tmp_path: Path) -> None:
+    x = np.linspace(-1, 1, 20)[:, None]
+    posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
+    lanes = ["hmc", ("hmc", {"num_leapfrog_steps": 5})]
+    race = bnnviz.race(posterior, lanes, budget=60_000, chains=2, warmup=20, seed=1)
+    assert all(np.isfinite(row["rmse"]) for row in race.table)
+    assert race.figure(tmp_path / "race.html").stat().st_size > 10_000
+    assert "HMC" in repr(race)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "sentence"),
+    [
+        (potential, {}, "dim"),
+        (torch.nn.Linear(1, 1), {}, "BNN"),
+        ("network", {"dim": 3}, "dim"),
+        (3, {}, "target"),
+    ],
+)
+def test_what_is_no_target_is_refused_as_by_sample(target: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BnnvizError, match=sentence) as told:
+        bnnviz.race(target, ["hmc", "bps"], budget=10_000, **options)
+    with pytest.raises(BnnvizError) as same:
+        bnnviz.start(target, "hmc", **options)
+    assert told.value.sentence == same.value.sentence

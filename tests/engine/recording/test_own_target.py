@@ -1,0 +1,137 @@
+"""A recording of a run on somebody's own network or density is read with it: draws, predictions, figures, measures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+from bnnviz import plots
+from bnnviz.errors import BnnvizError
+
+pytest.importorskip("zarr")
+
+X = np.linspace(-1, 1, 30)[:, None]
+Y = 0.5 * X[:, 0] + 0.1 * np.cos(40 * X[:, 0])
+ROWS = np.array([[-0.5], [0.25], [2.0]])
+
+
+def network() -> bnnviz.BNN:
+    return bnnviz.BNN(torch.nn.Linear(1, 1), (X, Y), prior_sd=1.0, noise_sd=0.3)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> bnnviz.Run:
+    folder = tmp_path_factory.mktemp("own") / "mine"
+    return bnnviz.sample(network(), "hmc", draws=60, warmup=40, chains=2, seed=3, record=folder)
+
+
+@pytest.fixture
+def read(run: bnnviz.Run) -> bnnviz.api.recorded.PublicRecording:
+    return bnnviz.recording(run.recording.folder, target=network())
+
+
+def test_it_has_the_names_of_a_run(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
+    np.testing.assert_array_equal(read.draws, run.draws)
+    assert read.log_weights is None
+    assert read.verdict() == run.verdict()
+    assert read.summary()["rhat_max"] == pytest.approx(run.summary()["rhat_max"])
+    assert read.table() is None
+
+
+def test_it_predicts_as_the_run_does(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
+    for found in (read, run.recording):
+        np.testing.assert_allclose(found.predict(ROWS).mean, run.predict(ROWS).mean, rtol=1e-6)
+        np.testing.assert_allclose(found.functions(ROWS), run.functions(ROWS), rtol=1e-6)
+    assert set(read.to_arviz().children) >= {"posterior", "log_likelihood", "posterior_predictive"}
+
+
+def test_it_is_measured_and_drawn_as_the_run_is(run: bnnviz.Run, read: bnnviz.api.recorded.PublicRecording) -> None:
+    assert bnnviz.measure(read)["averaged"] == pytest.approx(bnnviz.measure(run)["averaged"])
+    whole = 30 * 2  # at most 200 draws are drawn, and here are fewer
+    assert run.draws.shape[0] * run.draws.shape[1] > whole
+    for figure in (plots.prediction, plots.calibration, plots.pit, plots.functions):
+        figure(read)
+    drawn, known = (
+        plots.prediction(each, observations=True).get(1).dimension_values(1) for each in (read, run.recording)
+    )
+    np.testing.assert_allclose(drawn, known, rtol=1e-6)
+
+
+def test_one_without_its_network_has_draws_and_says_what_it_needs(run: bnnviz.Run) -> None:
+    bare = bnnviz.recording(run.recording.folder)
+    np.testing.assert_array_equal(bare.draws, run.draws)
+    plots.trace(bare)
+    for ask in (plots.prediction, bnnviz.measure, lambda each: each.predict(ROWS)):
+        with pytest.raises(BnnvizError, match=r"bnnviz\.recording\(name, target=\.\.\.\)"):
+            ask(bare)
+
+
+def test_a_recording_of_a_named_network_is_measured_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    settings = {"data": "toy_c", "hidden": "3"}
+    run = bnnviz.sample("network", "hmc", target_settings=settings, draws=20, warmup=10, chains=2, record="named")
+    assert bnnviz.measure("named")["averaged"] == pytest.approx(bnnviz.measure(run)["averaged"])
+
+
+def test_a_density_of_ones_own_is_read_with_it(tmp_path: Path) -> None:
+    def potential(x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * x.square().sum(-1)
+
+    run = bnnviz.sample(potential, "hmc", dim=2, draws=20, warmup=10, chains=2, record=tmp_path / "density")
+    again = run.recording.to_arviz(True)
+    np.testing.assert_allclose(again["posterior"]["x"], run.draws)
+
+
+def test_functions_are_those_of_each_draw(run: bnnviz.Run) -> None:
+    weight, bias = run.draws[..., :1], run.draws[..., 1:]
+    exact = weight * ROWS[:, 0] + bias
+    np.testing.assert_allclose(run.functions(ROWS), exact, rtol=1e-5, atol=1e-6)
+
+
+def test_functions_of_classes_are_their_probabilities() -> None:
+    labels = (X[:, 0] > 0).astype(int)
+    own = bnnviz.BNN(torch.nn.Linear(1, 1), (X, labels), likelihood="bernoulli")
+    run = bnnviz.sample(own, "hmc", draws=20, warmup=20, chains=2, seed=1)
+    logits = run.draws[..., :1] * ROWS[:, 0] + run.draws[..., 1:]
+    exact = 1 / (1 + np.exp(-logits))
+    found = run.functions(ROWS)
+    assert found.shape == (2, 20, 3, 2)
+    np.testing.assert_allclose(found[..., 1], exact, rtol=1e-4)
+    np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-5)
+
+
+def test_functions_of_a_table_are_in_its_units() -> None:
+    pandas = pytest.importorskip("pandas")
+    from bnnviz.data import read_table
+
+    frame = pandas.DataFrame({"size": 100 + 20 * X[:, 0], "price": 5000 + 900 * Y})
+    own = bnnviz.BNN(torch.nn.Linear(1, 1), read_table(frame, "price"))
+    run = bnnviz.sample(own, "hmc", draws=20, warmup=20, chains=2, seed=1)
+    found, predicted = run.functions(np.array([[90.0], [110.0]])), run.predict(np.array([[90.0], [110.0]]))
+    np.testing.assert_allclose(found.mean((0, 1)), predicted.mean, rtol=1e-6)
+    np.testing.assert_allclose(found.std((0, 1)), predicted.epistemic_sd, rtol=1e-4)
+    assert 3000 < found.mean() < 7000
+
+
+def test_lines_of_observations_hold_as_many_as_they_say(run: bnnviz.Run) -> None:
+    lines = [each for each in plots.prediction(run, observations=True) if each.label == "95 % of observations"]
+    x = lines[0].dimension_values(0)
+    low, high = (each.dimension_values(1) for each in lines)
+    drawn = run.predictive(x[:, None], draws=40_000, seed=1)
+    below, above = (drawn < low).mean(0), (drawn > high).mean(0)
+    # 40,000 draws: the standard error of a share of .025 is .0008, and 120 draws of the network stand behind each.
+    assert np.abs(below - 0.025).max() < 0.005 and np.abs(above - 0.025).max() < 0.005
+
+
+def test_observations_are_refused_where_there_is_no_band(run: bnnviz.Run) -> None:
+    with pytest.raises(BnnvizError, match="give a run or a recording"):
+        plots.prediction({**run.frame(["prediction"])["prediction"], "scene": run.scene()}, observations=True)
+    many = bnnviz.BNN(torch.nn.Linear(2, 1), (np.column_stack([X, X**2]), Y))
+    with pytest.raises(BnnvizError, match="on one input"):
+        plots.prediction(bnnviz.sample(many, "hmc", draws=10, warmup=10, chains=2), observations=True)

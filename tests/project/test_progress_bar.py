@@ -1,0 +1,53 @@
+"""A run shows how far it is where somebody watches a terminal, and is silent in a pipe."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rich")
+
+SAMPLE = """
+import bnnviz
+run = bnnviz.sample("banana", "hmc", draws=400, chains=2, seed=1{options})
+print(run.draws.shape)
+"""
+RACE = """
+import bnnviz
+print(len(bnnviz.race("gaussian", ["hmc", "bps"], budget=5_000, chains=2, warmup=10{options}).table))
+"""
+
+
+def in_a_terminal(code: str) -> str:
+    """Return what a program shows in a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs, stdin=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(ours)
+    assert process.returncode == 0, shown.decode()
+    return shown.decode()
+
+
+@pytest.mark.parametrize(("code", "phase"), [(SAMPLE, "sampling"), (RACE, "racing")])
+def test_a_terminal_shows_phase_and_share(code: str, phase: str) -> None:
+    shown = in_a_terminal(code.format(options=""))
+    assert phase in shown and "%" in shown
+    assert phase not in in_a_terminal(code.format(options=", progress_bar=False"))
+
+
+def test_a_pipe_has_what_the_program_prints() -> None:
+    done = subprocess.run([sys.executable, "-c", SAMPLE.format(options="")], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["(2,", "400,", "2)"] and not done.stderr
