@@ -18,7 +18,6 @@ from bnnviz.experiments.comparison import Figure
 
 #: Records with fewer runs than announced, which take hours to complete. May only become fewer.
 INCOMPLETE: dict[str, tuple[str, ...]] = {
-    "pdmp-fig3": ("The record holds 1 run of a case, of 5 announced.",),
     "pmcnet-table10": ("There is no record, and no word on why.",),
     "pmcnet-fig10": ("There is no record, and no word on why.",),
     "pmcnet-fig11": ("There is no record, and no word on why.",),

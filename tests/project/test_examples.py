@@ -14,7 +14,7 @@ from core_only import ROOT
 
 import bnnviz
 
-LONG = ["README.md", "docs/manual/python.md"]  # each samples for minutes
+LONG = ["README.md", "docs/manual/python.md", "docs/manual/compare.md"]  # each samples for minutes
 CONCEPTS = [f"docs/concepts/{path.name}" for path in sorted((ROOT / "docs" / "concepts").glob("*.md"))]
 PAGES = [
     *LONG,
@@ -77,7 +77,7 @@ def test_examples_run(page: str, names: dict[str, Any]) -> None:
         made = ("banana.html", "banana.png", "mine.png", "price.png", "price.pdf")
         assert all(Path(name).exists() for name in made)
     if page.endswith("paper_figure.md"):
-        for name in ("chains", "density", "serif"):
+        for name in ("chains", "density", "both", "serif"):
             content = Path(f"{name}.pdf").read_bytes()
             assert b"/FontFile2" in content and b"/Type3" not in content
 

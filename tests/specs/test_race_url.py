@@ -94,6 +94,9 @@ def test_the_command_and_the_script_say_the_same_race(monkeypatch):
         def __init__(self, race, callback):
             asked.append(race.spec)
 
+        def listen(self, listener):
+            pass
+
         def begin(self):
             return self
 
