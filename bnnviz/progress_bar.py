@@ -27,6 +27,14 @@ def doing(run: Any) -> str:
     return f"{run.phase}: {said}" if said else run.phase
 
 
+def share(run: Any) -> float:
+    """Return how much of a run or a race is done, 0 to 1; of a race that waits for its reference that of the latter."""
+    if run.phase != "reference":
+        return run.progress
+    told = run.reference.status()
+    return told["draws"] / max(told["wanted"], 1)
+
+
 class RunProgress:
     """Show on stderr how far a run of this process is, while a block lasts.
 
@@ -63,4 +71,4 @@ class RunProgress:
     def show(self, run: Any) -> None:
         """Show how far a run or a race is now."""
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], description=doing(run), total=1.0, completed=run.progress)
+            self._bar.update(self._bar.task_ids[0], description=doing(run), total=1.0, completed=share(run))

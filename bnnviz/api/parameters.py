@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
+from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ class WithParameters:
     """What gives draws by name: needs a run and its lock."""
 
     _run: ViewedRun
-    _lock: RLock
+    _lock: AbstractContextManager[Any]
 
     def parameters(self) -> dict[str, np.ndarray]:
         """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, as their constraints have them.
@@ -30,7 +31,8 @@ class WithParameters:
             If the target has no named parameters.
         """
         with self._lock:
-            named = named_draws(self._run.target, self._run.draws)
+            run = self._run
+            named = named_draws(run.target, run.draws)
         if not named:
             raise BnnvizError(
                 "This run's target has no named parameters: give parameters= to sample, or read draws.", "parameters"
@@ -60,11 +62,12 @@ class WithParameters:
             If there is no such name, there are no draws, they have weights, or there are more than 5,000 rows.
         """
         with self._lock:
-            if self._run.sampler.weighted:
+            run = self._run
+            if run.sampler.weighted:
                 raise BnnvizError(
                     "The draws have weights, without which no mean of them is right: read summary() instead.", "sampler"
                 )
-            draws, target = self._run.draws, self._run.target
+            draws, target = run.draws, run.target
             values = named_draws(target, draws)
         if not values:
             values = {name: draws[..., k] for k, name in enumerate(target.names())}

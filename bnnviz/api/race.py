@@ -100,6 +100,7 @@ def race(
     wait: bool = True,
     callback: Callable[[BackgroundRace], Any] | None = None,
     progress_bar: bool | None = None,
+    reference: bool = True,
 ) -> BackgroundRace:
     """Race two to six samplers on one target, each with the same start, seed and budget of per-example gradients.
 
@@ -123,6 +124,9 @@ def race(
         Called with the race about ten times a second, in its thread.
     progress_bar : bool, optional
         As of `bnnviz.sample`, where this waits.
+    reference : bool, default True
+        Whether the race goes on, when the budgets are spent, until a long run of NUTS has told the truth that errors
+        are distances from. Without it R-hat and ESS are all that is told. A density that knows its moments needs none.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def race(
         shared["attachment"] = attachment
         named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
         spec = RaceSpec(tuple(Spec(sampler=name, settings=dict(given), **shared) for name, given in named), budget)
-    found = BackgroundRace(racing.Race(spec, target=own), callback)
+    found = BackgroundRace(racing.Race(spec, target=own, measured=reference), callback)
     if not wait:
         return found.begin()
     with RunProgress(progress_bar) as shown:

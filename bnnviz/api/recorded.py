@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from bnnviz.api.parameters import WithParameters
 from bnnviz.api.predict import WithPredictions
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import export, reader
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PublicRecording(Recording, WithPredictions):
+class PublicRecording(Recording, WithPredictions, WithParameters):
     """A recording, with what else a program asks of it: the names of a `Run`, where both have the same.
 
     Parameters
@@ -32,6 +34,7 @@ class PublicRecording(Recording, WithPredictions):
     """
 
     target: Target | None = field(default=None, repr=False, compare=False)
+    _lock: ClassVar[AbstractContextManager[None]] = nullcontext()  # nobody else moves what it restores
 
     @property
     def draws(self) -> np.ndarray:
@@ -53,6 +56,23 @@ class PublicRecording(Recording, WithPredictions):
     def verdict(self) -> str | None:
         """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
         return self.summary().get("verdict")
+
+    @property
+    def _run(self) -> ViewedRun:
+        return self.restored()
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counts and ratios of the kernel."""
+        return self._run.stats
+
+    def event_weights(self) -> np.ndarray | None:
+        """Return weights (chains, draws) that undo the bias of draws at events, as `bnnviz.Run.event_weights`."""
+        return self._run.event_weights()
+
+    def save(self, path: str | Path) -> Path:
+        """Write draws and header to a NetCDF file that ArviZ opens; return its path."""
+        return self._run.save(path)
 
     def restored(self, target: Target | None = None) -> ViewedRun:
         """Return the run as it was last written, of the caller's target or of the recording's."""
@@ -99,7 +119,8 @@ class PublicRecording(Recording, WithPredictions):
 def recording(word: str | Path, *, target: Target | None = None) -> PublicRecording:
     """Return a recording, by its name or its folder.
 
-    It has the names of a `Run`: ``draws``, ``summary()``, ``predict(rows)``, ``to_arviz()``. Figures of
+    It has the names of a `Run`: ``draws``, ``summary()``, ``verdict()``, ``parameters()``, ``parameter_summary()``,
+    ``predict(rows)``, ``functions(rows)``, ``to_arviz()``, ``save(path)``. Figures of
     `bnnviz.plots`, `bnnviz.measure`, `bnnviz.uncertainty` and `bnnviz.attack` take it in the place of one. Its
     ``header`` and ``progress`` say what it is.
 

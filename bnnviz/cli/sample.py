@@ -13,7 +13,7 @@ from bnnviz.cli import options
 from bnnviz.cli.output import FAILED, INTERRUPTED, hold_interrupt, progress, say, text
 from bnnviz.cli.summary_table import print_summary
 from bnnviz.errors import BnnvizError
-from bnnviz.progress_bar import doing
+from bnnviz.progress_bar import doing, share
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def drive(run: ViewedRun | Race, writer: RecordingWriter | None = None) -> bool:
 
             def show_and_write() -> None:
                 nonlocal message
-                bar.update(task, description=doing(run), total=1.0, completed=run.progress)
+                bar.update(task, description=doing(run), total=1.0, completed=share(run))
                 message = _write(writer, message)
 
             advance(run, _SLICE_S, show_and_write, stopped=lambda: bool(pressed))

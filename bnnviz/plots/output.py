@@ -20,7 +20,7 @@ from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.files import replacing
 from bnnviz.plots import forms, style
-from bnnviz.plots.spacing import move_apart
+from bnnviz.plots.spacing import PAD, move_apart
 from bnnviz.views.palette import DARK
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
@@ -154,6 +154,14 @@ def rendered(figure: Any, scale: float = 1.0) -> Any:
     return model
 
 
+def _asked(figure: Any) -> tuple[float | None, float | None]:
+    """Return the inches across and down that somebody asked a whole figure to have."""
+    inches = figure.opts.get("plot", backend="matplotlib", defaults=False).kwargs.get("fig_inches")
+    if inches is None or isinstance(inches, style.DefaultInches):
+        return None, None
+    return tuple(inches) if isinstance(inches, tuple | list) else (float(inches), None)
+
+
 def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
     plt = optional.require("matplotlib.pyplot", "Figures for print need", extra="plots")
     if "matplotlib" not in style.loaded():
@@ -163,9 +171,10 @@ def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
         )
     with plt.rc_context(_FONTS):
         drawn = hv.render(figure, backend="matplotlib")
-        asked = figure.opts.get("plot", backend="matplotlib", defaults=False).kwargs
-        move_apart(drawn, fixed=bool({"fig_inches", "fig_size", "fig_bounds"} & set(asked)))
+        move_apart(drawn, _asked(figure))
         try:
-            drawn.savefig(path, format=ending, dpi=dpi, bbox_inches="tight", facecolor=drawn.get_facecolor())
+            drawn.savefig(
+                path, format=ending, dpi=dpi, bbox_inches="tight", pad_inches=PAD, facecolor=drawn.get_facecolor()
+            )
         finally:
             plt.close(drawn)

@@ -1,12 +1,11 @@
-"""Move the panels of a figure for print apart, until what stands around one does not lie over the next.
+"""Move the panels of a figure for print apart, and give a figure the size that was asked for.
 
 HoloViews gives each panel a cell for its axes alone: a legend beside them is drawn over the next panel, and neither
-of Matplotlib's layout engines takes the grid that HoloViews makes.
+of Matplotlib's layout engines takes the grid that HoloViews makes. What stands around axes counts here.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +14,13 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
+PAD = 0.04  # inches around a figure
 _GAP = 0.12  # inches between panels
+_LEAST = 0.3  # of its width or height, that axes are made smaller to
 _EQUAL = 1.0  # the aspect of axes with one unit in both directions
-_LEAST = 0.4  # of its width or height, that axes are made smaller to
+_TURNS = 4  # until labels, which have other ticks in narrower axes, no longer change what stands around them
 
 
 class Panel(NamedTuple):
@@ -37,35 +39,57 @@ class Extent(NamedTuple):
     outer_low: float
     outer_high: float
 
+    @property
+    def around(self) -> float:
+        """Inches of what stands around the axes."""
+        return self.outer_high - self.outer_low - (self.high - self.low)
 
-def move_apart(figure: Figure, *, fixed: bool) -> None:
-    """Move panels apart that lie over each other.
+
+class Place(NamedTuple):
+    """Say where axes go: what reached from ``extent.low`` on begins at ``begin``, by ``factor`` as large."""
+
+    extent: Extent
+    begin: float
+    factor: float
+
+    def moved(self, low: float, high: float) -> tuple[float, float]:
+        """Return where two ends go."""
+        return tuple(self.begin + self.factor * (end - self.extent.low) for end in (low, high))
+
+
+def move_apart(figure: Figure, size: tuple[float | None, float | None] = (None, None)) -> None:
+    """Move panels apart that lie over each other, and make them fit the size that was asked for.
 
     Parameters
     ----------
     figure : Figure
         Of Matplotlib, drawn by HoloViews.
-    fixed : bool
-        Whether somebody asked for its size, so that axes become smaller; else they keep theirs, and it grows.
+    size : (float or None, float or None)
+        Inches of the whole figure, across and down. None: axes keep their size in that direction, and it grows.
     """
     panels = _panels(figure)
-    if len(panels) < 2:
+    fixed = any(each is not None for each in size)
+    if not panels or (len(panels) == 1 and not fixed):
         return
-    figure.draw_without_rendering()
-    columns = sorted({panel.column for panel in panels})
-    across = _stretched({column: _extent(figure, _of(panels, "column", column), 0) for column in columns}, fixed)
-    # From the top downwards.
-    rows = sorted({panel.row for panel in panels}, reverse=True)
-    down = _stretched({row: _extent(figure, _of(panels, "row", row), 1) for row in rows}, fixed)
-    if across is None and down is None:
-        return
+    below = _put_legends_below(figure) if fixed else []
+    for _ in range(_TURNS if fixed else 1):
+        for axes in below:
+            _hang(axes)
+        figure.draw_without_rendering()
+        _place(figure, panels, size)
+
+
+def _place(figure: Figure, panels: list[Panel], size: tuple[float | None, float | None]) -> None:
+    across = _places(figure, panels, "column", size[0])
+    down = _places(figure, panels, "row", size[1])
     width, height = figure.get_size_inches()
     for panel in panels:
         for axes in panel.axes:
             x0, y0, x1, y1 = axes.get_position(original=True).extents * [width, height, width, height]
-            (x0, x1), (y0, y1) = _moved((x0, x1), across, panel.column), _moved((y0, y1), down, panel.row)
-            if fixed and axes.get_aspect() != _EQUAL:  # else axes that become narrower become lower, too
-                axes.set_aspect("auto")
+            x0, x1 = across[panel.column].moved(x0, x1) if across else (x0, x1)
+            y0, y1 = down[panel.row].moved(y0, y1) if down else (y0, y1)
+            if any(each is not None for each in size) and axes.get_aspect() != _EQUAL:
+                axes.set_aspect("auto")  # else axes that become narrower become lower, too
             axes.set_position([x0 / width, y0 / height, (x1 - x0) / width, (y1 - y0) / height])
 
 
@@ -92,8 +116,31 @@ def _owner(bar: Axes, panels: list[Panel]) -> Panel:
     return min(panels, key=apart)
 
 
-def _of(panels: list[Panel], name: str, number: int) -> list[Axes]:
-    return [axes for panel in panels if getattr(panel, name) == number for axes in panel.axes]
+def _places(figure: Figure, panels: list[Panel], name: str, size: float | None) -> dict[int, Place] | None:
+    """Return where the axes of each column, or of each row, go; None where all can stay."""
+    # From left to right, and from the bottom upwards.
+    side, numbers = (0, False) if name == "column" else (1, True)
+    extents = {
+        number: _extent(
+            figure, (axes for panel in panels if getattr(panel, name) == number for axes in panel.axes), side
+        )
+        for number in sorted({getattr(panel, name) for panel in panels}, reverse=numbers)
+    }
+    found = list(extents.values())
+    if size is None and all(
+        after.outer_low >= before.outer_high for before, after in zip(found, found[1:], strict=False)
+    ):
+        return None
+    factor, begin = 1.0, min(each.outer_low for each in found)
+    if size is not None:
+        around = sum(each.around for each in found) + _GAP * (len(found) - 1) + 2 * PAD
+        factor = max((size - around) / sum(each.high - each.low for each in found), _LEAST)
+    places = {}
+    for number, each in extents.items():
+        begin += each.low - each.outer_low
+        places[number] = Place(each, begin, factor)
+        begin += factor * (each.high - each.low) + each.outer_high - each.high + _GAP
+    return places
 
 
 def _extent(figure: Figure, axes: Iterable[Axes], side: int) -> Extent:
@@ -107,28 +154,38 @@ def _extent(figure: Figure, axes: Iterable[Axes], side: int) -> Extent:
     return Extent(low, high, min(outer_low, low), max(outer_high, high))
 
 
-def _stretched(extents: dict[int, Extent], fixed: bool) -> dict[int, tuple[Extent, float, float]] | None:
-    """Return for each number its extent, where it is to begin and its factor; None where nothing lies over another."""
-    found = list(extents.values())
-    if all(after.outer_low >= before.outer_high for before, after in zip(found, found[1:], strict=False)):
-        return None
-    around = sum(each.outer_high - each.outer_low - (each.high - each.low) for each in found) + _GAP * (len(found) - 1)
-    inside = sum(each.high - each.low for each in found)
-    whole = max(each.high for each in found) - min(each.low for each in found)
-    factor = float(np.clip((whole - around) / inside, _LEAST, 1.0)) if fixed else 1.0
-    places, begin = defaultdict(tuple), min(each.low for each in found)
-    for number, each in extents.items():
-        begin += each.low - each.outer_low
-        places[number] = (each, begin, factor)
-        begin += factor * (each.high - each.low) + each.outer_high - each.high + _GAP
-    return dict(places)
+def _put_legends_below(figure: Figure) -> list[Axes]:
+    """Put legends that stand beside axes under them, where they take no width from these; return the axes."""
+    figure.draw_without_rendering()
+    beside = [
+        axes
+        for axes in figure.axes
+        if (legend := axes.get_legend()) is not None and legend.get_window_extent().x0 > axes.get_window_extent().x1
+    ]
+    for axes in beside:
+        _put_below(axes, axes.get_legend())
+    return beside
 
 
-def _moved(
-    ends: tuple[float, float], places: dict[int, tuple[Extent, float, float]] | None, number: int
-) -> tuple[float, float]:
-    if places is None:
-        return ends
-    extent, begin, factor = places[number]
-    low, high = (begin + factor * (end - extent.low) for end in ends)
-    return low, high
+def _hang(axes: Axes) -> None:
+    """Hang a legend under the labels of the axis, wherever these are now."""
+    axes.figure.draw_without_rendering()
+    box, labels = axes.get_window_extent(), axes.xaxis.get_tightbbox()
+    under = 0.0 if labels is None else (labels.y0 - box.y0) / box.height
+    axes.get_legend().set_bbox_to_anchor((0.5, under), transform=axes.transAxes)
+
+
+def _put_below(axes: Axes, legend: Legend) -> None:
+    texts = legend.get_texts()
+    again = axes.legend(
+        legend.legend_handles,
+        [text.get_text() for text in texts],
+        loc="upper center",
+        ncols=2,
+        frameon=False,
+        fontsize=0.85 * texts[0].get_fontsize() if texts else None,
+        columnspacing=1.0,
+        handlelength=1.6,
+    )
+    for text in again.get_texts():
+        text.set_color(texts[0].get_color())

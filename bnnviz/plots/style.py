@@ -378,7 +378,7 @@ def finish(
     bokeh, matplotlib, **both
         As of `apply`, such as xlim, ylim, logx and xticks.
     """
-    hooks = _PAINTS[id(palette)]
+    figure, hooks = _told_apart(figure), _PAINTS[id(palette)]
     width, height = size
     beside = room if legend == "right" else 0
     if isinstance(figure, hv.Overlay | hv.NdOverlay):
@@ -386,11 +386,32 @@ def finish(
     return apply(
         figure,
         {"width": width + beside, "height": height, "hooks": [hooks.bokeh], **(bokeh or {})},
-        {"aspect": width / height, "fig_inches": (width / PIXELS, height / PIXELS), "hooks": [hooks.matplotlib]}
+        {
+            "aspect": width / height,
+            "fig_inches": DefaultInches((width / PIXELS, height / PIXELS)),
+            "hooks": [hooks.matplotlib],
+        }
         | (matplotlib or {}),
         show_grid=True,
         title=title,
         **both,
+    )
+
+
+class DefaultInches(tuple):
+    """The size of a figure that nobody asked for: what stands around its axes comes on top of it."""
+
+
+def _told_apart(figure: Any) -> Any:
+    """Return a figure none of whose elements has the name of an axis: HoloViews would take the name for its values."""
+    if not isinstance(figure, hv.Overlay):
+        return figure
+    same = [each.label in {dimension.label for dimension in each.dimensions()} for each in figure]
+    if not any(same):
+        return figure
+    # A space more is another name, and nobody sees it.
+    return hv.Overlay(
+        [each.relabel(f"{each.label} ") if alike else each for each, alike in zip(figure, same, strict=True)]
     )
 
 
@@ -399,7 +420,7 @@ def layout(figures: Sequence[Any], across: int, size: tuple[int, int] = WIDE) ->
     if len(figures) == 1:
         return figures[0]
     rows = -(-len(figures) // across)
-    inches = (min(across, len(figures)) * size[0] / PIXELS, rows * size[1] / PIXELS)
+    inches = DefaultInches((min(across, len(figures)) * size[0] / PIXELS, rows * size[1] / PIXELS))
     return apply(
         hv.Layout(list(figures)).cols(across),
         {"shared_axes": False},

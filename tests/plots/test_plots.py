@@ -412,6 +412,13 @@ def test_datashader_counts_every_draw() -> None:
     assert np.nansum(picture.dimension_values(2)) == 104_000
 
 
+@pytest.mark.parametrize("name", ["density", "largest R-hat", "lag (draws)", "autocorrelation of mu", "mu", "draw"])
+@pytest.mark.parametrize("figure", [plots.trace, plots.rank, plots.acf, plots.density, plots.mixing])
+def test_a_source_may_have_the_name_of_an_axis(figure: Make, name: str, tmp_path: Path) -> None:
+    drawn = figure({name: {"mu": draws()[..., 0]}, "another": {"mu": draws()[..., 1]}}, "mu")
+    assert plots.save(drawn, tmp_path / "figure.pdf").stat().st_size > 1000
+
+
 PRINTED = {
     "lines": lambda: plots.trace(draws(), "x[0]") + plots.rank(draws(), "x[0]"),
     "colours": lambda: plots.confusion(*probabilities()),

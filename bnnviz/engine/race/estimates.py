@@ -52,6 +52,10 @@ class MomentEstimates(NamedTuple):
     without: np.ndarray | None = None
 
 
+#: Of what a network predicts: the worst R-hat and the least ESS, by the names of a run's summary.
+FUNCTION_FIGURES = ("rhat_function_max", "ess_function_min")
+
+
 class EstimateError(NamedTuple):
     """Hold how far estimates are from the truth, in its standard deviations.
 

@@ -12,7 +12,7 @@ import torch
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
 from bnnviz.engine.monitor.components import Components
-from bnnviz.engine.race.estimates import Estimates, MomentEstimates
+from bnnviz.engine.race.estimates import FUNCTION_FIGURES, Estimates, MomentEstimates
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.viewed_run import ViewedRun
@@ -194,9 +194,24 @@ class LaneFigures:
             self._components.refit()
             values = self._components.first.values
             ess, rhat = diagnostics.ess(values), diagnostics.rhat(values)
-        return {
+        return self._of_functions() | {
             "ess": ess,
             "rhat": rhat,
             "ess_per_s": ess / max(lane.seconds, 1e-9),
             "ess_per_million": 1e6 * ess / max(lane.gradients, 1),
         }
+
+    def _of_functions(self) -> dict[str, float]:
+        """Return the worst R-hat and the least ESS of what a network predicts; nothing of another target."""
+        lane = self._lane
+        if not isinstance(lane.target, BNN):
+            return {}
+        found = dict.fromkeys(FUNCTION_FIGURES, float("nan"))
+        if lane.sampler.weighted or not lane.sampler.converges:
+            return found
+        values = lane.estimates.values()
+        if values.shape[1] < 4:
+            return found
+        each = range(values.shape[2])
+        rhat, ess = ([of(values[..., i]) for i in each] for of in (diagnostics.rhat, diagnostics.ess))
+        return dict(zip(FUNCTION_FIGURES, (float(np.nanmax(rhat)), float(np.nanmin(ess))), strict=True))

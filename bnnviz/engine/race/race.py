@@ -34,6 +34,8 @@ class Race(SamplerComparison):
     spec : RaceSpec
     target : Target, optional
         The caller's own, where the spec names none. Such a race cannot go on from a checkpoint.
+    measured : bool, default True
+        Whether a reference run is made where the truth is not known; without one no error is told.
 
     Attributes
     ----------
@@ -53,9 +55,9 @@ class Race(SamplerComparison):
     lane_class: ClassVar[type[Lane]] = Lane
     view_class: ClassVar[type[RaceView]] = RaceView
 
-    def __init__(self, spec: RaceSpec, *, target: Target | None = None) -> None:
+    def __init__(self, spec: RaceSpec, *, target: Target | None = None, measured: bool = True) -> None:
         super().__init__(spec, own_target=target is not None)
-        spec, self._own = self.spec, target
+        spec, self._own, self._measured = self.spec, target, measured
         self._take_lanes([self._new_lane(number) for number in range(len(spec.lanes))])
         self.reference = self._new_reference()
         self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
@@ -64,8 +66,8 @@ class Race(SamplerComparison):
         self._raced = 0.0  # seconds that all lanes have had
 
     def _new_reference(self) -> Reference | None:
-        """Return the run that lanes are measured against; None where the truth is known."""
-        return None if self._known is not None else Reference(self.spec, self._own)
+        """Return the run that lanes are measured against; None where the truth is known, or nobody asks for it."""
+        return None if self._known is not None or not self._measured else Reference(self.spec, self._own)
 
     def _new_lane(self, number: int) -> Lane:
         spec = self.spec.lanes[number]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 
 from bnnviz.engine.protocol import Simulation
-from bnnviz.engine.race.estimates import EstimateError, TrueMoments, error
+from bnnviz.engine.race.estimates import FUNCTION_FIGURES, EstimateError, TrueMoments, error
 from bnnviz.targets import BNN
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class RaceView:
             "chains_lost": lane.lost,
             **dict.fromkeys(("error", "error_low", "error_high", "error_mean", "error_sd", "error_log_se"), nan),
             **dict.fromkeys(("rhat", "ess", "ess_per_s", "ess_per_million"), nan),
-            **dict.fromkeys(self._scores(), nan),
+            **dict.fromkeys((*FUNCTION_FIGURES, *self._scores()) if isinstance(lane.target, BNN) else (), nan),
             "draws": 0 if lane.diverged else lane.store.common(lane.alive) * lane.store.every,
             "steps": lane.steps,
             "gradients": lane.gradients,
@@ -319,6 +319,8 @@ class RaceView:
 
     def _why_unknown(self) -> str:
         if any(lane.recorded for lane in self._race.lanes):
+            if self._race.reference is None:
+                return "nobody is ranked, as no reference was asked for; R-hat and ESS are in the table."
             return f"nobody can be ranked yet, as the reference run of {self._race.reference.title} has too few draws."
         return "no lane has draws yet, as tuning and warm-up are charged too."
 

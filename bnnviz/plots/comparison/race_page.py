@@ -7,6 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from bnnviz.errors import BnnvizError
 from bnnviz.plots.comparison.race import race
 from bnnviz.plots.forms import PAGE
 from bnnviz.plots.output import page, save, write
@@ -30,10 +33,12 @@ def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLi
     Raises
     ------
     BnnvizError
-        As `save`.
+        As `save`; or if there is no curve to print.
     """
     figure = race(frame["curves"])
     if Path(out).suffix.lower() != PAGE:
+        if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
+            raise BnnvizError("No lane has an error to draw yet; an .html page has the table all the same.", "out")
         return save(figure, out)
     caption, table = frame["caption"], frame["table"]
     words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))

@@ -28,11 +28,11 @@ from bnnviz.views.predictive.prediction import (
 
 _FUNCTIONS = ("95 % of functions", "50 % of functions")
 _OBSERVED = (0.025, 0.975)  # quantiles of observations
-_DRAWS = 200  # that a prediction is made of, evenly spread
+_DRAWS = 400  # that a prediction is made of, evenly spread over the chains
 
 
 def prediction(source: Any, *, observations: bool = False, dark: bool = False) -> hv.Overlay:
-    """Draw what the draws of a network predict.
+    """Draw what up to 400 draws of a network, evenly spread, predict.
 
     Of one input a band: the mean of the functions and where the middle 50 and 95 % of them lie; where 95 % of the
     *observations* are expected, noise included, is drawn on demand. Of two inputs and two classes a map of the
@@ -133,7 +133,7 @@ def spread(source: Any, *, dark: bool = False) -> hv.Image:
 
 
 def _part(source: Any) -> FramePart:
-    if isinstance(source, Mapping) or callable(getattr(source, "frame", None)):
+    if isinstance(source, Mapping):
         return parts.part(source, "prediction", "prediction: it is no network on data")
     predictor, theta = _network(source)
     return FramePart({"data": predictor.scene()}, predictor.part_of(theta, theta[-1]))
