@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from bokeh.models import CustomJS
 from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
+from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
 from bnnviz_app.components.guidance.help import TITLE
@@ -24,12 +26,29 @@ from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 _OVER = "temporary"  # a drawer over the page; what is closed is not in the page, where the keyboard could reach it
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAGE = (
+_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
     (_FOLDER / name).read_text(encoding="utf-8")
-    for name in ("lost.js", "bokeh_patches.js", "selects.js", "dialogs.js", "drops.js", "figures.js", "page.html")
+    for name in (
+        "lost.js",
+        "bokeh_patches.js",
+        "selects.js",
+        "dialogs.js",
+        "drops.js",
+        "figures.js",
+        "paper.js",
+        "paper.css",
+        "page.html",
+    )
 )
 _TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
-for _mark, _script in (("SELECTS", _SELECTS), ("DIALOGS", _DIALOGS), ("DROPS", _DROPS), ("FIGURES", _FIGURES)):
+for _mark, _script in (
+    ("SELECTS", _SELECTS),
+    ("DIALOGS", _DIALOGS),
+    ("DROPS", _DROPS),
+    ("FIGURES", _FIGURES),
+    ("ON_PAPER", _PAPER.replace("COLOURS", json.dumps(in_light()))),
+    ("PAPER_STYLE", _PAPER_STYLE),
+):
     _TEMPLATE = _TEMPLATE.replace(_mark, _script)
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""
@@ -71,7 +90,8 @@ def _nav(here: str, page: Any) -> pn.pane.HTML:
 def _purpose(entry: PageEntry) -> pn.pane.HTML:
     """Return the heading of a page, and in a sentence what it is for."""
     words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
-    return pn.pane.HTML(words, stylesheets=[_STYLES["purpose"]], margin=(2, 14, 6, 14), sizing_mode="stretch_width")
+    look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
+    return pn.pane.HTML(words, sizing_mode="stretch_width", **look)
 
 
 def _unbind(frame: pmui.Page) -> None:
