@@ -19,6 +19,7 @@ from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
 from bnnviz_app.components.guidance.help import TITLE
+from bnnviz_app.learn.languages import DEFAULT
 from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
@@ -56,6 +57,9 @@ const theme = cb_obj.dark_theme ? "dark" : "default"
 document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
 """
 
+TOGGLE = "Toggle theme"
+_TOGGLE_THEME = "page.data.dark_theme = !page.data.dark_theme"
+
 
 def _asked() -> str:
     """Return the name of the page in the address, the first page if there is none such."""
@@ -73,9 +77,11 @@ def _offered() -> dict[str, PageEntry]:
 def _links(here: str, language: str) -> str:
     """Return the links to all pages as HTML, in a language."""
     say = wording(language)
+    # What a class looks at together has no buttons to choose a language with.
+    spoken = dict.fromkeys(OF_CLASS, "" if language == DEFAULT else f"&lang={language}")
     return "".join(
-        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}' lang='{language}'"
-        f" title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
+        f"<a href='?page={entry.name}{spoken.get(entry.name, '')}' class='{'here' if entry.name == here else ''}'"
+        f" lang='{language}' title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
         for entry in _offered().values()
         if entry.listed
     )
@@ -107,10 +113,11 @@ def _unbind(frame: pmui.Page) -> None:
             pn.state.param.unwatch(watcher)
 
 
-def _say(nav: pn.pane.HTML, question: pmui.IconButton, here: str, language: str) -> None:
+def _say(nav: pn.pane.HTML, question: pmui.IconButton, toggle: pmui.IconButton, here: str, language: str) -> None:
     """Have the header in a language."""
+    say = wording(language)
     nav.object = _links(here, language)
-    question.description = wording(language)(TITLE)
+    question.description, toggle.description = say(TITLE), say(TOGGLE)
 
 
 def _resize(frame: pmui.Page, page: Any) -> None:
@@ -138,12 +145,15 @@ def open_page() -> None:
     nav = _nav(name, page)
     question = pmui.IconButton(icon="help_outline", description=wording(page.language)(TITLE), color="default")
     question.on_click(lambda event: page.guide.toggle())
+    # In the language of the page, which the library's own has not.
+    toggle = pmui.IconButton(icon="contrast", description=wording(page.language)(TOGGLE), color="default")
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[nav, page.tools, question],
+        header=[nav, page.tools, question, toggle],
+        theme_toggle=False,
         sidebar=[_purpose(entry), *page.sidebar] if page.sidebar else [],
         sidebar_width=280,
         **_drawer(page),
@@ -156,7 +166,8 @@ def open_page() -> None:
     )
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
-    page.on_language = lambda: _say(nav, question, name, page.language)
+    page.on_language = lambda: _say(nav, question, toggle, name, page.language)
+    toggle.jscallback(clicks=_TOGGLE_THEME, args={"page": frame})
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())
