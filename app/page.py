@@ -146,7 +146,13 @@ def open_page() -> None:
     question = pmui.IconButton(icon="help_outline", description=wording(page.language)(TITLE), color="default")
     question.on_click(lambda event: page.guide.toggle())
     # In the language of the page, which the library's own has not.
-    toggle = pmui.IconButton(icon="contrast", description=wording(page.language)(TOGGLE), color="default")
+    toggle = pmui.IconButton(
+        icon="contrast",
+        description=wording(page.language)(TOGGLE),
+        color="default",
+        margin=(5, 0),
+        stylesheets=[_STYLES["toggle"]],
+    )
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
