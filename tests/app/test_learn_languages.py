@@ -100,6 +100,10 @@ def test_there_is_a_second_language() -> None:
     assert languages.names() | {"en": "English", "de": "Deutsch"} == languages.names()
 
 
+def test_a_letter_stays_with_what_its_hyphen_joins_it_to() -> None:
+    assert languages.heading("Fast die A-priori-Verteilung, R-hat") == "Fast die A-\u2060priori-Verteilung, R-\u2060hat"
+
+
 @pytest.mark.parametrize("language", OTHERS)
 def test_pages_are_called_what_the_header_calls_them(language: str) -> None:
     titles = [entry.title for entry in (PAGES | OF_CLASS).values()]
