@@ -40,16 +40,30 @@ the figures beside it by itself when their own sizes change. */
     due.add(root)
   }
 
-  // Where the settings lie over the page, it opens without them.
+  // Where the settings lie over the page, it opens without them, and shows none as its window gets so narrow.
   const {Document} = Bokeh.require("document/document")
   const from_json = Document.from_json
+  const put_away = new WeakSet() // pages whose settings come back when there is room
+  let narrow = innerWidth < DRAWER_BELOW
+  const settle = (page) => {
+    const root = page.roots().find(({data}) => data?.sidebar?.length && data.sidebar_variant === "auto")
+    if (root && narrow && root.data.sidebar_open) {
+      root.data.sidebar_open = false
+      put_away.add(root)
+    } else if (root && !narrow && put_away.delete(root)) {
+      root.data.sidebar_open = true
+    }
+  }
   Document.from_json = function (...args) {
     const page = from_json.apply(this, args)
-    for (const root of innerWidth < DRAWER_BELOW ? page.roots() : []) {
-      if (root.data?.sidebar_open && root.data.sidebar?.length) { root.data.sidebar_open = false }
-    }
+    settle(page)
     return page
   }
+  addEventListener("resize", () => {
+    if (narrow === innerWidth < DRAWER_BELOW) { return }
+    narrow = !narrow
+    Bokeh.documents.forEach(settle)
+  })
 
   // All models of the page are the server's. Bokeh takes those that came last for the browser's own, and its next message
   // would hold them whole, which the server refuses: a control that has just come would not answer to its first press.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from bokeh.models import CustomJS
 from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
+from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
 from bnnviz_app.components.guidance.help import TITLE
+from bnnviz_app.learn.languages import DEFAULT
 from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
@@ -24,18 +27,38 @@ from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 _OVER = "temporary"  # a drawer over the page; what is closed is not in the page, where the keyboard could reach it
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAGE = (
+_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
     (_FOLDER / name).read_text(encoding="utf-8")
-    for name in ("lost.js", "bokeh_patches.js", "selects.js", "dialogs.js", "drops.js", "figures.js", "page.html")
+    for name in (
+        "lost.js",
+        "bokeh_patches.js",
+        "selects.js",
+        "dialogs.js",
+        "drops.js",
+        "figures.js",
+        "paper.js",
+        "paper.css",
+        "page.html",
+    )
 )
 _TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
-for _mark, _script in (("SELECTS", _SELECTS), ("DIALOGS", _DIALOGS), ("DROPS", _DROPS), ("FIGURES", _FIGURES)):
+for _mark, _script in (
+    ("SELECTS", _SELECTS),
+    ("DIALOGS", _DIALOGS),
+    ("DROPS", _DROPS),
+    ("FIGURES", _FIGURES),
+    ("ON_PAPER", _PAPER.replace("COLOURS", json.dumps(in_light()))),
+    ("PAPER_STYLE", _PAPER_STYLE),
+):
     _TEMPLATE = _TEMPLATE.replace(_mark, _script)
 # The next page, and this one when it comes again, open in the same theme.
 _KEEP_THEME = f"""
 const theme = cb_obj.dark_theme ? "dark" : "default"
 document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
 """
+
+TOGGLE = "Toggle theme"
+_TOGGLE_THEME = "page.data.dark_theme = !page.data.dark_theme"
 
 
 def _asked() -> str:
@@ -54,9 +77,11 @@ def _offered() -> dict[str, PageEntry]:
 def _links(here: str, language: str) -> str:
     """Return the links to all pages as HTML, in a language."""
     say = wording(language)
+    # What a class looks at together has no buttons to choose a language with.
+    spoken = dict.fromkeys(OF_CLASS, "" if language == DEFAULT else f"&lang={language}")
     return "".join(
-        f"<a href='?page={entry.name}' class='{'here' if entry.name == here else ''}' lang='{language}'"
-        f" title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
+        f"<a href='?page={entry.name}{spoken.get(entry.name, '')}' class='{'here' if entry.name == here else ''}'"
+        f" lang='{language}' title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
         for entry in _offered().values()
         if entry.listed
     )
@@ -71,7 +96,8 @@ def _nav(here: str, page: Any) -> pn.pane.HTML:
 def _purpose(entry: PageEntry) -> pn.pane.HTML:
     """Return the heading of a page, and in a sentence what it is for."""
     words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
-    return pn.pane.HTML(words, stylesheets=[_STYLES["purpose"]], margin=(2, 14, 6, 14), sizing_mode="stretch_width")
+    look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
+    return pn.pane.HTML(words, sizing_mode="stretch_width", **look)
 
 
 def _unbind(frame: pmui.Page) -> None:
@@ -87,10 +113,11 @@ def _unbind(frame: pmui.Page) -> None:
             pn.state.param.unwatch(watcher)
 
 
-def _say(nav: pn.pane.HTML, question: pmui.IconButton, here: str, language: str) -> None:
+def _say(nav: pn.pane.HTML, question: pmui.IconButton, toggle: pmui.IconButton, here: str, language: str) -> None:
     """Have the header in a language."""
+    say = wording(language)
     nav.object = _links(here, language)
-    question.description = wording(language)(TITLE)
+    question.description, toggle.description = say(TITLE), say(TOGGLE)
 
 
 def _resize(frame: pmui.Page, page: Any) -> None:
@@ -118,12 +145,21 @@ def open_page() -> None:
     nav = _nav(name, page)
     question = pmui.IconButton(icon="help_outline", description=wording(page.language)(TITLE), color="default")
     question.on_click(lambda event: page.guide.toggle())
+    # In the language of the page, which the library's own has not.
+    toggle = pmui.IconButton(
+        icon="contrast",
+        description=wording(page.language)(TOGGLE),
+        color="default",
+        margin=(5, 0),
+        stylesheets=[_STYLES["toggle"]],
+    )
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[nav, page.tools, question],
+        header=[nav, page.tools, question, toggle],
+        theme_toggle=False,
         sidebar=[_purpose(entry), *page.sidebar] if page.sidebar else [],
         sidebar_width=280,
         **_drawer(page),
@@ -136,7 +172,8 @@ def open_page() -> None:
     )
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
-    page.on_language = lambda: _say(nav, question, name, page.language)
+    page.on_language = lambda: _say(nav, question, toggle, name, page.language)
+    toggle.jscallback(clicks=_TOGGLE_THEME, args={"page": frame})
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())

@@ -25,6 +25,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from bnnviz_app import THEME_COOKIE, broadcast
 from bnnviz_app.access.gate import Gate
+from bnnviz_app.learn import languages
 from bnnviz_app.memory import COLLECTOR
 from bnnviz_app.pages import FIRST, OF_CLASS
 from bnnviz_app.steps import AHEAD
@@ -59,7 +60,7 @@ class Shelf:
         self._application, self._gate, self._route = application, gate, route
         self._ready: list[ServerSession] = []
         self._wanted = asyncio.Event()
-        self._followed: dict[bool, asyncio.Future] = {}
+        self._followed: dict[tuple[bool, str], asyncio.Future] = {}
         self._filling: asyncio.Task | None = None
 
     @property
@@ -76,7 +77,8 @@ class Shelf:
         asked = {name: values[0].decode(errors="replace") for name, values in handler.request.arguments.items()}
         dark = handler.get_cookie(THEME_COOKIE, "") == "dark"
         if asked.pop("page", FIRST) == _FOLLOW:
-            return await self._follow(asked.get("theme") == "dark" if "theme" in asked else dark)
+            language = languages.found(asked.get("lang", "")) or ""
+            return await self._follow(asked.get("theme") == "dark" if "theme" in asked else dark, language)
         if asked or dark or not self._gate.is_student(handler.request) or not self._ready:
             return None
         if "page" in handler.request.arguments and handler.get_argument("page") != FIRST:
@@ -95,15 +97,17 @@ class Shelf:
         session.unblock_expiration()
         return session
 
-    async def _follow(self, dark: bool) -> ServerSession:
-        if dark not in self._followed:
-            self._followed[dark] = asyncio.ensure_future(self._followed_page(dark))
-        session = await asyncio.shield(self._followed[dark])
+    async def _follow(self, dark: bool, language: str) -> ServerSession:
+        kind = dark, language
+        if kind not in self._followed:
+            self._followed[kind] = asyncio.ensure_future(self._followed_page(*kind))
+        session = await asyncio.shield(self._followed[kind])
         session._token = self._token(session.id, {"headers": {}, "cookies": {}, "arguments": {}})
         return session
 
-    async def _followed_page(self, dark: bool) -> ServerSession:
-        session = await self._built({"page": [_FOLLOW.encode()], "theme": [b"dark" if dark else b"default"]})
+    async def _followed_page(self, dark: bool, language: str) -> ServerSession:
+        asked = {"page": _FOLLOW, "theme": "dark" if dark else "default", "lang": language}
+        session = await self._built({name: [text.encode()] for name, text in asked.items()})
         await session.with_document_locked(_with_own_styles, session)
         _SHARED.add(session.document)
         broadcast.Broadcast(session)

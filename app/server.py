@@ -39,12 +39,13 @@ _START_S = 60.0
 _CORKED_S = 0.002
 _COMES_S = 1.5  # who comes sooner than that waits for the server, or is the browser that it opens, and has it first
 _MOMENT_S = 0.1
-# The background of the page, light and dark, until it brings its own: the browser would show white.
+# The background of the page, light and dark, until it brings its own: the browser would show white. The library's sheet
+# takes it from the variable.
 _OPENING = """<!DOCTYPE html>
 <html lang="en" data-theme-managed="true">
 <head>
 <meta charset="utf-8">
-<style>html {{background: {background}}}</style>
+<style>html {{background: {background}}} html {{--mui-palette-background-default: {background}}}</style>
 """
 _BEGINNING = re.compile(r"\s*<!DOCTYPE html>\s*<html[^>]*>\s*<head>")
 _SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)

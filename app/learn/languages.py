@@ -84,7 +84,13 @@ def number(text: str, language: str) -> str:
 
 def unbroken(text: str) -> str:
     """Keep what is read as one thing in one line: a number with its unit, the factors of a product, a function."""
-    return _ONE_THING.sub(lambda match: match[0].replace(" ", _NO_BREAK), text).replace("/∂", f"/{_JOINED}∂")
+    text = _ONE_THING.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
+    return text.replace("/∂", f"/{_JOINED}∂")
+
+
+def heading(text: str) -> str:
+    """Keep a letter with what its hyphen joins it to: no line of a heading ends with the A of A-priori."""
+    return re.sub(r"\b(\w-)(?=\w)", rf"\1{_JOINED}", text)
 
 
 @functools.cache

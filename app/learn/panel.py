@@ -69,8 +69,8 @@ class LessonPanel(PageComponent):
         items = [
             {
                 "name": lesson.name,
-                "title": lesson.title,
-                "aim": lesson.aim,
+                "title": languages.heading(lesson.title),
+                "aim": languages.heading(lesson.aim),
                 "minutes": lesson.minutes,
                 "count": len(lesson.steps) + 1,
                 "href": "?" + urlencode({"page": "learn", "lesson": lesson.name, **flags}),
@@ -83,7 +83,7 @@ class LessonPanel(PageComponent):
         """Show a step, from 0."""
         step = lesson.steps[number]
         text, terms = glossary.link(step.text, self._language)
-        shown = {"kind": "step", "heading": step.title, "html": text, "terms": terms, "choices": []}
+        shown = {"kind": "step", "heading": languages.heading(step.title), "html": text, "terms": terms, "choices": []}
         self._say(self._frame(lesson, number) | shown | {"sentence": sentence}, whole=False)
 
     def ask(self, lesson: Lesson, chosen: int | None = None, sentence: str = "") -> None:
@@ -108,10 +108,10 @@ class LessonPanel(PageComponent):
         after = names[names.index(lesson.name) + 1 :]
         return {
             "name": lesson.name,
-            "title": lesson.title,
+            "title": languages.heading(lesson.title),
             "minutes": lesson.minutes,
-            "aim": lesson.aim,
-            "titles": [*(step.title for step in lesson.steps), self._words["question"]],
+            "aim": languages.heading(lesson.aim),
+            "titles": [*(languages.heading(step.title) for step in lesson.steps), self._words["question"]],
             "number": number,
             "after": self._lessons[after[0]].title if after else "",
         }

@@ -21,7 +21,7 @@ from bnnviz_app.learn import languages
 FILES = ("words", "help")
 # A number that is no part of a name, such as x1, or the dash of an unknown one. A point after it ends a sentence.
 _NUMERAL = (
-    r"(?<![\w.,])[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+|st|nd|rd|th)?(?!\w)"
+    r"(?<![\w.,])[-−+]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+| × 10⁻?[⁰¹²³⁴-⁹]+|st|nd|rd|th)?(?!\w)"
     r"|(?<!\w)-?(?:nan|inf)(?!\w)|(?<![^\s(])–(?![^\s,;%)])"
 )
 ORDINAL = "{0}th"  # how the first, second, … of a row are written

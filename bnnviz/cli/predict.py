@@ -124,8 +124,8 @@ def _compared(scores: dict[str, Any]) -> str:
     if not scores:
         return "No predicted row has an observation to compare with."
     if "accuracy" in scores:
-        return f"Of {scores['rows']:,} rows {scores['accuracy']:.1%} are right; nll {scores['nll']:.3f}."
+        return f"Of {scores['rows']:,} rows {100 * scores['accuracy']:.1f} % are right; nll {scores['nll']:.3f}."
     return (
         f"Compared with {scores['rows']:,} observations: RMSE {scores['rmse']:.4g};"
-        f" {scores['wanted_coverage']:.0%} intervals hold {scores['coverage']:.1%}."
+        f" {100 * scores['wanted_coverage']:.0f} % intervals hold {100 * scores['coverage']:.1f} %."
     )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, ClassVar
-
-_THOUSANDS = re.compile(r"(?<![\w.])-?\d(?:\.\d+)?e\+0[3-5]\b")
-_ROUNDING = re.compile(r"(?<![\w.])-?\d(?:\.\d+)?e-(?:1[2-9]|[2-9]\d)\b")
 
 
 class MoveText:
@@ -70,11 +66,6 @@ class MoveText:
 def filled(form: str, values: dict[str, Any]) -> str:
     """Return a template with its values, a space before each percent sign."""
     return form.format(**values).replace("%", " %")
-
-
-def written_out(text: str) -> str:
-    """Return a text with its thousands in digits, 1,670 for 1.67e+03, and what is nothing but rounding as 0."""
-    return _ROUNDING.sub("0", _THOUSANDS.sub(lambda match: f"{float(match[0]):,.0f}", text))
 
 
 def percent(share: float) -> str:

@@ -71,14 +71,18 @@ function new_pen(view) {
   return {
     view,
     here() { return !placed || canvas.isConnected },
-    // On another canvas, or on what writes an SVG, where the figure itself has been drawn.
-    draw_on(other) {
+    // On another canvas, or on what writes an SVG, where the figure itself has been drawn; with other colours, if asked.
+    draw_on(other, recoloured = (colour) => colour) {
       const {left, top, width, height} = view.frame.bbox
       other.save()
       other.beginPath()
       other.rect(left, top, width, height)
       other.clip()
-      draw_strokes(other, glyphs.tags, {x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
+      const strokes = glyphs.tags.map((stroke) => {
+        const {colour, fill, ramp} = stroke
+        return {...stroke, colour: recoloured(colour), fill: fill && recoloured(fill), ramp: ramp.map(recoloured)}
+      })
+      draw_strokes(other, strokes, {x: scale(view.frame.x_scale, 0), y: scale(view.frame.y_scale, 0)})
       other.restore()
     },
     ask() {

@@ -150,7 +150,7 @@ def test_every_step_of_a_lesson_can_be_shown(no_server: Document, name: str) -> 
         picture = step.picture
         assert f"lesson={name}&step={number + 1}" in page.address.query
         assert page.panel.root.content["number"] == number
-        assert page.panel.root.content["heading"] == step.title
+        assert page.panel.root.content["heading"] == languages.heading(step.title)
         shown = [card for card in list(page.stage.stage)[1:] if card.visible]
         if picture.piece:
             assert session.spec is not picture.spec and not session._starting

@@ -23,6 +23,7 @@ from bnnviz_app.learn import glossary, languages, lessons, wording
 from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
 from bnnviz_app.learn.pieces import PIECES
+from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.pages.learn import LearnPage
 
 ENGLISH = languages.DEFAULT
@@ -97,6 +98,18 @@ def terms(text: str, language: str) -> set[str]:
 def test_there_is_a_second_language() -> None:
     assert list(languages.names())[0] == ENGLISH and OTHERS
     assert languages.names() | {"en": "English", "de": "Deutsch"} == languages.names()
+
+
+def test_a_letter_stays_with_what_its_hyphen_joins_it_to() -> None:
+    assert languages.heading("Fast die A-priori-Verteilung, R-hat") == "Fast die A-\u2060priori-Verteilung, R-\u2060hat"
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_pages_are_called_what_the_header_calls_them(language: str) -> None:
+    titles = [entry.title for entry in (PAGES | OF_CLASS).values()]
+    named = re.compile("|".join(rf"\b{title}\b" for title in titles if wording.wording(language)(title) != title))
+    texts = [text for path in (languages.FOLDER / language).iterdir() for text in file(language, path.stem).values()]
+    assert not [text for text in texts if named.search(text)]
 
 
 @pytest.mark.parametrize("language", languages.names())

@@ -12,12 +12,15 @@ import pytest
 from bokeh.document import Document
 from test_wording import OTHERS, ROOT, example, unknown
 
+from bnnviz_app.address import Visit
 from bnnviz_app.components.guidance.help import TITLE, Guide
 from bnnviz_app.components.run import freeze_button
+from bnnviz_app.following import _NONE_YET
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.wording import wording
-from bnnviz_app.page import _links
+from bnnviz_app.page import TOGGLE, _links
 from bnnviz_app.pages import OF_CLASS, PAGES
+from bnnviz_app.pages.follow import FollowPage
 from bnnviz_app.pages.learn import LearnPage
 
 SPEAKING = ("learn", "ask")  # pages that have a language
@@ -82,7 +85,7 @@ def test_the_header_is_translated(language: str) -> None:
     say = wording(language)
     for entry in (PAGES | OF_CLASS).values():
         assert not unknown([entry.title], language) and not unknown([entry.purpose], language)
-    buttons = ("Projector", freeze_button.START, freeze_button.STOP)
+    buttons = ("Projector", TOGGLE, freeze_button.START, freeze_button.STOP)
     assert not [text for text in (TITLE, *buttons) if unknown([text], language)]
     links = _links("learn", language)
     assert texts_in(links) == [say(entry.title) for entry in PAGES.values() if entry.listed]
@@ -96,3 +99,23 @@ def test_the_header_follows_the_language_of_the_page(no_server: Document) -> Non
     assert page._projector.label == wording("de")("Projector") != "Projector"
     page._speak("en")
     assert page._projector.label == "Projector" and told == ["en"]
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_what_a_class_follows_is_told_in_its_language(
+    language: str, no_server: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = FollowPage(False, Visit(FollowPage.opening().checked()), language)
+    say = wording(language)
+    for part, card in page.cards.items():
+        title = "So far" if part == "table" else card.view.title
+        assert texts_in(card._title.object)[0] == say(title) and not unknown([title], language)
+    page.show_notice(_NONE_YET, failed=False)
+    assert say(_NONE_YET) in page.caption.root[0].object != _NONE_YET
+    page.narrator.update({"caption": {"text": "", "warning": ""}, "status": {"step": 1500, "draws": 12, "ess": 7.0}})
+    assert page.narrator.root.message == say("Step 1,500, 12 draws, effective sample size 7.")
+    assert not unknown(["Step 1,500, 12 draws, effective sample size 7.", "Step 1, 2 draws."], language)
+    # The way to it from a page in that language.
+    monkeypatch.setattr("bnnviz_app.page._offered", lambda: OF_CLASS)
+    assert f"href='?page=follow&lang={language}'" in _links("learn", language)
+    assert "href='?page=follow'" in _links("learn", languages.DEFAULT)

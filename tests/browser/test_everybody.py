@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import time
 from collections.abc import Callable
@@ -11,7 +12,10 @@ from typing import Any
 import axe_playwright_python
 import pytest
 from colours import contrast
+from PIL import Image
 from test_lab import FIGURES, ON_NETWORK, Lab, at_length, until
+
+from bnnviz_app import BACKGROUND
 
 THEMES = ["default", at_length("dark")]
 
@@ -327,3 +331,14 @@ def test_reduced_motion_is_kept(open_page: Callable[..., Any], dashboard: Any) -
 @pytest.mark.demand
 def test_others_have_motion(lab: Lab) -> None:
     assert lab.page.evaluate(LONGEST_MOTION) > 0.1
+
+
+@pytest.mark.parametrize("theme", ["dark", "default"])
+def test_a_page_that_is_coming_has_the_colour_of_its_theme(
+    theme: str, open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    # Without scripts nothing paints over it.
+    page = open_page(f"{dashboard.url}?page=learn&theme={theme}", java_script_enabled=False)
+    with Image.open(io.BytesIO(page.screenshot())) as picture:
+        found = picture.convert("RGB").getpixel((5, 5))
+    assert "#" + bytes(found).hex() == BACKGROUND[theme == "dark"]

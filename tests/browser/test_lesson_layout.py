@@ -10,6 +10,7 @@ from test_lab import until
 
 from bnnviz_app.learn import languages, lessons
 from bnnviz_app.learn.wording import wording
+from bnnviz_app.page import TOGGLE
 
 GERMAN = "de"
 # Scrolls all that scrolls to its end, and gives how far the bar of buttons is from the window's end, in pixels.
@@ -156,3 +157,29 @@ LEFT = """() => {
 def test_nothing_of_what_was_painted_stays_in_a_figure(open_page: Callable[..., Any], dashboard: Any) -> None:
     page = opened(open_page, dashboard, "lesson=thinning", (1280, 720))
     until(lambda: page.evaluate(LEFT) == 0, 20, "pixels of an earlier paint are left")
+
+
+def test_settings_do_not_come_over_a_page_whose_window_narrows(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(f"{dashboard.url}?target=banana&sampler=bps", viewport={"width": 1400, "height": 900})
+    setting = page.get_by_text("Refresh rate (1/time)")
+    setting.wait_for(timeout=60_000)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    until(lambda: not setting.is_visible(), 10, "the settings lie over the page")
+    page.wait_for_timeout(500)
+    assert not setting.is_visible() and page.locator(".MuiBackdrop-root").count() == 0
+    page.set_viewport_size({"width": 1400, "height": 900})
+    until(setting.is_visible, 10, "the settings have not come back")
+
+
+def test_light_and_dark_stay_in_sight_where_a_header_scrolls(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = open_page(f"{dashboard.url}?page=learn&lang=de", viewport={"width": 390, "height": 844})
+    toggle = page.get_by_role("button", name=wording(GERMAN)(TOGGLE))
+    toggle.wait_for(timeout=60_000)
+    box = toggle.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+    toggle.click()
+    until(lambda: page.locator(".mui-dark").count() > 0, 10, "it stays light")
+    page.mouse.move(*(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
+    hint = page.get_by_role("tooltip").get_by_text(wording(GERMAN)(TOGGLE))
+    hint.wait_for(timeout=10_000)
+    assert hint.bounding_box()["height"] < 36, "its words stand under each other"

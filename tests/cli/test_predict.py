@@ -93,7 +93,7 @@ def test_known_observations_are_compared_with(recorded: tuple[Path, Path], capsy
     assert run_here(f"predict {run} --data {file}") == 0
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == 61
-    assert "Compared with 60 observations: RMSE" in printed.err and "95% intervals hold" in printed.err
+    assert "Compared with 60 observations: RMSE" in printed.err and "95 % intervals hold" in printed.err
 
 
 @pytest.mark.parametrize(

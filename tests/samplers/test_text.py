@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from bnnviz.numerals import written_out
 from bnnviz.samplers.pdmp.text import missed_share
-from bnnviz.samplers.text import written_out
 
 
 def test_thousands_are_written_in_digits_and_rounding_as_zero() -> None:
     text = "rate 1.67e+03 of envelope -2e+05; changed by 4.44e-16, step 2.3e-07, x1.2e+03, 3e+09."
-    assert written_out(text) == "rate 1,670 of envelope -200,000; changed by 0, step 2.3e-07, x1.2e+03, 3e+09."
+    assert written_out(text) == "rate 1,670 of envelope -200,000; changed by 0, step 2.3 × 10⁻⁷, x1.2e+03, 3 × 10⁹."
     assert written_out("rate 999 of 0.0123") == "rate 999 of 0.0123"
 
 

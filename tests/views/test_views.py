@@ -6,6 +6,7 @@ import itertools
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from bnnviz.views.chain.thinning import ThinningView
 from bnnviz.views.chain.timeline import TimelineView
 from bnnviz.views.chain.trace import TraceView
 from bnnviz.views.chain.trajectory import TrajectoryView
+from bnnviz.views.palette import in_light
 from bnnviz.views.predictive.prediction import PredictionView
 from bnnviz.views.predictive.spread import SpreadView
 
@@ -748,3 +750,14 @@ def _contrast(one: str, other: str) -> float:
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_each_dark_colour_has_one_in_the_light_theme() -> None:
+    def colours(palette: object) -> list[str]:
+        roles = (getattr(palette, field.name) for field in fields(palette))
+        return [colour for role in roles for colour in ([role] if isinstance(role, str) else role)]
+
+    pairs = set(zip(colours(DARK), colours(LIGHT), strict=True))
+    assert in_light() == dict(pairs) and len(dict(pairs)) == len(pairs)
+    # What has been turned light once stays so.
+    assert not in_light().keys() & set(in_light().values())

@@ -12,6 +12,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz.engine.throttle import Throttle
+from bnnviz.numerals import written_out
 from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, button, set_changed, set_class
@@ -141,7 +142,7 @@ class Card(PageComponent):
         )
 
     def _noted(self) -> str:
-        return html.escape(self._say(self.view.note))
+        return html.escape(self._say(written_out(self.view.note)))
 
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
@@ -280,7 +281,7 @@ class FiguresCard(ExplainedCard):
         return "".join(f"<td class='{html.escape(tone)} figure'>{self._written(text)}</td>" for text, tone in cells)
 
     def _written(self, text: str) -> str:
-        return html.escape(self._say(text))
+        return html.escape(self._say(written_out(text)))
 
     def _meaning(self, label: str) -> str:
         """Return what a row is: as its label says, or as each row of this table."""

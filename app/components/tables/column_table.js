@@ -5,7 +5,9 @@ const ROLES = {input: "input", target: "target", left: "left out"}
 export function render({model}) {
   const table = make("table"), frame = make("div", {className: "frame", role: "region", label: "Columns", tabIndex: 0}, table)
   const heads = ["Column", "Kind", "Missing", "Examples", "Role"]
-  const head = make("tr", {}, ...heads.map((text) => make("th", {scope: "col", textContent: text})))
+  const head = make("tr", {}, ...heads.map((text) => {
+    return make("th", {scope: "col", textContent: text, className: text === "Missing" ? "count" : ""})
+  }))
 
   function choice(row) {
     const select = make("select", {label: `Role of ${row.name}`, disabled: row.fixed})

@@ -429,5 +429,5 @@ class DoubleWellDemo(Demo):
 
 def _cell(figures: dict[str, float], first: tuple[str, str], second: tuple[str, str] | None) -> str:
     """Write a figure, and in brackets the one that belongs to it."""
-    text = number(figures[first[0]], first[1])
+    text = number(figures[first[0]], first[1]).replace("%", " %")
     return text if second is None else f"{text} ({number(figures[second[0]], second[1])})"

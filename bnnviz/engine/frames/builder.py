@@ -25,9 +25,9 @@ from bnnviz.engine.monitor.variances import AGED, Variances
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+from bnnviz.numerals import written_out
 from bnnviz.remedies import without_options
 from bnnviz.samplers.observers import Projection
-from bnnviz.samplers.text import written_out
 from bnnviz.targets import BNN
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")

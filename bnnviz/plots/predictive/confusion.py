@@ -86,7 +86,7 @@ def _drawn(matrix: np.ndarray, labels: list[str], palette: Palette) -> hv.Overla
         labelled = hv.Labels((across.ravel()[own], down.ravel()[own], texts[own]), [x, y], "rows")
         drawn.append(style.words(labelled, palette, ink, size))
     total = matrix.sum()
-    title = f"{np.trace(matrix) / total:.1%} of {total:.0f} rows right" if total else ""
+    title = f"{100 * np.trace(matrix) / total:.1f} % of {total:.0f} rows right" if total else ""
     side = max(260, min(520, count * _CELL * 2))
     ticks = list(enumerate(labels))
     turned = 35 if sum(map(len, labels)) > 40 else 0

@@ -99,7 +99,9 @@ class PopulationStats(Checkpointed):
         if found["gradient_steps"] or found["refused"]:
             refused = found["refused"] / (found["refused"] + found["gradient_steps"])
             rows.append(["Halvings of a gradient step", f"{found['halvings']:.1f}", ""])
-            rows.append(["Gradient steps too long at any length", f"{refused:.0%}", "bad" if refused > 0.5 else ""])
+            rows.append(
+                ["Gradient steps too long at any length", f"{100 * refused:.0f} %", "bad" if refused > 0.5 else ""]
+            )
         rows.append(["Covariances that fell back", f"{found['fallbacks']:,}", "bad" if found["fallbacks"] else ""])
         if found["weightless"]:
             rows.append(["Draws without weight: U is not finite", f"{found['weightless']:,}", "bad"])

@@ -19,7 +19,14 @@ SERIES = tuple(
 )
 FEWEST, MOST = 1e-4, 100.0  # relative errors that are drawn
 # The canvas's axes are linear, so it is logarithms that are drawn.
-_POWERS = "const v = 10 ** tick; return v >= 0.001 && v < 10000 ? `${Number(v.toPrecision(1))}` : v.toExponential(0)"
+# A power of ten, at three times one too: 0.003, 0.01, and beyond four digits 10⁻⁴.
+_POWERS = """
+const value = 10 ** tick
+if (value >= 0.001 && value < 10000) { return `${Number(value.toPrecision(1))}` }
+const [digit, power] = value.toExponential(0).split("e")
+const raised = [...String(Number(power))].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")
+return digit === "1" ? `10${raised}` : `${digit} × 10${raised}`
+"""
 
 
 class StepErrorView(View):

@@ -63,7 +63,7 @@ class ConfusionView(View):
         known = self._part is not None and list(self._part["classes"]) == list(part["classes"])
         self._part = {"matrix": matrix, "classes": list(part["classes"])}
         total = matrix.sum()
-        self.note = f"{np.trace(matrix) / total:.1%} of {total:.0f} rows right" if total else ""
+        self.note = f"{100 * np.trace(matrix) / total:.1f} % of {total:.0f} rows right" if total else ""
         if not known:
             self._name_classes(self._part["classes"])
         self.cells.data = _cells(self._part, self.palette)

@@ -47,7 +47,7 @@ class RocView(SeriesView):
         if len(self.names) != 1:
             return super().legend_html()
         p = self.palette
-        shares = "–".join(f"{share:.0%}".rstrip("%") for share in (min(self._levels), max(self._levels)))
+        shares = "–".join(f"{100 * share:.0f}" for share in (min(self._levels), max(self._levels)))
         bands = band_html(f"of {shares} % of the draws", p.blue, p, (0.3, 0.6))
         return legend(
             line_html("mean of the draws", p.chains[0], p), bands, line_html("chance", p.muted, p, dash="4 4")

@@ -1,0 +1,165 @@
+/* The page on paper: what it says and shows, without what is pressed, in the colours of the light theme.
+
+When it is printed, texts, tables and figures are copied to a sheet, which is all that is printed (paper.css). A copy, as
+the page itself fits its window and cuts or scrolls what has no room there, and its figures have the colours of a screen. */
+(() => {
+  "use strict"
+  const LIGHT = COLOURS // of the light theme, by those of the dark one
+  const SHEET = "bnnviz-paper"
+  const UNSEEN = "style, script, link, head, template"
+  const PRESSED = "header, nav.way, .languages, .tour-transport, .MuiButtonBase-root, .material-icons,"
+    + " .scroll-button, .narration, .keys, .notes, .arrow, .mark, [role=dialog], [role=tooltip], [role=slider], input, textarea"
+  const KEPT = new Set("h1 h2 h3 h4 h5 h6 p ul ol li dl dt dd table caption thead tbody tfoot tr th td a b strong i em code pre"
+    .concat(" span sub sup br blockquote").split(" "))
+  const WORDS = "button.term, button.step, button.choice, h2 > button, h3 > button, td > button, th > button, .tiles > button"
+  const WIDE = 0.6 // of its stage: a figure has both columns
+
+  const held = (node) => [...(node.shadowRoot ?? node).childNodes]
+  const is_card = (node) => node.matches("div[class*=tour-]") && held(node.getRootNode()).some((card) => card.matches?.(".figure-card"))
+  const channel = (number) => Number(number).toString(16).padStart(2, "0")
+  const in_light = (dark) => dark ? (colour) => LIGHT[colour.toLowerCase()] ?? colour : (colour) => colour
+  /* The colours of a text, written in either way. */
+  const recoloured = (text, light) => text
+    .replace(/rgb\((\d+), ?(\d+), ?(\d+)\)/g, (all, ...rgb) => `#${rgb.slice(0, 3).map(channel).join("")}`)
+    .replace(/#[0-9a-f]{6}\b/gi, light)
+
+  function views() {
+    const figures = Bokeh.documents.flatMap((doc) => [...doc.all_models]).filter((model) => model.type === "Figure")
+    return new Map(figures.map((model) => [Bokeh.index.find_one(model)?.el, model]))
+  }
+
+  /* What WebGL draws is a picture in the colours and the pixels of the screen. */
+  function without_webgl(draw) {
+    const {prototype} = Bokeh.require("models/glyphs/glyph").GlyphView, {has_webgl} = prototype
+    prototype.has_webgl = () => false
+    try { return draw() } finally { prototype.has_webgl = has_webgl }
+  }
+
+  /* A figure as a drawing of lines: axes and grid by Bokeh, then the glyphs of the views' own canvas. */
+  function drawing(figure, light) {
+    const {ctx} = without_webgl(() => Bokeh.index.find_one(figure).export("svg", false))
+    globalThis.bnnviz_pens?.get(figure)?.draw_on(ctx, light)
+    const svg = ctx.get_svg(), {width, height} = Bokeh.index.find_one(figure).bbox
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`)
+    for (const name of ["width", "height"]) { svg.removeAttribute(name) }
+    const box = document.createElement("div")
+    box.className = "drawing"
+    box.style.maxWidth = `${width}px`
+    box.innerHTML = recoloured(new XMLSerializer().serializeToString(svg), light)
+    box.title = figure.html_attributes["aria-label"] ?? ""
+    return box
+  }
+
+  function picture(canvas) {
+    const image = new Image()
+    image.src = canvas.toDataURL()
+    image.style.width = `${canvas.clientWidth}px`
+    return image
+  }
+
+  /* What a control says: its label and its value. */
+  function setting(control) {
+    const label = control.querySelector("label"), value = control.querySelector("[role=combobox], input:not([type=range])")
+    const line = document.createElement("p")
+    line.className = "setting"
+    const words = [...label?.childNodes ?? []].filter((node) => node.nodeType === 3 || node.matches("strong"))
+    const said = value && !value.closest(".MuiSlider-root") ? (value.value ?? value.textContent).trim() : ""
+    line.textContent = words.map((node) => node.textContent).join(" ").replace(" :", ":") + (said ? `: ${said}` : "")
+    return said || label?.querySelector("strong") ? [line] : []
+  }
+
+  function attributes(from, to, light) {
+    for (const name of ["class", "lang", "colspan", "rowspan", "scope", "aria-current"]) {
+      if (from.hasAttribute(name)) { to.setAttribute(name, from.getAttribute(name)) }
+    }
+    if (from.hasAttribute("style") && from.closest(".bnnviz-legend, .key, table")) {
+      to.setAttribute("style", recoloured(from.getAttribute("style"), light))
+    }
+    if (from.href) { to.href = from.href }
+    if (from.href && from.origin !== location.origin) { to.dataset.address = from.href }
+  }
+
+  /* Copies of what a node holds. `known` are the page's figures by their elements. */
+  function copies(node, known, light) {
+    if (node.nodeType === Node.TEXT_NODE) { return node.data ? [document.createTextNode(node.data)] : [] }
+    if (node.nodeType !== Node.ELEMENT_NODE || node.matches(UNSEEN) || !node.checkVisibility({visibilityProperty: true})) {
+      // What has no box of its own may hold what has.
+      if (node.nodeType !== Node.ELEMENT_NODE || getComputedStyle(node).display !== "contents") { return [] }
+    }
+    if (known.has(node)) { return [drawing(known.get(node), light)] }
+    if (node.matches("canvas")) { return node.width && node.height ? [picture(node)] : [] }
+    if (node.matches("img")) { return [node.cloneNode()] }
+    if (node.matches("svg")) {
+      const kept = document.createElement("span")
+      kept.innerHTML = recoloured(node.outerHTML, light)
+      return node.closest(".bnnviz-legend, .key") ? [kept] : []
+    }
+    if (node.matches(".MuiFormControl-root")) { return setting(node) }
+    // A way to another of these pages is pressed too.
+    if (node.matches("td a") && node.origin === location.origin) { return [] }
+    if (node.matches(PRESSED) || (node.matches("button") && !node.matches(WORDS))) { return [] }
+    return wrapped(node, held(node).flatMap((child) => copies(child, known, light)), light)
+  }
+
+  /* The copies of what an element holds, in a copy of it where it says how they belong together. */
+  function wrapped(node, inside, light) {
+    const name = node.localName, words = node.matches(WORDS)
+    if (!inside.some((each) => each.nodeType === Node.ELEMENT_NODE || each.data.trim()) && !["td", "th", "br"].includes(name)) {
+      return name === "span" ? inside : []
+    }
+    const made = document.createElement(words ? "span" : KEPT.has(name) ? name : "div"), shape = getComputedStyle(node)
+    attributes(node, made, light)
+    made.append(...inside)
+    const beside = (shape.display === "flex" && shape.flexDirection === "row") || (shape.display === "grid" && words)
+    made.classList.toggle("line", beside)
+    made.classList.toggle("stage", held(node).some((child) => child.matches?.(".figure-card")))
+    made.classList.toggle("card", is_card(node))
+    // Two figures lie beside each other, but for those that are wide on the screen.
+    made.classList.toggle("wide", is_card(node) && node.offsetWidth > WIDE * node.getRootNode().host.clientWidth)
+    return [made]
+  }
+
+  function all_in(root, selector) {
+    const inner = [...root.querySelectorAll("*")].filter((el) => el.shadowRoot)
+    return [...root.querySelectorAll(selector), ...inner.flatMap((el) => all_in(el.shadowRoot, selector))]
+  }
+
+  function heading(page) {
+    const address = new URL(location.href), link = document.createElement("a"), line = document.createElement("p")
+    const name = all_in(page, "a.here")[0]?.textContent
+    for (const name of ["token", "theme", "projector", "play", "tour"]) { address.searchParams.delete(name) }
+    Object.assign(link, {href: address.href, textContent: address.href})
+    line.className = "from"
+    line.append(name ? `${document.title}: ${name}. ` : `${document.title}. `, link)
+    return line
+  }
+
+  function prepare() {
+    if (document.getElementById(SHEET)) { return }
+    const page = document.querySelector(".bk-panel-models-esm-ReactComponent")?.shadowRoot
+    if (!page?.querySelector("main")) { return }
+    const dark = page.querySelector(".mui-dark") !== null, light = in_light(dark), known = views()
+    const sheet = document.createElement("div")
+    sheet.id = SHEET
+    sheet.append(heading(page))
+    const purpose = all_in(page, ".purpose")[0], main = page.querySelector("main")
+    for (const [part, name] of [[purpose, "purpose"], [main, "told"], [page.querySelector(".tour-sidebar"), "settings"]]) {
+      if (!part) { continue }
+      const box = document.createElement("section")
+      box.className = name
+      box.append(...copies(part, known, light))
+      // Headings of buttons alone have nothing under them.
+      const lines = [...box.querySelectorAll("h2, p")]
+      for (const [i, line] of lines.entries()) {
+        if (name === "settings" && line.matches("h2") && !lines[i + 1]?.matches("p")) { line.remove() }
+      }
+      sheet.append(box)
+    }
+    document.body.append(sheet)
+  }
+
+  const forget = () => document.getElementById(SHEET)?.remove()
+  addEventListener("beforeprint", prepare)
+  addEventListener("afterprint", forget)
+  matchMedia("print").addEventListener("change", ({matches}) => (matches ? prepare() : forget()))
+})()
