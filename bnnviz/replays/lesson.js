@@ -64,7 +64,7 @@ function asked_question(question, words) {
       button.className = i === question.answer ? "right" : i === chosen ? "wrong" : ""
       button.setAttribute("aria-pressed", String(i === chosen))
     })
-    verdict.textContent = right ? words.right : words.wrong.replace("{choice}", question.choices[question.answer])
+    verdict.textContent = right ? words.right : filled(words.wrong, {choice: question.choices[question.answer]})
     verdict.classList.toggle("good", right)
     reason.replaceChildren(...passage(question.reason))
     terms.replaceChildren(...meanings(question.terms))

@@ -103,8 +103,8 @@ class ReplayLesson:
     steps : tuple of ReplayStep
     question : ReplayQuestion
     words : dict of str to str
-        What the page says of them: ``question``, ``back``, ``next``, ``right``, and ``wrong``, with a place for the right
-        ``choice``.
+        What the page says of them: ``question``, ``back``, ``next``, ``right``, and ``wrong`` with a place for the
+        right ``choice``.
     speech : Speech
     """
 

@@ -10,6 +10,9 @@ function make(tag, properties = {}, ...children) {
   return element
 }
 
+// Values in the places of a text.
+const filled = (text, values) => text.replace(/{(\w+)}/g, (whole, name) => values[name] ?? whole)
+
 async function unpacked(id) {
   const text = by_id(id).textContent, bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
@@ -212,7 +215,7 @@ async function build(number) {
       }
     })
     by_id("scrubber").value = frame
-    by_id("scrubber").setAttribute("aria-valuetext", `${words.frame} ${frame + 1} / ${last + 1}, ${words.step} ${film.steps[frame]}`)
+    by_id("scrubber").setAttribute("aria-valuetext", filled(words.place, {frame: frame + 1, count: last + 1, step: film.steps[frame]}))
     by_id("where").textContent = `${frame + 1} / ${last + 1}`
   }
 

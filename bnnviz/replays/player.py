@@ -46,6 +46,7 @@ _WORDS = {
     "speed": "Speed",
     "rate": "frames/s",
     "frame": "Frame",
+    "place": "frame {frame} of {count}, step {step}",
     "frame_back": "One frame back",
     "frame_on": "One frame on",
     "settings": "Settings",
