@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from test_lab import OVERFLOW
 
 from bnnviz.replays.lesson import ReplayLesson
 from bnnviz.replays.player import lesson_page
@@ -149,3 +150,34 @@ def test_the_page_can_be_read_by_everybody(filmed: tuple[str, ReplayLesson], ope
             found = Axe().run(shown)
             serious = [each["id"] for each in found.response["violations"] if each["impact"] in ("serious", "critical")]
             assert not serious, found.generate_report()
+
+
+@pytest.mark.parametrize("size", [(1280, 720), pytest.param((390, 844), marks=pytest.mark.demand)], ids=str)
+def test_the_dashboard_hands_out_the_step_that_is_shown(
+    open_page: Callable[..., Any],
+    dashboard: Any,
+    browser: Any,
+    screenshot: Callable[..., Any],
+    size: tuple[int, int],
+    tmp_path: Path,
+) -> None:
+    address = f"{dashboard.url}?page=learn&lang=de&lesson=thinning&step=3&theme=dark"
+    page = open_page(address, viewport={"width": size[0], "height": size[1]})
+    words = languages.page("de")
+    page.wait_for_selector(".told h2", timeout=60_000)
+    page.get_by_role("button", name=words["replay"], exact=True).click()
+    ready = page.locator("a, button").filter(has_text=words["replay_ready"])
+    ready.first.wait_for(timeout=120_000)
+    assert page.evaluate(OVERFLOW)[0] == 0
+    screenshot(page, f"lesson-film-offered-{size[0]}")
+    with page.expect_download(timeout=60_000) as download:
+        ready.first.click()
+    assert download.value.suggested_filename == "thinning-3.html"
+    download.value.save_as(tmp_path / "thinning-3.html")
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]}, offline=True)
+    shown = context.new_page()
+    shown.goto((tmp_path / "thinning-3.html").as_uri())
+    shown.evaluate(SHOWN)
+    assert text_of(shown, "#lesson-heading") == f"3. {lessons.load('de')['thinning'].steps[2].title}"
+    assert shown.evaluate("async () => (await bnnviz_player).dark")
+    context.close()
