@@ -59,7 +59,7 @@ class LessonReplay:
 
     def _name(self) -> None:
         label = self._words["replay_making" if self._making else "replay"]
-        self._button.param.update(label=label, description=self._words["replay_hint"], disabled=self._making)
+        self._button.param.update(label=label, disabled=self._making)
 
     async def _make(self) -> None:
         """Make the replay of the step that is shown now, whatever is shown when it is there."""

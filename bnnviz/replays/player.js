@@ -215,7 +215,7 @@ async function build(number) {
       }
     })
     by_id("scrubber").value = frame
-    by_id("scrubber").setAttribute("aria-valuetext", filled(words.place, {frame: frame + 1, count: last + 1, step: film.steps[frame]}))
+    by_id("scrubber").setAttribute("aria-valuetext", filled(words.place, [frame + 1, last + 1, film.steps[frame]]))
     by_id("where").textContent = `${frame + 1} / ${last + 1}`
   }
 

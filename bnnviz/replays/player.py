@@ -46,7 +46,7 @@ _WORDS = {
     "speed": "Speed",
     "rate": "frames/s",
     "frame": "Frame",
-    "place": "frame {frame} of {count}, step {step}",
+    "place": "frame {0} of {1}, step {2}",
     "frame_back": "One frame back",
     "frame_on": "One frame on",
     "settings": "Settings",
