@@ -9,9 +9,11 @@ import asyncio
 import json
 import struct
 import time
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from bokeh.document import Document
 from bokeh.protocol import Protocol
 from bokeh.server.connection import ServerConnection
 from bokeh.server.session import ServerSession
@@ -21,6 +23,21 @@ from tornado.httputil import HTTPServerRequest
 SNAPSHOT_S = 10.0  # for which a page that is written serves those who come
 MOST_BEHIND = 4 << 20  # bytes that a browser has not taken: it is let go, and loads the page again
 _TEXT, _BYTES = 0x81, 0x82  # a whole message of a web socket (RFC 6455, section 5.2)
+
+
+_BEFORE: weakref.WeakKeyDictionary[Document, Callable[[], Awaitable[bool]]] = weakref.WeakKeyDictionary()
+
+
+def before_written(doc: Document, freshen: Callable[[], Awaitable[bool]]) -> None:
+    """Have something done each time before a page that many look at is written for those who come.
+
+    Parameters
+    ----------
+    doc : Document
+    freshen : callable
+        Changes the page; returns whether it did, so that the page is written again.
+    """
+    _BEFORE[doc] = freshen
 
 
 class Broadcast:
@@ -57,7 +74,11 @@ class Broadcast:
     async def reply(self, pull: Callable[..., Any], message: Any, connection: ServerConnection) -> Any:
         """Return the page for a browser; those who come within some seconds get the same one, and what has changed."""
         async with self._pulling:
-            old = time.monotonic() - self._taken > SNAPSHOT_S or sum(map(len, self._since)) > MOST_BEHIND // 2
+            freshen = _BEFORE.get(self._session.document)
+            changed = freshen is not None and await freshen()
+            old = (
+                changed or time.monotonic() - self._taken > SNAPSHOT_S or sum(map(len, self._since)) > MOST_BEHIND // 2
+            )
             if old or self._snapshot is None:
                 self._since = []
                 self._snapshot = thinned(await pull(self._session, message, connection))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import weakref
 from typing import Any
@@ -9,14 +10,16 @@ from typing import Any
 import panel as pn
 
 from bnnviz.errors import BnnvizError
+from bnnviz_app import broadcast
 from bnnviz_app.session import Session
 
+_FRESHEN_S = 2.0  # that a browser waits for a picture before it gets the page without one
 _LEADER, _FROZEN = "leader", "frozen"
 _NONE_YET = "The teacher has not opened the Lab yet; this page shows it as soon as it runs."
 _HELD = "The teacher has frozen the picture."
 
 
-def lead(session: Session) -> None:
+def lead(session: LeadingSession) -> None:
     """Have a class that follows see what this session runs."""
     pn.state.cache[_LEADER] = weakref.ref(session)
 
@@ -37,7 +40,7 @@ def unfreeze() -> None:
     pn.state.cache.pop(_FROZEN, None)
 
 
-def _opened_last() -> Session | None:
+def _opened_last() -> LeadingSession | None:
     found = pn.state.cache.get(_LEADER)
     return None if found is None else found()
 
@@ -51,16 +54,19 @@ class Picture:
         Of the run.
     scene, frame : dict or None
         None until they are taken, and where there was no run.
+    awaited : bool
+        Whether there was no run at all: it is being built, and its beginning will be kept.
     """
 
     def __init__(self) -> None:
         self.spec: Any = None
+        self.awaited = False
         self.scene: dict[str, Any] | None = None
         self.frame: dict[str, Any] | None = None
 
-    async def take(self, session: Session) -> None:
-        """Ask the run of a session for its scene, and for all parts of a frame."""
-        self.spec, view = session.spec, session.runs.view()
+    async def take(self, run: Any, spec: Any) -> None:
+        """Ask a run, by its handle, for its scene, and for all parts of a frame."""
+        self.spec, view, self.awaited = spec, run.view(), False
         with contextlib.suppress(BnnvizError):  # a run that has failed has none
             self.scene = await view.scene()
             self.frame = await view.frame(sorted(self.scene["emits"]))
@@ -72,9 +78,24 @@ class LeadingSession(Session):
     def freeze(self) -> None:
         """Have followers keep the picture that they see, whatever runs from now on."""
         picture = pn.state.cache[_FROZEN] = Picture()
-        teacher = leader()
+        teacher = _opened_last()
         if teacher is not None:
-            self._spawn(picture.take(teacher))
+            self._spawn(teacher.fill(picture))
+
+    async def fill(self, picture: Picture) -> None:
+        """Have a picture taken of what followers see: of the run before, as long as another one is being built."""
+        run, spec = (self._before, self._good) if self.runs is None else (self.runs, self.spec)
+        picture.awaited = run is None
+        if run is not None:
+            await picture.take(run, spec)
+        if picture.frame is None and self.runs not in (None, run):
+            await picture.take(self.runs, self.spec)  # the one before had to go meanwhile
+
+    async def _bring_up(self) -> None:
+        await super()._bring_up()
+        picture = frozen()
+        if picture is not None and picture.awaited and self.runs is not None and _opened_last() is self:
+            await self.fill(picture)
 
     def close(self) -> None:
         """End the run and the loop, and what followers keep of it: nobody is left to show it again."""
@@ -92,6 +113,8 @@ class FollowingSession(Session):
         self._source: Any = None  # the handle of the run that is shown
         self._kept: Picture | None = None  # what the page shows while the teacher's picture is frozen
         self._fresh = False  # the page shows the run as it was a moment ago
+        self._turning = asyncio.Lock()
+        broadcast.before_written(self._doc, self._freshen)
 
     def step(self, kind: str, times: int = 1) -> None:
         """Do nothing: the teacher steps."""
@@ -106,7 +129,22 @@ class FollowingSession(Session):
         session = self._server_session()
         return session is not None and session.connection_count > 0
 
+    async def _freshen(self) -> bool:
+        """Show what is to be seen before the page is written for a browser; return whether it was not there.
+
+        Else the browser would first paint the page as it was built, or as it was when somebody looked last.
+        """
+        if self._fresh or (self._kept is not None and self._kept is frozen()):
+            return False
+        with contextlib.suppress(TimeoutError, BnnvizError):  # the loop says what is wrong, and goes on
+            await asyncio.wait_for(self._turn_once(), _FRESHEN_S)
+        return True
+
     async def _turn_once(self) -> None:
+        async with self._turning:
+            await self._turn_alone()
+
+    async def _turn_alone(self) -> None:
         if not self._connected():
             self._fresh = False
             return
@@ -118,7 +156,8 @@ class FollowingSession(Session):
             self._kept = self._source = None
         teacher = leader()
         if teacher is None:
-            await self._tell(_NONE_YET)
+            if self._source is None or _opened_last() is None:
+                await self._tell(_NONE_YET)
             return
         if teacher.runs is not self._source:
             await self._take_up(teacher)

@@ -46,6 +46,13 @@ def set_class(pane: Any, name: str, on: bool) -> None:
 
 
 TABLET = "@media (max-width: 1100px)"
+#: How a button in the page's header looks.
+HEADER = {
+    "margin": (0, 2),
+    "align": "center",
+    "sx": {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
+    | {TABLET: {"padding": "4px 4px", "fontSize": "13px"}},
+}
 #: How a button in the heading of a card looks.
 LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}
 
@@ -77,9 +84,7 @@ def icon_button(icon: str, description: str, on_click: Callable[[], Any], **para
 
 def header_button(label: str, on_click: Callable[[], Any]) -> pmui.Button:
     """Return a button for the page's header."""
-    look = {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
-    look[TABLET] = {"padding": "4px 4px", "fontSize": "13px"}
-    return button(label, on_click, margin=(0, 2), align="center", sx=look)
+    return button(label, on_click, **HEADER)
 
 
 def alert(sentence: str, failed: bool) -> str:

@@ -73,25 +73,48 @@ def load(language: str = languages.DEFAULT) -> dict[str, Term]:
     return {name: Term(entry["term"], tuple(entry["forms"]), entry["meaning"]) for name, entry in entries.items()}
 
 
-def link(text: str, language: str = languages.DEFAULT) -> tuple[str, dict[str, str]]:
-    """Return a plain text as HTML whose terms are buttons, the first time each, and what these terms mean."""
+@dataclass(frozen=True)
+class FoundTerm:
+    """Hold a term where a text has it.
+
+    Parameters
+    ----------
+    opening, closing : str
+        The punctuation on either side, which stays in one line with it.
+    word : str
+        As the text has it.
+    term : Term
+    """
+
+    opening: str
+    word: str
+    closing: str
+    term: Term
+
+
+def pieces(text: str, language: str = languages.DEFAULT) -> list[str | FoundTerm]:
+    """Return a plain text in pieces: the terms, the first time each, and what stands between them."""
     text = languages.unbroken(text)
-    used: dict[str, str] = {}
-    parts: list[str] = []
+    used: set[str] = set()
+    found: list[str | FoundTerm] = []
     end = 0
     for match in _pattern(language).finditer(text):
         word = match[0]
         term = _by_form(language)[word if word in _by_form(language) else word.lower()]
         if term.term in used:
             continue
-        used[term.term] = term.meaning
+        used.add(term.term)
         opening, closing = _OPENING.search(text[end : match.start()])[0], _CLOSING.match(text, match.end())[0]
-        parts += [
-            html.escape(text[end : match.start() - len(opening)]),
-            _glued(html.escape(opening), _button(word, term.term), html.escape(closing)),
-        ]
+        found += [text[end : match.start() - len(opening)], FoundTerm(opening, word, closing, term)]
         end = match.end() + len(closing)
-    return "".join([*parts, html.escape(text[end:])]), used
+    return [*found, text[end:]]
+
+
+def link(text: str, language: str = languages.DEFAULT) -> tuple[str, dict[str, str]]:
+    """Return a plain text as HTML whose terms are buttons, the first time each, and what these terms mean."""
+    parts = pieces(text, language)
+    used = {part.term.term: part.term.meaning for part in parts if isinstance(part, FoundTerm)}
+    return "".join(html.escape(part) if isinstance(part, str) else _linked(part) for part in parts), used
 
 
 def _plurals(term: str) -> tuple[str, ...]:
@@ -103,13 +126,11 @@ def _plurals(term: str) -> tuple[str, ...]:
     return (term + ("es" if term.endswith(_HISSING) else "s"),)
 
 
-def _button(word: str, term: str) -> str:
-    return f"<button type='button' class='term' data-term='{html.escape(term)}'>{html.escape(word)}</button>"
-
-
-def _glued(opening: str, term: str, closing: str) -> str:
+def _linked(found: FoundTerm) -> str:
     """Return a term with its punctuation in one line: a browser would break the line beside a button."""
-    return f"<span class='glued'>{opening}{term}{closing}</span>" if opening or closing else term
+    opening, name, word, closing = map(html.escape, (found.opening, found.term.term, found.word, found.closing))
+    button = f"<button type='button' class='term' data-term='{name}'>{word}</button>"
+    return f"<span class='glued'>{opening}{button}{closing}</span>" if opening or closing else button
 
 
 def _is_short(term: Term) -> bool:

@@ -64,6 +64,11 @@ class LivePicture:
     piece: str = ""
     scene: tuple[str, int] | None = None
 
+    @property
+    def filmable(self) -> bool:
+        """Whether a film shows it: the run of one sampler."""
+        return isinstance(self.spec, Spec)
+
 
 @dataclass(frozen=True)
 class LessonStep:

@@ -22,40 +22,22 @@ from bnnviz_app.components.run.transport import BUTTONS, SPEEDS, Cell, StepTrans
 from bnnviz_app.components.widgets import set_changed, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.learn import languages
+from bnnviz_app.learn.grid import TABLE, grid
 from bnnviz_app.learn.lessons import LivePicture
 from bnnviz_app.learn.piece import SpokenLanguage
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS, styles
 
-_TABLE = "table"
 _LOOK_S = 0.05  # between two looks whether the browser has the page
 _RANKS = {RaceSpec: "error", ImageRaceSpec: "nll"}  # what lanes are sorted by
 _VIEWS = {view.needs[0]: view for view in views.BY_NAME.values()}
-#: The grid of two, three and four cards, the largest first.
-_GRIDS = (
-    '"{0} {1}" minmax(0, 1fr) / minmax(0, 5fr) minmax(0, 4fr)',
-    '"{0} {1}" minmax(0, 1fr) "{0} {2}" minmax(0, 1fr) / minmax(0, 6fr) minmax(0, 5fr)',
-    '"{0} {1}" minmax(0, 1fr) "{2} {3}" minmax(0, 1fr) / minmax(0, 1fr) minmax(0, 1fr)',
-)
 _STYLES = styles(__file__)
-
-
-def grid(parts: Sequence[str], lanes: bool = False) -> str:
-    """Return the CSS grid template of these cards under the caption; the wide table of lanes lies under the others."""
-    if lanes and _TABLE in parts and len(parts) > 1:
-        others = [part for part in parts if part != _TABLE]
-        caption, table = (" ".join([name] * len(others)) for name in ("caption", _TABLE))
-        columns = " ".join(["minmax(0, 1fr)"] * len(others))
-        return f'"{caption}" auto "{" ".join(others)}" minmax(0, 1fr) "{table}" minmax(140px, 0.45fr) / {columns}'
-    if len(parts) == 1:
-        return f'"caption" auto "{parts[0]}" minmax(0, 1fr) / minmax(0, 1fr)'
-    return '"caption caption" auto ' + _GRIDS[len(parts) - 2].format(*parts)
 
 
 def known_parts() -> set[str]:
     """Return what a step may show."""
-    return {*_VIEWS, _TABLE}
+    return {*_VIEWS, TABLE}
 
 
 class LessonSession(Session):
@@ -336,9 +318,9 @@ class LessonStage(PageComponent):
 
     def _card(self, part: str, spec_class: type) -> Any:
         """Return the card of a part, made when it is first asked for."""
-        ranks = _RANKS.get(spec_class, "") if part == _TABLE else ""
+        ranks = _RANKS.get(spec_class, "") if part == TABLE else ""
         if (part, ranks) not in self._cards:
-            if part != _TABLE:
+            if part != TABLE:
                 made = Card(_VIEWS[part](dark=self.dark), long_legend=True)
             else:
                 made = LeaderboardCard(ranks) if ranks else FiguresCard()

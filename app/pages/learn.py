@@ -13,6 +13,7 @@ from bnnviz_app.components.widgets import set_class
 from bnnviz_app.learn import languages, lessons
 from bnnviz_app.learn.lessons import Lesson
 from bnnviz_app.learn.panel import LessonPanel
+from bnnviz_app.learn.replay_button import LessonReplay
 from bnnviz_app.learn.stage import LessonStage
 from bnnviz_app.pages.base import Page
 from bnnviz_app.polls.card import poll_card
@@ -47,6 +48,7 @@ class LearnPage(Page):
         self.panel = LessonPanel(self.language, bool(asked.get("lang")), self._obey, notes)
         self.stage = LessonStage(dark, self.language, self._key, self._again)
         self._poll = poll_card(self.language)
+        self._replay = LessonReplay(self.language, self._look, self._complain) if roles.present().keeps else None
         self._lay_out()
         self._open(asked)
         self._resize()
@@ -54,6 +56,8 @@ class LearnPage(Page):
     def close(self) -> None:
         """End what the page runs."""
         self.stage.session.close()
+        if self._replay is not None:
+            self._replay.close()
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
@@ -67,7 +71,7 @@ class LearnPage(Page):
         self.main = [
             pn.Column(*above, self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
         ]
-        self.tools = self._header()
+        self.tools = self._header(*(() if self._replay is None else self._replay.roots))
         self._say_around()
 
     def _take(self, language: str, kept: bool) -> None:
@@ -82,8 +86,8 @@ class LearnPage(Page):
         self._missing.pop("no_language", None)
         self.panel.speak(language)
         self.stage.speak(language)
-        if self._poll is not None:
-            self._poll.speak(language)
+        for shown in filter(None, (self._poll, self._replay)):
+            shown.speak(language)
         self._say_around()
         if self.lesson is not None:
             self.lesson = self._lessons[self.lesson.name]
@@ -137,6 +141,8 @@ class LearnPage(Page):
 
     def _tell(self) -> None:
         """Give the texts of what is shown."""
+        if self._replay is not None:
+            self._replay.offer(self.lesson, self.number)
         sentence = " ".join(self._words[name].format(**values) for name, values in self._missing.items())
         if self.lesson is None:
             self.panel.show_all(self._flags, sentence)
@@ -191,6 +197,13 @@ class LearnPage(Page):
     def _again(self) -> None:
         """Begin what this step shows again."""
         self.stage.again()
+
+    def _look(self) -> list[str]:
+        """Return the words for a replay that looks as the page does."""
+        return [*(["--dark"] if self.dark else []), *(["--projector"] if self.large else [])]
+
+    def _complain(self, sentence: str) -> None:
+        self.stage.show_notice(sentence, True)
 
     def _key(self, key: str) -> None:
         keys: dict[str, Callable[[], None]] = {

@@ -1,4 +1,4 @@
-// Plays a film: shows any of its frames in the figures, and the words that belong to it.
+// Plays films, one at a time: shows any frame in the figures, and the words that belong to it.
 "use strict"
 
 const SPEEDS = [1, 2, 5, 10, 20, 30, 60] // frames/s
@@ -10,9 +10,11 @@ function make(tag, properties = {}, ...children) {
   return element
 }
 
+// Values in the places of a text.
+const filled = (text, values) => text.replace(/{(\w+)}/g, (whole, name) => values[name] ?? whole)
+
 async function unpacked(id) {
   const text = by_id(id).textContent, bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
-  by_id(id).remove()
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))
   return new Response(stream).arrayBuffer()
 }
@@ -46,9 +48,14 @@ function reader(sheet, bytes) {
   }
 }
 
-async function build() {
-  const film = JSON.parse(new TextDecoder().decode(await unpacked("content")))
-  const bytes = await unpacked("numbers")
+const told = async (id) => JSON.parse(new TextDecoder().decode(await unpacked(id)))
+
+// What films of one page share.
+const page = {dark: false, large: false, rate: 10, told: null, film: null}
+
+async function build(number) {
+  const film = await told(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
+  const {words} = page.told, ended = new AbortController()
   const last = film.steps.length - 1
   const doc = Bokeh.require("document/document").Document.from_json(film.document)
   const cards = new Map(film.cards.map((card) => [card.part, {...card, ...elements(card)}]))
@@ -64,20 +71,19 @@ async function build() {
   for (const card of cards.values()) {
     for (const id of card.axes) { labels.set(id, doc.get_model_by_id(id).axis_label) }
   }
-  // A page that shows this one in a frame has a heading for it, and says by the address which colours it has.
-  if (self !== top) { document.documentElement.dataset.framed = "true" }
-  const told = () => ({"#dark": true, "#light": false})[location.hash]
-  let frame = -1, dark = told() ?? film.dark ?? matchMedia("(prefers-color-scheme: dark)").matches
+  let frame = -1
   let playing = false, due = 0, painted = 0
 
   // ---- what is there from the beginning
 
   by_id("stage").style.gridTemplate = film.grid
-  by_id("title").textContent = film.title
-  by_id("made").textContent = `made with bnnviz ${film.version}`
+  by_id("title").textContent = page.told.lesson?.title ?? film.title
+  by_id("made").textContent = film.made
+  by_id("table").hidden = !film.tabled
   by_id("scrubber").max = last
-  by_id("speed").append(...SPEEDS.map((n) => make("option", {value: n, textContent: `${n} frames/s`})))
-  by_id("speed").value = 10
+  by_id("speed").replaceChildren(...SPEEDS.map((n) => make("option", {value: n, textContent: `${n} ${words.rate}`})))
+  by_id("speed").value = page.rate
+  by_id("speed").onchange = () => { page.rate = Number(by_id("speed").value) }
   mark_scrubber(film, last)
   tell_settings(film)
 
@@ -94,6 +100,7 @@ async function build() {
     head.append(note)
     const section = make("section", {className: "card", id: `card-${card.part}`, hidden: card.behind}, head, legend, home)
     section.style.gridArea = card.place
+    section.style.order = card.order // on a phone
     by_id("stage").append(section)
     return {section, title, note, legend, home}
   }
@@ -114,7 +121,7 @@ async function build() {
     const events = []
     for (const value of values) {
       if (!seen(value.model)) { continue }
-      const series = dark && value.dark ? value.dark : value.light
+      const series = page.dark && value.dark ? value.dark : value.light
       const now = series.of[place(series.at, frame)], mark = `${series === value.dark}${now}`
       if (value.shown === mark) { continue }
       value.shown = mark
@@ -150,17 +157,29 @@ async function build() {
   // Less of a label is written where it does not fit, as the views themselves do where they can see the page.
   function fit_labels({root, axes: [across, up]}) {
     const [, known] = sizes_of(root), height = known || Infinity, has_room = doc.get_model_by_id(across).axis_label
-    const low = has_room ? film.low : film.low + 2.5 * film.letter
+    const {low: least, letter: plain} = page.told, letter = plain * scale()
+    const low = has_room ? least : least + 2.5 * letter
     const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
     const shown = [
       height >= low ? labels.get(across) : "",
       // Bokeh never wipes off what a label has once painted over the figure's edge.
-      (known && fitting.find((words) => 0.5 * film.letter * words.length <= height)) || "",
+      (known && fitting.find((words) => 0.5 * letter * words.length <= height)) || "",
     ]
     for (const [i, id] of [across, up].entries()) {
       const axis = doc.get_model_by_id(id)
       if (axis.axis_label !== shown[i]) { axis.axis_label = shown[i] }
     }
+  }
+
+  // The type of the axes, as the size that is asked for has it.
+  function fit_type() {
+    for (const card of cards.values()) {
+      for (const id of card.axes) {
+        const sizes = [page.told.letter, page.told.tick].map((size) => `${size * scale()}px`)
+        doc.get_model_by_id(id).setv({axis_label_text_font_size: sizes[0], major_label_text_font_size: sizes[1]})
+      }
+    }
+    fit()
   }
 
   // What is round looks round: the axis with room to spare shows more than the film wants.
@@ -196,13 +215,13 @@ async function build() {
       }
     })
     by_id("scrubber").value = frame
-    by_id("scrubber").setAttribute("aria-valuetext", `frame ${frame + 1} of ${last + 1}, step ${film.steps[frame]}`)
+    by_id("scrubber").setAttribute("aria-valuetext", filled(words.place, [frame + 1, last + 1, film.steps[frame]]))
     by_id("where").textContent = `${frame + 1} / ${last + 1}`
   }
 
   function head(card) {
     const [title, note, description] = value_of(film.words[card.name], frame)
-    const legend = value_of(film.legends[card.name][Number(dark)], frame)
+    const legend = value_of(film.legends[card.name][Number(page.dark)], frame)
     if (card.title.textContent !== title) { card.title.textContent = title }
     if (card.note.textContent !== note) { card.note.textContent = note }
     card.home.setAttribute("aria-label", description)
@@ -242,12 +261,22 @@ async function build() {
     }))
   }
 
+  // Makes room for another film.
+  function close() {
+    set_playing(false)
+    ended.abort()
+    shown.clear()
+    for (const card of cards.values()) { card.bar ? card.home.replaceChildren() : card.section.remove() }
+    by_id("status").replaceChildren()
+    show_words.rows = undefined
+  }
+
   // ---- playing
 
   function set_playing(wanted) {
     if (playing === wanted) { return }
     playing = wanted
-    by_id("play").textContent = playing ? "Pause" : "Play"
+    by_id("play").textContent = playing ? words.pause : words.play
     // Nobody can listen to ten sentences a second.
     by_id("caption").setAttribute("aria-live", playing ? "off" : "polite")
     if (!playing) { return }
@@ -270,36 +299,29 @@ async function build() {
 
   function go(to) { set_playing(false); seek(to) }
 
-  function set_theme(wanted) {
-    dark = wanted
-    document.documentElement.dataset.theme = dark ? "dark" : "light"
-    by_id("theme").textContent = dark ? "☀" : "☾"
-    by_id("theme").setAttribute("aria-pressed", String(dark))
-    if (frame >= 0) { show_figures(); show_words() }
+  function repaint() {
+    show_figures()
+    show_words()
   }
 
   by_id("play").onclick = () => set_playing(!playing)
   by_id("back").onclick = () => go(frame - 1)
   by_id("next").onclick = () => go(frame + 1)
   by_id("scrubber").oninput = (event) => go(Number(event.target.value))
-  by_id("theme").onclick = () => set_theme(!dark)
-  addEventListener("hashchange", () => { if (told() !== undefined) { set_theme(told()) } })
-  by_id("about").onclick = () => by_id("dialog").showModal()
   document.addEventListener("keydown", (event) => {
     const {key, target} = event
-    const own = target.closest?.("select, dialog[open]") || (key === " " && target.closest?.("button"))
+    const own = target.closest?.("select, dialog[open]") || (key === " " && target.closest?.("button, summary"))
     if (own || event.ctrlKey || event.altKey || event.metaKey) { return }
     const does = {
       " ": () => set_playing(!playing), ArrowRight: () => go(frame + 1), ArrowLeft: () => go(frame - 1),
       Home: () => go(0), End: () => go(last), PageDown: () => go(frame + 10), PageUp: () => go(frame - 10),
     }[key]
     if (does) { event.preventDefault(); does() }
-  })
+  }, {signal: ended.signal})
 
-  set_theme(dark)
-  for (const card of cards.values()) { fit_labels(card) }
+  fit_type()
   const order = doc.roots().map((root) => [...cards.values()].find((card) => card.root === root.id).home)
-  await Bokeh.embed.add_document_standalone(doc, document.body, order)
+  const shown = await Bokeh.embed.add_document_standalone(doc, document.body, order)
   for (const card of cards.values()) {
     const {inner_width, inner_height} = doc.get_model_by_id(card.root).properties
     for (const size of [inner_width, inner_height]) { size.change.connect(fit) }
@@ -307,13 +329,41 @@ async function build() {
   seek(0)
   await when_painted()
   return {
-    doc, cards, last, seek, when_painted, play: () => set_playing(true), pause: () => set_playing(false), theme: set_theme,
-    show: show_card, svg, get frame() { return frame }, get playing() { return playing }, get dark() { return dark },
+    doc, cards, last, seek, when_painted, repaint, fit_type, close, play: () => set_playing(true), pause: () => set_playing(false),
+    theme: set_theme, show: show_card, svg, get frame() { return frame }, get playing() { return playing }, get dark() { return page.dark },
   }
+}
+
+// How much larger the type is than at a desk.
+const scale = () => page.large ? page.told.magnified : 1
+
+function set_large(wanted) {
+  page.large = wanted
+  document.documentElement.toggleAttribute("data-large", wanted)
+  by_id("projector").setAttribute("aria-pressed", String(wanted))
+  page.film?.fit_type()
+}
+
+function set_theme(wanted) {
+  page.dark = wanted
+  document.documentElement.dataset.theme = wanted ? "dark" : "light"
+  by_id("theme").textContent = wanted ? "☀" : "☾"
+  by_id("theme").setAttribute("aria-pressed", String(wanted))
+  page.film?.repaint()
+}
+
+// Puts another film, or none, in the place of the one that is there.
+async function show_film(number) {
+  page.film?.close()
+  page.film = null
+  document.documentElement.toggleAttribute("data-filmless", number === null)
+  if (number !== null) { page.film = await build(number) }
+  return page.film
 }
 
 // Phases as stretches over the scrubber, and a mark where something happened.
 function mark_scrubber(film, last) {
+  by_id("marks").replaceChildren()
   const share = (frame) => `${100 * frame / Math.max(last, 1)}%`
   const phases = film.marks.filter((mark) => mark.phase !== undefined)
   phases.forEach(({at, phase}, i) => {
@@ -332,19 +382,36 @@ function mark_scrubber(film, last) {
 
 function tell_settings(film) {
   const cells = (row) => make("tr", {}, ...row.map((text) => make("td", {textContent: text})))
-  by_id("settings").append(...film.settings.map(cells))
-  const more = by_id("more")
+  const {words} = page.told, more = by_id("more")
+  by_id("settings").replaceChildren(...film.settings.map(cells))
+  more.replaceChildren()
   if (film.changes.length) {
-    more.append(make("h2", {textContent: "Changes"}), make("table", {}, ...film.changes.map(([step, what]) => cells([`step ${step}`, what]))))
+    more.append(make("h2", {textContent: words.changes}), make("table", {}, ...film.changes.map(([step, what]) => cells([`${words.step} ${step}`, what]))))
   }
   for (const note of film.notes) { more.append(make("p", {textContent: note})) }
   if (film.command) {
-    more.append(make("h2", {textContent: "The command that repeats it"}), make("pre", {textContent: film.command}))
+    more.append(make("h2", {textContent: words.command}), make("pre", {textContent: film.command}))
   }
 }
 
-globalThis.bnnviz_player = build()
+// A page that shows this one in a frame has a heading for it, and says by the address which colours it has.
+const asked = () => ({"#dark": true, "#light": false})[location.hash]
+
+async function open_page() {
+  page.told = await told("shared")
+  if (self !== top) { document.documentElement.dataset.framed = "true" }
+  set_theme(asked() ?? page.told.dark ?? matchMedia("(prefers-color-scheme: dark)").matches)
+  set_large(page.told.large)
+  by_id("theme").onclick = () => set_theme(!page.dark)
+  by_id("projector").onclick = () => set_large(!page.large)
+  by_id("about").onclick = () => by_id("dialog").showModal()
+  addEventListener("hashchange", () => { if (asked() !== undefined) { set_theme(asked()) } })
+  return page.told.lesson ? open_lesson(page.told.lesson) : show_film(0)
+}
+
+globalThis.bnnviz_player = open_page()
 bnnviz_player.catch((error) => {
-  by_id("caption").replaceChildren(make("p", {className: "warning", textContent: `The film cannot be shown: ${error.message}`}))
+  const words = page.told?.words.failed ?? "The film cannot be shown"
+  by_id("caption").replaceChildren(make("p", {className: "warning", textContent: `${words}: ${error.message}`}))
   throw error
 })

@@ -1,7 +1,8 @@
 """Write replay frames as one HTML page that needs no server and no network.
 
 The page has the Lab's views, its caption and its figures, and a bar to play, step and go to any frame. BokehJS lies in
-it, and so do the frames, compressed; the browser is told to let nothing out and nothing in.
+it, and so do the frames, compressed; the browser is told to let nothing out and nothing in. A page of a lesson has the
+films of its steps, and beside each its text.
 """
 
 from __future__ import annotations
@@ -12,28 +13,71 @@ import hashlib
 import html
 import json
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from bokeh.core.json_encoder import serialize_json
 from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
+from bnnviz.replays.lesson import ReplayLesson, Speech
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
-from bnnviz.views.base import LABEL_SIZE, LOW
+from bnnviz.views.base import LABEL_SIZE, LOW, TICK_SIZE
 from bnnviz.views.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
 
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # this part's view lies in the bar
 _TABLE = BELOW[-1]
+_SCRIPTS, _SHEETS = ("lesson.js", "player.js"), ("player.css", "lesson.css")
+#: What the page itself says, by the names that its parts know.
+_WORDS = {
+    "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
+    "so_far": "So far",
+    "play": "Play",
+    "pause": "Pause",
+    "back": "Back",
+    "step": "Step",
+    "speed": "Speed",
+    "rate": "frames/s",
+    "frame": "Frame",
+    "place": "frame {0} of {1}, step {2}",
+    "frame_back": "One frame back",
+    "frame_on": "One frame on",
+    "settings": "Settings",
+    "of_run": "Settings of this run",
+    "changes": "Changes",
+    "command": "The command that repeats it",
+    "close": "Close",
+    "dark": "Dark colours",
+    "projector": "Projector",
+    "failed": "The film cannot be shown",
+}
+#: Pixels: below which height a figure has no label, and the type of its axes; and how much larger that is from afar.
+_TYPE = {"low": LOW, "letter": LABEL_SIZE, "tick": TICK_SIZE, "magnified": 1.4}
 _COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magenta", "green")
 # What a mark on the scrubber stands for, by the kind of a caption.
 _ROLES = {kind.label: kind.role for kind in KINDS.values()}
+
+
+class Look(NamedTuple):
+    """Say how a page begins.
+
+    Parameters
+    ----------
+    dark : bool or None
+        None follows the reader's browser.
+    large : bool
+        Whether its type is that of a projector.
+    """
+
+    dark: bool | None = None
+    large: bool = False
 
 
 def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
@@ -50,19 +94,45 @@ def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
     BnnvizError
         If the run feeds no view.
     """
-    timeline = ReplayTimeline(replay_frames)
-    if not timeline.views:
-        raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
-    sheets, numbers = timeline.columns()
-    content = {**_texts(replay_frames), **_figures(timeline), "sheets": sheets, "dark": dark}
-    script = (_HERE / "player.js").read_text(encoding="utf-8")
-    title = str(replay_frames.scene["title"])
+    return _page(str(replay_frames.scene["title"]), [_Film(replay_frames)], Look(dark))
+
+
+def lesson_page(lesson: ReplayLesson, look: Look | None = None) -> str:
+    """Return steps of a lesson, each with its film beside its text, as an HTML page.
+
+    Parameters
+    ----------
+    lesson : ReplayLesson
+    look : Look, optional
+        How the page begins.
+
+    Raises
+    ------
+    BnnvizError
+        If a film feeds no view.
+    """
+    films = [_Film(step.film, step.show, step.grid, lesson.speech) for step in lesson.steps if step.film is not None]
+    return _page(lesson.title, films, look or Look(), lesson)
+
+
+def _page(title: str, films: Sequence[_Film], look: Look, lesson: ReplayLesson | None = None) -> str:
+    speech = Speech() if lesson is None else lesson.speech
+    words = {name: speech.say(text) for name, text in _WORDS.items()}
+    script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    style = "".join((_HERE / name).read_text(encoding="utf-8") for name in _SHEETS)
+    shared = {"dark": look.dark, "large": look.large, "words": words, **_TYPE}
+    shared["lesson"] = lesson and lesson.plain()
+    held = [("shared", serialize_json(shared).encode())]
+    for number, film in enumerate(films):
+        content, numbers = film.packed()
+        held += [(f"content-{number}", content), (f"numbers-{number}", numbers)]
     return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
-        title=html.escape(title),
+        {name: html.escape(text) for name, text in words.items()},
+        language=html.escape(speech.language),
+        heading=html.escape(title),
         policy=_policy(_bokeh_js(), script),
-        style=_style() + (_HERE / "player.css").read_text(encoding="utf-8"),
-        content=_compressed(serialize_json(content).encode()),
-        numbers=_compressed(numbers),
+        style=_style() + style,
+        held="\n".join(f'<script type="text/plain" id="{name}">{_compressed(data)}</script>' for name, data in held),
         bokeh=_bokeh_js(),
         script=script,
     )
@@ -76,38 +146,90 @@ def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None
     BnnvizError
         If the frames feed no view, or the file cannot be written.
     """
+    return _saved(out, page(replay_frames, dark))
+
+
+def write_lesson(lesson: ReplayLesson, out: str | Path, look: Look | None = None) -> Path:
+    """Write the page of a lesson's steps to a file, whole or not at all; ``.html`` is added where there is no ending.
+
+    Raises
+    ------
+    BnnvizError
+        If a film feeds no view, or the file cannot be written.
+    """
+    return _saved(out, lesson_page(lesson, look))
+
+
+def _saved(out: str | Path, text: str) -> Path:
     out = Path(out)
     out = out if out.suffix else out.with_suffix(".html")
-    save(out, page(replay_frames, dark).encode())
+    save(out, text.encode())
     return out
 
 
-def _figures(timeline: ReplayTimeline) -> dict[str, Any]:
-    """Return the figures, their cards, and what changes in them but columns."""
-    return {
-        "document": timeline.document,
-        "cards": [_card(view, timeline) for view in timeline.views],
-        "grid": grid(_places(timeline.views)),
-        "low": LOW,
-        "letter": LABEL_SIZE,
-        "values": list(timeline.values()),
-        "words": {name: words.plain() for name, words in timeline.words.items()},
-        "legends": {name: [series.plain() for series in both] for name, both in timeline.legends.items()},
-    }
+class _Film:
+    """Pack what a page needs of one film.
+
+    Parameters
+    ----------
+    replay_frames : ReplayFrames
+    show : sequence of str
+        The parts that have a card each, in their order; empty for the cards of the Lab.
+    grid : str
+        The CSS grid template of these.
+    speech : Speech, optional
+    """
+
+    def __init__(
+        self, replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "", speech: Speech | None = None
+    ) -> None:
+        self.frames, self.show, self.grid, self.speech = replay_frames, show, grid, speech or Speech()
+        self.timeline = ReplayTimeline(replay_frames, self.speech)
+        if not self.timeline.views:
+            raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
+
+    def packed(self) -> tuple[bytes, bytes]:
+        """Return its content as JSON, and the bytes of its columns."""
+        sheets, numbers = self.timeline.columns()
+        content = {**_texts(self.frames, self.speech.say), **self._figures(), "sheets": sheets}
+        return serialize_json(content).encode(), numbers
+
+    def _figures(self) -> dict[str, Any]:
+        """Return the figures, their cards, and what changes in them but columns."""
+        timeline = self.timeline
+        return {
+            "document": timeline.document,
+            "cards": [_card(view, timeline, self.show, self.speech.say) for view in timeline.views],
+            "grid": self.grid or grid(_places(timeline.views)),
+            "tabled": not self.show or _TABLE in self.show,
+            "values": list(timeline.values()),
+            "words": {name: words.plain() for name, words in timeline.words.items()},
+            "legends": {name: [series.plain() for series in both] for name, both in timeline.legends.items()},
+        }
 
 
-def _card(view: View, timeline: ReplayTimeline) -> dict[str, Any]:
-    """Return what the page needs to know of a view's card."""
+def _card(view: View, timeline: ReplayTimeline, show: Sequence[str], say: Callable[[str], str]) -> dict[str, Any]:
+    """Return what the page needs to know of a view's card.
+
+    Parameters
+    ----------
+    view : View
+    timeline : ReplayTimeline
+    show : sequence of str
+        The parts that have a place of their own; empty where cards have the places of the Lab.
+    say : callable
+    """
     part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
     pairs = [each for each in CARD_PAIRS if part in (each.front, each.back) and {each.front, each.back} <= parts]
-    pair = pairs[0] if pairs else None
+    pair = pairs[0] if pairs and not show else None
     return {
         "name": view.name,
         "part": part,
-        "place": _place(part),
+        "place": part if show else _place(part),
+        "order": show.index(part) if part in show else 0,
         "behind": part in BACKS and pair is not None,
         "other": pair and (pair.back if part == pair.front else pair.front),
-        "turn": pair and (pair.to_back if part == pair.front else pair.to_front),
+        "turn": pair and say(pair.to_back if part == pair.front else pair.to_front),
         "root": view.root.id,
         "ranges": [view.root.x_range.id, view.root.y_range.id],
         "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
@@ -125,26 +247,26 @@ def _places(shown: list[View]) -> set[str]:
     return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
 
 
-def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:
+def _texts(replay_frames: ReplayFrames, say: Callable[[str], str]) -> dict[str, Any]:
     """Return everything that is said in words: of the run, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
     moves = "events" if "events" in replay_frames.scene["emits"] else "moves"
     rows: list[Any] = []
     for number, frame in enumerate(replay_frames.frames):
         told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
-        caption.note(number, [told["text"], told.get("warning", "")])
-        status.note(number, _cells(frame["status"], moves))
+        caption.note(number, [say(told["text"]), say(told.get("warning", ""))])
+        status.note(number, [[say(figure), say(unit)] for figure, unit in _cells(frame["status"], moves)])
         # Recorded frames have it now and then: what it said stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]
-        table.note(number, rows)
+        table.note(number, [[say(label), say(text), tone] for label, text, tone in rows])
     return {
         "title": str(replay_frames.scene["title"]),
-        "version": str(replay_frames.header.get("bnnviz", VERSION)),
+        "made": f"{say('made with bnnviz')} {replay_frames.header.get('bnnviz', VERSION)}",
         "steps": replay_frames.steps,
         "caption": caption.plain(),
         "status": status.plain(),
         "table": table.plain(),
-        "marks": _marks(replay_frames),
+        "marks": [mark | ({"phase": say(mark["phase"])} if "phase" in mark else {}) for mark in _marks(replay_frames)],
         "settings": _settings(replay_frames.header["spec"]),
         "changes": [[step, json.dumps(settings)[:200]] for step, settings in replay_frames.header.get("changes", [])],
         "command": _command(replay_frames.header["spec"]),

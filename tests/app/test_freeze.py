@@ -26,6 +26,7 @@ from bnnviz_app.address import Visit
 from bnnviz_app.following import FollowingSession, LeadingSession, frozen, lead, unfreeze
 from bnnviz_app.pages import lab as lab_page
 from bnnviz_app.pages.lab import LabPage
+from bnnviz_app.session import Session
 
 SHOWN = re.compile(r"\[(\w*) (\d*)\|([^\]]*)\]")
 ASKED: Any = Protocol().create("PULL-DOC-REQ")
@@ -106,6 +107,16 @@ class Browser:
     def leave(self) -> None:
         """Close the tab."""
         self._page.server.unsubscribe(self._connection)
+
+    @property
+    def written(self) -> str:
+        """The page as it was written for it."""
+        return self._written
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """Scene, frame and sentence of its first paint."""
+        return SHOWN.findall(self._written)[-1]
 
     @property
     def received(self) -> int:
@@ -226,7 +237,7 @@ def test_who_comes_while_frozen_gets_the_frozen_picture_on_every_page() -> None:
         first = await Browser(dark).open()
         await dark.turn(3)
         assert late.shown == first.shown == ("one", "1", following._HELD)
-        assert first.frames == ["1"], "the kept picture comes once"
+        assert first.first == first.shown and not first.frames, "the kept picture comes once, with the page"
 
     scene(play)
 
@@ -337,6 +348,93 @@ def test_where_nothing_can_be_kept_pages_stay_as_they_are() -> None:
         await held.freeze()
         await page.turn()
         assert browser.shown == ("one", "1", following._HELD)
+
+    scene(play)
+
+
+def test_who_comes_late_is_written_the_picture_itself_not_a_page_without_one() -> None:
+    async def play(held: Class, page: FollowPage) -> None:
+        await held.freeze()
+        late = await Browser(page).open()
+        assert late.first == ("one", "1", following._HELD) and not late.frames
+        unfreeze()
+        other = FollowPage()  # in the other theme, of a run that goes on
+        held.teacher.runs.number = 3
+        assert (await Browser(other).open()).first == ("one", "3", "")
+
+    scene(play)
+
+
+def test_who_comes_back_is_written_what_is_there_now() -> None:
+    async def play(held: Class, page: FollowPage) -> None:
+        early = await Browser(page).open()
+        await page.turn()
+        early.leave()
+        await page.turn()
+        held.teacher._handle = Run("two", 5)
+        await held.freeze()
+        late = await Browser(page).open()
+        assert late.first == ("two", "5", following._HELD)
+
+    scene(play)
+
+
+def test_a_page_whose_run_does_not_answer_is_written_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_FRESHEN_S", 0.05)
+
+    async def play(held: Class, page: FollowPage) -> None:
+        never = asyncio.Event()
+        monkeypatch.setattr(Run, "scene", lambda run: never.wait())
+        assert not SHOWN.findall((await Browser(page).open()).written)
+
+    scene(play)
+
+
+def test_while_another_run_is_built_the_one_before_is_kept() -> None:
+    async def play(held: Class, page: FollowPage) -> None:
+        early = await Browser(page).open()
+        await page.turn()
+        held.teacher._before, held.teacher._handle = held.teacher.runs, None
+        await page.turn()
+        assert early.shown == ("one", "1", ""), "the Lab is open"
+        held.teacher._before.number = 2
+        await held.freeze()
+        held.teacher._before, held.teacher._handle = None, Run("two", 7)
+        late = await Browser(FollowPage()).open()
+        assert late.first == ("one", "2", following._HELD)
+
+    scene(play)
+
+
+def test_where_the_run_before_goes_while_it_is_asked_the_new_one_is_kept() -> None:
+    async def play(held: Class, page: FollowPage) -> None:
+        held.teacher._before, held.teacher._handle = held.teacher.runs, None
+        held.teacher._before.lost = True
+        held.teacher.freeze()
+        held.teacher._handle = Run("two", 7)
+        await asyncio.gather(*held.teacher._tasks)
+        assert (await Browser(page).open()).first == ("two", "7", following._HELD)
+
+    scene(play)
+
+
+def test_the_first_run_of_all_is_kept_as_soon_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play(held: Class, page: FollowPage) -> None:
+        held.teacher._handle = None
+        await held.freeze()
+        assert frozen().awaited
+
+        async def bring_up(self: Session) -> None:
+            self._handle = Run("first", 1)
+
+        monkeypatch.setattr(Session, "_bring_up", bring_up)
+        await held.teacher._bring_up()
+        assert not frozen().awaited
+        held.teacher.runs.number = 9
+        assert (await Browser(page).open()).first == ("first", "1", following._HELD)
+        held.teacher._handle = Run("next", 3)
+        await held.teacher._bring_up()
+        assert frozen().scene["name"] == "first"
 
     scene(play)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import io
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from bnnviz.engine.recording.export import export, suffix
 from bnnviz.errors import BnnvizError
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.recordings.listing import RecordingList
+from bnnviz_app.components.run.replay_maker import ReplayMaker
 from bnnviz_app.components.widgets import button
 from bnnviz_app.theme import SHEETS
 
@@ -53,8 +52,7 @@ class RecordingActions:
         on_change: Callable[[Sequence[str]], None],
     ) -> None:
         self._list, self._say, self._on_change = listing, say, on_change
-        self._making: asyncio.subprocess.Process | None = None
-        self._scratch = tempfile.TemporaryDirectory(prefix="bnnviz-replay-")
+        self._maker = ReplayMaker()
         field = {"size": "small", "margin": (6, 6, 4, 2)}
         look, beside = {"variant": "outlined"}, (10, 18, 4, 0)
         self._new_name = pmui.TextInput(label="Name", width=230, **field)
@@ -91,9 +89,7 @@ class RecordingActions:
 
     def close(self) -> None:
         """End a replay that is being made."""
-        if self._making is not None and self._making.returncode is None:
-            self._making.terminate()
-        self._scratch.cleanup()
+        self._maker.close()
 
     def _name_file(self) -> None:
         if len(self._list.chosen) == 1:
@@ -142,25 +138,19 @@ class RecordingActions:
             raise
 
     async def _make_replay(self) -> None:
-        """Make a replay of the chosen recording in a process of its own: this one has no torch, and others wait."""
+        """Make a replay of the chosen recording, by doing its run again or from the frames that it has kept."""
         (name,) = self._list.chosen
-        out = Path(self._scratch.name) / f"{name}.html"
-        out.unlink(missing_ok=True)
         progress = self._list.found[name][0].progress
         recorded = bool(progress.get("frames")) and progress.get("seconds", 0) > _LONGEST_S
         how = ["--recorded"] if recorded else []
-        command = [sys.executable, "-m", "bnnviz.cli", "replay", str(reader.place(name)), "--html", str(out), *how]
         self._replay.param.update(disabled=True, label="Making it …" if recorded else "Doing the run again …")
         try:
-            self._making = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
-            )
-            _, errors = await self._making.communicate()
+            out = await self._maker.make(name, [str(reader.place(name)), *how])
+        except BnnvizError as error:
+            self._say(f"The replay was not made: {error.sentence}", True)
+            return
         finally:
             self._replay.param.update(disabled=False, label="Make a replay")
-        if self._making.returncode:
-            lines = errors.decode(errors="replace").strip().splitlines() or ["no reason was given"]
-            self._say(f"The replay was not made: {lines[-1].removeprefix('bnnviz: ')}", True)
-        elif self._list.chosen == [name]:
+        if self._list.chosen == [name]:
             self._replayed.param.update(file=str(out), filename=out.name, visible=True)
             self._say(f"The replay of {name} is made, {out.stat().st_size / 1e6:,.1f} MB.", False)

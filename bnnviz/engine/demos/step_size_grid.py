@@ -31,6 +31,7 @@ from bnnviz.specs.run import Spec
 
 CHAINS, SIZES = 512, 8
 _BLOCK = 8  # moves of one cell at a turn, and between its draws
+_AHEAD = 4  # turns of a cell that is soon to count, after each turn of another
 _LEFT = 1e-3  # of the bias is still missing when a cell begins to count
 _OVER_FOUND = 10.0  # times the step size that a sampler finds: the largest that is looked at, if no law is known
 _BINS, _REACH = 61, 4.5  # of the histogram; standard deviations on each side
@@ -186,21 +187,30 @@ class StepSizeGrid:
         if self._reference is not None:
             self._reference.advance(_REFERENCE_SHARE * seconds)
         while time.perf_counter() - begun < seconds:
-            self._next()
-            moves += _BLOCK
+            moves += _BLOCK * self._next()
         return moves
 
     def round(self) -> None:
         """Let each cell make a few moves, and the sampler without a step size have its share of the time."""
         begun = time.perf_counter()
-        for _ in self._everyone:
-            self._next()
+        for cell in self._everyone:
+            self._look(cell)
         if self._reference is not None:
             self._reference.advance(_REFERENCE_SHARE * (time.perf_counter() - begun))
 
-    def _next(self) -> None:
+    def _next(self) -> int:
+        """Look at the next cell, then at those that are soon to count; return how many looks these were.
+
+        A sampler that is tuned for long would else keep the others' errors from being seen.
+        """
         self._look(self._everyone[self._turn % len(self._everyone)])
         self._turn += 1
+        for ahead in range(_AHEAD):
+            waiting = [cell for cell in self._everyone if cell.draw_collector is not None and not cell.counted]
+            if not waiting:
+                return 1 + ahead
+            self._look(min(waiting, key=lambda cell: cell.wait - cell.moves))
+        return 1 + _AHEAD
 
     def _look(self, cell: StepSizeCell) -> None:
         """Move a cell's chains on, and count where they are."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ _SLICE_S = 0.2
 _ENDLESS = 20_000  # steps of a run that has no end of its own
 # What a clock says differs each time that a run is done again.
 _CLOCKS = ("events_per_s", "gradients_per_s", "elapsed")
+_STATUS = "status"
 _SKIPPED = ("selection", "graph", "verdict", "row")
 
 
@@ -133,6 +134,8 @@ def take_frames(
     frames: int = FRAMES,
     *,
     steps: int | None = None,
+    only: Collection[str] | None = None,
+    watch: Mapping[str, Any] | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
     """Do a run again, and take its replay frames.
@@ -145,6 +148,10 @@ def take_frames(
         At most; a run of fewer steps has a frame for each.
     steps : int, optional
         The last step; else where the run ended, and 20,000 where it has no end.
+    only : collection of str, optional
+        The parts of a frame that are taken; the status always is. Default: all that replays have.
+    watch : mapping, optional
+        What frames show, as `ViewedRun.watch` takes it.
     progress : callable, optional
         Called with the share that is done, 0 to 1, and the phase of the run, several times a second.
 
@@ -164,7 +171,8 @@ def take_frames(
     taking = _Taking(run, past.changes, steps or past.steps or (_ENDLESS if run.spec.draws is None else None))
     taking.progress = progress or (lambda share, phase: None)
     run.prepare()
-    scene = copied(run.scene())
+    run.watch(**(watch or {}))
+    scene = _narrowed(copied(run.scene()), only)
     taken = [_frame(run, scene)]
     stride, known = 1.0, False
     while not taking.ended and len(taken) < frames:
@@ -394,6 +402,13 @@ class _Taking:
     def share(self) -> float:
         """Return how much is done, 0 to 1."""
         return min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
+
+
+def _narrowed(scene: dict[str, Any], only: Collection[str] | None) -> dict[str, Any]:
+    """Return a scene with these of its parts."""
+    if only is None:
+        return scene
+    return scene | {"emits": [part for part in scene["emits"] if part in only or part == _STATUS]}
 
 
 def parts(scene: dict[str, Any]) -> list[str]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bnnviz import diagnostics, views
 from bnnviz.engine.demos.step_size import StepSizeDemo, _falls
-from bnnviz.engine.demos.step_size_grid import _with_a_step_size
+from bnnviz.engine.demos.step_size_grid import _BLOCK, _with_a_step_size
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import demo
 from bnnviz.specs.demo import TARGETS, StepSizeSpec, with_a_step_size
@@ -77,6 +77,19 @@ def test_what_diverges_is_named() -> None:
     caption = scope.frame(["caption"])["caption"]
     assert "have diverged" in caption["text"]
     assert f"{cell['title']} at {cell['size']:.3g}" in caption["warning"]
+
+
+def test_a_sampler_that_is_tuned_for_long_does_not_keep_the_others_from_being_seen() -> None:
+    grid = StepSizeDemo(StepSizeSpec({"chains": 64})).grid
+    quick = [cell for name in ("sgld", "sghmc") for cell in grid.cells[name]]
+    while not all(cell.counted for cell in quick):
+        grid._next()
+    # Each of these has made so many moves, its tuning included; none of the others three times as many.
+    longest = max(cell.tuned + cell.wait for cell in quick)
+    assert max(cell.tuned + cell.moves for cell in grid._everyone) <= 3 * longest
+    assert not any(cell.counted for cell in grid.cells["sgfuncrld"])
+    rounds = grid._turn / len(grid._everyone)
+    assert rounds < longest / _BLOCK / 3
 
 
 def test_a_slope_in_words() -> None:

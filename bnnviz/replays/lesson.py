@@ -1,0 +1,136 @@
+"""Say what a page of films says beside them: the steps of a lesson, its question, and all other words in its language.
+
+Who has lessons hands them over as these; no text is HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bnnviz.engine.recording.replay_frames import ReplayFrames
+
+#: A text in pieces, and of each whether it is a term that is explained.
+Passage = tuple[tuple[str, bool], ...]
+#: Terms, and what they mean.
+Meanings = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Speech:
+    """Say in a language what a replay says in English.
+
+    Parameters
+    ----------
+    say : callable
+        Returns what is to be written for a text in English.
+    markup : callable
+        The same for the words in HTML.
+    language : str
+        Its code.
+    decimal : str
+        The mark before the decimals of numbers at the axes.
+    """
+
+    say: Callable[[str], str] = str
+    markup: Callable[[str], str] = str
+    language: str = "en"
+    decimal: str = "."
+
+
+@dataclass(frozen=True)
+class ReplayStep:
+    """Hold a step: its texts and its film.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the lesson, from 1.
+    title : str
+    text : Passage
+    terms : Meanings
+        The terms of the text.
+    film : ReplayFrames or None
+    show : tuple of str
+        The parts that have a card, in the order of their importance.
+    grid : str
+        The CSS grid template of these cards.
+    note : str
+        What is said where there is no film.
+    """
+
+    number: int
+    title: str
+    text: Passage
+    terms: Meanings
+    film: ReplayFrames | None
+    show: tuple[str, ...] = ()
+    grid: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ReplayQuestion:
+    """Hold a question, whose answer is not shown before somebody chooses.
+
+    Parameters
+    ----------
+    text : Passage
+    choices : tuple of str
+    answer : int
+        The right one, from 0.
+    reason : Passage
+        Why it is.
+    terms : Meanings
+        The terms of both texts.
+    """
+
+    text: Passage
+    choices: tuple[str, ...]
+    answer: int
+    reason: Passage
+    terms: Meanings
+
+
+@dataclass(frozen=True)
+class ReplayLesson:
+    """Hold steps of a lesson, which one page shows.
+
+    Parameters
+    ----------
+    title : str
+    steps : tuple of ReplayStep
+    question : ReplayQuestion
+    words : dict of str to str
+        What the page says of them: ``question``, ``back``, ``next``, ``right``, and ``wrong`` with a place for the
+        right ``choice``.
+    speech : Speech
+    """
+
+    title: str
+    steps: tuple[ReplayStep, ...]
+    question: ReplayQuestion
+    words: dict[str, str]
+    speech: Speech
+
+    def plain(self) -> dict[str, Any]:
+        """Return the texts as JSON has them; of a film the place among the films."""
+        films = iter(range(len(self.steps)))
+        steps = [
+            {
+                "number": step.number,
+                "title": step.title,
+                "text": step.text,
+                "terms": step.terms,
+                "note": step.note,
+                "film": None if step.film is None else next(films),
+            }
+            for step in self.steps
+        ]
+        return {
+            "title": self.title,
+            "steps": steps,
+            "question": asdict(self.question),
+            "words": self.words,
+        }
