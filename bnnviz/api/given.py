@@ -1,4 +1,4 @@
-"""Take what a caller gives beside a target: points to set out from, and keywords that there are not."""
+"""Take what a caller gives: a target, points to set out from, and keywords that there are not."""
 
 from __future__ import annotations
 
@@ -92,3 +92,31 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
 
 def _named(target: targets.Target | None) -> bool:
     return isinstance(target, targets.ParameterDensity)
+
+
+def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:
+    """Return the target that an object of the caller's is; None of a registered name."""
+    function = callable(target) and not isinstance(target, targets.Target | torch.nn.Module)
+    if parameters is not None and not function:
+        raise BnnvizError("parameters are of a function; this target has its own.", "parameters")
+    if isinstance(target, str):
+        if dim is not None:
+            raise BnnvizError("dim is of a function of your own; a named target has its dimension.", "dim")
+        return None
+    if isinstance(target, targets.Target):
+        return target
+    if isinstance(target, torch.distributions.Distribution):
+        return targets.DistributionDensity(target)
+    if isinstance(target, torch.nn.Module):
+        raise BnnvizError("A module alone is no target: give bnnviz.BNN(module, (inputs, observations)).", "target")
+    if not callable(target):
+        raise BnnvizError(f"target is a name, a Target, a BNN or a function, not {type(target).__name__}.", "target")
+    if parameters is not None:
+        if dim is not None:
+            raise BnnvizError("Give parameters or dim, not both: dim follows from the shapes.", "dim")
+        return targets.ParameterDensity(target, parameters)
+    if dim is None:
+        raise BnnvizError(
+            "A function as a target needs dim=, the dimension of a state, or parameters=, names with shapes.", "dim"
+        )
+    return targets.Callable(target, dim)

@@ -11,8 +11,9 @@ import torch
 
 from bnnviz import optional
 from bnnviz.api import automatic
+from bnnviz.api.given import own_target
 from bnnviz.api.precision import plain
-from bnnviz.api.run import WithFigures, own_target
+from bnnviz.api.run import WithFigures
 from bnnviz.engine.race import race as racing
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.race import DEFAULT_BUDGET, RaceSpec

@@ -449,7 +449,7 @@ def spec_of(
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Spec, targets.Target | None]:
     """Return a checked spec, and the target if it is an object of the caller's."""
-    own = own_target(target, dim, parameters)
+    own = given.own_target(target, dim, parameters)
     if run.get("dtype") == "auto":
         run = run | {"dtype": precision(own, run["device"])}
     name, chosen = _sampler(sampler, _plain("settings", values))
@@ -487,34 +487,6 @@ def _from_there(spec: Spec, start: Any, points: str, own: targets.Target | None)
     with start._lock:
         taken = warm_start.of_run(start._run, points, spec.chains, spec.seed)
     return spec.replace(start_points=taken.pack())
-
-
-def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:
-    """Return the target that an object of the caller's is; None of a registered name."""
-    function = callable(target) and not isinstance(target, targets.Target | torch.nn.Module)
-    if parameters is not None and not function:
-        raise BnnvizError("parameters are of a function; this target has its own.", "parameters")
-    if isinstance(target, str):
-        if dim is not None:
-            raise BnnvizError("dim is of a function of your own; a named target has its dimension.", "dim")
-        return None
-    if isinstance(target, targets.Target):
-        return target
-    if isinstance(target, torch.distributions.Distribution):
-        return targets.DistributionDensity(target)
-    if isinstance(target, torch.nn.Module):
-        raise BnnvizError("A module alone is no target: give bnnviz.BNN(module, (inputs, observations)).", "target")
-    if not callable(target):
-        raise BnnvizError(f"target is a name, a Target, a BNN or a function, not {type(target).__name__}.", "target")
-    if parameters is not None:
-        if dim is not None:
-            raise BnnvizError("Give parameters or dim, not both: dim follows from the shapes.", "dim")
-        return targets.ParameterDensity(target, parameters)
-    if dim is None:
-        raise BnnvizError(
-            "A function as a target needs dim=, the dimension of a state, or parameters=, names with shapes.", "dim"
-        )
-    return targets.Callable(target, dim)
 
 
 def _sampler(sampler: Any, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
