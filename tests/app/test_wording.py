@@ -7,7 +7,7 @@ import html
 import importlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -315,7 +315,7 @@ def drawn_in(figure: Plot) -> Iterator[str]:
     yield from [glyph["text"] for glyph in canvas.tags if glyph["text"]]
 
 
-def assert_said(root: Any, heard: Heard, language: str, names: Sequence[str]) -> None:
+def assert_said(root: Any, heard: Heard, language: str, names: Iterable[str]) -> None:
     """Require that all that can be read was translated, or is of the language's own texts."""
     assert not heard.unknown - {*names, "cpu"}
     own = {*strings(languages.text(language, languages.FIGURES)), *strings(languages.page(language))}
@@ -362,6 +362,7 @@ def test_the_figures_of_a_lesson_say_nothing_in_english(
 ) -> None:
     heard = listen(monkeypatch)
     stage = LessonStage(False, language, lambda key: None, lambda: None)
+    names: set[str] = set()  # of the coordinates of all steps so far: what was heard stays heard
     for step in lessons.load(language)[name].steps:
         if step.picture.spec is None:
             continue
@@ -372,7 +373,8 @@ def test_the_figures_of_a_lesson_say_nothing_in_english(
                 stage.show_scene(scene)
             begun = True
             stage.show_frame(frame)
-            assert_said(stage.root, heard, language, scene.get("names", ()))
+            names |= {*scene.get("names", ())}
+            assert_said(stage.root, heard, language, names)
 
 
 def test_a_table_and_a_race_change_their_language_as_they_stand(no_server: Document) -> None:
