@@ -63,7 +63,7 @@ def compared(run: Run, kernel: CompiledKernel, learns: bool, tolerance: float) -
     [("gaussian", "low_rank", "float64"), ("banana", "dense", "float64"), ("network", "diagonal", "float32")],
 )
 def test_steps_in_cpp_are_the_steps_in_the_warm_up_and_after_it(target: str, metric: str, dtype: str) -> None:
-    settings = {"metric": metric, "max_depth": 3}
+    settings = {"metric": metric, "max_depth": 3, "start": "random"}
     run = begun(spec_of(target, settings=settings, warmup=12, dtype=dtype))
     kernel = eager_kernel(run.sampler, run.state)
     tolerance, sizes = 1e-9 if dtype == "float64" else 2e-3, set()
