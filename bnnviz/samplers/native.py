@@ -1,4 +1,4 @@
-"""Say how the step of a sampler is written in C++ around the part of it that is traced and compiled."""
+"""Say how the step of a sampler is written in C++ around the part of it that depends on the target."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ class NativeStep(NamedTuple):
     source : Path
         Of the C++, which ``bnnviz/engine/compilation/native_step.hpp`` says the form of.
     reads : callable
-        From a state to the tensors of it that the traced part reads.
+        From a state to the tensors of it that this part reads.
     part : callable
         From these and what `Sampler.adaptation_inputs` returns to the tensors that the C++ goes on with.
     numbers : callable
         From what `Sampler.adaptation_inputs` returns to the numbers that the C++ needs to know.
+    returns : int
+        How many tensors the part returns.
     """
 
     source: Path
     reads: Callable[[Any], list[Tensor]]
     part: Callable[[list[Tensor], Any], list[Tensor]]
     numbers: Callable[[Any], list[float]]
+    returns: int

@@ -1,4 +1,4 @@
-"""Take steps by a compiled program, in the place of `Sampler.step`.
+"""Take steps by a compiled program, or around one in C++, in the place of `Sampler.step`.
 
 Between the steps of a block a state stays in the vectors that the program takes and returns. Only what somebody asks of
 it is made of them: of a step of a small network that takes as long as the arithmetic.
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bnnviz.engine.compilation.packing import PackedPlace, Stacked, StepRows, field_names
 from bnnviz.engine.compilation.stretch import CalledStretch, LoopedStretch, Vectors
-from bnnviz.engine.compilation.tracing import TracedStep, filled, moving_part
+from bnnviz.engine.compilation.tracing import StepForm, filled, moving_part
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
@@ -21,7 +21,7 @@ from bnnviz.samplers.tree import builder, flat
 
 
 class StepLoop(Protocol):
-    """A compiled loop over steps."""
+    """A loop over steps, of which at least a part is compiled."""
 
     def stretch(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> LoopedStretch:
         """Return the stretch of up to so many steps that begins with a state."""
@@ -34,7 +34,8 @@ class CompiledKernel:
     ----------
     sampler : Sampler
         Whose step it is; it draws what depends on the state.
-    trace : TracedStep
+    form : StepForm
+        A `TracedStep` where there is code.
     code : callable or None
         From a list of tensors to a list of tensors; None where the loop takes single steps too.
     loop : callable, optional
@@ -45,18 +46,18 @@ class CompiledKernel:
     def __init__(
         self,
         sampler: Sampler,
-        trace: TracedStep,
+        form: StepForm,
         code: Callable[[Vectors], Vectors] | None,
         loop: Callable[[PackedPlace | None, Vectors], StepLoop] | None = None,
     ) -> None:
-        self._sampler, self._trace, self._code = sampler, trace, code
+        self._sampler, self._form, self._code = sampler, form, code
         self._state: Any = None
         self._vectors: Vectors = []
         self._adaptation, self._adapted = None, []
-        self._info = builder(trace.info)
-        self._nothing = [part.contiguous() for part in flat(trace.pre_drawn)]
-        names = field_names(trace.info)
-        self._ends = None if sampler.ends is None else trace.info_packing.places[names.index(sampler.ends)]
+        self._info = builder(form.info)
+        self._nothing = [part.contiguous() for part in flat(form.pre_drawn)]
+        names = field_names(form.info)
+        self._ends = None if sampler.ends is None else form.info_packing.places[names.index(sampler.ends)]
         self._loop = None if loop is None else loop(self._ends, self._nothing)
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
@@ -81,7 +82,7 @@ class CompiledKernel:
         # What is drawn beforehand, and what is learnt, may depend on each step.
         most = 1 if self._ends is None and (self._nothing or learns) else steps
         if self._loop is None or (most == 1 and self._code is not None):
-            stretch = CalledStretch(self._trace, self._code, self._ends, self._nothing, rng, vectors)
+            stretch = CalledStretch(self._form, self._code, self._ends, self._nothing, rng, vectors)
         else:
             stretch = self._loop.stretch(rng, vectors, steps)
         adaptations, outlines, ended = [], {}, True
@@ -105,7 +106,7 @@ class CompiledKernel:
             _Made(lambda at: self._told(told[at]), count, {}),
             self._state,
             first_step,
-            trace=self._trace,
+            form=self._form,
             states=states,
             told=told,
         )
@@ -121,26 +122,26 @@ class CompiledKernel:
         return after
 
     def _taken_over(self, state: Any) -> Vectors:
-        return [vector.contiguous() for vector in self._trace.packing.packed(moving_part(state))]
+        return [vector.contiguous() for vector in self._form.packing.packed(moving_part(state))]
 
     def _adapted_to(self, state: Any) -> Vectors:
-        if self._trace.adapts and state.adaptation is not self._adaptation:
+        if self._form.adapts and state.adaptation is not self._adaptation:
             self._adaptation = state.adaptation
             self._adapted = [number.contiguous() for number in flat(self._sampler.adaptation_inputs(state.adaptation))]
         return self._adapted
 
     def _given(self, rng: RandomNumbers, outline: Any) -> Vectors:
         drawn = self._sampler.pre_draw(rng, outline)
-        return [part.contiguous() for part in filled(drawn, self._trace.pre_drawn)]
+        return [part.contiguous() for part in filled(drawn, self._form.pre_drawn)]
 
     def _state_of(self, vectors: Vectors, adaptation: Any) -> Any:
-        return _with(self._trace.packing.state(vectors), adaptation)
+        return _with(self._form.packing.state(vectors), adaptation)
 
     def _outline(self, vectors: Vectors, adaptation: Any) -> Any:
-        return _with(self._trace.packing.outline(vectors), adaptation)
+        return _with(self._form.packing.outline(vectors), adaptation)
 
     def _told(self, vectors: Vectors) -> Any:
-        return self._info(self._trace.info_packing.unpacked(vectors))
+        return self._info(self._form.info_packing.unpacked(vectors))
 
 
 class PackedStepBatch(StepBatch):
@@ -149,17 +150,17 @@ class PackedStepBatch(StepBatch):
     States between the steps have those parts alone that their sampler says (`Sampler.outline`).
     """
 
-    def __init__(self, *args: Any, trace: TracedStep, states: Stacked | StepRows, told: Stacked | StepRows) -> None:
+    def __init__(self, *args: Any, form: StepForm, states: Stacked | StepRows, told: Stacked | StepRows) -> None:
         super().__init__(*args)
-        self._trace, self._states, self._told = trace, states, told
+        self._form, self._states, self._told = form, states, told
 
     def column(self, name: str) -> Tensor:
         """Return what the steps' infos say by this name, (steps, chains)."""
-        return self._told.column(self._trace.info_packing.places[field_names(self._trace.info).index(name)])
+        return self._told.column(self._form.info_packing.places[field_names(self._form.info).index(name)])
 
     def history(self, name: str) -> Tensor:
         """Return a part of the states by its name, before each step and after the last, (steps + 1, chains, ...)."""
-        return self._states.column(self._trace.packing.place(name))
+        return self._states.column(self._form.packing.place(name))
 
 
 class _Made(Sequence[Any]):

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,9 @@ from bnnviz import paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.native_program import HEADER, SOURCE, NativeProgram, loaded
-from bnnviz.engine.compilation.native_step import NativeStepLoop, fits
+from bnnviz.engine.compilation.eager_step import eager_kernel
+from bnnviz.engine.compilation.native_program import HEADER, SOURCE, NativeProgram, loaded, remove_oldest
+from bnnviz.engine.compilation.native_step import CompiledPartLoop, fits
 from bnnviz.engine.compilation.stretch import NativeLoop
 from bnnviz.engine.compilation.tracing import (
     READS_ON_HOST,
@@ -42,8 +44,9 @@ from bnnviz.engine.compilation.tracing import (
     trace_part,
 )
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers import Sampler
+from bnnviz.samplers import Sampler, warmup
 from bnnviz.samplers.native import NativeStep
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers, seeded
 from bnnviz.samplers.tree import flat
 from bnnviz.targets import Target
@@ -130,7 +133,7 @@ class Compilation:
             return None
         learnt = sampler.adaptation_inputs(state.adaptation)
         kernel = CompiledKernel(
-            self._sampler, traced, None, partial(NativeStepLoop, program, native, traced, part, learnt)
+            self._sampler, traced, None, partial(CompiledPartLoop, program, part, native, traced, learnt)
         )
         written_down = CompiledKernel(self._sampler, traced, lambda numbers: traced.program(*numbers))
         return kernel if _same_steps(written_down, kernel, state) else None
@@ -150,7 +153,7 @@ class Compilation:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
             self._compile(traced, source, Path(work)).replace(path)
-        _prune(path.parent)
+        remove_oldest(path.parent, "*.pt2", _KEPT)
 
     def _compile(self, traced: TracedStep | TracedPart, source: Path, work: Path) -> Path:
         """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
@@ -212,6 +215,17 @@ class KernelSwitch:
         self.compiled: CompiledKernel | CapturedKernel | None = None
         self.compiled_since: int | None = None
         self._compilation: Compilation | Capture | None = None
+        self._sampler: Sampler | None = None
+        self._eager: Callable[..., StepBatch] | None = None
+
+    def taker(self, sampler: Sampler, state: Any) -> Callable[..., StepBatch]:
+        """Return what takes some steps of a sampler: as `bnnviz.samplers.warmup.take` does, or compiled."""
+        if self.compiled is not None:
+            return self.compiled.take
+        if self._sampler is not sampler:
+            kernel = eager_kernel(sampler, state)
+            self._sampler, self._eager = sampler, partial(warmup.take, sampler) if kernel is None else kernel.take
+        return self._eager
 
     @property
     def state(self) -> str:
@@ -328,10 +342,3 @@ def _same_steps(expected: CompiledKernel, kernel: CompiledKernel, state: Any) ->
 
 def _alike(a: Tensor, b: Tensor) -> Tensor:
     return torch.isclose(a.double(), b.double(), rtol=_AGREE, atol=_AGREE, equal_nan=True).flatten()
-
-
-def _prune(place: Path) -> None:
-    """Keep the compiled steps that were used last."""
-    files = sorted(place.glob("*.pt2"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in files[_KEPT:]:
-        path.unlink(missing_ok=True)

@@ -30,18 +30,25 @@ _HANDLES = ctypes.POINTER(_HANDLE)
 def add_loop(package: Path, source: Path, compiler: str) -> None:
     """Compile a loop over steps, and add it to the package of a program."""
     with tempfile.TemporaryDirectory(dir=package.parent) as work:
-        made = compiled_loop(source, Path(work), compiler)
+        made = compiled_loop(source, Path(work), compiler, "-march=native")
         with zipfile.ZipFile(package, "a") as archive:
             # All that PyTorch reads of an archive lies in one folder.
             archive.write(made, f"{archive.namelist()[0].partition('/')[0]}/{_LOOP}")
 
 
-def compiled_loop(source: Path, folder: Path, compiler: str) -> Path:
-    """Compile a loop over steps to a library in a folder."""
+def compiled_loop(source: Path, folder: Path, compiler: str, *options: str) -> Path:
+    """Compile a loop over steps to a library in a folder, with more options for the compiler."""
     made = folder / "loop.so"
-    options = ["-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-I", str(HEADER.parent)]
-    subprocess.run([compiler, *options, str(source), "-o", str(made)], check=True)
+    usual = ["-std=c++17", "-O3", "-shared", "-fPIC", "-I", str(HEADER.parent)]
+    subprocess.run([compiler, *usual, *options, str(source), "-o", str(made)], check=True, capture_output=True)
     return made
+
+
+def remove_oldest(place: Path, pattern: str, kept: int) -> None:
+    """Keep as many files of a folder as are named: those that were used last."""
+    files = sorted(place.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[kept:]:
+        path.unlink(missing_ok=True)
 
 
 class Interface(ctypes.Structure):

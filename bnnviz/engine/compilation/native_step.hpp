@@ -1,4 +1,5 @@
-// The loop over steps that are written in C++ around a compiled program.
+// The loop over steps that are written in C++ around a compiled program, or the two halves of such a step, between which
+// the caller does what the program would.
 //
 // A sampler's file defines a class of its chains, templated on the type of a coordinate, with
 //
@@ -41,7 +42,7 @@ struct Steps {
   void *program;
   int64_t chains, dim, in_float64, inputs, outputs, kept, randoms;
   void *const *state;         // the tensors of the state, in the order of its fields
-  void **results;             // the numbers that the program has returned
+  void **results;             // the numbers that the program, or the caller, has returned
   void *const *given;         // what was drawn before the first step
   const double *uniforms;     // (steps, randoms)
   const double *numbers;      // settings of the sampler
@@ -68,6 +69,13 @@ inline void drop_results(const Steps &steps) {
   }
 }
 
+inline void keep_rows(const Steps &steps, int64_t row) {
+  for (int64_t i = 0; i < steps.kept; ++i) {
+    const KeptVector &kept = steps.rows[i];
+    std::memcpy(kept.rows + row * kept.bytes, kept.numbers, kept.bytes);
+  }
+}
+
 template <class Chains>
 int64_t take_native_steps(const Steps &steps, const Handle *inputs, int64_t first, int64_t row, int64_t count) {
   Chains chains(steps);
@@ -76,20 +84,47 @@ int64_t take_native_steps(const Steps &steps, const Handle *inputs, int64_t firs
     if (!run_program(steps, inputs)) return -1;
     const bool ended = chains.after(step, row + step);
     drop_results(steps);
-    for (int64_t i = 0; i < steps.kept; ++i) {
-      const KeptVector &kept = steps.rows[i];
-      std::memcpy(kept.rows + (row + step) * kept.bytes, kept.numbers, kept.bytes);
-    }
+    keep_rows(steps, row + step);
     if (ended) return step + 1;
   }
   return count;
 }
 
-// Take up to so many steps, fewer where a move ends; return how many, or -1 where the program has failed.
+// Chains between the halves of a step, of either type.
+struct Held {
+  virtual ~Held() = default;
+  virtual void before(bool first) = 0;
+  virtual bool after(int64_t row) = 0;
+};
+
+template <class Chains>
+struct HeldChains final : Held {
+  explicit HeldChains(const Steps &steps) : steps(steps), chains(steps) {}
+  // The uniforms are those of one step.
+  void before(bool first) override { chains.before(0, first); }
+  bool after(int64_t row) override {
+    const bool ended = chains.after(0, row);
+    keep_rows(steps, row);
+    return ended;
+  }
+  const Steps &steps;
+  Chains chains;
+};
+
+// take_native: take up to so many steps, fewer where a move ends; return how many, or -1 where the program has failed.
 // ``first`` tells whether something was drawn before the first one.
+// hold_native: read where everything lies; before_native and after_native are the halves of a step, and the second one
+// returns whether a move has ended.
 #define NATIVE_STEP(Chains)                                                                                     \
   extern "C" int64_t take_native(const Steps *steps, const Handle *inputs, int64_t first, int64_t row,          \
                                  int64_t count) {                                                               \
     return steps->in_float64 ? take_native_steps<Chains<double>>(*steps, inputs, first, row, count)             \
                              : take_native_steps<Chains<float>>(*steps, inputs, first, row, count);             \
-  }
+  }                                                                                                             \
+  extern "C" Held *hold_native(const Steps *steps) {                                                            \
+    if (steps->in_float64) return new HeldChains<Chains<double>>(*steps);                                       \
+    return new HeldChains<Chains<float>>(*steps);                                                               \
+  }                                                                                                             \
+  extern "C" void before_native(Held *held, int64_t first) { held->before(first); }                             \
+  extern "C" int64_t after_native(Held *held, int64_t row) { return held->after(row); }                         \
+  extern "C" void drop_native(Held *held) { delete held; }

@@ -7,13 +7,14 @@ import math
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from bnnviz.engine.compilation.native_program import Drawn, Handles, Kept, NativeProgram, drop_all, size_of
 from bnnviz.engine.compilation.packing import PackedPlace, Stacked, StepRows
-from bnnviz.engine.compilation.tracing import TracedStep
+from bnnviz.engine.compilation.tracing import StepForm, TracedStep
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
 
@@ -115,7 +116,7 @@ class NativeLoop:
 
     def __init__(self, program: NativeProgram, trace: TracedStep, ends: PackedPlace | None, nothing: Vectors) -> None:
         self.program, self.trace, self.ends = program, trace, ends
-        self.like = trace.examples[: trace.packing.vectors]
+        self.like = trace.vectors
         after = len(trace.examples) - len(trace.constants)
         self.read_at = [part.clone() for part in trace.examples[after - len(trace.draws) : after]]
         self._given = [part.clone() for part in nothing]
@@ -160,27 +161,17 @@ class NativeLoop:
 
 
 class LoopedStretch(ABC):
-    """Steps that a compiled loop takes, as `CalledStretch` does.
+    """Steps that are taken in a loop, as those of `CalledStretch` are, with a row for each.
 
     Parameters
     ----------
     ends : PackedPlace or None
         Where it says which moves have ended.
-    rng : RandomNumbers
-    drawn : callable
-        From these and a number of steps to the random numbers of that many, (steps, numbers) for each request.
     states, told : StepRows
     """
 
-    def __init__(
-        self,
-        ends: PackedPlace | None,
-        rng: RandomNumbers,
-        drawn: Callable[[RandomNumbers, int], list[Tensor]],
-        states: StepRows,
-        told: StepRows,
-    ) -> None:
-        self._ends, self._rng, self._drawn, self._ahead = ends, rng, drawn, _FIRST
+    def __init__(self, ends: PackedPlace | None, states: StepRows, told: StepRows) -> None:
+        self._ends, self._ahead = ends, _FIRST
         self.states, self.told = states, told
 
     @property
@@ -203,8 +194,10 @@ class LoopedStretch(ABC):
         self._take_up(given, adapted)
         left, first = most, True
         while left:
-            steps = left if self._ends is None else min(left, self._ahead)
-            left -= self._take(first, steps)
+            taken = self._take(first, left if self._ends is None else min(left, self._ahead))
+            self.states.count += taken
+            self.told.count += taken
+            left -= taken
             first, self._ahead = False, 2 * self._ahead
             if self._ends is None:
                 continue
@@ -212,19 +205,6 @@ class LoopedStretch(ABC):
                 self._ahead = _FIRST
                 return True
         return self._ends is None
-
-    def _take(self, first: bool, steps: int) -> int:
-        """Take up to so many steps, up to one that ends a move; return how many."""
-        generator = self._rng.generator
-        before = None if self._ends is None else generator.get_state()
-        taken = self._run(self._drawn(self._rng, steps), first, steps)
-        if taken < steps:
-            # What comes next is drawn after the numbers of these steps.
-            generator.set_state(before)
-            self._drawn(self._rng, taken)
-        self.states.count += taken
-        self.told.count += taken
-        return taken
 
     @abstractmethod
     def _set_out(self, vectors: Vectors) -> None:
@@ -235,8 +215,38 @@ class LoopedStretch(ABC):
         """Have the next steps read what was drawn beforehand, and what has been learnt."""
 
     @abstractmethod
-    def _run(self, numbers: list[Tensor], first: bool, steps: int) -> int:
-        """Take up to so many steps with these random numbers; return how many."""
+    def _take(self, first: bool, steps: int) -> int:
+        """Draw for up to so many steps, and take them, up to one that ends a move; return how many."""
+
+
+def take_drawn(
+    rng: RandomNumbers,
+    drawn: Callable[[RandomNumbers, int], list[Tensor]],
+    run: Callable[[list[Tensor]], int],
+    steps: int,
+    ends: bool,
+) -> int:
+    """Draw the random numbers of some steps together, and take the steps; return how many these were.
+
+    Parameters
+    ----------
+    rng : RandomNumbers
+    drawn : callable
+        From these and a number of steps to the random numbers of that many, (steps, numbers) for each request.
+    run : callable
+        From these to how many steps it has taken with them.
+    steps : int
+    ends : bool
+        Whether it may take fewer, up to one that ends a move.
+    """
+    generator = rng.generator
+    before = generator.get_state() if ends else None
+    taken = run(drawn(rng, steps))
+    if taken < steps:
+        # What comes next is drawn after the numbers of these steps.
+        generator.set_state(before)
+        drawn(rng, taken)
+    return taken
 
 
 class NativeStretch(LoopedStretch):
@@ -253,8 +263,8 @@ class NativeStretch(LoopedStretch):
     """
 
     def __init__(self, loop: NativeLoop, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
-        super().__init__(loop.ends, rng, loop.drawn, *rows_of(loop.trace, steps))
-        self._loop = loop
+        super().__init__(loop.ends, *rows_of(loop.trace, steps))
+        self._loop, self._rng = loop, rng
         packing = loop.trace.packing
         self._state = (ctypes.c_void_p * packing.vectors)()
         weakref.finalize(self, drop_all, loop.program, self._state).atexit = False
@@ -299,7 +309,11 @@ class NativeStretch(LoopedStretch):
     def _take_up(self, given: Vectors, adapted: Vectors) -> None:
         self._first, self._later = self._loop.others(given, adapted)
 
-    def _run(self, numbers: list[Tensor], first: bool, steps: int) -> int:
+    def _take(self, first: bool, steps: int) -> int:
+        run = partial(self._run, first, steps)
+        return take_drawn(self._rng, self._loop.drawn, run, steps, self._ends is not None)
+
+    def _run(self, first: bool, steps: int, numbers: list[Tensor]) -> int:
         loop = self._loop
         for drawn, part, read_at in zip(self._draws, numbers, loop.read_at, strict=True):
             drawn.numbers, drawn.read_at = part.data_ptr(), read_at.data_ptr()
@@ -317,10 +331,10 @@ class Others:
         self.array = (ctypes.c_void_p * len(handles))(*handles)
 
 
-def rows_of(trace: TracedStep, steps: int) -> tuple[StepRows, StepRows]:
+def rows_of(form: StepForm, steps: int) -> tuple[StepRows, StepRows]:
     """Return rows for what is asked of the states of so many steps, the first one included, and for what happens."""
-    asked = trace.examples[: trace.packing.outlined]
-    told = trace.info_packing.packed(flat(trace.info))
+    asked = form.vectors[: form.packing.outlined]
+    told = form.info_packing.packed(flat(form.info))
     states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in asked], 1)
     return states, StepRows([part.new_empty((steps, *part.shape)) for part in told], 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -12,7 +13,7 @@ from bnnviz.engine.compilation.lifting import lift_floats, lift_tensors
 from bnnviz.engine.compilation.packing import Packing, StatePacking
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.native import NativeStep
-from bnnviz.samplers.random import Draw, PreDrawnNumbers, RecordedNumbers
+from bnnviz.samplers.random import Draw, PreDrawnNumbers, RandomNumbers, RecordedNumbers
 from bnnviz.samplers.tree import flat, rebuilt
 
 #: Why most steps are no program of tensors.
@@ -21,7 +22,38 @@ READS_ON_HOST = (
 )
 
 
-class TracedStep(NamedTuple):
+@dataclass(frozen=True)
+class StepForm:
+    """Hold what a step takes and returns, whatever takes it.
+
+    Attributes
+    ----------
+    vectors : list of Tensor
+        Of a state.
+    draws : list of Draw
+        The random numbers that it needs.
+    adapts : bool
+        Whether the adaptation is an input (`Sampler.adaptation_inputs`), so that one program serves the warm-up too.
+    pre_drawn : Any
+        What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
+    packing : StatePacking
+        How the vectors are made of a state.
+    info : Any
+        How what happened is built of the tensors in its vectors.
+    info_packing : Packing
+    """
+
+    vectors: list[Tensor]
+    draws: list[Draw]
+    adapts: bool
+    pre_drawn: Any
+    packing: StatePacking
+    info: Any
+    info_packing: Packing
+
+
+@dataclass(frozen=True)
+class TracedStep(StepForm):
     """Hold the traced program of a step.
 
     Attributes
@@ -31,66 +63,55 @@ class TracedStep(NamedTuple):
         numbers and the constants, each a tensor; returns the vectors of the new state and of what happened.
     examples : list of Tensor
         Such numbers.
-    draws : list of Draw
-        The random numbers that it needs.
-    adapts : bool
-        Whether the adaptation is an input (`Sampler.adaptation_inputs`), so that the program serves the warm-up too.
-    pre_drawn : Any
-        What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
     constants : list of Tensor
         What belongs to target, sampler and adaptation: data rows, a reference, scales; and last, of each data type,
         the floats of settings and adaptation.
-    packing : StatePacking
-        How the vectors are made of a state.
-    info : Any
-        How what happened is built of the tensors in its vectors.
-    info_packing : Packing
     """
 
     program: fx.GraphModule
     examples: list[Tensor]
-    draws: list[Draw]
-    adapts: bool
-    pre_drawn: Any
     constants: list[Tensor]
-    packing: StatePacking
-    info: Any
-    info_packing: Packing
+
+
+def form_of(sampler: Sampler, state: Any) -> StepForm:
+    """Return what the step of a sampler takes and returns; it is taken once, as `of_tensors` takes it."""
+    sampler, moving = of_tensors(sampler), moving_part(state)
+    rng = RecordedNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
+    pre_drawn = sampler.pre_draw(rng, state)
+    rng.draws.clear()
+    _, info = sampler.kernel(rng, state, pre_drawn)
+    learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
+    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), sampler.ends is not None)
+    vectors = [_own(vector) for vector in packing.packed(moving)]
+    return StepForm(vectors, list(rng.draws), learnt is not None, pre_drawn, packing, info, info_packing)
 
 
 def trace(sampler: Sampler, state: Any) -> TracedStep:
     """Write down the step of a sampler: settings are constants, and what it has learnt unless that is an input."""
-    device = flat(state)[0].device
-    sampler = of_tensors(sampler)
-    rng, moving = RecordedNumbers(torch.Generator(device).manual_seed(0)), moving_part(state)
-    pre_drawn = sampler.pre_draw(rng, state)
-    rng.draws.clear()
-    _, info = sampler.kernel(rng, state, pre_drawn)
-    draws = list(rng.draws)
-    learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
-    given = () if learnt is None else learnt
-    adapts = learnt is not None
-    numbers = [rng.make(draw) for draw in draws]
-    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), sampler.ends is not None)
+    form, sampler, device = form_of(sampler, state), of_tensors(sampler), flat(state)[0].device
+    rng, packing = RandomNumbers(torch.Generator(device).manual_seed(0)), form.packing
+    given = sampler.adaptation_inputs(state.adaptation) if form.adapts else ()
     # Copies: what is twice the same tensor in this state would be taken for one number in every state.
-    numbers = (*packing.packed(moving), *flat(pre_drawn), *flat(given), *numbers)
-    examples = [number.clone(memory_format=torch.contiguous_format) for number in numbers]
+    drawn = [rng.make(draw) for draw in form.draws]
+    examples = [_own(number) for number in (*form.vectors, *flat(form.pre_drawn), *flat(given), *drawn)]
 
     def step(*numbers: Tensor) -> list[Tensor]:
         vectors, parts = numbers[: packing.vectors], iter(numbers[packing.vectors :])
-        before, drawn, learnt = packing.state(list(vectors)), rebuilt(pre_drawn, parts), rebuilt(given, parts)
-        before = before._replace(adaptation=learnt) if adapts else with_adaptation(before, state)
+        before, drawn, learnt = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
+        before = before._replace(adaptation=learnt) if form.adapts else with_adaptation(before, state)
         after, info = sampler.kernel(PreDrawnNumbers(parts), before, drawn)
-        return [*packing.packed(moving_part(after)), *info_packing.packed(flat(info))]
+        return [*packing.packed(moving_part(after)), *form.info_packing.packed(flat(info))]
 
     from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
 
     program = make_fx(step)(*examples)
     constants = [*lift_tensors(program), *lift_floats(program, device)]
     program.recompile()
-    return TracedStep(
-        program, [*examples, *constants], draws, adapts, pre_drawn, constants, packing, info, info_packing
-    )
+    return TracedStep(**vars(form), program=program, examples=[*examples, *constants], constants=constants)
+
+
+def _own(number: Tensor) -> Tensor:
+    return number.clone(memory_format=torch.contiguous_format)
 
 
 def of_tensors(sampler: Sampler) -> Sampler:
@@ -121,7 +142,7 @@ class TracedPart(NamedTuple):
 def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedPart:
     """Write down the part of a step that is written in C++."""
     reads, learnt = native.reads(state), sampler.adaptation_inputs(state.adaptation)
-    examples = [number.clone(memory_format=torch.contiguous_format) for number in (*reads, *flat(learnt))]
+    examples = [_own(number) for number in (*reads, *flat(learnt))]
 
     def part(*numbers: Tensor) -> list[Tensor]:
         return native.part(list(numbers[: len(reads)]), rebuilt(learnt, iter(numbers[len(reads) :])))

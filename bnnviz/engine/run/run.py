@@ -297,7 +297,7 @@ class Run(Restorable):
         self._swap_kernel()
         clock = Clock(self)
         with clock:
-            take = partial(warmup.take, self.sampler) if self._switch.compiled is None else self._switch.compiled.take
+            take = self._switch.taker(self.sampler, self.state)
             step_batch = take(self.numbers, self.state, length, self.steps, learns=self.phase == "tuning")
             self.state, taken = step_batch.after, len(step_batch.infos)
             self.steps += taken

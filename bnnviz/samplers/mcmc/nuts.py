@@ -294,7 +294,7 @@ class NUTS(Hamiltonian):
             size, deepest = float(learnt.step_size), float(learnt.deepest)
             return [self.temperature, -DIVERGED, size, deepest, self.max_depth]
 
-        return NativeStep(_NATIVE, lambda state: [*state.front, state.direction, state.step_size], leapfrog, numbers)
+        return NativeStep(_NATIVE, lambda state: [*state.front, state.direction, state.step_size], leapfrog, numbers, 5)
 
     def _due(self, state: State) -> tuple[bool, bool]:
         """Return whether a chain begins a subtree, and whether one may complete its own; yes where nobody can tell."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_program import Interface, NativeSteps, compiled_loop
-from bnnviz.engine.compilation.native_step import NativeStepLoop, fits
+from bnnviz.engine.compilation.native_step import CompiledPartLoop, fits
 from bnnviz.engine.compilation.tracing import TracedPart, of_tensors, trace, trace_part
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -119,7 +119,7 @@ def kernels(run: Run, library: Path, **options: Any) -> tuple[CompiledKernel, Co
             run.sampler,
             traced,
             None,
-            lambda ends, nothing: NativeStepLoop(program, native, traced, part, learnt, ends, nothing),
+            lambda ends, nothing: CompiledPartLoop(program, part, native, traced, learnt, ends, nothing),
         ),
     )
 

@@ -1,0 +1,206 @@
+"""Eager steps in C++ are those that are taken operation by operation, and what the density raises is raised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import needs_compiler
+
+from bnnviz.engine.compilation import compiled_step, eager_step, native_library
+from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
+from bnnviz.engine.compilation.eager_step import eager_kernel
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers import NUTS, warmup
+from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.tree import flat
+from bnnviz.specs.run import Spec
+from bnnviz.targets import Callable as OwnDensity
+
+TARGETS = {
+    "gaussian": {"size": 12, "correlation": 0.5},
+    "banana": {},
+    "network": {"data": "toy_c", "hidden": "4"},
+}
+BLOCK = 5  # steps
+
+
+def begun(spec: Spec, **options: Any) -> Run:
+    run = Run(spec.checked("target" in options), **options)
+    run.prepare()
+    return run
+
+
+def spec_of(target: str, **more: Any) -> Spec:
+    return Spec(target, TARGETS.get(target, {}), "nuts", **{"chains": 3, "draws": None, "device": "cpu"} | more)
+
+
+def numbers(value: Any) -> torch.Tensor:
+    return torch.cat([part.double().flatten() for part in flat(value)])
+
+
+def compared(run: Run, kernel: CompiledKernel, learns: bool, tolerance: float) -> StepBatch:
+    """Take a block both ways from where a run is, and go on from where the Python step has led."""
+    before = run.rng.get_state()
+    expected = warmup.take(run.sampler, run.numbers, run.state, BLOCK, learns=learns)
+    after = run.rng.get_state()
+    run.rng.set_state(before)
+    got = kernel.take(run.numbers, run.state, BLOCK, learns=learns)
+    assert torch.equal(after, run.rng.get_state())
+    one, other = (numbers((step_batch.after, list(step_batch.infos))) for step_batch in (expected, got))
+    torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+    run.state = expected.after
+    return expected
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("target", "metric", "dtype"),
+    [("gaussian", "low_rank", "float64"), ("banana", "dense", "float64"), ("network", "diagonal", "float32")],
+)
+def test_steps_in_cpp_are_the_steps_in_the_warm_up_and_after_it(target: str, metric: str, dtype: str) -> None:
+    settings = {"metric": metric, "max_depth": 3, "start": "random"}
+    run = begun(spec_of(target, settings=settings, warmup=12, dtype=dtype))
+    kernel = eager_kernel(run.sampler, run.state)
+    tolerance, sizes = 1e-9 if dtype == "float64" else 2e-3, set()
+    while not run.sampler.is_tuned(run.state):
+        compared(run, kernel, True, tolerance)
+        sizes.add(run.state.adaptation.step_size)
+    assert len(sizes) > 3
+    ended = [compared(run, kernel, False, tolerance).column("ended") for _ in range(6)]
+    assert torch.cat(ended).any() and not torch.cat(ended).all()
+
+
+@needs_compiler
+def test_steps_that_diverge_are_those_too() -> None:
+    run = begun(
+        spec_of("banana", settings={"step_size": 3.0, "metric": "unit", "max_depth": 4}, warmup=0, dtype="float64")
+    )
+    run.state = run.state._replace(adaptation=run.state.adaptation._replace(stage=None))
+    kernel = eager_kernel(run.sampler, run.state)
+    assert sum(float(compared(run, kernel, False, 1e-9).column("diverging").sum()) for _ in range(5)) > 0
+
+
+def drawn(spec: Spec) -> torch.Tensor:
+    run = begun(spec)
+    while not run.finished:
+        run.advance(0.5)
+    return torch.as_tensor(run.draws)
+
+
+@needs_compiler
+def test_a_run_has_the_same_draws_with_and_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = spec_of("gaussian", draws=20, warmup=20, dtype="float64", settings={"max_depth": 5})
+    in_cpp = drawn(spec)
+    monkeypatch.setattr(eager_step, "library_of", lambda source: None)
+    # Rounding grows along trajectories, by a few units each.
+    torch.testing.assert_close(in_cpp, drawn(spec), rtol=1e-6, atol=1e-6)
+
+
+def test_without_a_compiler_the_python_step_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(eager_step, "library_of", native_library.library_of.__wrapped__)
+    run = begun(spec_of("gaussian", warmup=20))
+    assert eager_kernel(run.sampler, run.state) is None
+    before = run.rng.get_state()
+    run.take(8, 1e9)
+    notes, state = list(run.notes), run.state
+    again = begun(spec_of("gaussian", warmup=20))
+    again.rng.set_state(before)
+    expected = warmup.take(again.sampler, again.numbers, again.state, run.steps, learns=True)
+    assert all(torch.equal(a, b) for a, b in zip(flat(expected.after), flat(state), strict=True))
+    assert not any("compiler" in note for note in notes)
+
+
+def test_a_compiler_that_fails_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", "false")
+    assert native_library.library_of.__wrapped__(NUTS().native_step().source) is None
+
+
+class Failing:
+    """A density that raises an error from one call on."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error, self.calls, self.fails_at = error, 0, math.inf
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        if self.calls >= self.fails_at:
+            raise self.error
+        return x.square().sum(-1) / 2
+
+
+@needs_compiler
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("of the caller's"), TypeError("a slip")])
+def test_what_a_density_raises_is_raised_and_the_run_is_where_it_was(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = []
+    for library in (eager_step.library_of, lambda source: None):
+        monkeypatch.setattr(eager_step, "library_of", library)
+        density = Failing(error)
+        run = begun(spec_of("Your function", warmup=20, dtype="float64"), target=OwnDensity(density, 2))
+        run.take(3, 1e9)
+        steps, state = run.steps, run.state
+        density.fails_at = density.calls + 4
+        with pytest.raises(type(error)) as raised:
+            run.take(10, 1e9)
+        assert raised.value is error
+        density.fails_at = math.inf
+        assert run.steps == steps and run.state is state
+        left.append(run.rng.get_state())
+        run.take(10, 1e9)
+        assert run.steps > steps
+        left.append(run.state.x)
+    assert torch.equal(left[0], left[2])
+    torch.testing.assert_close(left[1], left[3], rtol=1e-9, atol=1e-9)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: x.sum(-1),  # whose gradient is one number, shown in every row
+        lambda x: (x.T.contiguous().T ** 2).sum(-1) / 2,  # in another order
+    ],
+)
+def test_what_a_density_returns_may_lie_in_any_way(density: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    run = begun(spec_of("Your function", settings={"max_depth": 4}, warmup=10), target=OwnDensity(density, 3))
+    kernel = eager_kernel(run.sampler, run.state)
+    for _ in range(3):
+        compared(run, kernel, not run.sampler.is_tuned(run.state), 2e-3)
+
+
+def test_a_density_in_another_type_is_left_to_the_python_step() -> None:
+    run = begun(spec_of("Your function", warmup=10), target=OwnDensity(lambda x: x.double().square().sum(-1) / 2, 3))
+    assert run.state.proposal.potential.dtype == torch.float64
+    assert eager_kernel(run.sampler, run.state) is None
+
+
+class OtherTrees(NUTS):
+    """A sampler of somebody's own, which may take other steps."""
+
+
+def test_what_derives_from_a_sampler_takes_its_own_steps() -> None:
+    run = begun(spec_of("gaussian", warmup=20), sampler=OtherTrees())
+    assert eager_kernel(run.sampler, run.state) is None
+
+
+@needs_compiler
+def test_a_run_takes_its_eager_steps_in_cpp(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(compiled_step, "eager_kernel", lambda *args: made.append(eager_kernel(*args)) or made[-1])
+    run = begun(spec_of("gaussian", warmup=20))
+    run.take(4, 1e9)
+    run.take(4, 1e9)
+    run.change({"max_depth": 3})
+    run.take(4, 1e9)
+    assert len(made) == 2 and all(isinstance(kernel, CompiledKernel) for kernel in made)
+    assert run.kernel == "eager" and run.compiled_since is None
