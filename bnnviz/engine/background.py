@@ -361,6 +361,15 @@ class Background:
         return self
 
     def summary(self) -> dict[str, Any]:
-        """Return settings, costs, and estimates with their errors, as plain JSON."""
+        """Return settings, costs, and estimates with their errors, as plain JSON.
+
+        Returns
+        -------
+        dict
+            Of a run it has ``warnings``, ``rhat_max``, ``ess_min``, and of a network ``verdict`` and
+            ``rhat_function_max``, that of its predictions; all keys stand with their units on the page
+            :doc:`What a summary holds </manual/summary>`. What is not known is None. Of a race it is what
+            ``bnnviz race --json`` prints.
+        """
         with self._lock:
             return self._run.summary()

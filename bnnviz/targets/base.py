@@ -268,6 +268,13 @@ class Target(param.Parameterized):
         """Return a title for this target with its settings, for headers."""
         return self.title or type(self).__name__
 
+    def __repr__(self) -> str:
+        return f"<{self.describe_value()}: {self.dim:,} coordinate{'' if self.dim == 1 else 's'}>"
+
+    def __str__(self) -> str:
+        # That of param has a number of its own in the place of what the target is.
+        return repr(self)
+
 
 def differentiate(potential: Potential, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return a potential (chains,) at x (chains, dim) and its gradient, by automatic differentiation."""

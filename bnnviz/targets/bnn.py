@@ -78,8 +78,8 @@ class BNN(NetworkCurvature):
     >>> import torch
     >>> net = torch.nn.Sequential(torch.nn.Linear(1, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1))
     >>> x = torch.linspace(-1, 1, 20)[:, None]
-    >>> bnnviz.BNN(net, (x, x[:, 0] ** 2), noise_sd=0.1).dim
-    16
+    >>> bnnviz.BNN(net, (x, x[:, 0] ** 2), noise_sd=0.1)
+    <BNN: 16 weights, 20 rows, gaussian likelihood, prior sd 1>
     """
 
     registered = ""
@@ -371,3 +371,9 @@ class BNN(NetworkCurvature):
         kept = zip(self._rows_of(self.data_set, "test"), (self.x, self.y), strict=True)
         x, y = (torch.as_tensor(part, dtype=like.dtype, device=self.device) for part, like in kept)
         return x, y
+
+    def __repr__(self) -> str:
+        kind = "" if self._scale is None else "learnt, " if self.scale_names else "fan_in, "
+        sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
+        prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
+        return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"

@@ -46,7 +46,10 @@ BELOW: dict[str, list[str]] = {
     "manual/index": [
         *(
             f"manual/{name}"
-            for name in ("tables", "your_data", "networks", "likelihoods", "densities", "interruptions", "warnings")
+            for name in (
+                *("tables", "your_data", "networks", "likelihoods", "densities"),
+                *("interruptions", "warnings", "summary"),
+            )
         ),
         "contributing/add_a_sampler",
         *(

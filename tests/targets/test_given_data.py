@@ -199,3 +199,16 @@ def test_parts_are_sampled_by_name() -> None:
 def test_a_network_is_sampled_in_double_precision(dtype: object) -> None:
     target = bnnviz.BNN(perceptron(), (X, Y), likelihood="student_t", noise="learnt")
     assert bnnviz.sample(target, "hmc", dtype=dtype, **FEW).draws.dtype == np.float64
+
+
+@pytest.mark.parametrize(("prior", "named"), [("equal", ""), ("fan_in", "fan_in, "), ("learnt", "learnt, ")])
+def test_a_network_says_what_it_is(prior: str, named: str) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(2, 600), torch.nn.Tanh(), torch.nn.Linear(600, 1))
+    posterior = bnnviz.BNN(net, (torch.randn(30, 2), torch.randn(30)), prior_sd=0.5, prior=prior, noise="learnt")
+    assert str(posterior) == f"<BNN: 2,401 weights, 30 rows, gaussian likelihood, prior {named}sd 0.5>"
+    assert repr(posterior) == str(posterior)
+
+
+def test_a_density_says_what_it_is() -> None:
+    assert str(bnnviz.targets.Banana()) == "<Banana: 2 coordinates>"
+    assert repr(bnnviz.targets.Callable(lambda x: x[:, 0].square(), 1)).endswith(": 1 coordinate>")
