@@ -45,7 +45,7 @@ class Extent(NamedTuple):
         return self.outer_high - self.outer_low - (self.high - self.low)
 
 
-class Place(NamedTuple):
+class PanelPlace(NamedTuple):
     """Say where axes go: what reached from ``extent.low`` on begins at ``begin``, by ``factor`` as large."""
 
     extent: Extent
@@ -116,7 +116,7 @@ def _owner(bar: Axes, panels: list[Panel]) -> Panel:
     return min(panels, key=apart)
 
 
-def _places(figure: Figure, panels: list[Panel], name: str, size: float | None) -> dict[int, Place] | None:
+def _places(figure: Figure, panels: list[Panel], name: str, size: float | None) -> dict[int, PanelPlace] | None:
     """Return where the axes of each column, or of each row, go; None where all can stay."""
     # From left to right, and from the bottom upwards.
     side, numbers = (0, False) if name == "column" else (1, True)
@@ -138,7 +138,7 @@ def _places(figure: Figure, panels: list[Panel], name: str, size: float | None) 
     places = {}
     for number, each in extents.items():
         begin += each.low - each.outer_low
-        places[number] = Place(each, begin, factor)
+        places[number] = PanelPlace(each, begin, factor)
         begin += factor * (each.high - each.low) + each.outer_high - each.high + _GAP
     return places
 

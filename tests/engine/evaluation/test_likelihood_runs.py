@@ -180,7 +180,7 @@ import numpy as np, bnnviz
 from tests.engine.evaluation.test_likelihood_runs import X, network
 found = bnnviz.recording({folder!r})
 print(repr(found.predict(X[:3], target=network({kind!r})).mean.ravel().tolist()))
-print(found.summary["nll"])
+print(found.summary()["nll"])
 """
 
 

@@ -142,7 +142,7 @@ def test_a_table_stays_until_another_comes(recorded: tuple[ViewedRun, Recording]
         del frame["table"]
         if number == 5:
             frame["table"] = {"rows": rows[1]}
-    assert player._texts(shown)["table"] == {"at": [0, 5], "of": [0, 1], "values": rows}
+    assert player._texts(shown, str)["table"] == {"at": [0, 5], "of": [0, 1], "values": rows}
 
 
 def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
