@@ -295,7 +295,9 @@ def shared(ending: list[Served]) -> Iterator[Callable[[int], Served]]:
     def serving(failed: int) -> Served:
         if not served or served[-1][0] != failed or not served[-1][1].process.is_running():
             _tell_to_end(served, ending)
-            served.append((failed, start_dashboard(ARTIFACTS / f"server-{len(served)}.log")))
+            # Each process of the tests has files of its own: two that began at once met in one key.
+            own = f"server-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}-{len(served)}.log"
+            served.append((failed, start_dashboard(ARTIFACTS / own)))
         return served[-1][1]
 
     yield serving

@@ -31,7 +31,7 @@ from bnnviz.version import VERSION
 
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "records"
-MOST_BYTES = 200_000  # of a picture's arrays
+MOST_BYTES = 400_000  # of a picture's arrays
 PARTS = ("data", "scale")  # in which one part of an experiment differs from another
 _DIGITS = 5
 _SUFFIX = ".json"

@@ -49,6 +49,14 @@ def test_records_lack_nothing() -> None:
     assert not found
 
 
+def test_records_of_bands_hold_a_picture_of_each_case() -> None:
+    drawn = [experiment for experiment in EXPERIMENTS.values() if experiment.bands]
+    assert drawn
+    for experiment in drawn:
+        for record in results.shipped(experiment.name)[0]:
+            assert len(record.panels) == len(experiment.cases), experiment.name
+
+
 def test_the_document_is_that_of_the_records() -> None:
     assert document.PLACE.read_text(encoding="utf-8") == document.text(), (
         "write it with: python -m bnnviz.experiments.audit.document"

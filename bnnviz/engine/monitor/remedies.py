@@ -101,11 +101,16 @@ def way_down(run: DrawSource) -> str:
     return ", ".join([*ways, "or scale the inputs"] if ways else ["scale the inputs"])
 
 
+def rejects(run: DrawSource) -> bool:
+    """Return whether the sampler rejects moves, so that no setting of it biases the draws."""
+    return "acceptance_rate" in run.sampler.sample_stats()
+
+
 def unbiased(run: DrawSource) -> str:
     """Say how draws become right whose variances are too large."""
     if has(run, "bound") and run.sampler.bound != "grid":
         return f"; take the grid bound{of_sampler(run, bound='grid')}"
-    if "acceptance_rate" in run.sampler.sample_stats():
+    if rejects(run):
         return f", or the chains have not been everywhere yet: make more draws{more(run)}"
     shorter = shorter_step(run)
     return (

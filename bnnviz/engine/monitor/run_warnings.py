@@ -143,7 +143,8 @@ def _of_known(run: DrawSource, found: dict[str, Any], known: np.ndarray) -> Iter
     off = most_off(variance, error, np.diag(known))
     if off is not None:
         biased = f"the settings bias it{remedies.unbiased(run)}"
-        cause = biased if off.ratio > 1 else f"{_NARROW.format(remedies.more(run))}, or {biased}"
+        narrow = _NARROW.format(remedies.more(run))
+        cause = biased if off.ratio > 1 else narrow if remedies.rejects(run) else f"{narrow}, or {biased}"
         yield (
             f"The variance of {run.target.names()[off.coordinate]} is {off.ratio:.2f} times the true one,"
             f" {abs(off.z):.0f} standard errors off: {cause}."

@@ -207,11 +207,14 @@ class LaneFigures:
         if not isinstance(lane.target, BNN):
             return {}
         found = dict.fromkeys(FUNCTION_FIGURES, float("nan"))
-        if lane.sampler.weighted or not lane.sampler.converges:
+        # Where no estimates are noted, the functions are too dear to be evaluated for this.
+        if lane.sampler.weighted or not lane.sampler.converges or not lane.recorded:
             return found
         values = lane.estimates.values()
         if values.shape[1] < 4:
             return found
         each = range(values.shape[2])
         rhat, ess = ([of(values[..., i]) for i in each] for of in (diagnostics.rhat, diagnostics.ess))
+        if not (np.isfinite(rhat).any() and np.isfinite(ess).any()):
+            return found
         return dict(zip(FUNCTION_FIGURES, (float(np.nanmax(rhat)), float(np.nanmin(ess))), strict=True))

@@ -172,3 +172,9 @@ def test_what_took_no_gradients_has_no_rate_of_them() -> None:
 
 def test_that_functionals_are_wide_is_no_bias() -> None:
     assert warnings(run("func_hmc"), GOOD | {"widening": {"share": 1.7, "se": 0.1}}) == []
+
+
+def test_a_sampler_that_rejects_moves_is_told_one_cause_of_a_variance_too_small() -> None:
+    moments = {"cov": [[1.0, 0.3], [0.3, 2.0]], "cov_se": [[0.1, 0.1], [0.1, 0.2]]}
+    told = " ".join(warnings(run("hmc"), GOOD | moments))
+    assert told.count("have not been everywhere yet") == 1 and "settings bias" not in told

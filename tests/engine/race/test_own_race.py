@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import bnnviz
-from bnnviz import paths, samplers
+from bnnviz import diagnostics, paths, samplers
 from bnnviz.engine.race import reference
 from bnnviz.errors import BnnvizError
 
+LANES = ["hmc", ("hmc", {"num_leapfrog_steps": 5})]
 CENTRE, SD = torch.tensor([2.0, -1.0]), torch.tensor([0.5, 3.0])
 
 
@@ -48,12 +49,32 @@ def test_the_reference_is_not_kept_for_another_density_of_the_same_name() -> Non
     assert np.all(moved._run.truth.mean > 40)
 
 
-def test_a_network_of_ones_own_races_and_is_drawn(tmp_path: Path) -> None:
+def test_a_network_of_ones_own_races() -> None:
     x = np.linspace(-1, 1, 20)[:, None]
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
-    lanes = ["hmc", ("hmc", {"num_leapfrog_steps": 5})]
-    race = bnnviz.race(posterior, lanes, budget=60_000, chains=2, warmup=20, seed=1)
+    race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1)
     assert all(np.isfinite(row["rmse"]) for row in race.table)
+    values = race._run.lanes[0].estimates.values()
+    worst = max(diagnostics.rhat(values[..., i]) for i in range(values.shape[2]))
+    first = next(row for row in race.table if row["lane"] == 0)
+    assert first["rhat_function_max"] == pytest.approx(worst) and first["ess_function_min"] > 4
+
+
+def test_without_a_reference_nobody_is_ranked_and_the_table_stands(tmp_path: Path) -> None:
+    x = np.linspace(-1, 1, 20)[:, None]
+    posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
+    race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1, reference=False)
+    assert "no reference was asked for" in race.said
+    assert all(row["rank"] is None and np.isfinite(row["ess_function_min"]) for row in race.table)
+    assert race.figure(tmp_path / "race.html").exists()
+    with pytest.raises(BnnvizError, match="No lane has an error to draw"):
+        race.figure(tmp_path / "race.pdf")
+
+
+def test_a_network_of_ones_own_has_a_page(tmp_path: Path) -> None:
+    x = np.linspace(-1, 1, 20)[:, None]
+    posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
+    race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1)
     assert race.figure(tmp_path / "race.html").stat().st_size > 10_000
     assert "HMC" in repr(race)
 

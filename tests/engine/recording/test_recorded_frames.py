@@ -137,7 +137,7 @@ def test_of_fewer_frames_each_has_what_came_between() -> None:
 
 def test_a_table_stays_until_another_comes(recorded: tuple[ViewedRun, Recording]) -> None:
     shown = recorded_frames.shown(recorded[1])
-    rows = [shown.frames[0]["table"]["rows"], [["Draws", "9"]]]
+    rows = [shown.frames[0]["table"]["rows"], [["Draws", "9", ""]]]
     for number, frame in enumerate(shown.frames[1:], start=1):
         del frame["table"]
         if number == 5:
