@@ -57,6 +57,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile the derivatives of perceptrons, so that no test computes with PyTorch because another is first."""
+    if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
+        from bnnviz.targets import mlp_native
+
+        mlp_native.library(waits=True)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of tests/browser, and leave out what needs published data or a GPU where there are none."""
     for item in items:

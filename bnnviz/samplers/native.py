@@ -24,6 +24,9 @@ class NativeStep(NamedTuple):
         From what `Sampler.adaptation_inputs` returns to the numbers that the C++ needs to know.
     returns : int
         How many tensors the part returns.
+    scale : callable
+        From what `Sampler.adaptation_inputs` returns to the tensor that the part reads of it where it is C++ too,
+        around the gradient of a target; None where that part cannot be.
     """
 
     source: Path
@@ -31,3 +34,4 @@ class NativeStep(NamedTuple):
     part: Callable[[list[Tensor], Any], list[Tensor]]
     numbers: Callable[[Any], list[float]]
     returns: int
+    scale: Callable[[Any], Tensor | None]

@@ -15,6 +15,7 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 from bnnviz.registry import Registry
 from bnnviz.targets.modules import trial
+from bnnviz.targets.native import NativeGradient
 
 REGISTRY = Registry("target")
 
@@ -137,6 +138,19 @@ class Target(param.Parameterized):
                 kind = dtype if value.is_floating_point() else value.dtype
                 setattr(self, name, value.to(device=self.device, dtype=kind))
         return self
+
+    def use_native(self, waits: bool) -> None:
+        """Compute derivatives in C++ from now on where there are such; unless overridden there are none.
+
+        Parameters
+        ----------
+        waits : bool
+            Whether to wait while the C++ is compiled, a few seconds once on a machine.
+        """
+
+    def native_gradient(self, x: Tensor) -> NativeGradient | None:
+        """Return U and its gradient at states shaped like x (chains, dim) as a function of C; None where it is none."""
+        return None
 
     def change(self, settings: dict[str, Any]) -> None:
         """Become the target with other values of settings that may change while a run goes on (``live``)."""

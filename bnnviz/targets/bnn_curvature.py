@@ -23,10 +23,11 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods, mlp_gradients, modules, weight_scales
+from bnnviz.targets import likelihoods, mlp_gradients, mlp_native, modules, weight_scales
 from bnnviz.targets.base import differentiate, differentiate_twice, gradients_apart
 from bnnviz.targets.bnn_outputs import NetworkOutputs
 from bnnviz.targets.minibatch import Rows
+from bnnviz.targets.native import NativeGradient
 
 _JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
 # Of all rows' derivatives: beyond, the Gauss-Newton diagonal is estimated.
@@ -54,6 +55,16 @@ class NetworkCurvature(NetworkOutputs):
     widest: int
     x: Tensor
     y: Tensor
+    _native: mlp_native.NativeDerivatives | None = None
+
+    def use_native(self, waits: bool) -> None:
+        """Compute derivatives in C++ from now on where they can be, which is many times as fast for small networks."""
+        self._native = mlp_native.derivatives(self, waits)
+
+    def native_gradient(self, x: Tensor) -> NativeGradient | None:
+        """Return U and its gradient at states shaped like x (chains, dim) as a function of C; None where it is none."""
+        rows = self.all_rows()
+        return self._native.function(rows) if self._native is not None and self._native.suit(x, rows) else None
 
     def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
         """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learnt."""
@@ -144,6 +155,8 @@ class NetworkCurvature(NetworkOutputs):
 
     def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return U and its gradient; by hand for multilayer perceptrons, by autograd for other modules."""
+        if self._native is not None and self._native.suit(theta, rows):
+            return self._native.gradient(theta, rows)
         if self.layers is None:
             return self._value_and_gradient(rows, theta)
         return self._in_parts(self._value_and_gradient, rows, theta)
@@ -231,6 +244,8 @@ class NetworkCurvature(NetworkOutputs):
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v; by hand for multilayer perceptrons whose scales are not learnt."""
+        if self._native is not None and self._native.curves and self._native.suit(theta, rows):
+            return self._native.curvature(theta, v, rows)
         if self.layers is None or self._scale_group is not None or not self.likelihood.by_hand:
             return super().curvature_on(theta, v, rows)
         return self._in_parts(self._all_derivatives, rows, theta, v)

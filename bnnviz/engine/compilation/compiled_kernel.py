@@ -41,7 +41,14 @@ class CompiledKernel:
     loop : callable, optional
         From where the steps say which moves have ended, and what is drawn beforehand where nothing has to be, to a
         compiled loop over steps, which takes the place of calls from Python.
+
+    Attributes
+    ----------
+    is_native : bool
+        Whether the steps are C++ throughout.
     """
+
+    is_native = False
 
     def __init__(
         self,

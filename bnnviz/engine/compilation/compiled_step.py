@@ -26,12 +26,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bnnviz import paths
+from bnnviz import cpp, paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
 from bnnviz.engine.compilation.compile_worker import NO_COMPILER
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.eager_step import eager_kernel
-from bnnviz.engine.compilation.native_program import HEADER, SOURCE, NativeProgram, loaded, remove_oldest
+from bnnviz.engine.compilation.native_program import HEADER, SOURCE, NativeProgram, loaded
 from bnnviz.engine.compilation.native_step import CompiledPartLoop, fits
 from bnnviz.engine.compilation.stretch import NativeLoop
 from bnnviz.engine.compilation.tracing import (
@@ -153,7 +153,7 @@ class Compilation:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
             self._compile(traced, source, Path(work)).replace(path)
-        remove_oldest(path.parent, "*.pt2", _KEPT)
+        cpp.remove_oldest(path.parent, "*.pt2", _KEPT)
 
     def _compile(self, traced: TracedStep | TracedPart, source: Path, work: Path) -> Path:
         """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
@@ -209,6 +209,8 @@ class KernelSwitch:
     compiled : CompiledKernel, CapturedKernel or None
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
+    is_native : bool
+        Whether steps that are not compiled are C++ throughout, which no compiled step is faster than.
     """
 
     def __init__(self) -> None:
@@ -217,6 +219,7 @@ class KernelSwitch:
         self._compilation: Compilation | Capture | None = None
         self._sampler: Sampler | None = None
         self._eager: Callable[..., StepBatch] | None = None
+        self.is_native = False
 
     def taker(self, sampler: Sampler, state: Any) -> Callable[..., StepBatch]:
         """Return what takes some steps of a sampler: as `bnnviz.samplers.warmup.take` does, or compiled."""
@@ -225,6 +228,7 @@ class KernelSwitch:
         if self._sampler is not sampler:
             kernel = eager_kernel(sampler, state)
             self._sampler, self._eager = sampler, partial(warmup.take, sampler) if kernel is None else kernel.take
+            self.is_native = kernel is not None and kernel.is_native
         return self._eager
 
     @property

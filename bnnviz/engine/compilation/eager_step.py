@@ -1,4 +1,4 @@
-"""Take the steps of a sampler in C++ around a part of them that is evaluated operation by operation.
+"""Take the steps of a sampler in C++ around a part of them that is evaluated operation by operation, or C++ too.
 
 Nothing is traced, so that it holds for every density, whatever it does; what the density raises the step raises.
 """
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.native_library import library_of
-from bnnviz.engine.compilation.native_step import EagerPartLoop, fits
+from bnnviz.engine.compilation.native_step import EagerPartLoop, NativePartLoop, fits
 from bnnviz.engine.compilation.tracing import form_of, moving_part
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.random import seeded
@@ -53,7 +53,11 @@ def eager_kernel(sampler: Sampler, state: Any) -> CompiledKernel | None:
     if library is None:
         return None
     learnt = sampler.adaptation_inputs(state.adaptation)
-    return CompiledKernel(sampler, form, None, partial(EagerPartLoop, library, native, form, learnt))
+    whole = native.scale(learnt) is not None and sampler.target.native_gradient(state.x) is not None
+    loop = partial(NativePartLoop, library, sampler.target) if whole else partial(EagerPartLoop, library)
+    kernel = CompiledKernel(sampler, form, None, partial(loop, native, form, learnt))
+    kernel.is_native = whole
+    return kernel
 
 
 def _types(state: Any) -> list[tuple[torch.dtype, torch.Size]]:

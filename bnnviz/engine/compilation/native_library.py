@@ -1,32 +1,18 @@
-"""Build the C++ of a step as a library that needs nothing of PyTorch, keep it on disk, and call it.
+"""Call the C++ of a step.
 
-It is built once, in a second or two, by the compiler of the system. Whether there is one is decided before the first
-step, so that a run takes all its steps in the same way.
+Whether it can be compiled is decided before the first step, so that a run takes all its steps in the same way.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
-import hashlib
-import logging
-import os
-import platform
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bnnviz import paths
-from bnnviz.engine.compilation.native_program import HEADER, NativeSteps, compiled_loop, remove_oldest
-from bnnviz.errors import BnnvizError
-
-log = logging.getLogger(__name__)
-
-_COMPILERS = ("g++", "clang++")
-_KEPT = 8  # libraries on disk
+from bnnviz import cpp
+from bnnviz.engine.compilation.native_program import HEADER, NativeSteps
+from bnnviz.targets.native import NativeGradient
 
 
 class HeldChains:
@@ -57,16 +43,11 @@ class NativeLibrary:
 
     Parameters
     ----------
-    path : Path
-
-    Raises
-    ------
-    OSError
-        If it cannot be loaded.
+    library : ctypes.CDLL
     """
 
-    def __init__(self, path: Path) -> None:
-        self._library = library = ctypes.CDLL(str(path))
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
         library.hold_native.restype = ctypes.c_void_p
         library.hold_native.argtypes = [ctypes.POINTER(NativeSteps)]
         library.before_native.restype = library.drop_native.restype = None
@@ -74,6 +55,23 @@ class NativeLibrary:
         library.after_native.restype = ctypes.c_int64
         library.after_native.argtypes = [ctypes.c_void_p, ctypes.c_int64]
         library.drop_native.argtypes = [ctypes.c_void_p]
+        library.take_whole.restype = whole = ctypes.c_int64
+        library.take_whole.argtypes = [ctypes.POINTER(NativeSteps), ctypes.POINTER(NativeGradient), whole, whole, whole]
+
+    def take_whole(self, steps: NativeSteps, gradient: NativeGradient, first: bool, row: int, count: int) -> int:
+        """Take up to so many steps around a gradient, fewer where a move ends; return how many.
+
+        Parameters
+        ----------
+        steps : NativeSteps
+        gradient : NativeGradient
+        first : bool
+            Whether something was drawn before the first step.
+        row : int
+            In which that one is kept.
+        count : int
+        """
+        return self._library.take_whole(ctypes.byref(steps), ctypes.byref(gradient), first, row, count)
 
     @contextlib.contextmanager
     def held(self, steps: NativeSteps) -> Iterator[HeldChains]:
@@ -85,36 +83,8 @@ class NativeLibrary:
             self._library.drop_native(chains)
 
 
-@functools.cache
 def library_of(source: Path) -> NativeLibrary | None:
-    """Return the library of a step's C++, which is built where there is none; None where there is no compiler."""
-    if os.name != "posix":
-        return None
-    try:
-        path = paths.compiled() / f"{_key(source)}.so"
-        if not path.is_file():
-            _build(source, path)
-        return NativeLibrary(path)
-    except (OSError, subprocess.CalledProcessError, BnnvizError) as error:  # the last where there is no home folder
-        log.debug("%s could not be built: %s", source.name, error)
-        return None
-
-
-def _key(source: Path) -> str:
-    """Return a name for a library: the same C++ for the same kind of processor has the same one."""
-    text = repr(
-        [path.read_text(encoding="utf-8") for path in (source, HEADER)] + [platform.system(), platform.machine()]
-    )
-    return f"step-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
-
-
-def _build(source: Path, path: Path) -> None:
-    compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, _COMPILERS)), None)
-    if compiler is None:
-        raise FileNotFoundError("no C++ compiler")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
-        # For any processor of its kind: what this one alone can do would not make the few sums faster.
-        compiled_loop(source, Path(work), compiler).replace(path)
-    with contextlib.suppress(OSError):  # another process may do the same
-        remove_oldest(path.parent, "*.so", _KEPT)
+    """Return the library of a step's C++, which is compiled where there is none; None where there is no compiler."""
+    # For any processor of its kind: what this one alone can do would not make the few sums faster.
+    found = cpp.library(source, [HEADER])
+    return None if found is None else NativeLibrary(found)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import subprocess
 import tempfile
 import weakref
 import zipfile
@@ -19,6 +18,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from bnnviz import cpp
 
 _LOOP = "extra/loop.so"  # in the package
 SOURCE = Path(__file__).with_name("step_loop.cpp")
@@ -30,25 +31,10 @@ _HANDLES = ctypes.POINTER(_HANDLE)
 def add_loop(package: Path, source: Path, compiler: str) -> None:
     """Compile a loop over steps, and add it to the package of a program."""
     with tempfile.TemporaryDirectory(dir=package.parent) as work:
-        made = compiled_loop(source, Path(work), compiler, "-march=native")
+        made = cpp.compiled_library(source, Path(work), compiler, ["-I", str(HEADER.parent), "-march=native"])
         with zipfile.ZipFile(package, "a") as archive:
             # All that PyTorch reads of an archive lies in one folder.
             archive.write(made, f"{archive.namelist()[0].partition('/')[0]}/{_LOOP}")
-
-
-def compiled_loop(source: Path, folder: Path, compiler: str, *options: str) -> Path:
-    """Compile a loop over steps to a library in a folder, with more options for the compiler."""
-    made = folder / "loop.so"
-    usual = ["-std=c++17", "-O3", "-shared", "-fPIC", "-I", str(HEADER.parent)]
-    subprocess.run([compiler, *usual, *options, str(source), "-o", str(made)], check=True, capture_output=True)
-    return made
-
-
-def remove_oldest(place: Path, pattern: str, kept: int) -> None:
-    """Keep as many files of a folder as are named: those that were used last."""
-    files = sorted(place.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in files[kept:]:
-        path.unlink(missing_ok=True)
 
 
 class Interface(ctypes.Structure):
@@ -107,6 +93,7 @@ class NativeSteps(ctypes.Structure):
         ("told", ctypes.POINTER(ToldPart)),
         ("rows", ctypes.POINTER(KeptVector)),
         *((name, _HANDLES) for name in ("taken", "returned")),
+        ("scale", _HANDLE),
     ]
 
 

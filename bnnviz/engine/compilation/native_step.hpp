@@ -1,11 +1,12 @@
-// The loop over steps that are written in C++ around a compiled program, or the two halves of such a step, between which
-// the caller does what the program would.
+// The loop over steps that are written in C++ around a compiled program or around the gradient of a target that is C++
+// too, or the two halves of such a step, between which the caller does what the program would.
 //
 // A sampler's file defines a class of its chains, templated on the type of a coordinate, with
 //
 //   Chains(const Steps &)                    reads where everything lies;
 //   void before(int64_t step, bool first)    what comes before the program, which then reads parts of the state;
-//   bool after(int64_t step, int64_t row)    what comes after it; whether a move has ended.
+//   bool after(int64_t step, int64_t row)    what comes after it; whether a move has ended;
+//   void part(const Gradient &)              what the program would do, by the gradient of the target.
 //
 // and ends with NATIVE_STEP(Chains). Of PyTorch only the C interface is used, as in step_loop.cpp.
 
@@ -49,6 +50,14 @@ struct Steps {
   const ToldPart *told;       // in the order of what happened
   const KeptVector *rows;
   Handle *taken, *returned;
+  const void *scale;          // what has been learnt, where the part is C++ too
+};
+
+// The gradient of a target: derive_perceptron of mlp_native.cpp, with what it needs.
+struct Gradient {
+  void (*derive)(const void *network, const void *rows, int64_t chains, const void *x, const void *v, void *potential,
+                 void *gradient, void *curvature);
+  const void *network, *rows;
 };
 
 inline bool run_program(const Steps &steps, const Handle *inputs) {
@@ -90,6 +99,19 @@ int64_t take_native_steps(const Steps &steps, const Handle *inputs, int64_t firs
   return count;
 }
 
+template <class Chains>
+int64_t take_whole_steps(const Steps &steps, const Gradient &gradient, int64_t first, int64_t row, int64_t count) {
+  Chains chains(steps);
+  for (int64_t step = 0; step < count; ++step) {
+    chains.before(step, first && step == 0);
+    chains.part(gradient);
+    const bool ended = chains.after(step, row + step);
+    keep_rows(steps, row + step);
+    if (ended) return step + 1;
+  }
+  return count;
+}
+
 // Chains between the halves of a step, of either type.
 struct Held {
   virtual ~Held() = default;
@@ -113,6 +135,7 @@ struct HeldChains final : Held {
 
 // take_native: take up to so many steps, fewer where a move ends; return how many, or -1 where the program has failed.
 // ``first`` tells whether something was drawn before the first one.
+// take_whole: the same around the gradient of a target.
 // hold_native: read where everything lies; before_native and after_native are the halves of a step, and the second one
 // returns whether a move has ended.
 #define NATIVE_STEP(Chains)                                                                                     \
@@ -120,6 +143,11 @@ struct HeldChains final : Held {
                                  int64_t count) {                                                               \
     return steps->in_float64 ? take_native_steps<Chains<double>>(*steps, inputs, first, row, count)             \
                              : take_native_steps<Chains<float>>(*steps, inputs, first, row, count);             \
+  }                                                                                                             \
+  extern "C" int64_t take_whole(const Steps *steps, const Gradient *gradient, int64_t first, int64_t row,         \
+                                int64_t count) {                                                                \
+    return steps->in_float64 ? take_whole_steps<Chains<double>>(*steps, *gradient, first, row, count)           \
+                             : take_whole_steps<Chains<float>>(*steps, *gradient, first, row, count);           \
   }                                                                                                             \
   extern "C" Held *hold_native(const Steps *steps) {                                                            \
     if (steps->in_float64) return new HeldChains<Chains<double>>(*steps);                                       \

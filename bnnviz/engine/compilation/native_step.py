@@ -1,4 +1,4 @@
-"""Take steps that are written in C++ around a part of them that is compiled, or evaluated operation by operation."""
+"""Take steps that are written in C++ around a part that is compiled, evaluated operation by operation, or C++ too."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bnnviz.engine.compilation.tracing import StepForm, TracedPart
 from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat, rebuilt
+from bnnviz.targets import Target
 
 _DRAWS = {("uniform", torch.float64)}
 
@@ -78,6 +79,10 @@ class NativeStepLoop(ABC):
             self._adapted, learnt = adapted, rebuilt(self._learnt, iter(adapted))
             self.numbers = torch.tensor(self._native.numbers(learnt), dtype=torch.float64)
             self._learn(learnt)
+
+    def _drawn(self, rng: RandomNumbers, steps: int) -> list[Tensor]:
+        """Draw the random numbers of so many steps, (steps, numbers)."""
+        return [rng.uniform((steps, self.fixed["randoms"]), torch.float64)]
 
     @abstractmethod
     def _learn(self, learnt: Any) -> None:
@@ -147,10 +152,6 @@ class CompiledPartLoop(NativeStepLoop):
 
         return take_drawn(rng, self._drawn, run, count, ends=True)
 
-    def _drawn(self, rng: RandomNumbers, steps: int) -> list[Tensor]:
-        """Draw the random numbers of so many steps, (steps, numbers)."""
-        return [rng.uniform((steps, self.fixed["randoms"]), torch.float64)]
-
 
 class EagerPartLoop(NativeStepLoop):
     """Steps in C++ around a part that is evaluated operation by operation.
@@ -194,6 +195,45 @@ class EagerPartLoop(NativeStepLoop):
                 if chains.after(row + step):
                     return step + 1
         return count
+
+
+class NativePartLoop(NativeStepLoop):
+    """Steps in C++ around a part that is C++ too.
+
+    Parameters
+    ----------
+    library : NativeLibrary
+    target : Target
+        Which has a gradient in C++.
+    native, form, learnt, ends, nothing
+        As of `NativeStepLoop`.
+    """
+
+    def __init__(self, library: NativeLibrary, target: Target, native: NativeStep, *rest: Any) -> None:
+        super().__init__(native, *rest)
+        self._library, self._target = library, target
+        x = self.state.x
+        made = [torch.empty_like(x) for _ in range(native.returns - 1)]
+        self._made = [*made, x.new_empty(len(x))]
+        self.fixed["results"] = (ctypes.c_void_p * native.returns)(*(number.data_ptr() for number in self._made))
+
+    def _learn(self, learnt: Any) -> None:
+        self._scale = self._native.scale(learnt)
+
+    def steps(self, **parts: Any) -> NativeSteps:
+        """Return what the steps need, with these parts beside those that are fixed."""
+        return NativeSteps(**self.fixed, **parts)
+
+    def take(self, steps: NativeSteps, rng: RandomNumbers, first: bool, row: int, count: int) -> int:
+        """Draw for up to so many steps and take them, as `NativeStepLoop.take` says."""
+        steps.scale = self._scale.data_ptr()
+        gradient = self._target.native_gradient(self.state.x)
+
+        def run(numbers: list[Tensor]) -> int:
+            steps.uniforms = numbers[0].data_ptr()
+            return self._library.take_whole(steps, gradient, first, row, count)
+
+        return take_drawn(rng, self._drawn, run, count, ends=True)
 
 
 class NativeStepStretch(LoopedStretch):

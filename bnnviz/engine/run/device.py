@@ -15,6 +15,8 @@ from bnnviz.errors import BnnvizError
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
 _KEPT_FREE, _LARGE = 32 << 20, 4 << 20  # bytes
+# Multiply-adds of one gradient below which a second thread costs more than it brings.
+_THREADED_WORK = 50_000_000
 
 
 class Timed(Protocol):
@@ -57,6 +59,11 @@ class Clock:
         self.run.seconds += seconds
         self.run.cpu_seconds += cpu
         self.run.device_seconds += cpu if spent is None else spent
+
+
+def threads_for(work: int) -> int:
+    """Return how many threads a gradient of so many multiply-adds is worth."""
+    return 1 if work < _THREADED_WORK else torch.get_num_threads()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from bnnviz.engine.compilation.compiled_step import KernelSwitch, remarks
 from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import failures
 from bnnviz.engine.run.changes import Change
-from bnnviz.engine.run.device import Clock, choose_device, keep_freed, using_threads
+from bnnviz.engine.run.device import Clock, choose_device, keep_freed, threads_for, using_threads
 from bnnviz.engine.run.initialization import (
     Descent,
     Start,
@@ -50,8 +50,6 @@ _STEP_SECONDS = 0.008  # a first guess
 _SHORT_S, _COMPILE_S = 4.0, 25.0  # that an eager run takes before it is worth while, and that compiling takes at least
 # States that a block may keep, in numbers: 80 MB.
 _BLOCK_NUMBERS = 20_000_000
-# Multiply-adds of one gradient below which a second thread costs more than it brings.
-_THREADED_WORK = 50_000_000
 
 
 class Run(Restorable):
@@ -119,7 +117,7 @@ class Run(Restorable):
         self.dtype = getattr(torch, spec.dtype)
         # Others may have theirs on the same network, or by the same instance, at the same time.
         self.target = make_target(spec) if target is None else target.clone()
-        self.target.to(self.device, self.dtype)
+        self.target.to(self.device, self.dtype).use_native(waits=spec.draws is not None)
         chosen = samplers.REGISTRY.get(spec.sampler)
         self.sampler = chosen(**self.spec.settings) if sampler is None else sampler.clone()
         self.sampler.warmup_moves = self.warmup_moves
@@ -144,8 +142,7 @@ class Run(Restorable):
         self._runaways: failures.RunawayWatch | None = None
         self._start: Start | None = None
         self._step_seconds = _STEP_SECONDS
-        work = 6 * spec.chains * self.target.examples * self.target.row_work
-        self.threads = 1 if work < _THREADED_WORK else torch.get_num_threads()
+        self.threads = threads_for(6 * spec.chains * self.target.examples * self.target.row_work)
         self.search: dict[str, Any] | None = None
         self.minutes: float | None = None  # that pilot and run may take, where a pilot chose the sampler
         self.wait_for_compile = spec.draws is not None
@@ -311,10 +308,10 @@ class Run(Restorable):
 
     @property
     def _is_long(self) -> bool:
-        """Whether it has gone on for a while, and will for longer than a step takes to be compiled."""
+        """Whether it has gone on for a while, and will for longer than a step takes to be compiled that is not C++."""
         left = self.seconds * (1 / max(self.progress, 1e-9) - 1) if self.spec.draws is not None else math.inf
         begun = self.compiled_since is not None or self.kernel == "compiling"
-        return begun or (self.seconds > _SHORT_S and left > _COMPILE_S)
+        return begun or (self.seconds > _SHORT_S and left > _COMPILE_S and not self._switch.is_native)
 
     @property
     def _steps_compile(self) -> bool:

@@ -294,7 +294,17 @@ class NUTS(Hamiltonian):
             size, deepest = float(learnt.step_size), float(learnt.deepest)
             return [self.temperature, -DIVERGED, size, deepest, self.max_depth]
 
-        return NativeStep(_NATIVE, lambda state: [*state.front, state.direction, state.step_size], leapfrog, numbers, 5)
+        def reads(state: State) -> list[Tensor]:
+            return [*state.front, state.direction, state.step_size]
+
+        return NativeStep(
+            _NATIVE,
+            reads,
+            leapfrog,
+            numbers,
+            5,
+            lambda learnt: learnt.metric.scale if learnt.metric.factor is None else None,
+        )
 
     def _due(self, state: State) -> tuple[bool, bool]:
         """Return whether a chain begins a subtree, and whether one may complete its own; yes where nobody can tell."""

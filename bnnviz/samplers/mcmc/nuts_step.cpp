@@ -1,4 +1,5 @@
-// Take a leapfrog step of every chain's tree but for the leapfrog itself, in place: NUTS.kernel of nuts.py.
+// Take a leapfrog step of every chain's tree, in place: NUTS.kernel of nuts.py. The leapfrog itself is done elsewhere,
+// unless the metric is diagonal and the gradient of the target is C++.
 
 #include <algorithm>
 #include <cmath>
@@ -66,6 +67,28 @@ class Trees {
       failed[chain] = first && fresh[chain] && !begin(chain);
       fresh[chain] = false;
       if (leaf[chain] == 0 && (std::log(side[chain]) >= std::log(0.5)) == (direction[chain] > 0)) turn(chain);
+    }
+  }
+
+  // NUTS._leapfrog with a diagonal metric.
+  void part(const Gradient &target) {
+    const Real *scale = static_cast<const Real *>(steps.scale);
+    Real *const *result = reinterpret_cast<Real *const *>(steps.results);
+    Real *position = result[0], *momentum = result[1], *force = result[2], *gradient = result[3];
+    for (int64_t chain = 0; chain < chains; ++chain) {
+      const Real h = step_size[chain] * direction[chain];
+      for (int64_t i = chain * dim, k = 0; k < dim; ++i, ++k) {
+        momentum[i] = front.momentum[i] - Real(0.5) * h * front.force[i];
+        position[i] = front.x[i] + h * scale[k] * momentum[i];
+      }
+    }
+    target.derive(target.network, target.rows, chains, position, nullptr, result[4], gradient, nullptr);
+    for (int64_t chain = 0; chain < chains; ++chain) {
+      const Real h = step_size[chain] * direction[chain];
+      for (int64_t i = chain * dim, k = 0; k < dim; ++i, ++k) {
+        force[i] = scale[k] * gradient[i];
+        momentum[i] -= Real(0.5) * h * force[i];
+      }
     }
   }
 

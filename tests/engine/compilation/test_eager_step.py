@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ import pytest
 import torch
 from conftest import needs_compiler
 
+from bnnviz import cpp
 from bnnviz.engine.compilation import compiled_step, eager_step, native_library
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
 from bnnviz.engine.compilation.eager_step import eager_kernel
+from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import NUTS, warmup
 from bnnviz.samplers.observers import StepBatch
@@ -101,11 +103,19 @@ def test_a_run_has_the_same_draws_with_and_without_a_compiler(monkeypatch: pytes
     torch.testing.assert_close(in_cpp, drawn(spec), rtol=1e-6, atol=1e-6)
 
 
-def test_without_a_compiler_the_python_step_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def no_library_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Have no C++ compiled, in this process or on disk."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    cpp._library.cache_clear()
+    yield
+    cpp._library.cache_clear()
+
+
+@pytest.mark.usefixtures("no_library_yet")
+def test_without_a_compiler_the_python_step_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    monkeypatch.setattr(eager_step, "library_of", native_library.library_of.__wrapped__)
     run = begun(spec_of("gaussian", warmup=20))
     assert eager_kernel(run.sampler, run.state) is None
     before = run.rng.get_state()
@@ -118,10 +128,10 @@ def test_without_a_compiler_the_python_step_goes_on(monkeypatch: pytest.MonkeyPa
     assert not any("compiler" in note for note in notes)
 
 
-def test_a_compiler_that_fails_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+@pytest.mark.usefixtures("no_library_yet")
+def test_a_compiler_that_fails_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "false")
-    assert native_library.library_of.__wrapped__(NUTS().native_step().source) is None
+    assert native_library.library_of(NUTS().native_step().source) is None
 
 
 class Failing:
@@ -204,3 +214,30 @@ def test_a_run_takes_its_eager_steps_in_cpp(monkeypatch: pytest.MonkeyPatch) -> 
     run.take(4, 1e9)
     assert len(made) == 2 and all(isinstance(kernel, CompiledKernel) for kernel in made)
     assert run.kernel == "eager" and run.compiled_since is None
+
+
+@needs_compiler
+@pytest.mark.parametrize("metric", ["diagonal", "dense"])
+def test_steps_on_a_network_are_cpp_throughout_where_the_metric_is_diagonal(metric: str) -> None:
+    run = begun(spec_of("network", settings={"metric": metric}, warmup=20, draws=20))
+    assert eager_kernel(run.sampler, run.state).is_native is (metric == "diagonal")
+
+
+@needs_compiler
+def test_what_is_cpp_throughout_is_compiled_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
+    for target, compiles in (("network", False), ("gaussian", True)):
+        run = begun(spec_of(target, settings={"metric": "diagonal"}, warmup=20, draws=100_000, kernel="auto"))
+        run.take(4, 1e9)
+        assert run._wants_kernel is compiles
+
+
+@needs_compiler
+def test_new_rows_are_read_by_the_next_steps() -> None:
+    run = begun(spec_of("network", settings={"metric": "diagonal"}, warmup=20, draws=20, dtype="float64"))
+    kernel = eager_kernel(run.sampler, run.state)
+    compared(run, kernel, True, 1e-9)
+    rows = run.target.all_rows()
+    run.target.x, run.target.y = rows.x[:3] + 1, rows.y[:3] - 1
+    run.state = run.sampler.resume(run.numbers, run.state)
+    compared(run, kernel, True, 1e-9)

@@ -12,8 +12,9 @@ import torch
 from conftest import needs_compiler
 from torch import Tensor
 
+from bnnviz import cpp
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.native_program import Interface, NativeSteps, compiled_loop
+from bnnviz.engine.compilation.native_program import HEADER, Interface, NativeSteps
 from bnnviz.engine.compilation.native_step import CompiledPartLoop, fits
 from bnnviz.engine.compilation.tracing import TracedPart, of_tensors, trace, trace_part
 from bnnviz.engine.run.run import Run
@@ -94,7 +95,8 @@ class Evaluated:
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from bnnviz.samplers.mcmc.nuts import NUTS
 
-    return compiled_loop(NUTS().native_step().source, tmp_path_factory.mktemp("native"), os.environ.get("CXX", "g++"))
+    place, compiler = tmp_path_factory.mktemp("native"), os.environ.get("CXX", "g++")
+    return cpp.compiled_library(NUTS().native_step().source, place, compiler, ["-I", str(HEADER.parent)])
 
 
 def sampling(spec: Spec) -> Run:

@@ -1,0 +1,126 @@
+"""Compile C++ to a library that needs nothing of PyTorch, keep it on disk, and load it.
+
+It is compiled once, in a few seconds, by the compiler of the system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from bnnviz import paths
+from bnnviz.errors import BnnvizError
+
+log = logging.getLogger(__name__)
+
+_COMPILERS = ("g++", "clang++")
+_KEPT = 8  # libraries on disk
+_begun: set[Path] = set()  # in threads of this process
+
+
+def compiler() -> str | None:
+    """Return the C++ compiler of this system, or the one that ``CXX`` names; None where there is none."""
+    return os.environ.get("CXX") or next(filter(None, map(shutil.which, _COMPILERS)), None)
+
+
+def compiled_library(source: Path, folder: Path, compiler: str, options: Sequence[str] = ()) -> Path:
+    """Compile C++ to a library in a folder.
+
+    Parameters
+    ----------
+    source, folder : Path
+    compiler : str
+    options : sequence of str
+        More options for the compiler.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If the compiler fails.
+    """
+    made = folder / f"{source.stem}.so"
+    usual = ["-std=c++17", "-O3", "-shared", "-fPIC"]
+    subprocess.run([compiler, *usual, *options, str(source), "-o", str(made)], check=True, capture_output=True)
+    return made
+
+
+def library(source: Path, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> ctypes.CDLL | None:
+    """Return the library of a file of C++, which is compiled where there is none; None where that is not possible.
+
+    Parameters
+    ----------
+    source : Path
+    headers : sequence of Path
+        What it includes of the project's.
+    options : sequence of str
+        More options for the compiler.
+    """
+    return _library(source, tuple(headers), tuple(options))
+
+
+@functools.cache
+def _library(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) -> ctypes.CDLL | None:
+    if os.name != "posix":
+        return None
+    try:
+        path = _place(source, headers, options)
+        if not path.is_file():
+            _compile(source, path, [*_including(headers), *options])
+        return ctypes.CDLL(str(path))
+    except (OSError, subprocess.CalledProcessError, BnnvizError) as error:  # the last where there is no home folder
+        log.debug("%s could not be compiled: %s", source.name, error)
+        return None
+
+
+def library_if_kept(source: Path, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> ctypes.CDLL | None:
+    """Return what `library` does where that is on disk; else begin to compile it, for later, and return None."""
+    try:
+        place = _place(source, tuple(headers), tuple(options))
+    except (OSError, BnnvizError):
+        return None
+    if place.is_file():
+        return library(source, headers, options)
+    if place not in _begun:
+        _begun.add(place)
+        threading.Thread(target=library, args=(source, headers, options), name="compiler", daemon=True).start()
+    return None
+
+
+def remove_oldest(place: Path, pattern: str, kept: int) -> None:
+    """Keep as many files of a folder as are named: those that were used last."""
+    files = sorted(place.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[kept:]:
+        path.unlink(missing_ok=True)
+
+
+def _place(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) -> Path:
+    """Return where a library is kept: the same C++ for the same kind of processor has the same place."""
+    text = [path.read_text(encoding="utf-8") for path in (source, *headers)]
+    key = repr([*text, *options, platform.system(), platform.machine()])
+    return paths.compiled() / f"{source.stem}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+
+
+def _including(headers: tuple[Path, ...]) -> list[str]:
+    return [part for folder in {header.parent for header in headers} for part in ("-I", str(folder))]
+
+
+def _compile(source: Path, path: Path, options: list[str]) -> None:
+    found = compiler()
+    if found is None:
+        raise FileNotFoundError("no C++ compiler")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
+        compiled_library(source, Path(work), found, options).replace(path)
+    with contextlib.suppress(OSError):  # another process may do the same
+        remove_oldest(path.parent, "*.so", _KEPT)

@@ -1,0 +1,200 @@
+"""Compute the derivatives of a small multilayer perceptron's posterior in C++, in one call for all chains.
+
+The equations are those of `bnnviz.targets.mlp_gradients`, with likelihood and prior. What PyTorch needs for dozens of
+small operations is more than their arithmetic: for one input, 50 units and one output fifteen times as much.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+from bnnviz import cpp
+from bnnviz.targets import likelihoods
+from bnnviz.targets.minibatch import Rows
+from bnnviz.targets.native import NativeGradient
+
+if TYPE_CHECKING:
+    from bnnviz.targets.bnn_curvature import NetworkCurvature
+
+_SOURCE = Path(__file__).with_suffix(".cpp")
+_ACTIVATIONS = ("identity", "tanh", "relu", "sigmoid", "silu")  # in the order of the C++
+_GAUSSIAN, _GAUSSIAN_LEARNT, _BERNOULLI, _CATEGORICAL = range(4)
+# Beyond, the products of PyTorch's matrices are as fast.
+_WIDEST = 256
+# Multiply-adds of one gradient from which on several threads are faster than this one.
+_THREADED_WORK = 10_000_000
+_WHOLE, _REAL, _PLACE = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
+
+
+class _Layer(ctypes.Structure):
+    _fields_ = [(name, _WHOLE) for name in ("inputs", "outputs", "weight", "bias", "activation", "path")]
+
+
+class _Network(ctypes.Structure):
+    _fields_ = [
+        ("layers", ctypes.POINTER(_Layer)),
+        *((name, _WHOLE) for name in ("count", "weights", "learnt", "dim", "likelihood", "in_float64")),
+        *((name, _REAL) for name in ("precision", "log_sd", "prior_precision")),
+        ("scale", _PLACE),
+        ("group", _PLACE),
+    ]
+
+
+class _Rows(ctypes.Structure):
+    _fields_ = [("count", _WHOLE), ("each", _WHOLE), ("weight", _REAL), ("x", _PLACE), ("y", _PLACE)]
+
+
+class NativeDerivatives:
+    """U of a network's weights, its gradient and its curvature along a direction, in C++.
+
+    Parameters
+    ----------
+    target : NetworkCurvature
+        A multilayer perceptron with one of the likelihoods of `likelihood_number`, on a CPU.
+    library : ctypes.CDLL
+    """
+
+    def __init__(self, target: NetworkCurvature, library: ctypes.CDLL) -> None:
+        self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
+        kind = likelihood_number(target.likelihood)
+        self._y_dtype = torch.int64 if kind == _CATEGORICAL else target.dtype
+        self._scale, self._group, self.curves = target._scale, target._scale_group, target._scale_group is None
+        layers = [
+            _Layer(
+                each.inputs,
+                each.outputs,
+                each.weight,
+                -1 if each.bias is None else each.bias,
+                _ACTIVATIONS.index(each.activation),
+                -1 if each.path is None else each.path,
+            )
+            for each in target.layers
+        ]
+        sd = target.likelihood.sd if kind in (_GAUSSIAN, _GAUSSIAN_LEARNT) else 1.0
+        self._layers = (_Layer * len(layers))(*layers)
+        self._network = _Network(
+            self._layers,
+            len(layers),
+            target.weights,
+            len(target.scale_names),
+            target.dim,
+            kind,
+            target.dtype == torch.float64,
+            sd**-2,
+            math.log(sd),
+            target.prior_precision,
+            None if self._scale is None else self._scale.data_ptr(),
+            None if self._group is None else self._group.data_ptr(),
+        )
+        self._derive = library.derive_perceptron
+        self._derive.restype = None
+        places = [_PLACE] * 5
+        self._derive.argtypes = [ctypes.POINTER(_Network), ctypes.POINTER(_Rows), _WHOLE, *places]
+
+    def __reduce__(self) -> tuple:
+        return _nothing, ()  # copies of a target compute with PyTorch until a run takes them
+
+    def suit(self, theta: Tensor, rows: Rows) -> bool:
+        """Return whether derivatives at states (chains, dim) are to be had so, and no slower.
+
+        They are not where operations are recorded, for automatic differentiation or to be compiled.
+        """
+        x, y = rows.x, rows.y
+        return (
+            theta.dtype is x.dtype is self._dtype
+            and y.dtype is self._y_dtype
+            and theta.device.type == "cpu"
+            and not theta.requires_grad
+            and theta.shape[1] == self._dim
+            and x.shape[-1] == self._inputs
+            and x.ndim == y.ndim + 1
+            and (torch.get_num_threads() == 1 or len(theta) * y.shape[-1] * self._dim < _THREADED_WORK)
+            and _get_current_dispatch_mode() is None
+            and torch._C._functorch.maybe_current_level() is None
+        )
+
+    def gradient(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return U (chains,) and its gradient (chains, dim)."""
+        theta = theta.contiguous()
+        potential, gradient = theta.new_empty(len(theta)), torch.empty_like(theta)
+        self._call(rows, theta, None, potential, gradient, None)
+        return potential, gradient
+
+    def curvature(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return U (chains,), its gradient (chains, dim) and v' H v (chains,)."""
+        theta, v = theta.contiguous(), v.contiguous()
+        potential, curvature = theta.new_empty(2, len(theta)).unbind()
+        gradient = torch.empty_like(theta)
+        self._call(rows, theta, v, potential, gradient, curvature)
+        return potential, gradient, curvature
+
+    def function(self, rows: Rows) -> NativeGradient:
+        """Return U and its gradient as a function of C of the states, with these rows."""
+        rows = Rows(rows.x.contiguous(), rows.y.contiguous(), rows.weight)
+        seen = _seen(rows)
+        derive = ctypes.cast(self._derive, _PLACE)
+        made = NativeGradient(derive, ctypes.addressof(self._network), ctypes.addressof(seen))
+        made.held = self, rows, seen
+        return made
+
+    def _call(self, rows: Rows, theta: Tensor, v: Tensor | None, *found: Tensor | None) -> None:
+        rows = Rows(rows.x.contiguous(), rows.y.contiguous(), rows.weight)
+        seen = _seen(rows)
+        places = [None if each is None else each.data_ptr() for each in (theta, v, *found)]
+        self._derive(self._network, seen, len(theta), *places)
+
+
+def _seen(rows: Rows) -> _Rows:
+    """Return where contiguous rows lie."""
+    count = rows.y.shape[-1]
+    return _Rows(count, count if rows.y.ndim > 1 else 0, rows.weight, rows.x.data_ptr(), rows.y.data_ptr())
+
+
+def _nothing() -> None:
+    """Return nothing, in the place of a copy."""
+
+
+def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
+    """Return the number of a likelihood in the C++; None where it has none."""
+    if type(likelihood) is likelihoods.Normal:
+        return _GAUSSIAN_LEARNT if likelihood.parameters else _GAUSSIAN
+    return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
+
+
+def derivatives(target: NetworkCurvature, waits: bool) -> NativeDerivatives | None:
+    """Return the derivatives of a target in C++; None where there are none.
+
+    Parameters
+    ----------
+    target : NetworkCurvature
+    waits : bool
+        Whether the C++ is compiled, in a few seconds, where it was not before. Else that is begun, for later.
+    """
+    if (
+        target.layers is None
+        or target.widest > _WIDEST
+        or target.device.type != "cpu"
+        or target.dtype not in (torch.float32, torch.float64)
+        or likelihood_number(target.likelihood) is None
+    ):
+        return None
+    found = library(waits)
+    return None if found is None else NativeDerivatives(target, found)
+
+
+def library(waits: bool) -> ctypes.CDLL | None:
+    """Return the library of the C++, or None; ``waits`` as of `derivatives`."""
+    return (cpp.library if waits else cpp.library_if_kept)(_SOURCE, options=_options())
+
+
+def _options() -> list[str]:
+    """Return options for the compiler: with the vectors that PyTorch has found this processor to have."""
+    vectors = ["-mavx2", "-mfma"] if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else []
+    return ["-ffp-contract=fast", *vectors]
