@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -18,10 +19,8 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from bnnviz import cpp
 from bnnviz.targets import likelihoods
 from bnnviz.targets.minibatch import Rows
+from bnnviz.targets.mlp_gradients import LinearLayer
 from bnnviz.targets.native import NativeGradient
-
-if TYPE_CHECKING:
-    from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 _SOURCE = Path(__file__).with_suffix(".cpp")
 _ACTIVATIONS = ("identity", "tanh", "relu", "sigmoid", "silu")  # in the order of the C++
@@ -33,13 +32,13 @@ _THREADED_WORK = 10_000_000
 _WHOLE, _REAL, _PLACE = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 
 
-class _Layer(ctypes.Structure):
+class _NativeLayer(ctypes.Structure):
     _fields_ = [(name, _WHOLE) for name in ("inputs", "outputs", "weight", "bias", "activation", "path")]
 
 
-class _Network(ctypes.Structure):
+class _NativeNetwork(ctypes.Structure):
     _fields_ = [
-        ("layers", ctypes.POINTER(_Layer)),
+        ("layers", ctypes.POINTER(_NativeLayer)),
         *((name, _WHOLE) for name in ("count", "weights", "learnt", "dim", "likelihood", "in_float64")),
         *((name, _REAL) for name in ("precision", "log_sd", "prior_precision")),
         ("scale", _PLACE),
@@ -47,8 +46,24 @@ class _Network(ctypes.Structure):
     ]
 
 
-class _Rows(ctypes.Structure):
+class _NativeRows(ctypes.Structure):
     _fields_ = [("count", _WHOLE), ("each", _WHOLE), ("weight", _REAL), ("x", _PLACE), ("y", _PLACE)]
+
+
+class NetworkTarget(Protocol):
+    """What is read of a target: its network, its likelihood, and the scales of its prior."""
+
+    device: torch.device
+    dtype: torch.dtype
+    dim: int
+    weights: int
+    widest: int
+    layers: Sequence[LinearLayer] | None
+    likelihood: likelihoods.Likelihood
+    prior_precision: float
+    scale_names: Sequence[str]
+    _scale: Tensor | None
+    _scale_group: Tensor | None
 
 
 class NativeDerivatives:
@@ -56,18 +71,18 @@ class NativeDerivatives:
 
     Parameters
     ----------
-    target : NetworkCurvature
+    target : NetworkTarget
         A multilayer perceptron with one of the likelihoods of `likelihood_number`, on a CPU.
     library : ctypes.CDLL
     """
 
-    def __init__(self, target: NetworkCurvature, library: ctypes.CDLL) -> None:
+    def __init__(self, target: NetworkTarget, library: ctypes.CDLL) -> None:
         self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
         kind = likelihood_number(target.likelihood)
         self._y_dtype = torch.int64 if kind == _CATEGORICAL else target.dtype
         self._scale, self._group, self.curves = target._scale, target._scale_group, target._scale_group is None
         layers = [
-            _Layer(
+            _NativeLayer(
                 each.inputs,
                 each.outputs,
                 each.weight,
@@ -78,8 +93,8 @@ class NativeDerivatives:
             for each in target.layers
         ]
         sd = target.likelihood.sd if kind in (_GAUSSIAN, _GAUSSIAN_LEARNT) else 1.0
-        self._layers = (_Layer * len(layers))(*layers)
-        self._network = _Network(
+        self._layers = (_NativeLayer * len(layers))(*layers)
+        self._network = _NativeNetwork(
             self._layers,
             len(layers),
             target.weights,
@@ -96,7 +111,7 @@ class NativeDerivatives:
         self._derive = library.derive_perceptron
         self._derive.restype = None
         places = [_PLACE] * 5
-        self._derive.argtypes = [ctypes.POINTER(_Network), ctypes.POINTER(_Rows), _WHOLE, *places]
+        self._derive.argtypes = [ctypes.POINTER(_NativeNetwork), ctypes.POINTER(_NativeRows), _WHOLE, *places]
 
     def __reduce__(self) -> tuple:
         return _nothing, ()  # copies of a target compute with PyTorch until a run takes them
@@ -151,10 +166,10 @@ class NativeDerivatives:
         self._derive(self._network, seen, len(theta), *places)
 
 
-def _seen(rows: Rows) -> _Rows:
+def _seen(rows: Rows) -> _NativeRows:
     """Return where contiguous rows lie."""
     count = rows.y.shape[-1]
-    return _Rows(count, count if rows.y.ndim > 1 else 0, rows.weight, rows.x.data_ptr(), rows.y.data_ptr())
+    return _NativeRows(count, count if rows.y.ndim > 1 else 0, rows.weight, rows.x.data_ptr(), rows.y.data_ptr())
 
 
 def _nothing() -> None:
@@ -168,12 +183,12 @@ def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
     return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
 
 
-def derivatives(target: NetworkCurvature, waits: bool) -> NativeDerivatives | None:
+def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
     """Return the derivatives of a target in C++; None where there are none.
 
     Parameters
     ----------
-    target : NetworkCurvature
+    target : NetworkTarget
     waits : bool
         Whether the C++ is compiled, in a few seconds, where it was not before. Else that is begun, for later.
     """
