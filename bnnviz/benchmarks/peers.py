@@ -73,11 +73,10 @@ def _pdmp_jax(centre: np.ndarray, precision: np.ndarray, seconds: float) -> Iter
     m, p = jnp.asarray(centre), jnp.asarray(precision)
     gradient = lambda x: p @ (x - m)  # noqa: E731
     x, v = m, jax.random.normal(jax.random.key(0), m.shape)
-    # Its Boomerang has a standard normal for its reference, and wants the gradient of the rest.
     kinds = (
         ("bps", pdmp_jax.BouncyParticle(len(m), gradient, refresh_rate=1.0), v),
         ("zigzag", pdmp_jax.ZigZag(len(m), gradient), jnp.sign(v)),
-        ("boomerang", pdmp_jax.Boomerang(len(m), lambda x: gradient(x) - x, refresh_rate=1.0), v),
+        ("boomerang", pdmp_jax.Boomerang(len(m), gradient, refresh_rate=1.0), v),
     )
     for ours, sampler, begin in kinds:
         skeleton = jax.jit(lambda seed, s=sampler, b=begin: s.sample_skeleton(_EVENTS, x, b, seed, verbose=False))

@@ -5,8 +5,8 @@ chains and so many CPU seconds of one thread, the search for a start, tuning and
 effective sample size of one quantity by a million gradients of one data row. Its note has what that is worth: by what
 share variances are off by Stein's identity, how far mean predictions are from those of a long run of NUTS (five times
 the seconds, kept for the next time), and R-hat of the predictions. The last row compares the best PDMP with NUTS; only
-those count whose deviations are under 5 % and whose R-hat of predictions is under 1.01. numpyro's NUTS is in the same
-table where it is installed.
+those count whose deviations are under 5 % and whose R-hat of predictions is under 1.01. The NUTS of numpyro and
+blackjax and the PDMPs of pdmp-jax are in the same table where they are installed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from importlib import util
 from bnnviz import optional, targets
 from bnnviz.benchmarks import budget
 from bnnviz.benchmarks.chains import one_thread
+from bnnviz.benchmarks.networks import peers
 from bnnviz.benchmarks.networks.mixing import (
     NETWORKS,
     SIZES,
@@ -33,7 +34,12 @@ from bnnviz.benchmarks.suite import Case, Goal, Row, Suite, Tell
 
 LONGER = 5.0  # how many times the seconds of the others the reference takes
 DEVIATION, RHAT = 0.05, 1.01  # of what may be compared
-PEER = "numpyro_nuts"
+#: Samplers of other libraries: the module and what runs it.
+PEERS = {
+    "numpyro_nuts": ("numpyro", peers.numpyro),
+    "blackjax_nuts": ("blackjax", peers.blackjax),
+    **{f"pdmp_jax_{kind}": ("pdmp_jax", partial(peers.pdmp_jax, kind)) for kind in ("bps", "zigzag", "boomerang")},
+}
 _WORST = "prediction_least"
 
 
@@ -81,7 +87,8 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
             made = list(rows_of(cls.registered, found, known, gradients, run.cpu_seconds, run.warnings))
             rows += made
             yield from made
-        yield from _peer(target, name, known, seconds, tell)
+        for peer in PEERS:
+            yield from _peer(peer, target, name, known, seconds, tell)
         yield best_pdmp(rows)
 
 
@@ -93,17 +100,17 @@ def _reference_row(network: NetworkPosterior, target: targets.Target, known: Mix
     return Row("reference_prediction_least", known.prediction_least, "ESS", None, more | {"note": note})
 
 
-def _peer(target: targets.BNN, name: str, known: Mixing | None, seconds: float, tell: Tell) -> Iterator[Row]:
-    if util.find_spec("numpyro") is None:
-        tell("numpyro is not installed, so it is not compared with: pip install 'bnnviz[bench]'.")
+def _peer(peer: str, target: targets.BNN, name: str, known: Mixing | None, seconds: float, tell: Tell) -> Iterator[Row]:
+    module, sample = PEERS[peer]
+    if util.find_spec(module) is None:
+        tell(f"{module} is not installed, so {peer} is not compared with: pip install 'bnnviz[bench]'.")
         return
     from bnnviz.benchmarks.networks.jax_network import network_potential
-    from bnnviz.benchmarks.posteriors import numpyro_nuts
 
-    tell(f"numpyro's NUTS on {name}.")
-    found = numpyro_nuts.sample(network_potential(target), target.dim, seconds, dtype="float32")
+    tell(f"{peer} on {name}.")
+    found = sample(network_potential(target), target.dim, seconds, budget.CHAINS)
     gradients = found.gradients * target.examples
-    yield from rows_of(PEER, measure(target, found.draws), known, gradients, found.cpu_seconds, [])
+    yield from rows_of(peer, measure(target, found.draws), known, gradients, found.cpu_seconds, [])
 
 
 def best_pdmp(rows: list[Row]) -> Row:
