@@ -59,6 +59,7 @@ class NetworkCurvature(NetworkOutputs):
 
     def use_native(self, waits: bool) -> None:
         """Compute derivatives in C++ from now on where they can be, which is many times as fast for small networks."""
+        self._native = None
         self._native = mlp_native.derivatives(self, waits)
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:

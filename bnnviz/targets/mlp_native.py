@@ -7,6 +7,7 @@ small operations is more than their arithmetic: for one input, 50 units and one 
 from __future__ import annotations
 
 import ctypes
+import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ from bnnviz.targets.minibatch import Rows
 from bnnviz.targets.mlp_gradients import LinearLayer
 from bnnviz.targets.native import NativeGradient
 
+log = logging.getLogger(__name__)
+
 _SOURCE = Path(__file__).with_suffix(".cpp")
 _ACTIVATIONS = ("identity", "tanh", "relu", "sigmoid", "silu")  # in the order of the C++
 _GAUSSIAN, _GAUSSIAN_LEARNT, _BERNOULLI, _CATEGORICAL = range(4)
@@ -29,6 +32,7 @@ _GAUSSIAN, _GAUSSIAN_LEARNT, _BERNOULLI, _CATEGORICAL = range(4)
 _WIDEST = 256
 # Multiply-adds of one gradient from which on several threads are faster than this one.
 _THREADED_WORK = 10_000_000
+_COMPARED = 50  # rows
 _WHOLE, _REAL, _PLACE = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
 
 
@@ -64,6 +68,12 @@ class NetworkTarget(Protocol):
     scale_names: Sequence[str]
     _scale: Tensor | None
     _scale_group: Tensor | None
+
+    def all_rows(self) -> Rows:
+        """Return the training rows."""
+
+    def gradient_on(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return U and its gradient."""
 
 
 class NativeDerivatives:
@@ -201,7 +211,23 @@ def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
     ):
         return None
     found = library(waits)
-    return None if found is None else NativeDerivatives(target, found)
+    made = None if found is None else NativeDerivatives(target, found)
+    return made if made is not None and _agree(made, target) else None
+
+
+def _agree(made: NativeDerivatives, target: NetworkTarget) -> bool:
+    """Return whether the C++ has the derivatives that PyTorch has, on a few rows: a compiler may have mistakes."""
+    x, y, weight = target.all_rows()
+    rows = Rows(x[:_COMPARED], y[:_COMPARED], weight)
+    theta = torch.randn(2, target.dim, dtype=target.dtype, generator=torch.Generator().manual_seed(0))
+    if not made.suit(theta, rows):
+        return True  # nor will it be asked
+    tolerance = math.sqrt(torch.finfo(target.dtype).eps)
+    for one, other in zip(made.gradient(theta, rows), target.gradient_on(theta, rows), strict=True):
+        if not float((one - other).abs().max()) <= tolerance * float(other.abs().max()):
+            log.warning("The C++ of %s has other derivatives than PyTorch, which computes them.", _SOURCE.name)
+            return False
+    return True
 
 
 def library(waits: bool) -> ctypes.CDLL | None:

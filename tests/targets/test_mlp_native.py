@@ -200,6 +200,17 @@ def test_a_mistake_in_the_cpp_would_be_seen(tmp_path) -> None:
 
 
 @needs_compiler
+def test_what_the_compiler_gets_wrong_is_not_taken(tmp_path, monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    right = mlp_native._SOURCE.read_text(encoding="utf-8")
+    source = tmp_path / "wrong.cpp"
+    source.write_text(right.replace("g[layer.bias + o] += sum", "g[layer.bias + o] -= sum"), encoding="utf-8")
+    monkeypatch.setattr(mlp_native, "_SOURCE", source)
+    target = posterior([3, 6, 1], 20)
+    target.use_native(waits=True)
+    assert target._native is None and "other derivatives than PyTorch" in caplog.text
+
+
+@needs_compiler
 def test_runs_take_it_and_have_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     target = posterior([1, 5, 1], 10)
 

@@ -209,8 +209,6 @@ class KernelSwitch:
     compiled : CompiledKernel, CapturedKernel or None
     compiled_since : int or None
         The step from which on the kernel is the compiled one.
-    is_native : bool
-        Whether steps that are not compiled are C++ throughout, which no compiled step is faster than.
     """
 
     def __init__(self) -> None:
@@ -219,7 +217,7 @@ class KernelSwitch:
         self._compilation: Compilation | Capture | None = None
         self._sampler: Sampler | None = None
         self._eager: Callable[..., StepBatch] | None = None
-        self.is_native = False
+        self._is_native = False
 
     def taker(self, sampler: Sampler, state: Any) -> Callable[..., StepBatch]:
         """Return what takes some steps of a sampler: as `bnnviz.samplers.warmup.take` does, or compiled."""
@@ -228,8 +226,13 @@ class KernelSwitch:
         if self._sampler is not sampler:
             kernel = eager_kernel(sampler, state)
             self._sampler, self._eager = sampler, partial(warmup.take, sampler) if kernel is None else kernel.take
-            self.is_native = kernel is not None and kernel.is_native
+            self._is_native = kernel is not None and kernel.is_native
         return self._eager
+
+    def is_native(self, sampler: Sampler, state: Any) -> bool:
+        """Return whether steps that are not compiled are C++ throughout, which no compiled step is faster than."""
+        self.taker(sampler, state)
+        return self._is_native
 
     @property
     def state(self) -> str:

@@ -303,7 +303,7 @@ class Run(Restorable):
 
     @property
     def _wants_kernel(self) -> bool:
-        asked = self.spec.kernel == "compiled" or (self.spec.kernel == "auto" and self._is_long)
+        asked = self.spec.kernel == "compiled" or self.spec.kernel == "auto" and self._is_long
         return asked and self.sampler.compiles and self.target.compiles
 
     @property
@@ -311,7 +311,8 @@ class Run(Restorable):
         """Whether it has gone on for a while, and will for longer than a step takes to be compiled that is not C++."""
         left = self.seconds * (1 / max(self.progress, 1e-9) - 1) if self.spec.draws is not None else math.inf
         begun = self.compiled_since is not None or self.kernel == "compiling"
-        return begun or (self.seconds > _SHORT_S and left > _COMPILE_S and not self._switch.is_native)
+        pays = self.seconds > _SHORT_S and left > _COMPILE_S
+        return begun or pays and not (self._steps_compile and self._switch.is_native(self.sampler, self.state))
 
     @property
     def _steps_compile(self) -> bool:

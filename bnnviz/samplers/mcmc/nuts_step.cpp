@@ -79,7 +79,7 @@ class Trees {
       const Real h = step_size[chain] * direction[chain];
       for (int64_t i = chain * dim, k = 0; k < dim; ++i, ++k) {
         momentum[i] = front.momentum[i] - Real(0.5) * h * front.force[i];
-        position[i] = front.x[i] + h * scale[k] * momentum[i];
+        position[i] = front.x[i] + h * (scale[k] * momentum[i]);
       }
     }
     target.derive(target.network, target.rows, chains, position, nullptr, result[4], gradient, nullptr);
