@@ -19,7 +19,7 @@ from bnnviz_app.learn.grid import TABLE, grid
 from bnnviz_app.learn.lessons import Lesson, LessonQuestion, LessonStep, LivePicture
 from bnnviz_app.learn.wording import wording
 
-FRAMES, STEPS = 200, 10_000  # of a film; of a run that plays on
+FRAMES, STEPS = 200, 10_000  # of a film; of a run that plays on, where its step does not say how long
 _BEFORE = 3000  # steps of a run that plays, before each change that is made in it
 #: What a film takes beside the parts that a step shows.
 _ALWAYS = ("caption", "events")
@@ -31,7 +31,7 @@ def film(
     place: str,
     language: str = languages.DEFAULT,
     frames: int = FRAMES,
-    steps: int = STEPS,
+    steps: int | None = None,
     progress: Callable[[float, str], Any] = lambda share, phase: None,
 ) -> ReplayLesson:
     """Film a step of a lesson, or all of its steps, with their texts.
@@ -45,8 +45,8 @@ def film(
         Its code.
     frames : int, default 200
         Of each film, at most.
-    steps : int, default 10000
-        Of a run that plays on.
+    steps : int, optional
+        Of a run that plays on; default: what the step says, else 10,000.
     progress : callable, optional
         Called with the share that is done, 0 to 1, and the title of the step.
 
@@ -82,7 +82,7 @@ def film(
 def take(
     picture: LivePicture,
     frames: int = FRAMES,
-    steps: int = STEPS,
+    steps: int | None = None,
     progress: Callable[[float, str], Any] = lambda share, phase: None,
 ) -> ReplayFrames:
     """Do what a step does in its run, and take the frames of it.
@@ -93,8 +93,8 @@ def take(
         One that can be filmed.
     frames : int, default 200
         At most.
-    steps : int, default 10000
-        Of a run that plays on.
+    steps : int, optional
+        Of a run that plays on; default: what the step says, else 10,000.
     progress : callable, optional
         As of `bnnviz.engine.recording.replay_frames.take_frames`.
     """
@@ -105,16 +105,17 @@ def take(
     return take_frames(past, frames, only=shown, watch=watch, progress=progress)
 
 
-def plan(picture: LivePicture, steps: int) -> tuple[list[LoggedChange], int, dict[str, Any]]:
+def plan(picture: LivePicture, steps: int | None = None) -> tuple[list[LoggedChange], int, dict[str, Any]]:
     """Return the changes that a step makes in its run, the run's last step, and what is watched.
 
     Parameters
     ----------
     picture : LivePicture
         One that can be filmed.
-    steps : int
-        Of a run that plays on.
+    steps : int, optional
+        Of a run that plays on; default: what the step says, else 10,000.
     """
+    steps = steps or picture.film or STEPS
     changes: list[LoggedChange] = []
     watch: dict[str, Any] = {}
     last, playing = 0, False

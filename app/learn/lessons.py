@@ -8,7 +8,8 @@ and ``steps``. A step has a list ``show`` of parts of a frame, and one of these:
 - ``piece``: something to try by hand, by its name;
 - none of them: the run of the step before goes on.
 
-Each but a piece may have ``do``, actions as those of a guided scene, and besides ``watch``, what the views look at.
+Each but a piece may have ``do``, actions as those of a guided scene, and besides ``watch``, what the views look at; and
+``film``, the number of steps that its film plays on (`bnnviz_app.learn.films`).
 
 `app/lessons/LANGUAGE/NAME.json` has all texts: ``title``, ``aim``, a ``title`` and a ``text`` for each of the
 ``steps``, and the ``question`` with its ``text``, its ``choices`` and the ``reason`` of the right one
@@ -20,7 +21,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bnnviz.specs.demo import DoubleWellSpec, StepSizeSpec
@@ -54,6 +55,8 @@ class LivePicture:
         What is tried by hand; empty where something runs.
     scene : tuple of str and int, or None
         The guided scene and its step, from 1, that this is.
+    film : int or None
+        How many steps its film plays on, so that it shows what the text says; None leaves it to the films.
     """
 
     spec: Any
@@ -63,6 +66,7 @@ class LivePicture:
     show: tuple[str, ...]
     piece: str = ""
     scene: tuple[str, int] | None = None
+    film: int | None = None
 
     @property
     def filmable(self) -> bool:
@@ -155,7 +159,8 @@ def read(name: str, plan: Mapping[str, Any], texts: Mapping[str, Any]) -> Lesson
 def _pictures(given: Sequence[Mapping[str, Any]]) -> list[LivePicture]:
     found: list[LivePicture] = []
     for step in given:
-        found.append(_picture(step, found[-1] if found else None))
+        picture = _picture(step, found[-1] if found else None)
+        found.append(replace(picture, film=step.get("film")))
     return found
 
 

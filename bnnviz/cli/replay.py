@@ -65,7 +65,7 @@ def replay(
         int | None,
         typer.Option(
             min=1,
-            help="The last step; default: where the run ended. Of a lesson: how long a run plays; default: 10,000.",
+            help="The last step; default: where the run ended. Of a lesson: how long it plays; default: as it says.",
         ),
     ] = None,
     recorded: Annotated[

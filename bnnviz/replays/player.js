@@ -238,11 +238,11 @@ async function build(number) {
     document.body.dataset.frame = frame
   }
 
-  // A view as it is now: axes and grid by Bokeh, then the glyphs, all of it in vectors but maps.
-  function svg(part) {
+  // A view as it is now: axes and grid by Bokeh, then the glyphs, all of it in vectors but maps. Glyphs may have other colours.
+  function svg(part, recolour) {
     const {root, title} = cards.get(part), figure = doc.get_model_by_id(root), pen = bnnviz_pens.get(figure)
     const {ctx} = pen.view.export("svg", false)
-    pen.draw_on(ctx)
+    pen.draw_on(ctx, recolour)
     const drawing = ctx.get_svg(), ground = document.createElementNS(drawing.namespaceURI, "rect")
     const colour = getComputedStyle(document.documentElement).getPropertyValue("--surface")
     for (const [name, value] of Object.entries({width: "100%", height: "100%", fill: colour})) { ground.setAttribute(name, value) }
@@ -251,6 +251,8 @@ async function build(number) {
     drawing.prepend(name, ground)
     return new XMLSerializer().serializeToString(drawing)
   }
+
+  const legend = (part) => value_of(film.legends[cards.get(part).name][0], frame)
 
   // A task that is asked for in an animation frame runs when that frame has been painted.
   function when_painted() {
@@ -330,7 +332,7 @@ async function build(number) {
   await when_painted()
   return {
     doc, cards, last, seek, when_painted, repaint, fit_type, close, play: () => set_playing(true), pause: () => set_playing(false),
-    theme: set_theme, show: show_card, svg, get frame() { return frame }, get playing() { return playing }, get dark() { return page.dark },
+    theme: set_theme, show: show_card, svg, legend, get frame() { return frame }, get playing() { return playing }, get dark() { return page.dark },
   }
 }
 

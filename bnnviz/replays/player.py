@@ -30,11 +30,12 @@ from bnnviz.version import VERSION
 from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
 from bnnviz.views.base import LABEL_SIZE, LOW, TICK_SIZE
 from bnnviz.views.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
+from bnnviz.views.palette import in_light
 
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # this part's view lies in the bar
 _TABLE = BELOW[-1]
-_SCRIPTS, _SHEETS = ("lesson.js", "player.js"), ("player.css", "lesson.css")
+_SCRIPTS, _SHEETS = ("lesson.js", "paper.js", "player.js"), ("player.css", "lesson.css", "paper.css")
 #: What the page itself says, by the names that its parts know.
 _WORDS = {
     "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
@@ -120,7 +121,7 @@ def _page(title: str, films: Sequence[_Film], look: Look, lesson: ReplayLesson |
     words = {name: speech.say(text) for name, text in _WORDS.items()}
     script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     style = "".join((_HERE / name).read_text(encoding="utf-8") for name in _SHEETS)
-    shared = {"dark": look.dark, "large": look.large, "words": words, **_TYPE}
+    shared = {"dark": look.dark, "large": look.large, "words": words, "light": in_light(), **_TYPE}
     shared["lesson"] = lesson and lesson.plain()
     held = [("shared", serialize_json(shared).encode())]
     for number, film in enumerate(films):

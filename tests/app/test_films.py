@@ -131,6 +131,13 @@ def test_a_film_does_what_its_step_does(place: str, changes: list[Any], last: in
     assert films.plan(lessons.load()[name].steps[int(number) - 1].picture, 900) == (changes, last, {})
 
 
+def test_a_film_is_as_long_as_its_step_says() -> None:
+    bounds, events = lessons.load()["bounds"].steps[3].picture, lessons.load()["events"].steps[0].picture
+    assert films.plan(bounds) == ([(3000, {"horizon": 0.1})], 33_000, {})
+    assert films.plan(bounds, 900)[1] == 1800
+    assert films.plan(events)[1] == 10_000
+
+
 def test_events_are_counted_in_the_run_itself() -> None:
     picture = lessons.load()["thinning"].steps[5].picture
     _, last, _ = films.plan(picture, 1)

@@ -55,6 +55,37 @@ def test_most_moves_of_hmc_are_accepted_where_a_blind_step_hardly_ever_is() -> N
     assert np.minimum(1, np.exp(-risen)).mean() < 0.03
 
 
+def test_a_trajectory_of_hmc_ends_where_its_beginning_is_nearly_forgotten() -> None:
+    says("random-walk", 3, "twelve leapfrog steps", "nearly forgotten its beginning")
+    spec = shown("random-walk", 3)
+    assert spec.settings["num_leapfrog_steps"] == 12
+    x = bnnviz.sample(spec.replace(draws=400, warmup=20)).draws[:, :, 0]
+    near = [np.corrcoef(chain[:-1], chain[1:])[0, 1] for chain in x]
+    assert abs(np.mean(near)) < 0.2, "neither where it began nor opposite"
+
+
+def test_violations_are_noticed_where_there_are_some() -> None:
+    says("bounds", 6, "the share of violations")
+    biased, noticed = (LESSONS["bounds"].steps[step - 1].picture for step in (3, 6))
+    assert (noticed.spec, noticed.from_start) == (biased.spec, biased.from_start)
+
+
+#: What texts call a part of a frame.
+NAMES = {"the trace": "trace", "trace moves": "trace", "(ACF)": "acf", "the ACF": "acf", "the table": "table"}
+RUNS = [
+    (name, number)
+    for name in LESSONS
+    for number, step in enumerate(LESSONS[name].steps, 1)
+    if step.picture.spec is not None
+]
+
+
+@pytest.mark.parametrize(("name", "step"), RUNS)
+def test_what_a_text_speaks_of_is_shown(name: str, step: int) -> None:
+    told = LESSONS[name].steps[step - 1]
+    assert {part for words, part in NAMES.items() if words in told.text} <= set(told.picture.show)
+
+
 def test_batches_widen_sgld_as_the_lesson_says() -> None:
     says("mini-batches", 6, "(1 + h) / (2 − h) = 1", "1 / (2 − h), which is 0.67 here for h = 0.5")
     spec = shown("mini-batches", 6)

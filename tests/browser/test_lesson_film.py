@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from test_lab import OVERFLOW
 
 from bnnviz.replays.lesson import ReplayLesson
 from bnnviz.replays.player import lesson_page
+from bnnviz.views.palette import in_light
 from bnnviz_app.learn import films, languages, lessons
 
 SIZES = [(1280, 720), (390, 844)]
@@ -135,6 +137,64 @@ def test_colours_size_and_pace_stay_from_film_to_film(
     shown.wait_for_function("document.body.dataset.frame == 11", timeout=30_000)
     assert shown.evaluate(BEYOND) == [0]
     screenshot(shown, f"lesson-film-{language}-projector")
+
+
+# What is printed: what besides the sheet, what can be pressed or is wider than the paper, and the colours of words.
+PRINTED = """() => {
+  const sheet = document.getElementById("paper"), all = [...sheet.querySelectorAll("*")]
+  const drawings = [...sheet.querySelectorAll(".drawing svg")]
+  return {
+    beside: [...document.body.children].filter((el) => el !== sheet && el.checkVisibility()).length,
+    pressed: all.filter((el) => el.matches("button, input, select, nav")).length,
+    over: Math.max(...all.map((el) => el.getBoundingClientRect().right)) - innerWidth,
+    drawings: drawings.length,
+    choices: sheet.querySelectorAll(".choice").length,
+    words: sheet.textContent,
+    html: sheet.outerHTML,
+    colours: [...new Set(all.map((el) => getComputedStyle(el).color))],
+  }
+}"""
+PAPER = (718, 1020)  # pixels of A4 within its margins
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_step_prints_as_a_hand_out(filmed: tuple[str, ReplayLesson], opened: Callable[..., Any], scheme: str) -> None:
+    language, told = filmed
+    step, asked = lessons.load(language)[LESSON].steps[3], lessons.load(language)[LESSON].question
+    shown = opened(told, color_scheme=scheme)
+    shown.get_by_role("button", name="4", exact=True).click()
+    shown.evaluate(SHOWN)
+    pages = re.findall(rb"/Type\s*/Page\b", shown.pdf(format="A4"))
+    shown.set_viewport_size({"width": PAPER[0], "height": PAPER[1]})
+    shown.emulate_media(media="print")
+    shown.wait_for_selector("#paper", timeout=10_000)
+    found = shown.evaluate(PRINTED)
+    assert len(pages) == 1 and found["beside"] == 0 and found["pressed"] == 0 and found["over"] <= 1
+    assert found["drawings"] == len(step.picture.show) - ("table" in step.picture.show) and found["choices"] == 0
+    words = found["words"].replace("\u00a0", " ").replace("\u2060", "")
+    assert step.title in words and step.text[:40] in words and asked.text[:20] not in words
+    # Nothing has been played: the film's end is on paper, and its beginning is still shown.
+    assert "200 " in words and shown.evaluate("async () => (await bnnviz_player).frame") == 0
+    dark = set(re.findall(r"#[0-9a-f]{6}\b", found["html"])) & in_light().keys() - set(in_light().values())
+    assert not dark, f"colours of the dark theme: {dark}"
+    assert "rgb(230, 237, 243)" not in found["colours"], "pale words on white"
+    shown.emulate_media(media="screen")
+    shown.wait_for_selector("#paper", state="detached", timeout=10_000)
+
+
+def test_the_question_is_on_paper_with_boxes_to_tick(
+    filmed: tuple[str, ReplayLesson], opened: Callable[..., Any]
+) -> None:
+    language, told = filmed
+    asked = lessons.load(language)[LESSON].question
+    shown = opened(told)
+    shown.get_by_role("button", name="5", exact=True).click()
+    shown.evaluate(SHOWN)
+    shown.emulate_media(media="print")
+    shown.wait_for_selector("#paper", timeout=10_000)
+    found = shown.evaluate(PRINTED)
+    words = found["words"].replace("\u00a0", " ").replace("\u2060", "")
+    assert asked.text in words and asked.reason not in words and found["choices"] == len(asked.choices)
 
 
 @pytest.mark.demand

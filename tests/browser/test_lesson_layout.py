@@ -73,6 +73,66 @@ def test_the_speed_is_read_whole_once_the_projector_is_switched_on(
     until(lambda: page.evaluate(SPEED_CUT) == 0, 10, "the speed is cut")
 
 
+# By how many pixels a warning is cut by its strip; None as long as there is no whole one.
+WARNING_CUT = """() => {
+  let cut = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (el.shadowRoot) { look(el.shadowRoot) }
+      if (!el.matches(".said .warning") || !/should be|sein sollte/.test(el.textContent)) { continue }
+      const strip = el.closest(".said").getBoundingClientRect()
+      const over = (line) => Math.max(line.bottom - strip.bottom, strip.top - line.top, line.right - strip.right)
+      cut = Math.max(...[...el.getClientRects()].map(over))
+    }
+  }
+  look(document)
+  return cut
+}"""
+
+
+@pytest.mark.parametrize(("language", "projector"), [("en", "&projector=1"), ("de", ""), ("de", "&projector=1")])
+def test_a_warning_is_read_whole_on_a_small_screen(
+    language: str, projector: str, open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = opened(open_page, dashboard, f"lesson=bounds&step=3&lang={language}{projector}", (1280, 720))
+    until(lambda: page.evaluate(WARNING_CUT) is not None, 240, "there is no warning of variances")
+    assert page.evaluate(WARNING_CUT) <= 2
+
+
+# The type of the figures of a run, and how far their last row lies below what is seen of them, in pixels.
+FIGURES = """() => {
+  let found = null
+  const look = (root) => {
+    for (const el of root.querySelectorAll("*")) {
+      if (!el.shadowRoot) { continue }
+      const row = el.matches(".bk-panel-models-markup-HTML") ? el.shadowRoot.querySelector("table tr:last-child") : null
+      const [end, seen] = [row, el].map((each) => each?.getBoundingClientRect().bottom)
+      if (row) { found = [parseFloat(getComputedStyle(row).fontSize), end - seen] }
+      look(el.shadowRoot)
+    }
+  }
+  look(document)
+  return found
+}"""
+
+
+def test_figures_are_as_large_on_a_projector_as_their_card_allows(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = opened(open_page, dashboard, "lesson=refreshment&projector=1", (1280, 720))
+    page.get_by_text("ESS of U").wait_for(timeout=120_000)
+    letter, below = page.evaluate(FIGURES)
+    assert letter >= 14.5 and below <= 1
+
+
+def test_the_first_text_of_a_lesson_is_read_on_a_projector_without_scrolling(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = opened(open_page, dashboard, "lesson=thinning&projector=1", (1280, 720))
+    text, way = (page.locator(place).bounding_box() for place in (".told .text", ".lesson .way"))
+    assert text["y"] + text["height"] <= way["y"]
+
+
 # By how many pixels the table of a race is wider than what is seen of it.
 TABLE_OVER = """() => {
   let over = null

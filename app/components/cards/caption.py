@@ -21,6 +21,7 @@ _LINK = {
     "fontSize": "12.5px",
     "justifyContent": "flex-start",
 }
+_FROM_AFAR = {**_LINK, "fontSize": "15px"}
 _PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goes on with what is asked about."
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
@@ -40,7 +41,7 @@ class Caption(PageComponent):
         self._on_remedy = on_remedy
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
-        self._notice, self._failed = "", False
+        self._notice, self._failed, self._large = "", False, False
         self._caption, self._say = _NOTHING, wording(languages.DEFAULT)
         self._offered: list[dict[str, Any]] = []
         self._text = pn.pane.HTML(
@@ -87,6 +88,9 @@ class Caption(PageComponent):
         """Take the type of the projector, or put it down."""
         for pane in (self._text, self.root):
             set_class(pane, "large", large)
+        self._large = large
+        for link in self._remedies:
+            link.param.update(**self._size)
 
     def write(self) -> None:
         """Write the strip again: what is reserved may have changed."""
@@ -94,12 +98,13 @@ class Caption(PageComponent):
         if self._notice:
             parts.append(f"<span class='notice'>{self._written(self._notice)}</span>")
         if self.reserved() and not self._failed:
-            parts.append(self._written(_PREDICT))
+            parts.append(f"<span class='happened'>{self._written(_PREDICT)}</span>")
         elif not self._failed:
-            parts.append(self._written(self._caption["text"]))
+            if self._caption["text"]:
+                parts.append(f"<span class='happened'>{self._written(self._caption['text'])}</span>")
             if self._caption["warning"]:
                 parts.append(f"<span class='warning'>{self._written(self._caption['warning'])}</span>")
-        set_changed(self._text, object=f"<div class='said'>{' '.join(part for part in parts if part)}</div>")
+        set_changed(self._text, object=f"<div class='said'>{' '.join(parts)}</div>")
         set_class(self.root, "failed", self._failed)
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
@@ -113,6 +118,8 @@ class Caption(PageComponent):
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
     def _button(self, remedy: dict[str, Any]) -> Any:
-        return button(
-            self._say(remedy["label"]), lambda: self._on_remedy(remedy["settings"]), margin=0, height=16, sx=_LINK
-        )
+        return button(self._say(remedy["label"]), lambda: self._on_remedy(remedy["settings"]), margin=0, **self._size)
+
+    @property
+    def _size(self) -> dict[str, Any]:
+        return {"height": 20, "sx": _FROM_AFAR} if self._large else {"height": 16, "sx": _LINK}

@@ -212,6 +212,11 @@ class ExplainedCard(TitledCard):
         self._turn = button(self._turn_label, self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
         super().__init__(title, body, "table", [self._turn])
 
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        super().magnify(large)
+        self._turn.sx = {**LINK, "fontSize": "15px"} if large else LINK
+
     def speak(self, language: str) -> None:
         """Name the figures in a language, and tell what they are."""
         self._language, self._say = language, wording(language)
@@ -268,7 +273,8 @@ class FiguresCard(ExplainedCard):
                 for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
             head = f"<tr class='head'><td></td>{self._cells(futures, [''] * len(futures))}</tr>" if futures else ""
-            shown = f"<table>{head}{lines}</table>"
+            size = f"--rows: {len(rows) + bool(futures)}; --across: {14 + 8 * max(len(futures), 1)}"
+            shown = f"<table style='{size}'>{head}{lines}</table>"
         self._turn.visible = any(meanings)
         set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
         set_class(self._rows, "crowded", len(rows) + bool(futures) > CROWDED)

@@ -162,7 +162,8 @@ class Variances:
         if off is None:
             return ""
         ratio, side = off.ratio, "wider" if off.ratio > 1 else "narrower"
-        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else f"{100 * (ratio - 1):+.0f} % against"
+        share = f"{100 * abs(ratio - 1):.0f} % {'above' if ratio > 1 else 'below'}"
+        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else share
         name = self._run.target.names()[off.coordinate]
         return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
 
