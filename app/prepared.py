@@ -23,7 +23,7 @@ from panel.io.server import DocHandler
 from panel.io.state import state
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
-from bnnviz_app import THEME_COOKIE, broadcast
+from bnnviz_app import LANGUAGE_COOKIE, THEME_COOKIE, broadcast
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.learn import languages
 from bnnviz_app.memory import COLLECTOR
@@ -77,7 +77,8 @@ class Shelf:
         asked = {name: values[0].decode(errors="replace") for name, values in handler.request.arguments.items()}
         dark = handler.get_cookie(THEME_COOKIE, "") == "dark"
         if asked.pop("page", FIRST) == _FOLLOW:
-            language = languages.found(asked.get("lang", "")) or ""
+            kept = {LANGUAGE_COOKIE: handler.get_cookie(LANGUAGE_COOKIE, "")}
+            language = languages.found(languages.asked(handler.request.arguments, kept)) or ""
             return await self._follow(asked.get("theme") == "dark" if "theme" in asked else dark, language)
         if asked or dark or not self._gate.is_student(handler.request) or not self._ready:
             return None

@@ -25,6 +25,7 @@ from panel.io import document as panel_document
 from panel.io.resources import Resources, bundle_resources
 from panel.io.server import DocHandler
 from panel.io.state import set_curdoc
+from panel.reactive import Syncable
 from tornado.ioloop import IOLoop
 from tornado.iostream import StreamClosedError
 from tornado.websocket import WebSocketClosedError
@@ -65,6 +66,7 @@ def on_server_loaded(server_context: Any) -> None:
     broadcast.install()
     _send_at_once()
     _send_all()
+    _lock_events()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)
     # Sessions of which the page is not painted yet: `page.py` takes them out.
@@ -236,6 +238,16 @@ def _send_all() -> None:
 
     dispatch_all.sends_all = True
     panel_document._dispatch_msgs = dispatch_all
+
+
+def _lock_events() -> None:
+    """Have Panel lock the document for what a reader does while a widget's change waits, as it does at any other time.
+
+    Panel puts such an event off until the change has been made, and would then handle it without the lock: the first
+    property of a figure that it writes raises an error, and the page stays half-way between two pictures.
+    """
+    if not getattr(Syncable._event_coroutine, "lock", False):
+        Syncable._event_coroutine = pn.io.with_lock(Syncable._event_coroutine)
 
 
 def _cork(handler: WSHandler) -> None:

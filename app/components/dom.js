@@ -51,21 +51,20 @@ function throttled(act, milliseconds) {
 // Put values into a sentence.
 const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)
 
-// The language of lessons and of questions, which this browser keeps for addresses that name none.
-const KEPT_LANGUAGE = "bnnviz-language"
-
+// The language of lessons and of questions, which this browser keeps for addresses that name none. The server reads it too.
 function kept_language() {
-  try { return localStorage.getItem(KEPT_LANGUAGE) } catch { return null }
+  try { return document.cookie.match(/(?:^|; )LANGUAGE_COOKIE=([^;]+)/)?.[1] ?? null } catch { return null }
+}
+
+function keep_language(code) {
+  try { document.cookie = `LANGUAGE_COOKIE=${code}; path=/; max-age=31536000; SameSite=Lax` } catch { /* the address keeps it */ }
 }
 
 // A button for each language, in its own words; the same ones all the time, as one of them may have the focus. The model
-// has `words` with their `code`, the names of all `languages` by their codes, and `asked`: whether the address names one.
+// has `words` with their `code`, and the names of all `languages` by their codes.
 function make_language_choice(model) {
-  const keep = (code) => {
-    try { localStorage.setItem(KEPT_LANGUAGE, code) } catch { /* the address keeps it */ }
-  }
   const buttons = Object.entries(model.languages).map(([code, name]) => make_button(name, {className: "language", lang: code}, () => {
-    keep(code)
+    keep_language(code)
     if (code !== model.words.code) { model.send_msg({language: code}) }
   }))
   const element = make("div", {className: "languages", role: "group"}, ...buttons)
@@ -73,9 +72,5 @@ function make_language_choice(model) {
     element.setAttribute("aria-label", model.words.languages)
     for (const button of buttons) { button.setAttribute("aria-pressed", button.lang === model.words.code) }
   }
-  const ask_for_kept = () => {
-    const known = kept_language()
-    if (!model.asked && known !== model.words.code && known in model.languages) { model.send_msg({language: known}) }
-  }
-  return {element, fill, ask_for_kept}
+  return {element, fill}
 }

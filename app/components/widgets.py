@@ -13,10 +13,11 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.remedies import without_options
+from bnnviz_app import LANGUAGE_COOKIE
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
-_DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8")
+_DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8").replace("LANGUAGE_COOKIE", LANGUAGE_COOKIE)
 
 
 def script(beside: str, name: str) -> str:
@@ -85,6 +86,17 @@ def icon_button(icon: str, description: str, on_click: Callable[[], Any], **para
 def header_button(label: str, on_click: Callable[[], Any]) -> pmui.Button:
     """Return a button for the page's header."""
     return button(label, on_click, **HEADER)
+
+
+def download_button(variant: str = "contained", **params: Any) -> pmui.FileDownload:
+    """Return a small button that makes its file when it is pressed.
+
+    The library gives what a button looks like on to a second initialiser, which warns that it is named twice: so a
+    variant is set on the button that is there.
+    """
+    made = pmui.FileDownload(embed=False, auto=True, **{"size": "small"} | params)
+    made.variant = variant
+    return made
 
 
 def alert(sentence: str, failed: bool) -> str:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bnnviz_app import LANGUAGE_COOKIE
 
 FOLDER = Path(__file__).parents[1] / "lessons"
 DEFAULT = "en"
@@ -63,6 +65,25 @@ def found(asked: str) -> str | None:
     """Return the language of a code such as ``de`` or ``de-AT``; None where there are no texts in it."""
     code = asked.strip().lower().replace("_", "-").partition("-")[0]
     return code if code in _folders() else None
+
+
+def asked(arguments: Mapping[str, Sequence[bytes]], cookies: Mapping[str, str]) -> str:
+    """Return what an address calls its language; of one that names none, the language that this browser keeps.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Of the address, as the server has them.
+    cookies : mapping of str to str
+        Of the browser.
+
+    Returns
+    -------
+    str
+        Empty where neither names one. There may be no texts in what an address names.
+    """
+    named = arguments["lang"][0].decode(errors="replace") if arguments.get("lang") else ""
+    return named or found(cookies.get(LANGUAGE_COOKIE, "")) or ""
 
 
 def page(language: str = DEFAULT) -> dict[str, str]:

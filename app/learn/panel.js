@@ -50,7 +50,6 @@ export function render({model}) {
   model.on("remove", () => channel.close())
   speak()
   fill()
-  choice.ask_for_kept()
   return root
 }
 

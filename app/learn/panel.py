@@ -25,7 +25,6 @@ class LessonText(JSComponent):
     words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
     languages = param.Dict(default={}, doc="The names of all languages, by their codes.")
     notes = param.String(default="", doc="Where a teacher's notes are; empty where there are none to be read.")
-    asked = param.Boolean(default=False, doc="Whether the address names the language; else this browser may know one.")
 
     _esm = script(__file__, "panel.js")
 
@@ -36,8 +35,6 @@ class LessonPanel(PageComponent):
     Parameters
     ----------
     language : str
-    asked : bool
-        Whether the address names it; else the one that the browser keeps may take its place.
     on_message : callable
         Called with what its reader asks for: ``next``, ``back``, ``again``, ``all``, the number of a step, a choice
         ``{"choose": number}``, a lesson ``{"lesson": name}``, or a language ``{"language": code}``.
@@ -45,11 +42,10 @@ class LessonPanel(PageComponent):
         The address of a teacher's notes; empty where there are none to be read.
     """
 
-    def __init__(self, language: str, asked: bool, on_message: Callable[[Any], None], notes: str = "") -> None:
+    def __init__(self, language: str, on_message: Callable[[Any], None], notes: str = "") -> None:
         self.root = LessonText(
             notes=notes,
             languages=languages.names(),
-            asked=asked,
             sizing_mode="stretch_both",
             margin=0,
             stylesheets=[SHEETS["pills"], _STYLES["panel"]],

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import panel_material_ui as pmui
-
 from bnnviz.errors import BnnvizError
 from bnnviz_app.components.run.replay_maker import ReplayMaker
-from bnnviz_app.components.widgets import HEADER, header_button
+from bnnviz_app.components.widgets import HEADER, download_button, header_button
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.lessons import Lesson
 
@@ -34,9 +32,7 @@ class LessonReplay:
         self._look, self._say, self._maker = words, say, ReplayMaker()
         self._place, self._making = "", False
         self._button = header_button("", self._make)
-        self._download = pmui.FileDownload(
-            embed=False, auto=True, visible=False, variant="text", size="small", **HEADER
-        )
+        self._download = download_button(variant="text", visible=False, **HEADER)
         self.roots = (self._button, self._download)
         self.speak(language)
 

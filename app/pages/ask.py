@@ -33,7 +33,8 @@ class AskPage(TextPage):
     flags : mapping of str to str
         Parameters of the address that stay in it.
     asked : mapping of str to str
-        What the address asks for: ``lang``, and the ``lesson`` whose question is offered first.
+        What is asked for: ``lang``, by the address or by what this browser keeps, and the ``lesson`` whose question is
+        offered first.
     """
 
     name, draws = "ask", False
@@ -44,7 +45,7 @@ class AskPage(TextPage):
         code, lesson = asked.get(_LANGUAGE, ""), asked.get(_LESSON, "")
         self.language = languages.found(code) or languages.DEFAULT
         self._flags |= {_LANGUAGE: self.language} if code else {}
-        self.panel = PollPanel(self.language, bool(code), self._obey)
+        self.panel = PollPanel(self.language, self._obey)
         self._lesson = lesson if lesson in lessons.load() else ""
         self.panel.root.chosen = self._lesson
         if lesson != self._lesson:
@@ -54,8 +55,7 @@ class AskPage(TextPage):
         self._dress()
         self._readdress()
         self._fill()
-        self._wanted = self.language
-        self._late = LateChange(pn.state.curdoc, self._bring_up_to_date)
+        self._late = LateChange(pn.state.curdoc, self._fill)
         self._looking: asyncio.Task | None = None
 
     def open(self) -> None:
@@ -73,11 +73,6 @@ class AskPage(TextPage):
         while True:
             await asyncio.sleep(LOOK_S)
             self._late.make()
-
-    def _bring_up_to_date(self) -> None:
-        if self._wanted != self.language:
-            self._speak(self._wanted)
-        self._fill()
 
     def _fill(self) -> None:
         self.panel.fill(self.poll, self.poll.people(pn.state.cache[GATE]))
@@ -102,9 +97,7 @@ class AskPage(TextPage):
     def _obey_dict(self, message: dict[str, Any]) -> None:
         language, question = message.get("language"), message.get("ask")
         if isinstance(language, str) and language in languages.names():
-            # A browser asks for the language that it keeps before what is changed here would reach it.
-            self._wanted = language
-            self._late.make()
+            self._speak(language)
         elif isinstance(question, dict):
             self.poll.ask(self.role, self._question(question))
 
@@ -144,7 +137,8 @@ def build(dark: bool) -> AskPage:
     """Build the page for the current session, and begin to look at the numbers."""
     flags, _ = address.named(pn.state.session_args, _LESSON)
     arguments = pn.state.session_args
-    asked = {name: arguments[name][0].decode(errors="replace") for name in (_LANGUAGE, _LESSON) if arguments.get(name)}
+    lesson = arguments[_LESSON][0].decode(errors="replace") if arguments.get(_LESSON) else ""
+    asked = {_LANGUAGE: languages.asked(arguments, pn.state.cookies), _LESSON: lesson}
     page = AskPage(dark, flags, asked)
     page.open()
     return page

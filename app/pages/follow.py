@@ -87,7 +87,7 @@ class FollowPage(LabPage):
 def build(dark: bool) -> RunPage:
     """Build the page that all look at."""
     opening = LabPage.opening().checked()
-    asked = pn.state.session_args.get("lang", [b""])[0].decode(errors="replace")
+    asked = languages.asked(pn.state.session_args, pn.state.cookies)
     page = FollowPage(dark, address.Visit(opening), languages.found(asked) or "")
     page.session.open()
     return page

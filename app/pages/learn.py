@@ -32,7 +32,8 @@ class LearnPage(Page):
     flags : mapping of str to str
         Parameters of the address that stay in it.
     asked : mapping of str to str
-        What the address asks for: ``lang``, ``lesson``, and ``step`` from 1, the question after the last one.
+        What is asked for: ``lang``, by the address or by what this browser keeps, ``lesson``, and ``step`` from 1, the
+        question after the last one.
     """
 
     name = "learn"
@@ -45,7 +46,7 @@ class LearnPage(Page):
         self._missing: dict[str, Any] = {}
         self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
         notes = "?page=notes" if roles.present().keeps else ""
-        self.panel = LessonPanel(self.language, bool(asked.get("lang")), self._obey, notes)
+        self.panel = LessonPanel(self.language, self._obey, notes)
         self.stage = LessonStage(dark, self.language, self._key, self._again)
         self._poll = poll_card(self.language)
         self._replay = LessonReplay(self.language, self._look, self._complain) if roles.present().keeps else None
@@ -158,8 +159,7 @@ class LearnPage(Page):
             if name in self._lessons:
                 self._show(self._lessons[name], 0)
             elif isinstance(language, str) and language in languages.names():
-                # What changes before the browser has the page would be lost; it asks for what it keeps at once.
-                self.stage.session.later(lambda: None, lambda: self._speak(language))
+                self._speak(language)
             elif self._asks and type(choice) is int and 0 <= choice < len(self.lesson.question.choices):
                 self._chosen = choice
                 self._tell()
@@ -242,9 +242,9 @@ def build(dark: bool) -> LearnPage:
     flags, _ = address.named(pn.state.session_args, "lesson")
     asked = {
         name: pn.state.session_args[name][0].decode(errors="replace")
-        for name in ("lang", "lesson", "step")
+        for name in ("lesson", "step")
         if pn.state.session_args.get(name)
-    }
+    } | {"lang": languages.asked(pn.state.session_args, pn.state.cookies)}
     page = LearnPage(dark, flags, asked)
     page.stage.session.open()
     return page

@@ -24,7 +24,7 @@ class NotesPage(TextPage):
     flags : mapping of str to str
         Parameters of the address that stay in it.
     code : str
-        What the address calls the language.
+        What the address or this browser calls the language.
     """
 
     name, draws = "notes", False
@@ -54,5 +54,4 @@ class NotesPage(TextPage):
 def build(dark: bool) -> NotesPage:
     """Build the page for the current session."""
     flags, _ = address.named(pn.state.session_args, _LANGUAGE)
-    code = (pn.state.session_args.get(_LANGUAGE) or [b""])[0].decode(errors="replace")
-    return NotesPage(dark, flags, code)
+    return NotesPage(dark, flags, languages.asked(pn.state.session_args, pn.state.cookies))

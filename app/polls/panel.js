@@ -21,7 +21,6 @@ export function render({model}) {
   model.on("words", speak)
   for (const name of ["content", "offers", "sentence"]) { model.on(name, fill) }
   speak()
-  choice.ask_for_kept()
   return root
 }
 

@@ -26,7 +26,6 @@ class PollForm(JSComponent):
     sentence = param.String(doc="What cannot be asked, and why.")
     words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
     languages = param.Dict(default={}, doc="The names of all languages, by their codes.")
-    asked = param.Boolean(doc="Whether the address names the language; else this browser may know one.")
     limits = param.Dict(default=_LIMITS, doc="How long a question is, and how many choices it has.")
 
     _esm = script(__file__, "panel.js")
@@ -38,17 +37,14 @@ class PollPanel:
     Parameters
     ----------
     language : str
-    asked : bool
-        Whether the address names it.
     on_message : callable
         Called with what the teacher wants: ``close``, ``show``, ``end`` or ``again``, ``{"ask": question}`` with the
         name of a ``lesson`` or a question that was typed, or ``{"language": code}``.
     """
 
-    def __init__(self, language: str, asked: bool, on_message: Callable[[Any], None]) -> None:
+    def __init__(self, language: str, on_message: Callable[[Any], None]) -> None:
         self.root = PollForm(
             languages=languages.names(),
-            asked=asked,
             sizing_mode="stretch_width",
             margin=0,
             stylesheets=[SHEETS["pills"], SHEETS["text"], _STYLES["panel"]],

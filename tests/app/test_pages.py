@@ -25,6 +25,8 @@ from bnnviz_app.pages.recordings import RecordingsPage
 from bnnviz_app.session import Session
 
 APP = Path(document.__file__).parent
+#: What a library will no longer take is not waited for.
+pytestmark = pytest.mark.filterwarnings("error::PendingDeprecationWarning", "error::DeprecationWarning")
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 from bokeh.server.server import Server
 from bokeh.util.token import generate_jwt_token, generate_session_id
+from panel.reactive import Syncable
 from tornado.httpclient import HTTPRequest
 from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
@@ -29,6 +30,7 @@ from bnnviz_app.access.guard import guard
 from bnnviz_app.components.cards.image_wall import ImageWall
 from bnnviz_app.components.controls.image_input import ImageInput
 from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.server import _lock_events
 
 JUNK: list[Any] = [None, True, -1, 10**30, 1e308, "x" * 9000, "\ud800", [], [[1]], {}, {"a": 1}, {"id": "1001"}]
 TYPED: list[Any] = [
@@ -185,6 +187,11 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     assert not traced, traced
 
 
+def model_of(control: Any) -> Any:
+    """Return the model of a control, which its browser's events name."""
+    return next(iter(control._models.values()))[0]
+
+
 def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
     """Yield events that no control makes."""
 
@@ -194,9 +201,6 @@ def forged(page: Page, others: Page) -> Iterator[dict[str, Any]]:
     def said(name: str, **values: Any) -> dict[str, Any]:
         data = {"type": "event", "name": name, "values": {"type": "map", "entries": list(map(list, values.items()))}}
         return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data}
-
-    def model_of(control: Any) -> Any:
-        return next(iter(control._models.values()))[0]
 
     slider, choice, text = page.model(page.whole), page.model(page.choice), page.model(page.text)
     for value in [*JUNK, *TYPED, 11, -1, 2.5, "5"]:
@@ -394,3 +398,26 @@ def test_a_message_without_events_is_nothing(content: Any, log: pytest.LogCaptur
 )
 def test_a_figure_hears_what_its_script_says_and_nothing_else(text: Any) -> None:
     assert read_message(text) is None
+
+
+def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
+    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Syncable, "_event_coroutine", Syncable._event_coroutine)
+    _lock_events()
+
+    async def scene() -> None:
+        async with served() as server:
+            browser, page = await server.browser()
+            # A figure is Bokeh's own: it is written to at once, and only where the document is locked.
+            page.button.on_click(lambda event: setattr(page.plot.xaxis[0], "axis_label", f"at {page.whole.value}"))
+            moved = {"kind": "ModelChanged", "model": {"id": page.model(page.whole).id}, "attr": "value", "new": 6}
+            data = {"type": "map", "entries": [["type", "click"]]}
+            values = [["model", {"id": model_of(page.button).id}], ["node", "click"], ["data", data]]
+            said = {"type": "event", "name": "dom_event", "values": {"type": "map", "entries": values}}
+            pressed = {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": said}
+            assert await browser.send({"events": [moved, pressed]}) == "OK"
+            await asyncio.sleep(0.3)
+            assert page.plot.xaxis[0].axis_label == "at 6"
+
+    asyncio.run(scene())

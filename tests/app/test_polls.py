@@ -249,7 +249,6 @@ def test_an_address_with_a_lesson_that_there_is_not_says_so(teacher: AskPage) ->
 def test_the_teachers_page_speaks_another_language(teacher: AskPage) -> None:
     teacher._obey({"ask": {"lesson": "thinning"}})
     teacher._obey({"language": "de"})
-    teacher._bring_up_to_date()
     german = lessons.load("de")["thinning"]
     assert teacher.panel.root.words["code"] == "de" and "lang=de" in teacher.address.query
     assert teacher.panel.root.content["text"] == german.question.text

@@ -18,7 +18,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.run.replay_maker import ReplayMaker
-from bnnviz_app.components.widgets import button
+from bnnviz_app.components.widgets import button, download_button
 from bnnviz_app.theme import SHEETS
 
 _LONGEST_S = 60  # of a run that is done again for its replay
@@ -58,14 +58,11 @@ class RecordingActions:
         self._new_name = pmui.TextInput(label="Name", width=230, **field)
         self._form = pmui.Select(label="As", options=_FORMS, width=220, **field)
         self._form.param.watch(lambda event: self._name_file(), "value")
-        file = {"embed": False, "auto": True, "size": "small"}
-        self._download = pmui.FileDownload(
-            callback=self._packed, filename="recording.zip", label="Download", margin=beside, **file, **look
+        self._download = download_button(
+            callback=self._packed, filename="recording.zip", label="Download", margin=beside, **look
         )
         self._replay = button("Make a replay", self._make_replay, margin=(10, 6, 4, 0), **look)
-        self._replayed = pmui.FileDownload(
-            label="Download the replay", variant="contained", margin=(10, 6, 4, 0), visible=False, **file
-        )
+        self._replayed = download_button(label="Download the replay", margin=(10, 6, 4, 0), visible=False)
         rename = button("Rename", self._rename, margin=beside, **look)
         delete = button("Delete", self._ask, color="error", margin=(10, 0, 4, 12), **look)
         naming, sending = (self._new_name, rename), (self._form, self._download)
