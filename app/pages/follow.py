@@ -87,7 +87,7 @@ class FollowPage(LabPage):
 def build(dark: bool) -> RunPage:
     """Build the page that all look at."""
     opening = LabPage.opening().checked()
-    asked = pn.state.session_args.get("lang", [b""])[0].decode(errors="replace")
-    page = FollowPage(dark, address.Visit(opening), languages.found(asked) or "")
+    asked = address.flags(pn.state.session_args)
+    page = FollowPage(dark, address.Visit(opening, flags=asked), languages.found(asked.get("lang", "")) or "")
     page.session.open()
     return page
