@@ -12,7 +12,8 @@ from panel.custom import JSComponent
 from bnnviz.specs import url
 from bnnviz_app.components.widgets import script
 
-KEPT = ("projector", "hide")  # flags that stay in the address as long as the page is as they say
+CARRIED = ("projector", "theme", "lang")  # flags that the links to other pages have too
+KEPT = (*CARRIED, "hide")  # flags that stay in the address as long as the page is as they say
 
 
 class Address(JSComponent):
@@ -75,8 +76,12 @@ def read(arguments: Mapping[str, Sequence[bytes]], opening: Any) -> Visit:
     return Visit(spec, sentences, names, flags)
 
 
+def flags(arguments: Mapping[str, Sequence[bytes]]) -> dict[str, str]:
+    """Return the flags that stay in an address."""
+    return {name: arguments[name][0].decode(errors="replace") for name in KEPT if arguments.get(name)}
+
+
 def named(arguments: Mapping[str, Sequence[bytes]], name: str) -> tuple[dict[str, str], list[str]]:
     """Return the flags that stay in an address, and the names that one of its parameters lists, with commas between."""
-    texts = {key: values[0].decode(errors="replace") for key, values in arguments.items() if values}
-    flags = {key: texts[key] for key in KEPT if key in texts}
-    return flags, [each.strip() for each in texts.get(name, "").split(",") if each.strip()]
+    text = arguments[name][0].decode(errors="replace") if arguments.get(name) else ""
+    return flags(arguments), [each.strip() for each in text.split(",") if each.strip()]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
@@ -18,6 +20,7 @@ from bnnviz.views import DOCUMENT_THEME
 from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
+from bnnviz_app.address import flags
 from bnnviz_app.components.guidance.help import TITLE
 from bnnviz_app.learn.languages import DEFAULT
 from bnnviz_app.learn.wording import wording
@@ -74,23 +77,30 @@ def _offered() -> dict[str, PageEntry]:
     return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
 
 
-def _links(here: str, language: str) -> str:
-    """Return the links to all pages as HTML, in a language."""
+def _links(here: str, language: str, carried: Mapping[str, str]) -> str:
+    """Return the links to all pages as HTML, in a language; they keep how this page looks and speaks."""
     say = wording(language)
-    # What a class looks at together has no buttons to choose a language with.
-    spoken = dict.fromkeys(OF_CLASS, "" if language == DEFAULT else f"&lang={language}")
     return "".join(
-        f"<a href='?page={entry.name}{spoken.get(entry.name, '')}' class='{'here' if entry.name == here else ''}'"
+        f"<a href='?{html.escape(urlencode({'page': entry.name, **_heard(entry, language, carried)}))}'"
+        f" class='{'here' if entry.name == here else ''}'"
         f" lang='{language}' title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
         for entry in _offered().values()
         if entry.listed
     )
 
 
+def _heard(entry: PageEntry, language: str, carried: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what a link to a page says beside the page's name."""
+    # What a class looks at together has no buttons to choose a language with.
+    chosen = entry.name in OF_CLASS and language != DEFAULT
+    return {**carried, "lang": language} if chosen else carried
+
+
 def _nav(here: str, page: Any) -> pn.pane.HTML:
-    """Return the links to all pages, which follow the page's language."""
+    """Return the links to all pages, which follow the page's language and looks."""
     look = {"margin": (0, 0, 0, 18), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["nav"]]}
-    return pn.pane.HTML(_links(here, page.language), **look)
+    crowded = ["crowded"] if roles.is_class() else []
+    return pn.pane.HTML(_links(here, page.language, page.carried), css_classes=crowded, **look)
 
 
 def _purpose(entry: PageEntry) -> pn.pane.HTML:
@@ -113,10 +123,14 @@ def _unbind(frame: pmui.Page) -> None:
             pn.state.param.unwatch(watcher)
 
 
-def _say(nav: pn.pane.HTML, question: pmui.IconButton, toggle: pmui.IconButton, here: str, language: str) -> None:
-    """Have the header in a language."""
+def _lead(nav: pn.pane.HTML, page: Any) -> None:
+    """Have the links to all pages keep how this page looks and speaks now."""
+    nav.object = _links(page.name, page.language, page.carried)
+
+
+def _say(question: pmui.IconButton, toggle: pmui.IconButton, language: str) -> None:
+    """Have the buttons of the header in a language."""
     say = wording(language)
-    nav.object = _links(here, language)
     question.description, toggle.description = say(TITLE), say(TOGGLE)
 
 
@@ -172,11 +186,14 @@ def open_page() -> None:
     )
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
-    page.on_language = lambda: _say(nav, question, toggle, name, page.language)
+    page.on_language = lambda: _say(question, toggle, page.language)
+    page.on_carried = lambda: _lead(nav, page)
     toggle.jscallback(clicks=_TOGGLE_THEME, args={"page": frame})
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())
     pn.state.onload(partial(pn.state.cache["loading"].discard, pn.state.curdoc.session_context.id))
+    # A page that was built ahead hears only now of the address that it is handed out for.
+    pn.state.onload(lambda: page.arrive(flags(pn.state.session_args)))
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
     frame.servable(location=False)

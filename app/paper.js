@@ -35,9 +35,62 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     try { return draw() } finally { prototype.has_webgl = has_webgl }
   }
 
+  /* By the colours of a figure's maps, as 24 bits, those of the light theme. A map has colours between those of a theme. */
+  function of_maps(figure, light) {
+    const table = new Map(), bits = (colour) => Number(`0x${colour.slice(1, 7)}`)
+    for (const {palette} of figure.references()) {
+      const known = (palette ?? []).map((colour, i) => [i, bits(colour), bits(light(colour))]).filter(([, from, to]) => from !== to)
+      for (const [n, [i, , start]] of known.entries()) {
+        const [j, , end] = known[n + 1] ?? known[n]
+        for (let at = i; at <= j; at++) {
+          const share = j > i ? (at - i) / (j - i) : 0
+          const mixed = [16, 8, 0].map((by) => Math.round((start >> by & 255) * (1 - share) + (end >> by & 255) * share) << by)
+          table.set(bits(palette[at]), mixed[0] | mixed[1] | mixed[2])
+        }
+      }
+    }
+    return table
+  }
+
+  function repainted(canvas, table) {
+    const copy = Object.assign(document.createElement("canvas"), {width: canvas.width, height: canvas.height})
+    const ctx = copy.getContext("2d")
+    ctx.drawImage(canvas, 0, 0)
+    const image = ctx.getImageData(0, 0, copy.width, copy.height), {data} = image
+    for (let i = 0; i < data.length; i += 4) {
+      const colour = table.get(data[i] << 16 | data[i + 1] << 8 | data[i + 2])
+      if (data[i + 3] && colour !== undefined) { data.set([colour >> 16, colour >> 8 & 255, colour & 255], i) }
+    }
+    ctx.putImageData(image, 0, 0)
+    return copy
+  }
+
+  function* inner(view) {
+    yield view
+    for (const child of view.children()) { yield* inner(child) }
+  }
+
+  /* Maps and their bars are pictures that Bokeh has painted before. */
+  function with_light_maps(figure, light, draw) {
+    const table = of_maps(figure, light), kept = new Map()
+    const within = table.size ? new Set(inner(Bokeh.index.find_one(figure))) : []
+    for (const view of within) {
+      const {image_data, _image} = view
+      if (image_data && !kept.has(image_data)) { kept.set(image_data, [...image_data]) }
+      if (_image instanceof HTMLCanvasElement) { kept.set(view, _image) }
+    }
+    for (const [at, was] of kept) {
+      if (Array.isArray(at)) { at.splice(0, at.length, ...was.map((each) => each && repainted(each, table))) }
+      else { at._image = repainted(was, table) }
+    }
+    try { return draw() } finally {
+      for (const [at, was] of kept) { if (Array.isArray(at)) { at.splice(0, at.length, ...was) } else { at._image = was } }
+    }
+  }
+
   /* A figure as a drawing of lines: axes and grid by Bokeh, then the glyphs of the views' own canvas. */
   function drawing(figure, light) {
-    const {ctx} = without_webgl(() => Bokeh.index.find_one(figure).export("svg", false))
+    const {ctx} = without_webgl(() => with_light_maps(figure, light, () => Bokeh.index.find_one(figure).export("svg", false)))
     globalThis.bnnviz_pens?.get(figure)?.draw_on(ctx, light)
     const svg = ctx.get_svg(), {width, height} = Bokeh.index.find_one(figure).bbox
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`)

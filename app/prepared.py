@@ -6,6 +6,8 @@ import asyncio
 import logging
 import time
 import weakref
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,10 +27,12 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, RequestStartLine
 
 from bnnviz_app import LANGUAGE_COOKIE, THEME_COOKIE, broadcast
 from bnnviz_app.access.gate import Gate
+from bnnviz_app.address import is_on
 from bnnviz_app.learn import languages
 from bnnviz_app.memory import COLLECTOR
 from bnnviz_app.pages import FIRST, OF_CLASS
 from bnnviz_app.steps import AHEAD
+from bnnviz_app.theme import is_dark
 
 SHELF = "shelf"  # under this name the server keeps it
 MOST = 24  # pages
@@ -42,6 +46,33 @@ _ANYBODY = SimpleNamespace(header={"msgid": "0"}, protocol=Protocol())
 _SHARED: weakref.WeakSet[Document] = weakref.WeakSet()  # pages that many look at
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Say how the page that many look at is; who asks for the same look at the same page.
+
+    Parameters
+    ----------
+    theme, lang, projector : str
+        As they stand in the address; empty where nothing does.
+    """
+
+    theme: str
+    lang: str
+    projector: str
+
+    @classmethod
+    def of(cls, asked: Mapping[str, str], dark: bool, language: str) -> _Look:
+        """Return the look that an address asks for, or else the browser's theme, in the language that it has."""
+        theme = "dark" if dark else "default" if "theme" in asked else ""
+        projector = "1" if is_on(asked, "projector") else ""
+        return cls(theme, languages.found(language) or "", projector)
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """What an address says of it."""
+        return {name: text for name, text in asdict(self).items() if text}
 
 
 class Shelf:
@@ -60,7 +91,7 @@ class Shelf:
         self._application, self._gate, self._route = application, gate, route
         self._ready: list[ServerSession] = []
         self._wanted = asyncio.Event()
-        self._followed: dict[tuple[bool, str], asyncio.Future] = {}
+        self._followed: dict[_Look, asyncio.Future] = {}
         self._filling: asyncio.Task | None = None
 
     @property
@@ -74,13 +105,14 @@ class Shelf:
 
     async def session(self, handler: DocHandler) -> ServerSession | None:
         """Return the session of a page that is built already; None where the page that is asked for is another."""
-        asked = {name: values[0].decode(errors="replace") for name, values in handler.request.arguments.items()}
-        dark = handler.get_cookie(THEME_COOKIE, "") == "dark"
+        arguments = handler.request.arguments
+        asked = {name: values[0].decode(errors="replace") for name, values in arguments.items()}
+        dark = is_dark(arguments, {THEME_COOKIE: handler.get_cookie(THEME_COOKIE, "")})
         if asked.pop("page", FIRST) == _FOLLOW:
             kept = {LANGUAGE_COOKIE: handler.get_cookie(LANGUAGE_COOKIE, "")}
-            language = languages.found(languages.asked(handler.request.arguments, kept)) or ""
-            return await self._follow(asked.get("theme") == "dark" if "theme" in asked else dark, language)
-        if asked or dark or not self._gate.is_student(handler.request) or not self._ready:
+            return await self._follow(_Look.of(asked, dark, languages.asked(arguments, kept)))
+        # What else it may have of other pages the page takes as it is handed over.
+        if asked.keys() - {"theme", "lang"} or dark or not self._gate.is_student(handler.request) or not self._ready:
             return None
         if "page" in handler.request.arguments and handler.get_argument("page") != FIRST:
             return None
@@ -98,16 +130,15 @@ class Shelf:
         session.unblock_expiration()
         return session
 
-    async def _follow(self, dark: bool, language: str) -> ServerSession:
-        kind = dark, language
-        if kind not in self._followed:
-            self._followed[kind] = asyncio.ensure_future(self._followed_page(*kind))
-        session = await asyncio.shield(self._followed[kind])
+    async def _follow(self, look: _Look) -> ServerSession:
+        if look not in self._followed:
+            self._followed[look] = asyncio.ensure_future(self._followed_page(look))
+        session = await asyncio.shield(self._followed[look])
         session._token = self._token(session.id, {"headers": {}, "cookies": {}, "arguments": {}})
         return session
 
-    async def _followed_page(self, dark: bool, language: str) -> ServerSession:
-        asked = {"page": _FOLLOW, "theme": "dark" if dark else "default", "lang": language}
+    async def _followed_page(self, look: _Look) -> ServerSession:
+        asked = {"page": _FOLLOW, **look.flags}
         session = await self._built({name: [text.encode()] for name, text in asked.items()})
         await session.with_document_locked(_with_own_styles, session)
         _SHARED.add(session.document)

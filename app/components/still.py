@@ -7,7 +7,7 @@ from threading import Thread
 from typing import Any
 
 import panel as pn
-from bokeh.models import GridPlot, Plot
+from bokeh.models import GridPlot, Plot, Toolbar
 
 _LARGE = 1.25  # type, for a projector
 # A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
@@ -32,6 +32,8 @@ def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     from bnnviz.plots.output import rendered
 
     made = _shrinking(rendered(figure, _LARGE if large else 1.0))
+    for toolbar in made.select({"type": Toolbar}):
+        toolbar.active_scroll = None  # the wheel moves the page; who wants to zoom by it presses its tool
     # A row that is wider than its place even so is scrolled.
     return pn.pane.Bokeh(made, sizing_mode="stretch_width", margin=(2, 0, 6, 0), styles={"overflow": "auto hidden"})
 

@@ -52,7 +52,7 @@ HEADER = {
     "margin": (0, 2),
     "align": "center",
     "sx": {"color": "#fff", "opacity": 0.85, "fontSize": "14px", "minWidth": 0, "padding": "4px 8px"}
-    | {TABLET: {"padding": "4px 4px", "fontSize": "13px"}},
+    | {TABLET: {"padding": "4px 2px", "fontSize": "13px"}},
 }
 #: How a button in the heading of a card looks.
 LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform": "none", "whiteSpace": "nowrap"}

@@ -15,7 +15,7 @@ export function render({model}) {
   const on = make_button("", {className: "next"}, () => channel.postMessage({go: "next", to: shown}))
   const clock = make("span", {className: "clock"})
   const again = make_button("", {className: "again"}, () => { begun = Date.now(); tick() })
-  const open = make("a", {href: "?page=learn", target: "_blank"})
+  const open = make("a", {target: "_blank"})
   root.append(article, none, open, make("nav", {className: "way"}, back, again, clock, on), about)
 
   const tick = () => { clock.textContent = filled(model.words.clock, {minutes: Math.floor((Date.now() - begun) / MINUTE)}) }
@@ -27,6 +27,7 @@ export function render({model}) {
     about.textContent = words.about
     none.textContent = words.none
     open.textContent = words.open
+    open.href = model.lessons
     back.textContent = words.back
     on.textContent = words.on
     again.textContent = words.again
@@ -46,6 +47,7 @@ export function render({model}) {
     model.send_msg(data.at)
   }
   model.on("words", fill)
+  model.on("lessons", fill)
   model.on("content", fill)
   fill()
   const every = setInterval(tick, 5000)

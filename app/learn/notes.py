@@ -27,6 +27,7 @@ class NotesText(JSComponent):
 
     content = param.Dict(default={}, doc="What is said at a step; empty as long as no lesson is known.")
     words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
+    lessons = param.String(default="", doc="The address of the lessons.")
 
     _esm = script(__file__, "notes.js")
 
@@ -57,6 +58,10 @@ class NotesPanel(PageComponent):
         names = {"back": page["back"], "on": page["next"], "question": page["question"]}
         notes = {name: text for name, text in self._notes.items() if isinstance(text, str)}
         self.root.words = {**names, **notes, "code": language}
+
+    def lead(self, lessons_at: str) -> None:
+        """Have the link to the lessons another address."""
+        self.root.lessons = lessons_at
 
     def take(self, message: Any) -> bool:
         """Show the notes of a place in a lesson; return whether there is such a place, as windows are not trusted."""

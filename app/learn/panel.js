@@ -47,6 +47,7 @@ export function render({model}) {
     if (data?.to === from && ["next", "back"].includes(data.go)) { model.send_msg(data.go) }
   }
   model.on("content", () => { fill(); tell() })
+  model.on("notes", fill)
   model.on("remove", () => channel.close())
   speak()
   fill()
@@ -96,7 +97,6 @@ function make_lesson(model) {
   const all = make_button(words.all, {className: "all-lessons"}, send("all"))
   const notes = make("a", {className: "notes", target: "bnnviz-notes", textContent: words.notes, title: words.notes_hint})
   notes.hidden = !model.notes
-  notes.href = `${model.notes}&lang=${words.code}`
   notes.addEventListener("click", (event) => {
     event.preventDefault()
     window.open(notes.href, notes.target, "popup,width=620,height=720")
@@ -114,6 +114,7 @@ function make_lesson(model) {
     title.textContent = content.title
     about.textContent = `${filled(words.minutes, content)}. ${content.aim}`
     sentence.textContent = content.sentence
+    notes.href = model.notes
     element.classList.toggle("under-way", number > 0)
     // The same buttons as long as their names are the same: one of them may have the focus.
     if (listed !== content.titles.join("|")) {

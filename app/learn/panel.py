@@ -60,8 +60,15 @@ class LessonPanel(PageComponent):
         self._lessons, self._words = lessons.load(language), languages.page(language)
         self.root.words = {**self._words, "code": language}
 
+    def lead(self, flags: Mapping[str, str], notes: str) -> None:
+        """Have the links to lessons keep these flags, and the notes another address."""
+        self.root.notes = notes
+        if self.root.content.get("kind") == "all" and self._flags != flags:
+            self.show_all(flags, self.root.content["sentence"])
+
     def show_all(self, flags: Mapping[str, str], sentence: str = "") -> None:
-        """List the lessons, with a sentence on what of the address there is not."""
+        """List the lessons, with a sentence on what of the address there is not; their links keep these flags."""
+        self._flags = dict(flags)
         items = [
             {
                 "name": lesson.name,

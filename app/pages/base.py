@@ -33,6 +33,7 @@ from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS
 
 _PROJECTOR = "Projector"
+_THEME = {False: "default", True: "dark"}  # in the address
 _PRESETS = Path(__file__).parents[1] / "presets"
 
 
@@ -63,11 +64,12 @@ class Page:
     language: str = languages.DEFAULT  # of all that it says
 
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
-        self._flags = {name: text for name, text in flags.items() if name in address.KEPT}
-        self._flags |= {"theme": "dark"} if dark else {}
+        self._flags: dict[str, str] = {}
+        self._keep(flags, dark)
         self.dark, self.large = dark, address.is_on(flags, "projector")
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
         self.on_language: Callable[[], None] = lambda: None  # told when the page has another language
+        self.on_carried: Callable[[], None] = lambda: None  # told when links to other pages say something else
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
         self.guide.theme(dark)
 
@@ -79,13 +81,39 @@ class Page:
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
         self.dark = dark
-        self._flags |= {"theme": "dark" if dark else "default"}
+        self._flags |= {"theme": _THEME[dark]}
         self.guide.theme(dark)
         self._turn()
         self._readdress()
 
+    @property
+    def carried(self) -> dict[str, str]:
+        """What links to other pages say of this one: how it looks and speaks."""
+        return {name: self._flags[name] for name in address.CARRIED if name in self._flags}
+
+    def arrive(self, flags: Mapping[str, str]) -> None:
+        """Keep the flags of an address that is known only after the page was built, to look as the page does.
+
+        Parameters
+        ----------
+        flags : mapping of str to str
+            Parameters of the address.
+        """
+        before = dict(self._flags)
+        self._keep(flags, self.dark)
+        if self._flags != before:
+            self._readdress()
+
     def close(self) -> None:
         """End what the page runs."""
+
+    def _keep(self, flags: Mapping[str, str], dark: bool) -> None:
+        """Keep the flags that stay in the address; a theme of the browser's alone stays if it is dark."""
+        self._flags |= {name: flags[name] for name in address.KEPT if name in flags}
+        if dark or "theme" in flags:
+            self._flags["theme"] = _THEME[dark]
+        if "lang" in self._flags and languages.found(self._flags["lang"]) is None:
+            del self._flags["lang"]
 
     def _project(self) -> None:
         """Turn projector mode on or off; what runs goes on."""
@@ -114,6 +142,7 @@ class Page:
 
     def _readdress(self) -> None:
         self.address.query = url.query_text({"page": self.name, **self._in_address(), **self._flags})
+        self.on_carried()
 
     def _header(self, *buttons: Any) -> pn.Row:
         self._projector = header_button(_PROJECTOR, self._project)

@@ -87,7 +87,8 @@ class FollowPage(LabPage):
 def build(dark: bool) -> RunPage:
     """Build the page that all look at."""
     opening = LabPage.opening().checked()
-    asked = languages.asked(pn.state.session_args, pn.state.cookies)
-    page = FollowPage(dark, address.Visit(opening), languages.found(asked) or "")
+    asked = address.flags(pn.state.session_args)
+    language = languages.found(languages.asked(pn.state.session_args, pn.state.cookies)) or ""
+    page = FollowPage(dark, address.Visit(opening, flags=asked), language)
     page.session.open()
     return page

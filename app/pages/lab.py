@@ -158,7 +158,11 @@ class LabPage(RunPage):
         self.block = BlockPicker(lambda block: self.session.watch(block=block))
         self.pairs = CardPairs(self._turn_cards)
         self.follow = pmui.Switch(
-            label="follow", value=True, size="small", margin=(3, 4, 0, 0), stylesheets=[SHEETS["not_on_a_phone"]]
+            label="follow",
+            value=True,
+            size="small",
+            margin=(3, 4, 0, 0),
+            stylesheets=[SHEETS["not_on_a_phone"], SHEETS["label_with_room"]],
         )
 
     def _build_cards(self) -> None:

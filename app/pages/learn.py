@@ -7,6 +7,7 @@ from typing import Any
 
 import panel as pn
 
+from bnnviz.specs import url
 from bnnviz_app import address
 from bnnviz_app.access import roles
 from bnnviz_app.components.widgets import set_class
@@ -45,8 +46,7 @@ class LearnPage(Page):
         self._chosen: int | None = None
         self._missing: dict[str, Any] = {}
         self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
-        notes = "?page=notes" if roles.present().keeps else ""
-        self.panel = LessonPanel(self.language, self._obey, notes)
+        self.panel = LessonPanel(self.language, self._obey, self._notes())
         self.stage = LessonStage(dark, self.language, self._key, self._again)
         self._poll = poll_card(self.language)
         self._replay = LessonReplay(self.language, self._look, self._complain) if roles.present().keeps else None
@@ -222,6 +222,17 @@ class LearnPage(Page):
             }
         if key in keys:
             keys[key]()
+
+    def _readdress(self) -> None:
+        super()._readdress()
+        self.panel.lead(self._flags, self._notes())
+
+    def _notes(self) -> str:
+        """Return the address of the notes of a lesson, which nobody projects; empty for who may not read them."""
+        if not roles.present().keeps:
+            return ""
+        looks = {name: text for name, text in self.carried.items() if name != "projector"}
+        return "?" + url.query_text({"page": "notes", **looks, "lang": self.language})
 
     def _turn(self) -> None:
         self.stage.theme(self.dark)

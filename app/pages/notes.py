@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import panel as pn
 
+from bnnviz.specs import url
 from bnnviz_app import address
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.notes import NotesPanel
@@ -42,6 +43,10 @@ class NotesPage(TextPage):
     def _speak(self, language: str) -> None:
         self.language = language
         self._say_around()
+
+    def _readdress(self) -> None:
+        super()._readdress()
+        self.panel.lead("?" + url.query_text({"page": "learn", **self.carried}))
 
     def _resize(self) -> None:
         super()._resize()

@@ -146,9 +146,8 @@ class PapersPage(TextPage):
 
     def _dress(self) -> None:
         super()._dress()
-        kept = {name: self._flags[name] for name in ("theme", "projector") if name in self._flags}
         for card in self.cards:
-            card.dress(self.dark, self.large, kept)
+            card.dress(self.dark, self.large, self.carried)
 
     def _in_address(self) -> dict[str, str]:
         opened = [card.experiment.name for card in self.cards if card.open]

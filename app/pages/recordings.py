@@ -148,8 +148,7 @@ class RecordingsPage(TextPage):
         found = [self.list.found[name][0] for name in names]
         self.actions.show()
         try:
-            flags = {name: text for name, text in self._flags.items() if name in ("theme", "projector")}
-            self._text.object = about(found, MOST, flags)
+            self._text.object = about(found, MOST, self.carried)
             self._table.object = results(found)
             self._kept = {recording.name: compare.readable(recording) for recording in found[:MOST]}
         except BnnvizError as error:

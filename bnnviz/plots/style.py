@@ -333,8 +333,8 @@ def words(element: Any, palette: Palette, colour: str, size: float = TICK_SIZE) 
     )
 
 
-def blended(ramp: Sequence[str], steps: int = 64) -> list[str]:
-    """Return colours between those of a ramp, evenly spread."""
+def blended(ramp: Sequence[str], steps: int = 65) -> list[str]:
+    """Return colours between those of a ramp, evenly spread; with an odd number, the middle one is among them."""
     channels = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in ramp]
     found = []
     for step in range(steps):

@@ -61,6 +61,46 @@ def test_a_page_turns_and_grows_and_its_address_says_so(name: str, dark: bool) -
     page.close()
 
 
+@pytest.mark.parametrize(
+    ("asked", "dark", "carried"),
+    [
+        ({}, False, {}),
+        # A browser that was left dark, a link that says otherwise, and one that says the same.
+        ({}, True, {"theme": "dark"}),
+        ({"theme": "default"}, False, {"theme": "default"}),
+        ({"theme": "dark", "projector": "1", "lang": "de"}, True, {"projector": "1", "theme": "dark", "lang": "de"}),
+        ({"theme": "loud", "lang": "xx", "hide": "trace"}, False, {"theme": "default"}),
+    ],
+)
+@pytest.mark.parametrize("name", ["lab", "papers"])
+def test_how_a_page_looks_and_speaks_is_carried_to_the_next(
+    name: str, asked: dict[str, str], dark: bool, carried: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(pn.state), "session_args", {key: [text.encode()] for key, text in asked.items()})
+    page = PAGES[name].build(dark)
+    assert page.carried == carried and all(f"{key}={text}" in page.address.query for key, text in carried.items())
+    query = "&amp;".join(f"{key}={text}" for key, text in {"page": "race", **carried}.items())
+    assert f"href='?{query}'" in document._links(name, "en", page.carried)
+    told: list[dict[str, str]] = []
+    page.on_carried = lambda: told.append(page.carried)
+    page.theme(not dark)
+    assert told[-1] == carried | {"theme": "default" if dark else "dark"}
+    page._project()
+    assert ("projector" in told[-1]) == ("projector" not in carried)
+    page.close()
+
+
+def test_a_page_that_was_built_ahead_takes_what_its_address_carries() -> None:
+    page = PAGES["lab"].build(False)
+    told: list[dict[str, str]] = []
+    page.on_carried = lambda: told.append(page.carried)
+    page.arrive({})
+    assert told == []
+    page.arrive({"lang": "de", "theme": "default"})
+    assert told == [{"theme": "default", "lang": "de"}] and "lang=de" in page.address.query
+    page.close()
+
+
 def test_cards_that_are_not_shown_follow_the_theme_too() -> None:
     page = PAGES["population"].build(False)
     assert isinstance(page, PopulationPage)

@@ -15,9 +15,9 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from bokeh.models import Plot
+from bokeh.models import Plot, Toolbar
 
-from bnnviz import experiments
+from bnnviz import experiments, plots
 from bnnviz.cli.main import main
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Case, Experiment, results
@@ -31,6 +31,7 @@ from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 from bnnviz.views import DARK
 from bnnviz_app import address, deep_links
+from bnnviz_app.components.still import still
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage
 
@@ -445,6 +446,13 @@ def test_predictions_are_drawn_from_their_record(folders: dict[str, Path], monke
     (card,) = [c for c in PapersPage(False, {}, ["pdmp-table1"]).cards if c.open]
     (drawn,) = [item.object for item in card._body if hasattr(item, "object") and not isinstance(item.object, str)]
     assert {plot.title.text for plot in drawn.select({"type": Plot})} == {"one, toy_a", "two, toy_a"}
+
+
+def test_the_wheel_moves_the_page_and_zooms_in_no_figure() -> None:
+    part = {"matrix": [[8, 2], [1, 9]], "classes": ["cat", "dog"]}
+    plots.use("bokeh")
+    shown = still(plots.panels([("HMC", "confusion", part), ("SGLD", "confusion", part)])).object
+    assert [toolbar.active_scroll for toolbar in shown.select({"type": Toolbar})] == [None] * 3
 
 
 def test_this_machine_s_figures_say_so_and_what_cannot_be_read_too(

@@ -67,7 +67,11 @@ def test_what_is_no_place_in_a_lesson_has_no_notes(message: Any) -> None:
 
 def test_notes_are_the_teachers(no_server: Document, monkeypatch: pytest.MonkeyPatch) -> None:
     assert PAGES["notes"].keeps and not PAGES["notes"].listed
-    assert LearnPage(False, {}, {}).panel.root.notes == "?page=notes"
+    page = LearnPage(False, {"theme": "default", "projector": "1"}, {"lang": "de"})
+    assert page.panel.root.notes == "?page=notes&theme=default&lang=de"
+    page.theme(True)
+    assert page.panel.root.notes == "?page=notes&theme=dark&lang=de"
+    assert NotesPage(True, {"lang": "de"}, "de").panel.root.lessons == "?page=learn&theme=dark&lang=de"
     monkeypatch.setattr(roles, "present", lambda: roles.STUDENT)
     assert LearnPage(False, {}, {}).panel.root.notes == ""
 

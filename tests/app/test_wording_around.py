@@ -87,7 +87,7 @@ def test_the_header_is_translated(language: str) -> None:
         assert not unknown([entry.title], language) and not unknown([entry.purpose], language)
     buttons = ("Projector", TOGGLE, freeze_button.START, freeze_button.STOP)
     assert not [text for text in (TITLE, *buttons) if unknown([text], language)]
-    links = _links("learn", language)
+    links = _links("learn", language, {})
     assert texts_in(links) == [say(entry.title) for entry in PAGES.values() if entry.listed]
     assert f"lang='{language}'" in links and "href='?page=lab'" in links
 
@@ -117,5 +117,5 @@ def test_what_a_class_follows_is_told_in_its_language(
     assert not unknown(["Step 1,500, 12 draws, effective sample size 7.", "Step 1, 2 draws."], language)
     # The way to it from a page in that language.
     monkeypatch.setattr("bnnviz_app.page._offered", lambda: OF_CLASS)
-    assert f"href='?page=follow&lang={language}'" in _links("learn", language)
-    assert "href='?page=follow'" in _links("learn", languages.DEFAULT)
+    assert f"href='?page=follow&amp;lang={language}'" in _links("learn", language, {})
+    assert "href='?page=follow'" in _links("learn", languages.DEFAULT, {})

@@ -69,10 +69,15 @@ def test_a_question_is_asked_answered_counted_and_shown(
     lab.get_by_role("button", name="Freeze", exact=True).click()
     names = ("Unfreeze", "Record", "Scenes", "Share", "Projector", "Keys and marks")
     parts = [lab.get_by_role("link", name="Ask", exact=True), *(lab.get_by_role("button", name=name) for name in names)]
-    boxes = [part.first.bounding_box() for part in parts]
-    for left, right in pairwise(boxes):
-        assert left["x"] + left["width"] <= right["x"] + 1
-    assert boxes[-1]["x"] + boxes[-1]["width"] < 1280
+    for width in (1280, 1279, 1101, 1100, 1024):
+        lab.set_viewport_size({"width": width, "height": 768})
+        lab.wait_for_timeout(900)
+        boxes = [part.first.bounding_box() for part in parts]
+        for left, right in pairwise(boxes):
+            assert left["x"] + left["width"] <= right["x"] + 1, width
+        assert boxes[-1]["x"] + boxes[-1]["width"] < width
+        theme = lab.get_by_role("button", name="Toggle theme").first.bounding_box()
+        assert boxes[-1]["x"] + boxes[-1]["width"] <= theme["x"] + 1, f"the header scrolls at {width}"
 
 
 def test_the_teacher_freezes_what_the_class_sees_and_shows_it_again(

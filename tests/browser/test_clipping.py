@@ -16,7 +16,12 @@ from bnnviz_app.pages import PAGES
 SIZES = ((1280, 720), (1400, 900), (1920, 1080), (1024, 768), (390, 844))
 PROJECTED = SIZES[:3]
 STEP_SIZES = ((1024, 768), (390, 844), (1280, 720))  # of a lesson, the last one as it goes on
-OFTEN = ("lab", "uncertainty")  # the others on demand
+#: Of the Lab, with the most in the headings of their cards.
+RUNS = {
+    "curve": "lab&target=network&data=toy_c&sampler=sgld",
+    "classes": "lab&target=network&data=moons&sampler=nuts",
+}
+OFTEN = ("lab", "uncertainty", "classes")  # the others on demand
 # Words in a box that hides what is larger than it, in whichever shadow; of a box that scrolls its visible part counts.
 CUT = r"""() => {
   const found = []
@@ -115,13 +120,14 @@ def cut_words(page: Any, sizes: tuple[tuple[int, int], ...]) -> list[str]:
     ids=["plain", "projector"],
 )
 @pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.demand) for name in PAGES]
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.demand) for name in (*PAGES, *RUNS)]
 )
 @pytest.mark.slow
 def test_no_words_are_cut(
     name: str, mode: str, sizes: tuple[tuple[int, int], ...], open_page: Callable[..., Any], dashboard: Any
 ) -> None:
-    page = open_page(f"{dashboard.url}?page={name}&play=1{mode}", viewport={"width": 1280, "height": 720})
+    address = f"{dashboard.url}?page={RUNS.get(name, name)}&play=1{mode}"
+    page = open_page(address, viewport={"width": 1280, "height": 720})
     page.wait_for_timeout(6000)
     assert not cut_words(page, sizes)
 
@@ -168,16 +174,25 @@ ROW_BELOW = r"""() => {
 }"""
 
 
-@pytest.mark.parametrize(("projector", "rows"), [("", 8), ("&projector=1", 9)], ids=["plain", "projector"])
-def test_the_figures_are_seen_at_once_on_a_small_screen(
-    projector: str, rows: int, open_page: Callable[..., Any], dashboard: Any
+@pytest.mark.parametrize(
+    ("query", "rows", "sizes"),
+    [
+        ("page=lab&target=banana&sampler=bps", 8, SIZES[:1]),
+        ("page=lab&target=banana&sampler=bps&projector=1", 9, SIZES[:1]),
+        ("page=microscope&projector=1", 6, PROJECTED),
+    ],
+    ids=["plain", "projector", "step sizes on a projector"],
+)
+def test_the_figures_are_seen_at_once(
+    query: str, rows: int, sizes: tuple[tuple[int, int], ...], open_page: Callable[..., Any], dashboard: Any
 ) -> None:
-    address = f"{dashboard.url}?page=lab&target=banana&sampler=bps&play=1{projector}"
-    page = open_page(address, viewport={"width": 1280, "height": 720})
+    page = open_page(f"{dashboard.url}?{query}&play=1", viewport={"width": 1280, "height": 720})
     row = ROW_BELOW.replace("ROW", str(rows))
     until(lambda: page.evaluate(row) is not None, 240, f"there are no {rows} figures")
-    page.wait_for_timeout(1000)
-    assert page.evaluate(row) <= 1
+    for width, height in sizes:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(1000)
+        assert page.evaluate(row) <= 1, (width, height)
 
 
 @pytest.mark.slow

@@ -17,10 +17,21 @@ PAPER = (718, 1020)  # pixels of A4 within its margins
 _COLOURS = ("#000000", *in_light().values())
 INKS = {f"rgb({', '.join(map(str, bytes.fromhex(colour[1:])))})" for colour in _COLOURS}
 LESSON = "?page=learn&lesson=events&step=2"
+MAPPED = "Mean and spread of the probability on two moons"
 SHEET = "document.getElementById('bnnviz-paper')"
 # What would be printed: how much of the page beside the sheet, what can be pressed, what is wider than the paper,
-# what may be cut by the end of a page, and in which colour words are.
-PRINTED = """() => {
+# what may be cut by the end of a page, and in which colour words and the points of maps are.
+PRINTED = """async () => {
+  const colours_of = async (picture) => {
+    const image = new Image()
+    image.src = picture.getAttribute("xlink:href") ?? picture.getAttribute("href")
+    await image.decode()
+    const canvas = Object.assign(document.createElement("canvas"), {width: image.width, height: image.height})
+    canvas.getContext("2d").drawImage(image, 0, 0)
+    const {data} = canvas.getContext("2d").getImageData(0, 0, image.width, image.height)
+    const hex = (i) => "#" + [...data.slice(i, i + 3)].map((part) => part.toString(16).padStart(2, "0")).join("")
+    return Array.from({length: data.length / 4}, (_, i) => data[4 * i + 3] ? hex(4 * i) : "#000000")
+  }
   const sheet = document.getElementById("bnnviz-paper"), all = [...sheet.querySelectorAll("*")]
   const whole = all.filter((el) => el.matches(".card, .drawing, tr"))
   const speaks = (el) => [...el.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim())
@@ -39,6 +50,7 @@ PRINTED = """() => {
     address: sheet.querySelector(".from a").href,
     words: sheet.textContent.replace(/\\s+/g, " "),
     html: sheet.outerHTML,
+    mapped: [...new Set((await Promise.all([...sheet.querySelectorAll("image")].map(colours_of))).flat())],
   }
 }"""
 
@@ -65,7 +77,7 @@ def check(found: dict[str, Any]) -> None:
     assert found["over"] <= 1, "something is wider than the paper"
     assert found["ground"] == "rgb(255, 255, 255)" and set(found["colours"]) <= INKS
     assert found["small"] >= 9  # pixels: some 7 points
-    dark = set(re.findall(r"#[0-9a-f]{6}\b", found["html"])) & in_light().keys()
+    dark = {*re.findall(r"#[0-9a-f]{6}\b", found["html"]), *found["mapped"]} & in_light().keys()
     assert not dark, f"colours of the dark theme: {dark}"
     assert "token=" not in found["address"]
 
@@ -107,6 +119,8 @@ def test_the_lab_is_printed_with_its_settings(open_page: Callable[..., Any], das
     [
         # The last of the papers' experiments, which lies far below what the window shows.
         ("?page=papers&open=pdmp-table1&theme=dark", "Training and validation curves on traffic signs", 1),
+        # Maps of colours between those of a theme.
+        ("?page=papers&open=pdmp-fig4&theme=dark", MAPPED, 1),
         ("?page=recordings&theme=dark", "bnnviz resume boston", 0),
     ],
 )
@@ -119,3 +133,4 @@ def test_pages_of_text_are_printed_whole(
     found = printed(page)
     check(found)
     assert text in found["words"] and found["drawings"] >= least
+    assert bool(found["mapped"]) == (text == MAPPED)

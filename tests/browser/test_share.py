@@ -35,6 +35,22 @@ def opened(open_page: Callable[..., Any], dashboard: Any, query: str, **options:
     return Lab(open_page(dashboard.url + query, **options)).ready()
 
 
+def test_how_a_page_looks_and_speaks_holds_for_those_reached_from_it(
+    open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = open_page(f"{dashboard.url}?page=papers&theme=dark&projector=1&lang=de")
+    page.get_by_role("link", name="Recordings").click(timeout=60_000)
+    page.get_by_text("Nothing is chosen").wait_for(timeout=60_000)
+    query = page.evaluate("location.search")
+    assert all(part in query for part in ("page=recordings", "theme=dark", "projector=1", "lang=de"))
+    assert page.locator(".mui-dark").count() and "bnnviz-theme" not in page.evaluate("document.cookie")
+    # What the button chooses goes along as well, and is kept for addresses that say nothing.
+    page.get_by_label("Toggle theme").click()
+    link = page.get_by_role("link", name="Papers")
+    until(lambda: "theme=default" in link.get_attribute("href"), 20, "the links have the theme before")
+    assert "bnnviz-theme=default" in page.evaluate("document.cookie")
+
+
 @pytest.mark.demand
 def test_the_opening_page_says_what_runs(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "")

@@ -58,6 +58,24 @@ def test_escape_closes_the_dialog_where_the_focus_has_gone(open_page: Callable[.
     until(lambda: not lab.page.locator(".MuiDialog-root").count(), 10, "the dialog stayed")
 
 
+# What stands in a dialog before its content has come, how high it is then, and the ground of what comes.
+BEFORE = """(inside) => {
+  const shown = [...inside.children].map((child) => [child, child.style.display])
+  for (const [child] of shown) { child.style.display = "none" }
+  const found = [getComputedStyle(inside, "::before").content, inside.offsetHeight]
+  for (const [child, display] of shown) { child.style.display = display }
+  const ground = (el) => getComputedStyle(el).backgroundColor
+  return [...found, ground(inside.children[0]) === ground(inside.closest(".MuiPaper-root"))]
+}"""
+
+
+def test_a_dialog_whose_content_has_not_come_says_so(open_page: Callable[..., Any], dashboard: Any) -> None:
+    lab = OwnTablePage(open_page(f"{dashboard.url}?page=lab&your_data=1", viewport={"width": 1280, "height": 720}))
+    lab.zone().wait_for()
+    sign, height, covered = lab.page.locator(".MuiDialogContent-root").evaluate(BEFORE)
+    assert sign == '"…"' and height >= 40 and covered
+
+
 def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     open_page: Callable[..., Any], dashboard: Any, tmp_path: Path, screenshot: Callable[..., Any]
 ) -> None:

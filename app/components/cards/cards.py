@@ -20,7 +20,7 @@ from bnnviz_app.learn import languages
 from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
-MANY, CROWDED = 6, 8  # rows of the table, from which on they lie closer, and closer still
+MANY, CROWDED = 6, 8  # lines of the table, from which on they lie closer, and closer still
 NOTE_S = 0.3  # between two changes of the figures in a heading
 #: What the title of a figure offers (figures.js).
 _ACTIONS = {
@@ -78,9 +78,14 @@ class Card(PageComponent):
         self._title = title_pane((6, 0, 0, 14))
         self._note = pn.pane.HTML(
             "",
-            margin=(-3 if low_note else 6, 14, 0, 10),
+            margin=(-3 if low_note else 6, 0, 0, 0),
             sizing_mode="stretch_width",
-            stylesheets=[_STYLES["note"], *([_STYLES["whole_note"]] if whole_note else []), SHEETS["large_card"]],
+            stylesheets=[
+                _STYLES["note"],
+                *([_STYLES["whole_note"]] if whole_note else []),
+                *([_STYLES["low_note"]] if low_note else []),
+                SHEETS["large_card"],
+            ],
         )
         self._legend = pn.pane.HTML(
             margin=(0, 14, 2, 14),
@@ -91,7 +96,11 @@ class Card(PageComponent):
         note = pn.Spacer(sizing_mode="stretch_width", height=1) if low_note else self._note
         head = pn.Row(self._title, *turns, note, *tools, sizing_mode="stretch_width", margin=0, height=30)
         legend_line = (
-            pn.Row(self._legend, self._note, sizing_mode="stretch_width", margin=0) if low_note else self._legend
+            pn.Row(
+                self._legend, self._note, sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["legend_line"]]
+            )
+            if low_note
+            else self._legend
         )
         body = pn.pane.Bokeh(view.root, sizing_mode="stretch_both", margin=(0, 6, 4, 6))
         if beside:
@@ -142,7 +151,8 @@ class Card(PageComponent):
         )
 
     def _noted(self) -> str:
-        return html.escape(self._say(written_out(self.view.note)))
+        note = html.escape(self._say(written_out(self.view.note)))
+        return f"<span>{note}</span>" if note else ""
 
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
@@ -268,18 +278,26 @@ class FiguresCard(ExplainedCard):
             shown = f"<dl>{lines}</dl>"
         else:
             lines = "".join(
-                f"<tr><td title='{html.escape(meaning)}'>{self._written(label)}</td>"
-                f"{self._cells(*((texts, tones) if futures else ([texts], [tones])))}</tr>"
+                self._row(label, meaning, *((texts, tones) if futures else ([texts], [tones])))
                 for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
             head = f"<tr class='head'><td></td>{self._cells(futures, [''] * len(futures))}</tr>" if futures else ""
             size = f"--rows: {len(rows) + bool(futures)}; --across: {14 + 8 * max(len(futures), 1)}"
             shown = f"<table style='{size}'>{head}{lines}</table>"
         self._turn.visible = any(meanings)
-        set_class(self._rows, "many", len(rows) + bool(futures) > MANY)
-        set_class(self._rows, "crowded", len(rows) + bool(futures) > CROWDED)
+        lines_taken = (
+            len(rows) + bool(futures) + sum(not label for label, _, _ in rows)
+        )  # without a name it may take two
+        set_class(self._rows, "many", lines_taken > MANY)
+        set_class(self._rows, "crowded", lines_taken > CROWDED)
         if self._rows.object != shown:
             self._rows.object = shown
+
+    def _row(self, label: str, meaning: str, texts: Sequence[str], tones: Sequence[str]) -> str:
+        """Return a row; one text without a label has all of its width."""
+        if not label and len(texts) == 1:
+            return f"<tr><td colspan='2' class='figure'>{self._written(texts[0])}</td></tr>"
+        return f"<tr><td title='{html.escape(meaning)}'>{self._written(label)}</td>{self._cells(texts, tones)}</tr>"
 
     def _cells(self, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return the cells of a row: one text, or that of each future."""
