@@ -227,7 +227,7 @@ def test_every_axis_of_every_view_has_the_decimal_mark_of_its_language(name: str
 )
 def test_an_address_chooses_the_language_and_keeps_it(no_server: Document, code: str, taken: str) -> None:
     page = LearnPage(False, {}, {"lang": code, "lesson": "thinning"} if code else {"lesson": "thinning"})
-    assert page.panel.root.words["code"] == taken and page.panel.root.asked == bool(code)
+    assert page.panel.root.words["code"] == taken
     assert page.panel.root.content["title"] == lessons.load(taken)["thinning"].title
     assert page.panel.root.content["sentence"] == ""
     assert (f"lang={taken}" in page.address.query) == bool(code)
@@ -313,7 +313,7 @@ def test_the_panel_in_a_language_has_no_text_of_english_in_it(no_server: Documen
     files = (*lessons.load(), languages.PAGE, languages.PIECES, languages.POLL)
     english = {text for name in files for text in file(ENGLISH, name).values()}
     english -= {text for name in files for text in file(language, name).values()}
-    panel = LessonPanel(language, True, lambda message: None)
+    panel = LessonPanel(language, lambda message: None)
     seen = list(panel.root.words.values())
     panel.show_all({})
     seen += strings(panel.root.content).values()
