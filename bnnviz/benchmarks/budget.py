@@ -15,6 +15,8 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets import Target
 
 CHAINS = 4
+#: Of each chain. A run without an end keeps some 2,000 and drops the others, so that no more could be effective.
+MOST_DRAWS = 20_000
 _FAMILIES = ("mcmc", "pdmp", "sgmcmc")
 
 
@@ -51,6 +53,7 @@ def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **opt
         As of `bnnviz.start`.
     seconds : float
         CPU seconds of this process, the search for a start and the warm-up included; the summary is not counted.
+        A run that has made `MOST_DRAWS` draws of each chain ends before.
     seed : int
         Of the run.
     """
@@ -60,7 +63,7 @@ def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **opt
         if time.process_time() - begun > seconds:
             background.stop()
 
-    options = {"draws": None, "chains": CHAINS, "seed": seed, **options}
+    options = {"draws": MOST_DRAWS, "chains": CHAINS, "seed": seed, **options}
     going = None
     try:
         going = start(target, sampler, callback=watch, **options)
