@@ -26,9 +26,9 @@ DEFAULT = "en"
 PAGE, PIECES, POLL, NOTES, FIGURES, GLOSSARY = "page", "pieces", "poll", "notes", "figures", "glossary"
 
 _NO_BREAK, _JOINED = "\u00a0", "\u2060"
-#: What is read as one thing: 25 %, v · grad U, 2.4 / √d, max(0, a + b t), a = 2.
+#: What is read as one thing: 25 %, v · grad U, 2.4 / √d, max(0, a + b t), a = 2, E[x] = 1.
 _ONE_THING = re.compile(
-    r"\b(?:max|min|exp|log)\([^()]*\)|E\[[^\]]*\]|[\w)\]] = |\d %| ± | · (?:grad )?"
+    r"(?:\b(?:max|min|exp|log)\([^()]*\)|E\[[^\]]*\])(?: = )?|[\w)\]!] [=≠] |\d %| ± | · (?:grad )?"
     r"|(?<=[\w)]) [−+] (?=[\w√])|(?<=[\d)]) / (?=[\d√(])|(?<=\)) / (?=\w)|\b[A-Z] \(√"
 )
 

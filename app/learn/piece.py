@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import param
-from bokeh.core.enums import NumeralLanguage
-from bokeh.models import NumeralTickFormatter, TickFormatter
+from bokeh.models import CustomJSTickFormatter, TickFormatter
 from panel.custom import JSComponent
 
 from bnnviz.views.base import View
@@ -21,9 +20,12 @@ CONTROLS = {"min-height": "50px"}
 
 
 def number_format(words: PieceWords) -> TickFormatter:
-    """Return what writes the number of a slider as the language does, with two decimals."""
-    known = words.language in NumeralLanguage
-    return NumeralTickFormatter(format="0.00", language=words.language if known else languages.DEFAULT)
+    """Return what writes the number of a slider as the language does, with two decimals.
+
+    Bokeh's scripts know how English writes numbers, and no other of the languages that its formatter may be given.
+    """
+    mark = languages.page(words.language)["decimal"]
+    return CustomJSTickFormatter(args={"mark": mark}, code="return tick.toFixed(2).replace('.', mark)")
 
 
 class SpokenLanguage(JSComponent):

@@ -70,7 +70,11 @@ def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_butto
     card = LeaderboardCard()
     card.reset({"lanes": [{"spec": {"chains": 4}}]})
     card.update({"table": {"rows": [], "scores": ["nll", "rmse", "accuracy", "ece", "auroc"]}})
-    assert [column[2] for column in card._leaderboard.columns] == told[1:] and card._leaderboard.rank == told[0]
+    shown = card._leaderboard.columns
+    assert {column[2] for column in shown} == {*told[1:]} and card._leaderboard.rank == told[0]
+    # How well lanes predict is seen on a phone too, which has room for the first columns.
+    assert [column[0] for column in shown[:5]] == ["nll", "rmse", "accuracy", "ece", "auroc"]
+    assert [column[0] for column in shown[5:]] == [each.name for each in leaderboard.columns_for([])]
     for explaining in (True, False):
         card._turn.clicks += 1
         assert card._leaderboard.explaining is explaining

@@ -198,6 +198,13 @@ def test_what_is_read_as_one_thing_is_kept_in_one_line() -> None:
     assert "rows / columns break" in plain and "√d of" in plain
 
 
+@pytest.mark.parametrize("language", languages.names())
+def test_no_equation_of_a_lesson_is_broken(language: str) -> None:
+    texts = [text for name in lessons.load() for text in file(language, name).values()]
+    broken = [text for text in map(languages.unbroken, texts) if re.search(" [=≠] ", text)]
+    assert len(texts) > 100 and not broken
+
+
 def test_numbers_are_written_as_the_language_does() -> None:
     assert languages.number("10,000.5", "en") == "10,000.5"
     assert languages.number("10,000.5", "de") == "10\u202f000,5"

@@ -156,6 +156,43 @@ def test_all_columns_of_a_race_are_seen_on_a_small_screen_in_a_language_with_lon
     assert page.evaluate(TABLE_OVER) <= 1
 
 
+@pytest.mark.parametrize(("language", "written"), [(GERMAN, "1,30"), (languages.DEFAULT, "1.30")])
+def test_a_slider_writes_its_number_as_the_language_does(
+    language: str, written: str, open_page: Callable[..., Any], dashboard: Any
+) -> None:
+    page = open_page(f"{dashboard.url}?page=learn&lesson=importance-weights&lang={language}")
+    page.get_by_role("slider").nth(1).wait_for(timeout=60_000)
+    until(lambda: page.get_by_text(written).count() > 0, 20, f"there is no {written}")
+
+
+# The type of what a caption offers, and how far it begins to the right of the caption's text, in pixels.
+OFFERED = """() => {
+  const found = {}
+  const look = (root, within) => {
+    for (const el of root.querySelectorAll("*")) {
+      const here = within || el.matches(".tour-caption")
+      if (el.shadowRoot) { look(el.shadowRoot, here) }
+      if (here && el.matches(".said")) { found.said = el }
+      if (here && el.matches("button")) { found.offer = el }
+    }
+  }
+  look(document, false)
+  if (!found.said || !found.offer) { return null }
+  const range = document.createRange()
+  range.selectNodeContents(found.offer)
+  const type = (el) => parseFloat(getComputedStyle(el).fontSize), left = (at) => at.getBoundingClientRect().left
+  return [type(found.offer) / type(found.said), left(range) - left(found.said)]
+}"""
+
+
+def test_what_a_caption_offers_is_read_as_well_as_its_text(open_page: Callable[..., Any], dashboard: Any) -> None:
+    page = opened(open_page, dashboard, "lesson=mini-batches&step=2&projector=1", (1400, 900))
+    until(lambda: page.evaluate(OFFERED) is not None, 120, "nothing is offered")
+    until(lambda: page.evaluate(OFFERED)[0] > 0.8, 10, "its type is small on a projector")
+    page.set_viewport_size({"width": 390, "height": 844})
+    until(lambda: abs(page.evaluate(OFFERED)[1]) < 2, 10, "on a phone it does not begin where the text does")
+
+
 def test_notes_in_a_window_of_their_own_follow_the_lesson_and_lead_it(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:

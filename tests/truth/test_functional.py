@@ -209,3 +209,16 @@ def test_a_density_has_mass_one_and_folds_add_up() -> None:
     ):
         density = reading.density(c, line)
         assert float(torch.trapezoid(density, line)) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("sd", [0.8, 0.05, 1e-3, 1e-9, 1e-200])
+def test_a_functional_that_is_narrower_than_a_step_of_the_line_is_seen_on_it(sd: float) -> None:
+    line = torch.linspace(-6, 6, 241, dtype=torch.float64)
+    reading = MeanField("log")
+    centre = 0.5123  # between two points
+    density = reading.density(reading.first(torch.tensor([[centre]]).double(), sd), line)[0]
+    assert float(density.sum() * (line[1] - line[0])) == pytest.approx(1, abs=1e-9)
+    assert abs(float(line[density.argmax()]) - centre) <= 0.025
+    if sd == 0.8:
+        known = torch.distributions.Normal(centre, sd).log_prob(line).exp()
+        assert float((density - known).abs().max()) < 1e-3

@@ -18,10 +18,10 @@ _STYLES = styles(__file__)
 _LINK = {
     "textDecoration": "underline",
     "padding": "0 8px !important",
-    "fontSize": "12.5px",
+    "fontSize": "var(--remedy-size, 12.5px)",
     "justifyContent": "flex-start",
 }
-_FROM_AFAR = {**_LINK, "fontSize": "15px"}
+_LINK_HEIGHT = {False: 16, True: 20}  # pixels, by whether it is for a projector
 _PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goes on with what is asked about."
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
@@ -51,7 +51,8 @@ class Caption(PageComponent):
             align="center",
             stylesheets=[_STYLES["text"], SHEETS["large_caption"]],
         )
-        self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center")
+        self._remedies = pn.Column(margin=(0, 10, 0, 0), align="center", stylesheets=[_STYLES["remedies"]])
+        self._large = False
         self.root = pn.Row(
             self._text,
             self._remedies,
@@ -86,11 +87,11 @@ class Caption(PageComponent):
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
+        self._large = large
         for pane in (self._text, self.root):
             set_class(pane, "large", large)
-        self._large = large
         for link in self._remedies:
-            link.param.update(**self._size)
+            set_changed(link, height=_LINK_HEIGHT[large])
 
     def write(self) -> None:
         """Write the strip again: what is reserved may have changed."""
@@ -118,8 +119,5 @@ class Caption(PageComponent):
         self._remedies[:] = [self._button(remedy) for remedy in remedies]
 
     def _button(self, remedy: dict[str, Any]) -> Any:
-        return button(self._say(remedy["label"]), lambda: self._on_remedy(remedy["settings"]), margin=0, **self._size)
-
-    @property
-    def _size(self) -> dict[str, Any]:
-        return {"height": 20, "sx": _FROM_AFAR} if self._large else {"height": 16, "sx": _LINK}
+        look = {"margin": 0, "height": _LINK_HEIGHT[self._large], "sx": _LINK}
+        return button(self._say(remedy["label"]), lambda: self._on_remedy(remedy["settings"]), **look)

@@ -40,7 +40,7 @@ class LeaderboardCard(ExplainedCard):
     def __init__(self, first: str = "error") -> None:
         self._chains = 0
         self._rows: list[dict[str, Any]] = []
-        self._shown: tuple[written.Column, ...] = ()
+        self._shown: list[written.Column] = []
         self._leaderboard = Leaderboard(
             first=first, sizing_mode="stretch_both", margin=(0, 10, 6, 10), stylesheets=[_STYLES["table"]]
         )
@@ -54,7 +54,10 @@ class LeaderboardCard(ExplainedCard):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         table = frame["table"]
-        self._rows, self._shown = table["rows"], written.columns_for(table["scores"], table.get("errors", True))
+        columns = written.columns_for(table["scores"], table.get("errors", True))
+        # How well lanes predict comes first: a phone shows the first five columns.
+        columns.sort(key=lambda each: each.name not in table["scores"])
+        self._rows, self._shown = table["rows"], columns
         self._write()
 
     def _show(self) -> None:

@@ -305,10 +305,9 @@ class DoubleWellDemo(Demo):
             return {"text": text, "kind": "phase", "warning": "", "remedies": []}
         figures = self.figures()
         func, hmc = figures[FUNCTIONAL], figures[POINT]
-        fates = "; ".join(f"{_TITLES[name]} {self._fate(name)}" for name in _SIDES)
         text = (
-            f"Move {self.steps}: {fates}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the truth and"
-            f" HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
+            f"Move {self.steps}: {self._fates()}. Over {RUNS} runs FuncHMC's draws are {func['median']:.2f} from the"
+            f" truth and HMC's {hmc['median']:.2f}; both wells are covered in {100 * func['covered']:.0f} % and"
             f" {100 * hmc['covered']:.0f} % of them."
         )
         return {"text": text, "kind": "summary", "warning": self._warning(func, hmc), "remedies": []}
@@ -316,7 +315,7 @@ class DoubleWellDemo(Demo):
     def _warning(self, func: dict[str, float], hmc: dict[str, float]) -> str:
         """Say what explains the difference besides the sampler: the start, the cost, and what is sampled."""
         times = func["gradients"] / hmc["gradients"]
-        cost = f"a move of FuncHMC takes {times:.0f} times the gradients"
+        cost = f"FuncHMC takes {times:.0f} times the gradients"
         if func["median"] > hmc["median"]:
             return f"HMC is nearer now: a mixture of functionals is wider than the target; and {cost}."
         if self.first_distance < hmc["median"]:
@@ -324,8 +323,12 @@ class DoubleWellDemo(Demo):
             return f"{start} the start; and {cost}."
         return f"The first functional is {self.first_distance:.2f} from it, no help here; but {cost}."
 
-    def _fate(self, name: str) -> str:
-        return "accepted" if self.sides[name].moves[-1].accepted else "rejected, and stays"
+    def _fates(self) -> str:
+        """Say which of both last moves were accepted."""
+        fates = ["accepted" if self.sides[name].moves[-1].accepted else "rejected" for name in _SIDES]
+        if len({*fates}) == 1:
+            return f"both {fates[0]}"
+        return "; ".join(f"{_TITLES[name]} {fate}" for name, fate in zip(_SIDES, fates, strict=True))
 
     def _table(self) -> dict[str, Any]:
         if not self.steps:

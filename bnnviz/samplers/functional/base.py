@@ -55,7 +55,10 @@ class Reading(Protocol):
         """Return the means (chains, dim)."""
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the densities (chains, points) of functionals of one coordinate at points of a line, (points,)."""
+        """Return the densities (chains, points) of functionals of one coordinate at even points of a line, (points,).
+
+        Each is the mean over the stretch around its point: one that is narrower than a stretch is seen all the same.
+        """
 
 
 class MeanField:
@@ -105,10 +108,10 @@ class MeanField:
         return c[:, 0]
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the normal densities (chains, points) at points of a line, (points,)."""
-        sd = self.sd(c)[:, :, 0]
-        z = (line - c[:, 0]) / sd
-        return torch.exp(-0.5 * z.square()) / (sd * (2 * torch.pi) ** 0.5)
+        """Return the normal masses of the stretches around even points of a line, over the width of a stretch."""
+        width = line[1] - line[0]
+        edges = torch.cat([line - width / 2, line[-1:] + width / 2])
+        return torch.special.ndtr((edges - c[:, 0]) / self.sd(c)[:, :, 0]).diff(dim=1) / width
 
 
 class Hermite:
