@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Look:
+class _FollowedLook:
     """Say how the page that many look at is; who asks for the same look at the same page.
 
     Parameters
@@ -63,7 +63,7 @@ class _Look:
     projector: str
 
     @classmethod
-    def of(cls, asked: Mapping[str, str], dark: bool, language: str) -> _Look:
+    def of(cls, asked: Mapping[str, str], dark: bool, language: str) -> _FollowedLook:
         """Return the look that an address asks for, or else the browser's theme, in the language that it has."""
         theme = "dark" if dark else "default" if "theme" in asked else ""
         projector = "1" if is_on(asked, "projector") else ""
@@ -91,7 +91,7 @@ class Shelf:
         self._application, self._gate, self._route = application, gate, route
         self._ready: list[ServerSession] = []
         self._wanted = asyncio.Event()
-        self._followed: dict[_Look, asyncio.Future] = {}
+        self._followed: dict[_FollowedLook, asyncio.Future] = {}
         self._filling: asyncio.Task | None = None
 
     @property
@@ -110,7 +110,7 @@ class Shelf:
         dark = is_dark(arguments, {THEME_COOKIE: handler.get_cookie(THEME_COOKIE, "")})
         if asked.pop("page", FIRST) == _FOLLOW:
             kept = {LANGUAGE_COOKIE: handler.get_cookie(LANGUAGE_COOKIE, "")}
-            return await self._follow(_Look.of(asked, dark, languages.asked(arguments, kept)))
+            return await self._follow(_FollowedLook.of(asked, dark, languages.asked(arguments, kept)))
         # What else it may have of other pages the page takes as it is handed over.
         if asked.keys() - {"theme", "lang"} or dark or not self._gate.is_student(handler.request) or not self._ready:
             return None
@@ -130,14 +130,14 @@ class Shelf:
         session.unblock_expiration()
         return session
 
-    async def _follow(self, look: _Look) -> ServerSession:
+    async def _follow(self, look: _FollowedLook) -> ServerSession:
         if look not in self._followed:
             self._followed[look] = asyncio.ensure_future(self._followed_page(look))
         session = await asyncio.shield(self._followed[look])
         session._token = self._token(session.id, {"headers": {}, "cookies": {}, "arguments": {}})
         return session
 
-    async def _followed_page(self, look: _Look) -> ServerSession:
+    async def _followed_page(self, look: _FollowedLook) -> ServerSession:
         asked = {"page": _FOLLOW, **look.flags}
         session = await self._built({name: [text.encode()] for name, text in asked.items()})
         await session.with_document_locked(_with_own_styles, session)

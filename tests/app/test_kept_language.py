@@ -21,7 +21,7 @@ from bnnviz_app.access.secret import Secret
 from bnnviz_app.learn import languages
 from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.pages.ask import AskPage
-from bnnviz_app.prepared import Shelf, _Look
+from bnnviz_app.prepared import Shelf, _FollowedLook
 from bnnviz_app.session import Session
 
 SPOKEN = ("learn", "notes", "follow", "ask")  # pages with texts in several languages
@@ -76,7 +76,7 @@ def test_of_the_pages_that_a_class_looks_at_together_a_browser_has_the_one_in_it
     shelf = Shelf(SimpleNamespace(), SimpleNamespace(), "/app")
     found: list[tuple[bool, str]] = []
 
-    async def follow(look: _Look) -> None:
+    async def follow(look: _FollowedLook) -> None:
         found.append((look.theme == "dark", look.lang))
 
     monkeypatch.setattr(shelf, "_follow", follow)
