@@ -220,7 +220,7 @@ class ImageRaceView(RaceView):
         """Say who predicts best, and who tells ood images best."""
         ranked = [row for row in self.table() if row["rank"] is not None]
         if not ranked:
-            return "no lane has draws yet, as tuning and warm-up are charged too."
+            return self._unmeasured()
         first = ranked[0]
         best = f"{first['name']} predicts best (NLL {first['nll']:.3f}, accuracy {100 * first['accuracy']:.1f} %)"
         detecting = [row for row in ranked if math.isfinite(row["auroc"])]

@@ -322,6 +322,12 @@ class RaceView:
             if self._race.reference is None:
                 return "nobody is ranked, as no reference was asked for; R-hat and ESS are in the table."
             return f"nobody can be ranked yet, as the reference run of {self._race.reference.title} has too few draws."
+        return self._unmeasured()
+
+    def _unmeasured(self) -> str:
+        """Say whether draws are missing, or only their figures."""
+        if any(row["draws"] for row in self.table()):
+            return "the first draws are not measured yet."
         return "no lane has draws yet, as tuning and warm-up are charged too."
 
     def _against(self) -> str:

@@ -24,7 +24,7 @@ class RotationView(SeriesView):
     needs = ("turned",)
 
     def _build(self) -> None:
-        fig = self._figure("degrees", "entropy, nats", (-180.0, 180.0), (0.0, 2.3))
+        fig = self._figure("degrees", "entropy (nats)", (-180.0, 180.0), (0.0, 2.3))
         self._y = self._window(fig.y_range)
         self._now = PackedColumns(("x", "y"))
         self._mark = self.canvas.line(self._now, "x", "y", width=1.5, dash=(4, 4))

@@ -271,6 +271,17 @@ def test_a_lane_that_spends_all_on_its_warm_up_says_so():
     assert "no lane has draws" in caption["text"] and "Bouncy Particle and HMC spent all" in caption["warning"]
 
 
+def test_draws_before_the_first_measurement_are_not_denied():
+    race = Race(race_of("bps", "hmc", target="gaussian", budget=1_000_000))
+    race.prepare()
+    lane = race.lanes[0]
+    while not lane.store.common(lane.alive):
+        lane.step()
+    assert not lane.recorded
+    text = race.frame(["caption"])["caption"]["text"]
+    assert "no lane has draws" not in text and "the first draws are not measured yet" in text
+
+
 def test_where_all_lanes_diverge_nothing_is_ranked():
     race = finished(Race(race_of(("sgld", WILD), ("sghmc", WILD), target="gaussian")))
     assert "All lanes diverged" in race.error
