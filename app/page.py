@@ -12,8 +12,11 @@ from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
+from bokeh.document import Document
 from bokeh.events import ConnectionLost
 from bokeh.models import CustomJS
+from bokeh.settings import settings
+from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
@@ -146,9 +149,20 @@ def _drawer(page: Any) -> dict[str, Any]:
     return {"sidebar_variant": _OVER if over else "auto", "sidebar_open": not over}
 
 
+def take_own_styles(document: Document) -> None:
+    """Have what is built in a document take its style sheets from this server.
+
+    Panel does it to pages that are asked for. Where a browser is slow to come its page has gone meanwhile, and is built
+    again for its socket: nobody would do it there.
+    """
+    if settings.resources(default="server") == "server":
+        document.template_variables["dist_url"] = LOCAL_DIST
+
+
 def open_page() -> None:
     """Build the page of the current session into its document."""
     pn.extension()
+    take_own_styles(pn.state.curdoc)
     pn.state.curdoc.theme = DOCUMENT_THEME
     pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_LOST))
     name = _asked()

@@ -88,9 +88,33 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     }
   }
 
+  /* The marks of a legend are pictures as well, each on a canvas of its own: they are left out, and drawn afterwards. */
+  function with_legends(figure, draw) {
+    const legends = [...inner(Bokeh.index.find_one(figure))].filter((view) => view.model.type === "Legend")
+    const marks = legends.flatMap((view) => view.entries.map((entry) => ({view, entry, glyph: entry.glyph})))
+    const nothing = Object.assign(document.createElement("canvas"), {width: 1, height: 1})
+    for (const {entry} of marks) { entry.glyph = {canvas: nothing} }
+    let drawn
+    try { drawn = draw() } finally { for (const {entry, glyph} of marks) { entry.glyph = glyph } }
+    for (const mark of marks) { draw_mark(drawn.ctx, mark) }
+    return drawn
+  }
+
+  function draw_mark(ctx, {view: {model, plot_view}, entry: {item, label}, glyph}) {
+    const box = glyph.canvas.getBoundingClientRect(), from = plot_view.canvas.el.getBoundingClientRect()
+    ctx.save()
+    ctx.translate(box.left - from.left, box.top - from.top)
+    for (const renderer of item.renderers) {
+      const view = plot_view.views.find_one(renderer)
+      view?.draw_legend(ctx, 0, model.glyph_width, 0, model.glyph_height, item.get_field_from_label_prop(), label, item.index)
+    }
+    ctx.restore()
+  }
+
   /* A figure as a drawing of lines: axes and grid by Bokeh, then the glyphs of the views' own canvas. */
   function drawing(figure, light) {
-    const {ctx} = without_webgl(() => with_light_maps(figure, light, () => Bokeh.index.find_one(figure).export("svg", false)))
+    const paint = () => Bokeh.index.find_one(figure).export("svg", false)
+    const {ctx} = without_webgl(() => with_light_maps(figure, light, () => with_legends(figure, paint)))
     globalThis.bnnviz_pens?.get(figure)?.draw_on(ctx, light)
     const svg = ctx.get_svg(), {width, height} = Bokeh.index.find_one(figure).bbox
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`)

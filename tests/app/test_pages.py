@@ -13,6 +13,7 @@ import panel as pn
 import panel_material_ui as pmui
 import pytest
 from bokeh.document import Document
+from bokeh.models import ImportedStyleSheet
 from panel.io.state import set_curdoc
 
 from bnnviz_app import page as document
@@ -88,6 +89,13 @@ def test_how_a_page_looks_and_speaks_is_carried_to_the_next(
     page._project()
     assert ("projector" in told[-1]) == ("projector" not in carried)
     page.close()
+
+
+def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> None:
+    document.take_own_styles(pn.state.curdoc)
+    root = pn.Column(pn.pane.HTML("words"), pmui.Button(label="Go")).get_root(pn.state.curdoc)
+    urls = [sheet.url for sheet in root.select({"type": ImportedStyleSheet})]
+    assert urls and all(url.startswith("static/") for url in urls)
 
 
 def test_a_page_that_was_built_ahead_takes_what_its_address_carries() -> None:
