@@ -17,6 +17,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.document import Document
+from bokeh.document.events import DocumentChangedEvent, ModelChangedEvent, TitleChangedEvent
 from bokeh.resources import Resources as BokehResources
 from bokeh.server.views.static_handler import StaticHandler
 from bokeh.server.views.ws import WSHandler
@@ -67,6 +68,7 @@ def on_server_loaded(server_context: Any) -> None:
     _send_at_once()
     _send_all()
     _lock_events()
+    _send_early()
     _send_ahead()
     IOLoop.current().asyncio_loop.set_exception_handler(_lament)
     # Sessions of which the page is not painted yet: `page.py` takes them out.
@@ -248,6 +250,26 @@ def _lock_events() -> None:
     """
     if not getattr(Syncable._event_coroutine, "lock", False):
         Syncable._event_coroutine = pn.io.with_lock(Syncable._event_coroutine)
+
+
+def _send_early() -> None:
+    """Have Panel send what changes after a browser has read its page, and before it says that it has painted it.
+
+    Panel drops such changes: the page is yet to be read, it takes for granted, with the changes in it. What was pressed
+    in these moments would be done, and never be seen. To set a property twice does no harm.
+    """
+    drain = panel_document._drain_unconnected_events
+    if getattr(drain, "sends_early", False):
+        return
+
+    def drain_early(document: Document, lock: Any) -> list[DocumentChangedEvent]:
+        session = getattr(document.session_context, "session", None)
+        held = (document.callbacks._held_events or []) if session is not None and session.connection_count else []
+        set_anew = [event for event in held if isinstance(event, ModelChangedEvent | TitleChangedEvent)]
+        return [*set_anew, *drain(document, lock)]
+
+    drain_early.sends_early = True
+    panel_document._drain_unconnected_events = drain_early
 
 
 def _cork(handler: WSHandler) -> None:

@@ -46,7 +46,7 @@ def set_class(pane: Any, name: str, on: bool) -> None:
     set_changed(pane, css_classes=[*kept, name] if on else kept)
 
 
-TABLET = "@media (max-width: 1100px)"
+TABLET = "@media (max-width: 1140px)"
 #: How a button in the page's header looks.
 HEADER = {
     "margin": (0, 2),

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import panel as pn
@@ -19,6 +19,7 @@ from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 from bokeh.server.server import Server
 from bokeh.util.token import generate_jwt_token, generate_session_id
+from panel.io import document as panel_document
 from panel.reactive import Syncable
 from tornado.httpclient import HTTPRequest
 from tornado.ioloop import IOLoop
@@ -30,7 +31,7 @@ from bnnviz_app.access.guard import guard
 from bnnviz_app.components.cards.image_wall import ImageWall
 from bnnviz_app.components.controls.image_input import ImageInput
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.server import _lock_events
+from bnnviz_app.server import _lock_events, _send_early
 
 JUNK: list[Any] = [None, True, -1, 10**30, 1e308, "x" * 9000, "\ud800", [], [[1]], {}, {"a": 1}, {"id": "1001"}]
 TYPED: list[Any] = [
@@ -118,6 +119,14 @@ class Browser:
             if header.get("reqid") == wanted:
                 return header["msgtype"]
 
+    async def hears(self, words: str) -> bool:
+        """Tell whether the server sends these words within three seconds."""
+        with suppress(TimeoutError):
+            while text := await asyncio.wait_for(self._line.read_message(), 3):
+                if isinstance(text, str) and words in text:
+                    return True
+        return False
+
     async def is_greeted(self) -> None:
         """Wait until the server has the page ready, as a browser does before it asks for it."""
         while True:
@@ -185,6 +194,14 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
     raised = [record for record in caplog.get_records("call") if record.exc_info]
     traced = [each.getMessage()[:300] for each in raised if each.exc_info[0] is not asyncio.CancelledError]
     assert not traced, traced
+
+
+def press(control: Any) -> dict[str, Any]:
+    """Return what a browser says when a button is pressed."""
+    data = {"type": "map", "entries": [["type", "click"]]}
+    values = [["model", {"id": model_of(control).id}], ["node", "click"], ["data", data]]
+    said = {"type": "event", "name": "dom_event", "values": {"type": "map", "entries": values}}
+    return {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": said}
 
 
 def model_of(control: Any) -> Any:
@@ -412,12 +429,24 @@ def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
             # A figure is Bokeh's own: it is written to at once, and only where the document is locked.
             page.button.on_click(lambda event: setattr(page.plot.xaxis[0], "axis_label", f"at {page.whole.value}"))
             moved = {"kind": "ModelChanged", "model": {"id": page.model(page.whole).id}, "attr": "value", "new": 6}
-            data = {"type": "map", "entries": [["type", "click"]]}
-            values = [["model", {"id": model_of(page.button).id}], ["node", "click"], ["data", data]]
-            said = {"type": "event", "name": "dom_event", "values": {"type": "map", "entries": values}}
-            pressed = {"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": said}
-            assert await browser.send({"events": [moved, pressed]}) == "OK"
+            assert await browser.send({"events": [moved, press(page.button)]}) == "OK"
             await asyncio.sleep(0.3)
             assert page.plot.xaxis[0].axis_label == "at 6"
+
+    asyncio.run(scene())
+
+
+def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(
+    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(panel_document, "_drain_unconnected_events", panel_document._drain_unconnected_events)
+    _send_early()
+
+    async def scene() -> None:
+        async with served() as server:
+            browser, page = await server.browser()  # which has read the page, and not said that it is painted
+            page.button.on_click(lambda event: setattr(page.button, "label", "pressed early"))
+            assert await browser.send({"events": [press(page.button)]}) == "OK"
+            assert await browser.hears("pressed early")
 
     asyncio.run(scene())
