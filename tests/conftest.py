@@ -271,6 +271,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         running.append(served)
         return served
 
+    serve.served = running
     yield serve
     for served in running:
         if served.process.is_running():
@@ -362,12 +363,16 @@ class Watch:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
+        self.unanswered: list[str] = []  # addresses
 
     def attach(self, page: Any) -> None:
         """Note every error of a page and every request that leaves this machine."""
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
         page.on("request", lambda request: self._request(request.url))
+        page.on("request", lambda request: self.unanswered.append(request.url))
+        page.on("requestfinished", self._answered)
+        page.on("requestfailed", self._answered)
         page.on("websocket", lambda socket: self._request(socket.url))
         page.on("crash", lambda page: self.problems.append(f"crashed: {page.url}"))
 
@@ -378,6 +383,10 @@ class Watch:
     def _console(self, message: Any) -> None:
         if message.type == "error":
             self.problems.append(f"console: {message.text} ({message.location.get('url', '')})")
+
+    def _answered(self, request: Any) -> None:
+        if request.url in self.unanswered:
+            self.unanswered.remove(request.url)
 
     def _request(self, url: str) -> None:
         if not _is_local(url):
@@ -401,6 +410,7 @@ def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Ite
     takes, such as ``viewport`` and ``color_scheme``.
     """
     contexts = []
+    request.node.pages = []
 
     def open_page(url: str | None = None, *, tour: bool = False, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": VIEWPORT, **options})
@@ -408,6 +418,7 @@ def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Ite
             context.add_init_script(TOUR_SEEN)
         contexts.append(context)
         page = context.new_page()
+        request.node.pages.append(page)
         watch.attach(page)
         if url is not None:
             page.goto(url)
@@ -429,11 +440,24 @@ def page(open_page: Callable[..., Any]) -> Any:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Note on a test that it failed, so that its pages are photographed before they close."""
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    """Note on a test that it failed, so that its pages are photographed before they close; say what they were like."""
     report = yield
     item.failed = getattr(item, "failed", False) or report.failed
+    if report.failed and call.when == "call" and (pages := getattr(item, "pages", [])):
+        from tests.page_reports import described, last_lines
+
+        report.sections.append(("pages", "\n".join(described(page) for page in pages if not page.is_closed())))
+        report.sections.append(("requests without an answer", "\n".join(item.funcargs["watch"].unanswered)))
+        report.sections.append(("servers", last_lines(dict.fromkeys(served.log for served in _served_to(item)))))
     return report
+
+
+def _served_to(item: pytest.Item) -> Iterator[Served]:
+    """Go through the dashboards that a test has had."""
+    for value in item.funcargs.values():
+        found = getattr(value, "served", [value])
+        yield from (each for each in found if isinstance(each, Served))
 
 
 def save_screenshot(page: Any, name: str) -> Path:

@@ -26,6 +26,7 @@ from bnnviz.targets.native import NativeGradient
 log = logging.getLogger(__name__)
 
 _SOURCE = Path(__file__).with_suffix(".cpp")
+_HEADERS = (Path(__file__).with_name("mlp_vectors.hpp"),)
 _ACTIVATIONS = ("identity", "tanh", "relu", "sigmoid", "silu")  # in the order of the C++
 _GAUSSIAN, _GAUSSIAN_LEARNT, _BERNOULLI, _CATEGORICAL = range(4)
 # Beyond, the products of PyTorch's matrices are as fast.
@@ -232,7 +233,7 @@ def _agree(made: NativeDerivatives, target: NetworkTarget) -> bool:
 
 def library(waits: bool) -> ctypes.CDLL | None:
     """Return the library of the C++, or None; ``waits`` as of `derivatives`."""
-    return (cpp.library if waits else cpp.library_if_kept)(_SOURCE, options=_options())
+    return (cpp.library if waits else cpp.library_if_kept)(_SOURCE, _HEADERS, _options())
 
 
 def _options() -> list[str]:

@@ -194,7 +194,9 @@ def test_a_mistake_in_the_cpp_would_be_seen(tmp_path) -> None:
     source = tmp_path / "wrong.cpp"
     source.write_text(wrong, encoding="utf-8")
     target = posterior([3, 6, 1], 20)
-    target._native = mlp_native.NativeDerivatives(target, cpp.library(source, options=mlp_native._options()))
+    target._native = mlp_native.NativeDerivatives(
+        target, cpp.library(source, mlp_native._HEADERS, mlp_native._options())
+    )
     with pytest.raises(AssertionError):
         assert_right(target, target.all_rows())
 
