@@ -144,6 +144,8 @@ def _send_ahead() -> None:
     async def get_ahead(handler: DocHandler, *args: Any, **kwargs: Any) -> None:
         if _may_begin(handler):
             await _begin(handler, scripts, imported)
+        # Whatever is built meanwhile would import the same at the same time, and a half of it may be there.
+        await asyncio.wait([asyncio.wrap_future(imported)])
         await get(handler, *args, **kwargs)
 
     DocHandler.get = get_ahead

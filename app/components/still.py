@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from threading import Thread
 from typing import Any
 
 import panel as pn
 from bokeh.models import GridPlot, Plot, Toolbar
+from panel.viewable import Viewable
 
 _LARGE = 1.25  # type, for a projector
 # A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
@@ -16,8 +18,26 @@ _DRAW = ("bnnviz.plots.output", "holoviews.plotting.bokeh")  # what draws
 
 
 def prepare() -> None:
-    """Import what draws figures, which takes seconds, while the page and others go on."""
-    Thread(target=lambda: [import_module(name) for name in _DRAW], daemon=True).start()
+    """Import what draws figures, which takes a second, while the page and others go on."""
+    _importing()
+
+
+@functools.cache
+def _importing() -> Thread:
+    Viewable._preprocessing_hooks.insert(0, _finish)
+    thread = Thread(target=lambda: [import_module(name) for name in _DRAW], daemon=True)
+    thread.start()
+    return thread
+
+
+def _finish(*built: Any) -> None:
+    """Wait until that is imported, where it has begun.
+
+    Panel, which builds a pane or a page meanwhile, would import a part of HoloViews that needs another, of which half
+    is there: no page would come.
+    """
+    if _importing.cache_info().currsize:
+        _importing().join()
 
 
 def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
@@ -29,6 +49,7 @@ def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     large : bool, default False
         Type for a projector.
     """
+    _finish()
     from bnnviz.plots.output import rendered
 
     made = _shrinking(rendered(figure, _LARGE if large else 1.0))

@@ -165,7 +165,7 @@ class TextPage(Page):
     def _lay_out(self, *objects: Any) -> None:
         """Lay these under each other, and get ready to draw on them."""
         if self.draws:
-            prepare()
+            pn.state.onload(prepare)  # before that, the page itself would have to wait for it
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
         text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)

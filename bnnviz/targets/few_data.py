@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from bnnviz import settings
 from bnnviz.targets.base import REGISTRY
-from bnnviz.targets.minibatch import Rows, RowTarget
+from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
 
 
 @REGISTRY.add
@@ -53,6 +53,10 @@ class LogisticRegression(RowTarget):
     def all_rows(self) -> Rows:
         """Return design and labels."""
         return Rows(self.design, self.labels)
+
+    def linear_losses(self) -> LinearLosses:
+        """Return the rows, of losses log(1 + e^z) - y z, which curve by 1/4 at most."""
+        return LinearLosses(self.design, 0.25, self.prior_precision)
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return the weighted negative log likelihood plus ``|x|^2 / (2 prior_sd^2)``."""
@@ -155,6 +159,10 @@ class TwoData(RowTarget):
     def all_rows(self) -> Rows:
         """Return the two data; they have no inputs."""
         return Rows(self.data, self.data)
+
+    def linear_losses(self) -> LinearLosses:
+        """Return two rows of losses (x - y)^2 / 2."""
+        return LinearLosses(torch.ones_like(self.data)[:, None], 1.0, 0.0)
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return the weighted sum of (x - y)^2 / 2."""

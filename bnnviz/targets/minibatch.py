@@ -42,6 +42,24 @@ class Rows(NamedTuple):
     weight: float = 1.0
 
 
+class LinearLosses(NamedTuple):
+    """Losses of a linear predictor, whose sum over the rows and a normal prior are U.
+
+    Attributes
+    ----------
+    x : Tensor, shape (rows, dim)
+        What the parameters are multiplied by.
+    curvature : float
+        What the second derivative of a row's loss cannot exceed; it is never negative.
+    prior_precision : float
+        That of each parameter; 0 for a flat prior.
+    """
+
+    x: Tensor
+    curvature: float
+    prior_precision: float
+
+
 class RowTarget(Target):
     """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`.
 
@@ -88,6 +106,10 @@ class RowTarget(Target):
         if most >= self.data_rows:
             return self
         return self.part(torch.linspace(0, self.data_rows - 1, most, device=self.device).long())
+
+    def linear_losses(self) -> LinearLosses | None:
+        """Return the losses of a linear predictor that U is a sum of; None where it is not, or they are not bounded."""
+        return None
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
         """Return U (chains,) of states (chains, dim), up to a constant."""

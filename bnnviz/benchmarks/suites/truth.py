@@ -51,6 +51,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 }
 #: Settings that are tested beside the defaults, of the samplers that have them.
 _OPTIONS = (("samples", "events"), ("trajectory_length", "chees"), ("metric", "low_rank"))
+_IN_BATCHES = {"bound": "exact", "batch_size": 1, "control_variates": True}  # on losses of a linear predictor
 #: What shows its bias and has no limit.
 _BIASED = {"bound": "interpolated"}
 _APPROXIMATE = ("interpolated", "regression")  # bounds that rates are above now and then
@@ -97,6 +98,7 @@ def sampler_cases(target: targets.Target) -> Iterator[SamplerCase]:
         choices = {s["name"]: s["choices"] or [] for s in settings.describe(cls)}
         variants = [{"bound": bound} for bound in choices.get("bound", [])] or [{}]
         variants += [{name: value} for name, value in _OPTIONS if value in choices.get(name, [])]
+        variants += [_IN_BATCHES] if "control_variates" in choices else []
         for variant in variants:
             if _fits(cls(**variant), target):
                 yield SamplerCase(cls.registered, variant)

@@ -16,6 +16,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.pdmp.bounds import linear_losses
 from bnnviz.samplers.pdmp.bounds.capped import Capped
 from bnnviz.samplers.pdmp.bounds.exact import Exact
 from bnnviz.samplers.pdmp.bounds.grid import Grid
@@ -129,7 +130,8 @@ class PDMP(PathLearner, Sampler):
         " rates lie above them, right to within Monte Carlo error. interpolated: the papers' line through the last two"
         " points, cheaper, no bound in the strict sense. regression: a line regressed through the noisy rates of"
         " batches, raised by its predicted spread (Pakman and others 2017). exact: without an approximation, on a"
-        " Gaussian target only.",
+        " Gaussian target; with batches and control variates, lines that no batch's rate can exceed, on logistic"
+        " regression.",
     )
     alpha = settings.Number(
         1.2,
@@ -273,7 +275,7 @@ class PDMP(PathLearner, Sampler):
 
     def check(self, target: Target) -> None:
         """Raise where the bound or the batches do not fit the target."""
-        if self.bound == "exact" and target.quadratic() is None:
+        if self.bound == "exact" and self.batch_size is None and target.quadratic() is None:
             raise BnnvizError(
                 'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".', "bound"
             )
@@ -285,19 +287,37 @@ class PDMP(PathLearner, Sampler):
             )
         refuse_without_rows(target, self.batch_size)
         if self.batch_size is not None and self.bound == "exact":
-            raise BnnvizError('bound = "exact" is exact with all rows alone; use "grid" with batches.', "bound")
+            self._check_batch_lines(target)
+
+    def _check_batch_lines(self, target: Target) -> None:
+        """Raise where nothing is known that the rates of all batches lie under."""
+        if self.curved or not linear_losses.fits(target):
+            raise BnnvizError(
+                'bound = "exact" with batches needs logistic regression or another sum of losses of linear predictors,'
+                ' and a process on straight lines; use "grid".',
+                "bound",
+            )
+        if not self.control_variates:
+            raise BnnvizError(
+                'bound = "exact" with batches bounds how far rows are from what they say at the mode; set'
+                ' control_variates, or use "grid".',
+                "bound",
+            )
 
     def set_mode(self, mode: Tensor | None) -> None:
         """Choose where gradients come from, with control variates at the mode (dim,), and make the envelope."""
         self.source = FullData(self.target)
+        anchor = mode if self.control_variates else None
         if self.batch_size is not None:
-            anchor = mode if self.control_variates else None
             self.source = MiniBatch(self.target, self.batch_size, self.batch == "event", anchor)
-        self.envelope = self._make_bound()
+        self.envelope = self._make_bound(anchor)
 
-    def _make_bound(self) -> Bound:
+    def _make_bound(self, anchor: Tensor | None) -> Bound:
         if self.bound == "grid":
             return RaisedGrid(Grid(self.margin, self.widest_cell, self.source.noisy), self.speed)
+        if self.bound == "exact" and self.batch_size is not None:
+            lines = linear_losses.BatchLines.of(self.target, anchor)
+            return Exact(lambda x, v, ref: lines.terms(self.directions(v, ref), x, v), certain=False)
         if self.bound == "exact":
             mean, precision = self.target.quadratic()
             return Exact(lambda x, v, ref: self.gaussian_terms(x, v, mean, precision, ref), self.terms_are_rate)

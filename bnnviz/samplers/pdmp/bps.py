@@ -101,6 +101,10 @@ class BouncyParticle(PDMP):
         square = (self.scaled_gradient(g, scaling) * g).sum(-1)
         return self.velocity_sd * square.sqrt() / math.sqrt(2 * math.pi)
 
+    def directions(self, v: Tensor, scaling: Any) -> Tensor:
+        """Return v."""
+        return v[:, None]
+
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
     ) -> tuple[Tensor, Tensor]:

@@ -100,6 +100,13 @@ class Dynamics:
         """Return the rate (n,) at x, averaged over the velocity's law, from the gradient of U."""
         raise NotImplementedError
 
+    def directions(self, v: Tensor, scaling: Any) -> Tensor:
+        """Return directions (chains, terms, dim) whose products with the gradient, clipped at zero, are the rate.
+
+        Of processes on straight lines (`bounds.linear_losses`).
+        """
+        raise NotImplementedError
+
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
     ) -> tuple[Tensor, Tensor]:

@@ -104,6 +104,12 @@ class ZigZag(Preconditioned):
         g = g if not isinstance(scaling, Preconditioner) else scaling.apply_transpose(g)
         return 0.5 * self.velocity * g.abs().sum(-1)
 
+    def directions(self, v: Tensor, scaling: Any) -> Tensor:
+        """Return (L^-1 v)_i times the columns of L, or the coordinates of v one by one."""
+        if not isinstance(scaling, Preconditioner) or scaling.factor is None:
+            return torch.diag_embed(v)
+        return scaling.undo(v)[..., None] * scaling.factor.T
+
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: Any
     ) -> tuple[Tensor, Tensor]:
