@@ -36,8 +36,14 @@ LARGE = 1.4  # type of the figures in projector mode
 
 #: For a select that stands in a line with other things.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
-#: The same in the heading of a card.
-TIGHT = {"& .MuiSelect-select": {"padding": "2px 28px 2px 10px !important", "minHeight": "0 !important"}}
+#: The same in the heading of a card, where it leaves the line below to the legend in the type of a projector too.
+TIGHT = {
+    "& .MuiSelect-select": {
+        "padding": "2px 28px 2px 10px !important",
+        "minHeight": "0 !important",
+        "lineHeight": "1.2 !important",
+    }
+}
 _STRIP = {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
 _COMPONENTS = {
     # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
@@ -72,6 +78,7 @@ _COLOURS = {
     "lanes": {str(number): pair for number, pair in enumerate(zip(LIGHT.chains, DARK.chains, strict=True))},
     "divider": ("#d9e0e6", "#2f3d4a"),
 }
+_SHADE = {False: "rgb(22 32 42 / .22)", True: "rgb(0 0 0 / .6)"}
 
 
 def lane_colour(number: int) -> str:
@@ -83,12 +90,29 @@ def _chosen(colours: dict, dark: bool) -> dict:
     return {name: _chosen(value, dark) if isinstance(value, dict) else value[dark] for name, value in colours.items()}
 
 
+def _settings_surface(dark: bool) -> dict:
+    """Return the surface of the settings, with a shade at its lower edge as long as there are more of them below."""
+    paper = _COLOURS["background"]["paper"][dark]
+    return {
+        # What scrolls with the last of them hides the shade, which stays.
+        "backgroundImage": f"linear-gradient({paper}, {paper}), linear-gradient(transparent, {_SHADE[dark]})",
+        "backgroundAttachment": "local, scroll",
+        "backgroundPosition": "bottom",
+        "backgroundSize": "100% 34px",
+        "backgroundRepeat": "no-repeat",
+    }
+
+
 def _scheme(dark: bool, size: int) -> dict:
     bar = {"root": {"backgroundColor": HEADER[dark], "color": "#ffffff", "backgroundImage": "none"}}
     return {
         "palette": {"mode": "dark" if dark else "light"} | _chosen(_COLOURS, dark),
         "typography": {"fontFamily": FONT, "fontSize": size},
-        "components": {**_COMPONENTS, "MuiAppBar": {"styleOverrides": bar}},
+        "components": {
+            **_COMPONENTS,
+            "MuiAppBar": {"styleOverrides": bar},
+            "MuiDrawer": {"styleOverrides": {"paper": _settings_surface(dark)}},
+        },
         # Below this width the settings lie over the page, as a drawer.
         "breakpoints": {"values": {"xs": 0, "sm": DRAWER_BELOW, "md": 1200, "lg": 1280, "xl": 1536}},
     }

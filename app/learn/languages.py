@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bnnviz.numerals import written_out
 from bnnviz_app import LANGUAGE_COOKIE
 
 FOLDER = Path(__file__).parents[1] / "lessons"
@@ -100,7 +101,7 @@ def piece(name: str, language: str = DEFAULT) -> PieceWords:
 def number(text: str, language: str) -> str:
     """Return a number as a language writes it, of one as Python does."""
     marks = page(language)
-    return text.translate(str.maketrans({".": marks["decimal"], ",": marks["thousands"]}))
+    return written_out(text).translate(str.maketrans({".": marks["decimal"], ",": marks["thousands"]}))
 
 
 def unbroken(text: str) -> str:

@@ -14,11 +14,13 @@ _TITLES = {
     "mean_field": "N(mu, sd²)",
     "hermite": "sum of Hermite polynomials",
 }
-# Columns: the functionals, and beside them what has come of them.
+# Columns: the functionals, and beside them what has come of them. The energy reaches up beside the ratio: its five
+# lines need the height.
 _GRID = """
 "caption caption" auto
 "wells pooled" minmax(0, 1fr)
-"wells ratio" minmax(0, 1fr)
+"wells ratio" minmax(0, .75fr)
+"ledger ratio" minmax(0, .25fr)
 "ledger table" minmax(0, .92fr)
 / minmax(0, 15fr) minmax(0, 11fr)
 """

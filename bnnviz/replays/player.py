@@ -23,6 +23,7 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
+from bnnviz.numerals import written_out
 from bnnviz.replays.lesson import ReplayLesson, Speech
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
@@ -255,11 +256,11 @@ def _texts(replay_frames: ReplayFrames, say: Callable[[str], str]) -> dict[str, 
     rows: list[Any] = []
     for number, frame in enumerate(replay_frames.frames):
         told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
-        caption.note(number, [say(told["text"]), say(told.get("warning", ""))])
+        caption.note(number, [say(written_out(each)) for each in (told["text"], told.get("warning", ""))])
         status.note(number, [[say(figure), say(unit)] for figure, unit in _cells(frame["status"], moves)])
         # Recorded frames have it now and then: what it said stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]
-        table.note(number, [[say(label), say(text), tone] for label, text, tone in rows])
+        table.note(number, [[say(label), say(written_out(text)), tone] for label, text, tone in rows])
     return {
         "title": str(replay_frames.scene["title"]),
         "made": f"{say('made with bnnviz')} {replay_frames.header.get('bnnviz', VERSION)}",

@@ -34,6 +34,9 @@ DESCRIBE_S = 0.6  # between two descriptions of a figure in words
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 LOW, END = 55, 16  # pixels of height, and of the border beyond an axis's end
+SHARES = (-0.07, 1.07)  # an axis of shares: a mark at 0 or 1 is seen whole in a low frame too
+#: Lines of type for each number wanted at the vertical axis. A ticker may take 1.43 times as many as are wanted.
+TICK_LINES, LEAST_TICKS = 1.6, 2
 _NARROW, _WIDE = frozenset("iljftrI.,:;()[]/|' "), frozenset("mwMW%@")
 _MARKED = "marked"  # numbers at an axis with another decimal mark
 _TOOLS = {PanTool: "Pan", WheelZoomTool: "Wheel zoom", ResetTool: "Reset"}
@@ -137,6 +140,7 @@ class View:
         self._follow = True
         self._scale, self._labels = 1.0, ("", "")
         self._say: Callable[[str], str] = str
+        self._most_ticks: int | None = None
         self.root: figure
         self.canvas: Canvas
         self.pointer: Pointer | None = None
@@ -279,8 +283,21 @@ class View:
         for axis, label in ((across, below), (up, _fitting(y_label, height / type_size))):
             if axis.axis_label != label:
                 axis.axis_label = label
+        self._fit_ticks(height)
         inside, size = x_label.split(" (")[0], 0.9 * type_size
         self._write_inside("" if height >= low else _fitting(inside, width / size), size)
+
+    def _fit_ticks(self, height: float) -> None:
+        """Have no more numbers at the vertical axis than lie above each other."""
+        ticker = self.root.yaxis[0].ticker
+        if not isinstance(ticker, BasicTicker):
+            return
+        if self._most_ticks is None:  # what the class wants is known once it is built
+            self._most_ticks = ticker.desired_num_ticks
+        room = height / (TICK_LINES * self._scale * TICK_SIZE)
+        wanted = int(max(LEAST_TICKS, min(self._most_ticks, room)))
+        if ticker.desired_num_ticks != wanted:
+            ticker.desired_num_ticks = wanted
 
     def _write_inside(self, text: str, size: float) -> None:
         """Write the horizontal axis's label within a low frame, at its end."""

@@ -16,6 +16,7 @@ ENDS = {
     "bounds/3": {"Variance of x1; true 1": (1.7, 2.5), "Variance of x2; true 3": (3 * 2.3, 3 * 4.5)},
     "bounds/6": {"Variances / true (Stein's identity)": (1.5, 4.0)},
     "refreshment/3": {"Variance of x1; true 1": (2.54 - NEAR, 2.54 + NEAR)},
+    "agreement/4": {"Variance of x1; true 26": (0.8, 1.3), "Variances / true (Stein's identity)": (0.8, 1.2)},
 }
 
 

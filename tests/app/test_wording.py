@@ -178,8 +178,8 @@ def test_numbers_and_phrases_are_put_in_their_places() -> None:
         "Press play.": "Start drücken.",
     }
     say = Wording("de", texts)
-    assert say("-3.15 × 10⁻⁶ of 12 draws") == "von 12 Ziehungen -3,15 × 10⁻⁶"
-    assert say("1,234.5 of 2e-05 draws") == "von 2e-05 Ziehungen 1\u202f234,5"
+    assert say("-3.15 × 10⁻⁶ of 12 draws") == "von 12 Ziehungen −3,15 × 10⁻⁶"
+    assert say("1,234.5 of 2e-05 draws") == "von 2 × 10⁻⁵ Ziehungen 1\u202f234,5"
     assert say("Variance of x1; true 0.5") == "Varianz von x1; wahr 0,5"
     assert say("PC 1, 4 chains") == "HK 1, 4 Ketten"
     assert say("The 3rd try failed. Press play.") == "Der 3. Versuch misslang. Start drücken."

@@ -180,8 +180,9 @@ ROW_BELOW = r"""() => {
         ("page=lab&target=banana&sampler=bps", 8, SIZES[:1]),
         ("page=lab&target=banana&sampler=bps&projector=1", 9, SIZES[:1]),
         ("page=microscope&projector=1", 6, PROJECTED),
+        ("page=learn&lesson=step-size&step=1&lang=de&projector=1", 7, SIZES[:1]),
     ],
-    ids=["plain", "projector", "step sizes on a projector"],
+    ids=["plain", "projector", "step sizes on a projector", "long German words on a projector"],
 )
 def test_the_figures_are_seen_at_once(
     query: str, rows: int, sizes: tuple[tuple[int, int], ...], open_page: Callable[..., Any], dashboard: Any

@@ -8,6 +8,7 @@ from typing import Any
 
 import panel as pn
 
+from bnnviz.numerals import written_out
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
 from bnnviz_app.learn import languages
@@ -110,7 +111,7 @@ class Caption(PageComponent):
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
 
     def _written(self, text: str) -> str:
-        return html.escape(languages.unbroken(self._say(text)))
+        return html.escape(languages.unbroken(self._say(written_out(text))))
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:
         if remedies == self._offered:

@@ -21,6 +21,7 @@ from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # lines of the table, from which on they lie closer, and closer still
+LINE = 42  # letters of label and figure, in the type of a projector: cards.css has 22 times its size across
 NOTE_S = 0.3  # between two changes of the figures in a heading
 #: What the title of a figure offers (figures.js).
 _ACTIONS = {
@@ -282,7 +283,8 @@ class FiguresCard(ExplainedCard):
                 for (label, texts, tones), meaning in zip(rows, meanings, strict=True)
             )
             head = f"<tr class='head'><td></td>{self._cells(futures, [''] * len(futures))}</tr>" if futures else ""
-            size = f"--rows: {len(rows) + bool(futures)}; --across: {14 + 8 * max(len(futures), 1)}"
+            high = len(rows) + bool(futures) + (0 if futures else sum(map(self._wraps, rows)))
+            size = f"--rows: {high}; --across: {14 + 8 * max(len(futures), 1)}"
             shown = f"<table style='{size}'>{head}{lines}</table>"
         self._turn.visible = any(meanings)
         lines_taken = (
@@ -292,6 +294,11 @@ class FiguresCard(ExplainedCard):
         set_class(self._rows, "crowded", lines_taken > CROWDED)
         if self._rows.object != shown:
             self._rows.object = shown
+
+    def _wraps(self, row: Sequence[str]) -> bool:
+        """Tell whether a row of one figure takes two lines in the largest type."""
+        label, text, _ = row
+        return len(self._say(label)) + len(text) > LINE
 
     def _row(self, label: str, meaning: str, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return a row; one text without a label has all of its width."""

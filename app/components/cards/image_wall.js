@@ -1,7 +1,7 @@
 // The wall of the hardest images. A press on one asks about it.
 
 export function render({model}) {
-  const wall = make("div", {className: "tiles"})
+  const wall = make("div", {className: "tiles"}), told = make("p"), root = make("div", {}, wall, told)
   const tiles = new Map()
 
   function tile(image) {
@@ -29,6 +29,8 @@ export function render({model}) {
       button.setAttribute("aria-pressed", String(image.index === model.index))
       return button
     })
+    told.hidden = buttons.length > 0
+    told.textContent = model.waiting
     const now = [...wall.children]
     if (buttons.length !== now.length || buttons.some((button, i) => button !== now[i])) {
       const focused = wall.getRootNode().activeElement
@@ -39,6 +41,7 @@ export function render({model}) {
 
   model.on("tiles", () => { if (model.fresh) { tiles.clear() } fill() })
   model.on("index", fill)
+  model.on("waiting", fill)
   fill()
-  return wall
+  return root
 }

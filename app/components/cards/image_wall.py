@@ -13,6 +13,11 @@ from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import styles
 
 _SHORTEST = 9  # letters of a class that are written on a tile
+# What comes here, by whether images are attacked.
+_WAITING = {
+    False: "The test images that the samplers are least sure of hang here as soon as there are draws.",
+    True: "Test images that were changed to mislead a sampler hang here as soon as its draws have been attacked.",
+}
 _STYLES = styles(__file__)
 
 
@@ -22,6 +27,7 @@ class ImageWall(JSComponent):
     tiles = param.List(doc="Dicts of index, pixels, truth, guesses, wrong, figure and short, the words on the tile.")
     index = param.Integer(-1, doc="The image that is asked about; -1 where it is none of the test images.")
     fresh = param.Boolean(False, doc="Whether these are the images of another set.")
+    waiting = param.String(doc="What is said as long as there are none.")
     chosen = param.List(doc="[index, when] of the tile that was pressed last.")
 
     _esm = script(__file__, "image_wall.js")
@@ -62,6 +68,7 @@ class ImageWallCard(TitledCard):
 
     def show_attacked(self, attacked: bool) -> None:
         """Say what hangs here."""
+        self._wall.waiting = _WAITING[attacked]
         self.retitle(f"<b>{'Misled' if attacked else 'Hardest'}</b> true → taken for")
 
     def _pick(self, event: Any) -> None:

@@ -41,6 +41,7 @@ export function render({model}) {
     // What has been replaced may be its own root: a link, whose host is the name of a server.
     const here = targets.filter((el) => el.isConnected)
     for (const el of new Set(here.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
+    here.forEach(show_here)
   })
 
   const focused = (event) => {
@@ -120,6 +121,11 @@ function explain(element) {
 function is_text(element) {
   const root = element.getRootNode()
   return Boolean(root.host?.matches(TEXT)) && element.parentElement?.parentNode === root
+}
+
+// A header without room for all pages' links scrolls: the link of this page is in sight.
+function show_here(element) {
+  if (element.matches("a.here")) { element.scrollIntoView({block: "nearest", inline: "center"}) }
 }
 
 // Keys scroll what has the focus: a text that is longer than its place is a stop of the tab key.

@@ -10,6 +10,7 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.engine.throttle import Throttle
+from bnnviz.numerals import written_out
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script
 from bnnviz_app.learn import languages
@@ -63,7 +64,7 @@ class Narrator(PageComponent):
 
     def say(self, text: str) -> None:
         """Say something, unless it has just been said; an empty text says nothing."""
-        said = self._say(text)
+        said = self._say(written_out(text))
         if said and said != self.root.message:
             self.root.message = said
 

@@ -20,7 +20,7 @@ TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
 # Height of the table without its rows, and of a row, in pixels; and at most, where rows lie closer.
 _TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
-_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "34vh"  # the same for a projector
+_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "29vh"  # the same for a projector
 _STYLES = styles(__file__)
 _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 

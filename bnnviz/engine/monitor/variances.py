@@ -192,10 +192,12 @@ class Variances:
         """Tell whether the known variances clearly lie on the other side of the true ones than Stein's identity says.
 
         The identity tells draws of another density, of which too wide and too narrow are the plainest kinds; where
-        chains have seen but a part of a bent density it may take the one for the other.
+        chains have seen but a part of a bent density it may take the one for the other. Where it says 1 within its
+        error, as of draws that have met one mode of two, it takes neither side.
         """
-        off = self._off()
-        return off is not None and (off.ratio > 1) != (self.variance_inflation.share > 0)
+        off, found = self._off(), self.variance_inflation
+        takes_a_side = abs(found.share) > _INTERVAL * found.error
+        return off is not None and takes_a_side and (off.ratio > 1) != (found.share > 0)
 
     def _is_off(self) -> bool:
         """Whether the variance inflation can be told from none."""

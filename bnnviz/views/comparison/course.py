@@ -9,6 +9,7 @@ from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
 ROOM = 0.06
+LEAST_ROOM = 0.02  # above and below: the first figure alone is no reason to tell hundred thousandths apart
 DOT = Kind("figure", "dot", "ink", True)
 #: What can be shown, and what the axis says of it.
 MEASURES = {"accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
@@ -57,7 +58,7 @@ class CourseView(SeriesView):
         up = extent(*values) if lanes else None
         if across is not None and up is not None:
             self._x.cover((0.0, max(across[1], 1e-3)))
-            room = max(ROOM * (up[1] - up[0]), 1e-4)
+            room = max(ROOM * (up[1] - up[0]), LEAST_ROOM)
             self._y.cover((up[0] - room, up[1] + room))
         self.note = "; ".join(f"{lane['name']} {y[-1]:.3g}" for lane, y in zip(lanes, values, strict=True) if len(y))
         series = [columns(x=lane["seconds"], y=y) for lane, y in zip(lanes, values, strict=True)]

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from bnnviz.views.base import View
 
+#: Of the size of marks, and of the width of a path, in the figure of one run: lanes' cards are small, and both hide the
+#: density.
+SMALLER = 0.6
+
 
 def of_lane(view: type[View], number: int, title: str) -> type[View]:
     """Return a view of a run as that of a lane, whose parts have its number in the frames of the race.
@@ -23,6 +27,12 @@ def of_lane(view: type[View], number: int, title: str) -> type[View]:
 
         name = lane_name
         needs = tuple(f"{part}.{number}" for part in view.needs)
+
+        def _build(self) -> None:
+            super()._build()
+            for glyph in self.canvas.glyphs:
+                glyph.size *= SMALLER
+                glyph.width *= SMALLER if glyph.kind == "trail" else 1
 
         def reset(self, scene: dict) -> None:
             """Begin a new race."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bnnviz.views.base import columns, extent
+from bnnviz.views.base import SHARES, columns, extent
 from bnnviz.views.series import DASHES, MOST, SeriesView
 
 SHADE = 0.16
@@ -19,7 +19,7 @@ class _AgainstSteps(SeriesView):
     figure: ClassVar[str]
 
     def _build(self) -> None:
-        fig = self._figure("size of the step", self.figure, (0.0, 0.3), (0.0, 1.02))
+        fig = self._figure("size of the step", self.figure, (0.0, 0.3), SHARES)
         self._x, self._y = self._window(fig.x_range), self._window(fig.y_range)
         packed_columns = self._make_packed_columns(("x", "y", "low", "high"))
         bands = [self.canvas.band(packed, "x", "low", "high", opacity=SHADE) for packed in packed_columns]
@@ -31,7 +31,7 @@ class _AgainstSteps(SeriesView):
         """Forget the lanes."""
         super().reset(scene)
         self._x.start_at(0.0, 0.3)
-        self._y.start_at(0.0, 1.02)
+        self._y.start_at(*SHARES)
 
     def _show(self, part: dict) -> bool:
         lanes = part["lanes"][:MOST]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from bokeh.models import FixedTicker
 
-from bnnviz.views.base import Columns, columns, separated
+from bnnviz.views.base import SHARES, Columns, columns, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend
 from bnnviz.views.series import MOST, SeriesView
@@ -34,7 +34,7 @@ class ClassProbabilitiesView(SeriesView):
     needs = ("digit",)
 
     def _build(self) -> None:
-        fig = self._figure("class", "probability", (-0.5, 9.5), (-0.02, 1.02))
+        fig = self._figure("class", "probability", (-0.5, 9.5), SHARES)
         fig.xgrid.visible = False
         self._window(fig.x_range), self._window(fig.y_range)
         self.shade = PackedColumns(("x", "low", "high"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bnnviz.views.base import Columns, columns, separated
+from bnnviz.views.base import SHARES, Columns, columns, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import band_html, legend, line_html
 from bnnviz.views.series import DASHES, MOST, SeriesView
@@ -26,7 +26,7 @@ class ReliabilityView(SeriesView):
     needs = ("reliability",)
 
     def _build(self) -> None:
-        fig = self._figure("confidence", "accuracy", (0.0, 1.0), (-0.02, 1.02))
+        fig = self._figure("confidence", "accuracy", (0.0, 1.03), SHARES)
         self._window(fig.x_range), self._window(fig.y_range)
         self.exact = PackedColumns(("x", "y"))
         self._bars = [

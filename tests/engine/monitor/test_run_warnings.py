@@ -160,6 +160,15 @@ def test_the_table_shows_no_identity_that_the_known_variances_contradict(varianc
     assert rows.count("Variances / true (Stein's identity)") == shown
 
 
+def test_the_table_shows_an_identity_that_says_one_beside_variances_that_are_wrong() -> None:
+    """Draws of one mode of two fulfil it up to chance, on either side."""
+    for share in (-0.05, 0.05):
+        found = measures(1.4)
+        found._run.target.dim, found._run.sampler.weighed_by = 2, ""
+        found.variance_inflation = VarianceInflation(share, 0.05, None, None)
+        assert "Variances / true (Stein's identity)" in [label for label, _, _ in found.rows()], share
+
+
 def test_where_the_known_variances_are_right_the_identity_speaks() -> None:
     assert "Stein" in measures(4.0).sentence()
 
