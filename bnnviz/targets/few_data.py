@@ -15,6 +15,8 @@ from bnnviz import settings
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
 
+_POINTS = 25  # of the quadrature, an axis
+
 
 @REGISTRY.add
 class LogisticRegression(RowTarget):
@@ -97,13 +99,15 @@ class LogisticRegression(RowTarget):
         return w, np.linalg.inv(hessian)
 
     def _quadrature(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Integrate by the trapezoidal rule on 49 points an axis over +-6.5 standard deviations."""
-        axis = np.linspace(-6.5, 6.5, 49)
+        """Integrate by the trapezoidal rule on 25 points an axis over +-6.5 standard deviations.
+
+        Of a normal density the rule errs by exp(-2 pi^2 / h^2), which is 3e-30 for this step h.
+        """
+        axis = np.linspace(-6.5, 6.5, _POINTS)
         whitened = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
         points = mean + whitened @ np.linalg.cholesky(cov).T
         design, labels = self.design.double().cpu().numpy(), self.labels.double().cpu().numpy()
-        logits = points @ design.T
-        fit = functional.softplus(torch.from_numpy(logits), threshold=40).numpy().sum(1) - logits @ labels
+        fit = np.concatenate([_fit(design, labels, part) for part in np.array_split(points, _POINTS)])
         potential = fit + 0.5 * self.prior_precision * (points**2).sum(1)
         weight = np.exp(potential.min() - potential)
         weight /= weight.sum()
@@ -121,6 +125,12 @@ class LogisticRegression(RowTarget):
     def names(self) -> list[str]:
         """Return the coefficients' names."""
         return ["intercept", "slope 1", "slope 2"]
+
+
+def _fit(design: np.ndarray, labels: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return the negative log likelihood at points (n, dim)."""
+    logits = points @ design.T
+    return functional.softplus(torch.from_numpy(logits), threshold=40).numpy().sum(1) - logits @ labels
 
 
 def _logits(rows: Rows, theta: Tensor) -> Tensor:
