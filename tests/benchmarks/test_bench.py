@@ -181,7 +181,7 @@ def test_a_suite_that_lacks_a_package_says_which(monkeypatch: pytest.MonkeyPatch
     ("line", "says"),
     [
         ("bench", "SUITE"),
-        ("bench nope", "choose one of class, cuda, images, live"),
+        ("bench nope", "choose one of batches, class, cuda, images"),
         ("bench live --case nope", "choose one of frames, slow_browser, sampler_cost, startup"),
         ("bench live --seconds 0", "--seconds"),
     ],

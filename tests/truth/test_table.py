@@ -183,7 +183,7 @@ def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: s
 def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
     whole = grid.Grid._line
     monkeypatch.setattr(grid.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
-    monkeypatch.setattr(PDMP, "_make_bound", lambda self: grid.Grid(self.margin, self.widest_cell))
+    monkeypatch.setattr(PDMP, "_make_bound", lambda self, anchor: grid.Grid(self.margin, self.widest_cell))
     assert not row(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
 
 
