@@ -121,5 +121,5 @@ def test_the_boomerang_is_right_where_tails_are_those_of_its_reference(density) 
 def test_a_bound_that_knows_no_jump_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The line of a smooth rate, and no reach."""
     monkeypatch.setattr(grid, "_jump", lambda width, before, after: torch.zeros_like(width))
-    monkeypatch.setattr(PDMP, "_make_bound", lambda self: grid.Grid(self.margin, self.widest_cell))
+    monkeypatch.setattr(PDMP, "_make_bound", lambda self, anchor: grid.Grid(self.margin, self.widest_cell))
     assert verdict(wave, "bps", 4000).p < LEVEL

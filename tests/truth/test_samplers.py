@@ -312,7 +312,7 @@ def test_a_broken_metric_is_caught(monkeypatch, sampler, settings, owner, method
 def test_a_halved_envelope_is_caught(monkeypatch):
     whole = Grid._line
     monkeypatch.setattr(Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
-    monkeypatch.setattr(PDMP, "_make_bound", lambda self: Grid(self.margin, self.widest_cell))
+    monkeypatch.setattr(PDMP, "_make_bound", lambda self, anchor: Grid(self.margin, self.widest_cell))
     assert verdict_on(targets.Gaussian(), make("bps", {"spacing": 0.5})).p < LEVEL
 
 

@@ -175,10 +175,10 @@ class _RunMeter:
 
 
 def _tuned(run: Run, patience: float) -> None:
-    """Work until the tuning is done; a run that is not by then is measured as it is."""
+    """Work until the tuning is done; a run that is not after so many CPU seconds is measured as it is."""
     run.prepare()
-    end = time.perf_counter() + patience
-    while run.phase == "tuning" and time.perf_counter() < end:
+    end = time.process_time() + patience
+    while run.phase == "tuning" and time.process_time() < end:
         run.advance(SLICE_S)
     if run.phase != "tuning":
         run.step_proposal()  # which waits for a compiled step
