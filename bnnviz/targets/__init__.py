@@ -8,7 +8,7 @@ from bnnviz.targets.few_data import LogisticRegression, TwoData
 from bnnviz.targets.foreign import DistributionDensity, PyroDensity, StanDensity
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.likelihoods import Likelihood
-from bnnviz.targets.minibatch import Rows, RowTarget
+from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
 from bnnviz.targets.parameters import Parameter, ParameterDensity, above, below, interval, positive, simplex
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "GaussianMixture",
     "ImageNetwork",
     "Likelihood",
+    "LinearLosses",
     "LogisticRegression",
     "Network",
     "Parameter",

@@ -53,6 +53,12 @@ class LinearLosses(NamedTuple):
         What the second derivative of a row's loss cannot exceed; it is never negative.
     prior_precision : float
         That of each parameter; 0 for a flat prior.
+
+    Examples
+    --------
+    >>> from bnnviz import targets
+    >>> targets.LogisticRegression().linear_losses().curvature
+    0.25
     """
 
     x: Tensor
