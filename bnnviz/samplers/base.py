@@ -86,6 +86,8 @@ class Sampler(param.Parameterized):
     compiles: ClassVar[bool] = True
     #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
     converges: ClassVar[bool] = True
+    #: Whether all draws of a chain are one point, so that one says as much as many.
+    one_point: ClassVar[bool] = False
     #: Whether its draws follow a law whose density is known (`approximation`).
     has_density: ClassVar[bool] = False
     #: Whether it looks for modes itself: then it sets out from random points, wherever others do.

@@ -368,6 +368,7 @@ class FrameBuilder:
 
     def _status(self, fast: bool) -> dict[str, Any]:
         run = self.run
+        drawn = run.store.common(run.alive)
         return {
             "phase": run.phase,
             "device": str(run.device),
@@ -375,7 +376,7 @@ class FrameBuilder:
             "step": run.steps,
             "events": run.sampler_stats.events,
             "gradients": run.gradients,
-            "draws": run.store.common(run.alive),
+            "draws": min(drawn, 1) if run.sampler.one_point else drawn,
             "chains": run.spec.chains,
             "ess": self._importance.weight_ess if run.sampler.weighted else self._variances.ess,
             "events_per_s": self._rates.events,

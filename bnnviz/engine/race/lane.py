@@ -86,6 +86,12 @@ class Lane(ViewedRun):
         return int((~self.alive).sum())
 
     @property
+    def drawn(self) -> int:
+        """Draws of each chain; one of a sampler whose draws are all one point."""
+        made = self.store.common(self.alive) * self.store.every
+        return min(made, 1) if self.sampler.one_point else made
+
+    @property
     def over(self) -> bool:
         """Whether it has diverged, or cannot take another step without spending more than its budget.
 

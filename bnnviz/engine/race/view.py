@@ -189,7 +189,7 @@ class RaceView:
             **dict.fromkeys(("error", "error_low", "error_high", "error_mean", "error_sd", "error_log_se"), nan),
             **dict.fromkeys(("rhat", "ess", "ess_per_s", "ess_per_million"), nan),
             **dict.fromkeys((*FUNCTION_FIGURES, *self._scores()) if isinstance(lane.target, BNN) else (), nan),
-            "draws": 0 if lane.diverged else lane.store.common(lane.alive) * lane.store.every,
+            "draws": 0 if lane.diverged else lane.drawn,
             "steps": lane.steps,
             "gradients": lane.gradients,
             "seconds": lane.seconds,
@@ -250,7 +250,7 @@ class RaceView:
 
     def _status(self) -> dict[str, Any]:
         race, lanes = self._race, self._race.lanes
-        draws = [lane.store.common(lane.alive) * lane.store.every for lane in lanes]
+        draws = [lane.drawn for lane in lanes]
         now, spent = time.perf_counter(), race.gradients
         if now - self._at[0] > _RATE_S:
             self._rate, self._at = (spent - self._at[1]) / (now - self._at[0]), (now, spent)

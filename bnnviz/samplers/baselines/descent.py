@@ -159,6 +159,8 @@ class Descending(Trained):
 class Point(Descending):
     """Base of the descents to a point: of the negative log likelihood, and of the prior's term where it counts."""
 
+    one_point = True
+
     @property
     def regular(self) -> bool:
         """Whether the prior's term is part of the loss."""
