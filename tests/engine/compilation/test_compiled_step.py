@@ -248,11 +248,12 @@ def test_a_long_run_takes_a_kernel_over_that_was_compiled_beside_it(monkeypatch:
     spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_depth": 4})
     run = Run(spec.checked())
     run.prepare()
-    run.advance(0.1)
+    run.step_proposal()
     assert run.kernel == "eager", "a short run is not worth compiling"
     monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
     monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
-    run.advance(0.1)
+    while run.kernel == "eager":
+        run.step_proposal()
     assert run.kernel == "compiling" and not run.finished
     run._switch._compilation.done = True
     while not run.finished:

@@ -1,11 +1,10 @@
-"""Races: budget, pace, start, what befalls a lane that diverges, the reference, the calls and the command."""
+"""Races: budget, pace, start, what befalls a lane that diverges, the calls and the command."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.calibration import calibration_curve
+from races import finished, race_of
 
 import bnnviz
-from bnnviz import diagnostics, samplers
 from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
-from bnnviz.engine.race import estimates, reference
 from bnnviz.engine.race.lane import largest_step_cost
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
@@ -32,26 +29,6 @@ from bnnviz.specs.run import Spec
 SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
 WILD = {"step_size": 100.0}  # far beyond where the scheme is stable
 PARTS = ["status", "caption", "table", "curves", "path.0", "prediction.0", "path.1", "path.7"]
-
-
-def race_of(*lanes: Any, budget: int = 4_000, **shared: Any) -> RaceSpec:
-    """Return a race of samplers, each a name or a name with its settings."""
-    shared = {"target": "banana", "chains": 2, "seed": 4, "warmup": 5, **shared}
-    named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
-    return RaceSpec(tuple(Spec(sampler=name, settings=own, **shared) for name, own in named), budget).checked()
-
-
-def finished(race: Race) -> Race:
-    while not race.finished:
-        race.advance(0.05)
-    return race
-
-
-@pytest.fixture
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep references in a folder of the test's own."""
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    return tmp_path
 
 
 # --- the spec
@@ -176,7 +153,8 @@ def test_a_step_is_one_step_of_the_lanes_that_are_behind():
         ({"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}, ("bps", "boomerang"), False),
     ],
 )
-def test_all_lanes_set_out_from_the_same_points_bit_for_bit(own_home, target, lanes, one):
+def test_all_lanes_set_out_from_the_same_points_bit_for_bit(tmp_path, monkeypatch, target, lanes, one):
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     race = Race(race_of(*((name, {"mode_steps": 40}) for name in lanes), **target))
     race.prepare()
     first = race.lanes[0].state.x
@@ -287,163 +265,6 @@ def test_where_all_lanes_diverge_nothing_is_ranked():
     assert "All lanes diverged" in race.error
     assert [row["rank"] for row in race.table()] == [None, None]
     assert "All lanes diverged" in race.frame(["caption"])["caption"]["text"]
-
-
-@pytest.mark.demand
-@given(errors=st.lists(st.sampled_from([math.nan, math.inf, 0.5, 0.1, 2.0]), min_size=3, max_size=3))
-def test_what_is_not_finite_never_ranks(errors):
-    """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
-    race = ended()
-    known = iter(errors)
-    race._view._errors = lambda number: [estimates.EstimateError(*[next(known)] * 2)]
-    rows = race.table()
-    ranked = [row["error"] for row in rows if row["rank"] is not None]
-    assert ranked == sorted(error for error in errors if math.isfinite(error))
-    assert [row["rank"] for row in rows] == [*range(1, len(ranked) + 1), *[None] * (3 - len(ranked))]
-
-
-_ENDED: list[Race] = []
-
-
-def ended() -> Race:
-    """Return a race of three that has ended; the same for all examples."""
-    if not _ENDED:
-        _ENDED.append(finished(Race(race_of("bps", "hmc", "sgld"))))
-    return _ENDED[0]
-
-
-# --- errors and the reference
-
-
-def test_the_error_is_that_of_mean_and_sd():
-    truth = estimates.TrueMoments(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 4.0]))
-    found = estimates.error(estimates.MomentEstimates(np.array([0.3, 0.4]), np.array([1.5, 4.0])), truth)
-    assert found.mean == pytest.approx(math.sqrt((0.3**2 + 0.4**2) / 2))
-    assert found.sd == pytest.approx(math.sqrt(0.5**2 / 2))
-    assert found.both == pytest.approx(math.sqrt((found.mean**2 + found.sd**2) / 2))
-
-
-@pytest.mark.parametrize("quantities", [2, 30])
-@pytest.mark.parametrize("bias", [0.05, 0.5])
-def test_standard_errors_of_errors_are_their_spread_over_repetitions(quantities: int, bias: float) -> None:
-    """Of the logarithm, within a fifth; nearer to the truth than chance leads they are larger: the safe side."""
-    truth = estimates.TrueMoments(np.zeros(quantities), np.ones(quantities), np.ones(quantities))
-    rng = np.random.default_rng(0)
-    draws = rng.standard_normal((300, 16, 40, quantities)) + bias
-    found = [estimates.error(estimates.moments_of(each), truth) for each in draws]
-    spread = np.std([np.log(each.both) for each in found])
-    assert np.median([each.log_se for each in found]) == pytest.approx(spread, rel=0.2)
-
-
-def test_moments_without_a_group_of_chains_are_those_of_the_others() -> None:
-    values = 100 + np.random.default_rng(0).standard_normal((18, 20, 3))
-    found = estimates.moments_of(values)
-    assert found.without.shape == (16, 2, 3)
-    assert np.allclose(found.without[0, 0], values[2:].mean((0, 1)))
-    assert np.allclose(found.without[0, 1], values[2:].std((0, 1)))
-    assert np.allclose(found.without[-1, 1], values[:-1].std((0, 1)))
-    assert estimates.moments_of(values[:3]).without is None
-    many = np.random.default_rng(0).standard_normal((16, 3, 9000))
-    assert estimates.moments_of(many).without.shape == (4, 2, 9000)
-
-
-def standing(*errors: tuple[float, float]) -> tuple[list[str | None], str]:
-    """Return the ranks, by the lane's number, and what is said, of errors with their standard errors."""
-    race = ended()
-    race._view._errors = lambda number: [
-        estimates.EstimateError(errors[number][0], errors[number][0], errors[number][1])
-    ]
-    ranks = {row["lane"]: row["ranks"] for row in race.table()}
-    return [ranks[number] for number in range(3)], race._view._standing()
-
-
-def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
-    names = race_of("bps", "hmc", "sgld").checked().names()
-    ranks, said = standing((0.1, 0.3), (0.12, 0.3), (1.0, 0.1))
-    assert ranks == ["1–2", "1–2", "3"]
-    assert f"{names[0]} has the smallest error (0.1 sd, 0.055 to 0.18), not told apart from that of {names[1]}." in said
-    ranks, said = standing((1.0, 0.01), (0.1, 0.01), (0.5, 0.01))
-    assert ranks == ["3", "1", "2"]
-    assert (
-        f"{names[1]} has the smallest error" in said
-        and f"5 times smaller than that of {names[2]}, which is next" in said
-    )
-    ranks, said = standing((0.1, 0.5), (0.2, 0.5), (0.3, 0.5))
-    assert ranks == ["1–3"] * 3 and f"those of {names[1]} and {names[2]}" in said
-
-
-def test_few_chains_rank_nobody() -> None:
-    ranks, said = standing((0.1, math.nan), (0.2, math.nan), (math.nan, math.nan))
-    assert ranks == ["1–2", "1–2", None]
-    assert "with fewer than four chains nobody can tell it from chance" in said
-
-
-def test_intervals_outlive_a_checkpoint() -> None:
-    race = finished(Race(race_of("bps", "hmc", chains=4)))
-    again = Race.restore(race.checkpoint())
-    figures = ("error", "error_low", "error_high", "ranks")
-    assert [[row[name] for name in figures] for row in again.table()] == [
-        [row[name] for name in figures] for row in race.table()
-    ]
-    assert all(row["error_low"] < row["error"] < row["error_high"] for row in race.table())
-
-
-def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
-    """Make references short, by the sampler that ranks second: the first one takes half a minute."""
-    first, second = sorted(samplers.REGISTRY, key=lambda sampler: -sampler.reference_rank)[:2]
-    assert first.reference_rank > second.reference_rank > 0
-    monkeypatch.setattr(first, "reference_rank", 0)
-    for name, value in {"CHAINS": 8, "DRAWS": draws, "WARMUP": warmup}.items():
-        monkeypatch.setattr(reference, name, value)
-
-
-@pytest.mark.demand
-def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkeypatch):
-    shorten(monkeypatch, draws=60, warmup=150)  # of fewer moves chains stand still
-    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
-    lanes = (("hmc", {"mode_steps": 200}), ("sgld", {"mode_steps": 200, "step_size": 1e-6}))
-    race = Race(race_of(*lanes, budget=150_000, **network))
-    assert race.truth is None
-    finished(race)
-    told = race.frame(["table"])["table"]["reference"]
-    assert told["finished"] and told["draws"] == 480 and math.isfinite(told["rhat"])
-    rows = race.table()
-    assert [row["name"] for row in rows] == ["HMC", "SGLD"], "a step of next to nothing leads nowhere"
-    assert math.isfinite(rows[0]["rmse"]) and math.isfinite(rows[0]["nll"])
-    assert len(list((own_home / "references").glob("*.npz"))) == 1
-    again = Race(race_of(*lanes, budget=5_000, seed=9, **network))
-    assert again.reference.finished, "a race with another seed on the same target has the same reference"
-    assert np.array_equal(again.truth.mean, race.truth.mean)
-    other = Race(race_of(*lanes, budget=5_000, **network | {"target_settings": {"data": "toy_c", "hidden": "4"}}))
-    assert not other.reference.finished
-
-
-@pytest.mark.demand
-def test_a_reference_goes_on_from_a_checkpoint(own_home, monkeypatch):
-    shorten(monkeypatch, draws=40, warmup=5)
-    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "2"}}
-    race = Race(race_of(("hmc", {"mode_steps": 20}), ("bps", {"mode_steps": 20}), budget=5_000, **network))
-    race.prepare()
-    while race.phase != "reference":
-        race.advance(0.01)
-    resumed = Race.restore(race.checkpoint())
-    assert resumed.phase == "reference"
-    finished(race)
-    for path in (own_home / "references").glob("*.npz"):
-        path.unlink()
-    assert np.array_equal(finished(resumed).truth.mean, race.truth.mean)
-
-
-def test_the_calibration_error_is_that_of_the_reliability_curve():
-    rng = np.random.default_rng(0)
-    sure = rng.uniform(0.5, 1, 4000)
-    guess = rng.integers(0, 2, 4000)
-    observed = np.where(rng.uniform(size=4000) < sure**2, guess, 1 - guess)
-    probabilities = np.where(guess[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None])
-    right, stated = calibration_curve(guess == observed, sure, n_bins=10)
-    counts = np.histogram(sure, np.linspace(0, 1, 11))[0]
-    expected = (counts[counts > 0] * np.abs(right - stated)).sum() / 4000
-    assert diagnostics.calibration_error(probabilities, observed, bins=10) == pytest.approx(expected, abs=2e-3)
 
 
 # --- frames

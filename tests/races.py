@@ -1,0 +1,22 @@
+"""Races that tests of several files run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bnnviz.engine.race.race import Race
+from bnnviz.specs.race import RaceSpec
+from bnnviz.specs.run import Spec
+
+
+def race_of(*lanes: Any, budget: int = 4_000, **shared: Any) -> RaceSpec:
+    """Return a race of samplers, each a name or a name with its settings."""
+    shared = {"target": "banana", "chains": 2, "seed": 4, "warmup": 5, **shared}
+    named = [(lane, {}) if isinstance(lane, str) else lane for lane in lanes]
+    return RaceSpec(tuple(Spec(sampler=name, settings=own, **shared) for name, own in named), budget).checked()
+
+
+def finished(race: Race) -> Race:
+    while not race.finished:
+        race.advance(0.05)
+    return race
