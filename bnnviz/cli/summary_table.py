@@ -72,8 +72,12 @@ def print_summary(summary: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(summary)
         return
+    from bnnviz.samplers import REGISTRY
+
     summary = to_json(summary)
     summary["seed"] = str(summary["seed"])  # it counts nothing
+    if REGISTRY.get(summary["sampler"]).one_point:
+        summary["draws"] = f"{summary['draws']:,}, all one point"
     for title, rows in _parts(summary):
         if rows:
             console().print(table(title, "", rows=[(label, _text(value)) for label, value in rows]))

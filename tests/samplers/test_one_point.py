@@ -7,6 +7,7 @@ import pytest
 
 import bnnviz
 from bnnviz import samplers
+from bnnviz.cli.summary_table import print_summary
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -27,6 +28,40 @@ def test_a_page_counts_one_draw_of_each_chain(sampler: str) -> None:
         run.advance(0.05)
     assert np.ptp(run.draws, axis=1).max() == 0
     assert run.frame(["status"])["status"]["draws"] == 1
+
+
+@pytest.mark.parametrize("sampler", POINTS)
+def test_without_an_end_it_ends_with_its_point(sampler: str) -> None:
+    drawn = {"data": "toy_c", "points": [[-0.3, 0.4], [0.0, 0.1], [0.3, 0.2]], "hidden": "3"}
+    run = ViewedRun(Spec("network", drawn, sampler, {"steps": 60}, chains=2, draws=None, seed=1).checked())
+    while not run.finished:
+        run.step_proposal()
+        assert run.steps < 300
+    assert run.draws.shape == (2, 1, run.target.dim) and run.progress == 1
+    assert "the descent has ended" in run.frame(["caption"])["caption"]["text"]
+    first = run.draws
+    run.change({"target.points": [[-0.3, -0.4], [0.3, 0.9]]})
+    while not run.finished:
+        run.step_proposal()
+        assert run.steps < 600
+    assert run.draws.shape == first.shape and np.abs(run.draws - first).min() > 0
+
+
+@pytest.mark.parametrize("sampler", POINTS)
+def test_nothing_is_said_of_how_copies_mix(sampler: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run = bnnviz.sample("network", sampler, target_settings=NETWORK, settings={"steps": 20}, draws=12, chains=3)
+    found = run.summary()
+    assert [name for name, value in found.items() if name.startswith(("ess", "rhat")) and value is not None] == []
+    print_summary(found, as_json=False)
+    said = capsys.readouterr().out
+    assert "12, all one point" in said and "ESS" not in said and "R-hat" not in said
+    shown = ViewedRun(run.spec)
+    assert {"trace", "acf", "weights", "marginal"}.isdisjoint(shown.scene()["emits"])
+    while not shown.finished:
+        shown.advance(0.05)
+    frame = shown.frame(["status", "table"])
+    assert np.isnan(frame["status"]["ess"])
+    assert [row for row in frame["table"]["rows"] if "ESS" in row[0] or "R-hat" in row[0]] == []
 
 
 def test_a_leaderboard_counts_one_draw() -> None:

@@ -33,6 +33,8 @@ from bnnviz.targets import BNN
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 # Of draws with weights: their order means nothing.
 _WEIGHTED_PARTS = ("status", "caption", "table")
+# Of chains that each have one point: nothing mixes.
+_POINT_PARTS = ("status", "caption", "table", "selection")
 _RESAMPLED = 200  # draws of which predictions are shown
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
@@ -195,12 +197,13 @@ class FrameBuilder:
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for the whole run."""
         run, target = self.run, self.run.target
-        weighted = run.sampler.weighted
-        parts = [*(_WEIGHTED_PARTS if weighted else _ENGINE_PARTS), *sorted(run.sampler.emits)]
+        weighted, one_point = run.sampler.weighted, run.sampler.one_point
+        own = _WEIGHTED_PARTS if weighted else _POINT_PARTS if one_point else _ENGINE_PARTS
+        parts = [*own, *sorted(run.sampler.emits)]
         has_density = target.dim == 1 and target.window() is not None
         if has_density:
             parts.append("density")
-        if target.dim > 1 and not weighted:
+        if target.dim > 1 and not weighted and not one_point:
             parts += ["weights", "marginal"]
         if self._layers:
             parts.append("graph")
@@ -255,7 +258,7 @@ class FrameBuilder:
         by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
         if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
             return ""
-        return f"PC 1, PC 2 from {PCA_FIRST} draws on"
+        return "no PC 1, PC 2 of one point" if self.run.sampler.one_point else f"PC 1, PC 2 from {PCA_FIRST} draws on"
 
     def _exact(self) -> dict[str, Any]:
         """Return the target's density of its only coordinate."""
@@ -392,7 +395,8 @@ class FrameBuilder:
         part = self._chain.chain_trace.part("caption", self.plane(), False)
         if not part:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
-        if fast and run.phase != "start":
+        rests = run.sampler.one_point and run.finished
+        if fast and run.phase != "start" and not rests:
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {
                 "text": changed + self._counted.sentence + self._variances.remark() + self._held_way(),
@@ -471,6 +475,8 @@ class FrameBuilder:
         own = [] if run.state is None else run.sampler.text(run.sampler).rows(run.state)
         if run.sampler.weighted:
             return {"rows": [*self._importance.rows(), *counts, *own]}
+        if run.sampler.one_point:
+            return {"rows": [*counts, *own]}
         first = self._components.first
         if first.values.size:
             self._variances.take(first, self._components.followed, fast)

@@ -25,6 +25,9 @@ from bnnviz.targets import BNN
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
 _MOST_COPIED = 10_000_000  # numbers
+# What `_convergence` returns, of any run and of a network's.
+_CONVERGENCE = ("ess_min", "ess_tail_min", "rhat_max", "ess_pc1", "ess_energy", "ess_per_s", "ess_per_million_grads")
+_OF_FUNCTIONS = ("ess_function_min", "ess_function_median", "rhat_function_max", "rhat_canonical_max")
 _EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
@@ -128,20 +131,19 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     ``rhat_function_max`` is the worst of these predictions, and ``rhat_canonical_max`` of at most 100 weights once the
     hidden units of each draw are in one order, with one sign (`bnnviz.diagnostics.canonical`).
     ``ess_per_s`` and ``ess_per_million_grads`` are ``ess_min`` by all that the run took: seconds, and millions of
-    per-example gradients, the search for a start and the warm-up included.
+    per-example gradients, the search for a start and the warm-up included. All are None where all draws of a chain are
+    one point, as of MAP: they would speak of copies.
     """
+    network = isinstance(run.target, BNN)
+    if run.sampler.one_point:
+        return dict.fromkeys(_CONVERGENCE + (_OF_FUNCTIONS if network else ()))
     dim = draws.shape[2]
     columns = np.unique(np.linspace(0, dim - 1, min(dim, _MOST_COLUMNS)).astype(int))
     each = [draws[:, :, i].astype(float) for i in columns]
     least = _worst(min, map(diagnostics.ess, each))
-    network = isinstance(run.target, BNN)
     mixing = measured_mixing(run, Predictor(run.target) if network else None)
-    functions = {
-        "ess_function_min": mixing.least,
-        "ess_function_median": mixing.median,
-        "rhat_function_max": mixing.rhat,
-        "rhat_canonical_max": mixing.canonical_rhat,
-    }
+    of_functions = (mixing.least, mixing.median, mixing.rhat, mixing.canonical_rhat)
+    functions = dict(zip(_OF_FUNCTIONS, of_functions, strict=True))
     return {
         "ess_min": least,
         "ess_tail_min": _worst(min, map(diagnostics.ess_tail, each)),

@@ -65,6 +65,11 @@ class Lane(ViewedRun):
         self._figures = LaneFigures(self)
 
     @property
+    def draw_limit(self) -> int | None:
+        """Draws of each chain after which it ends: as its spec says, even if all are one point; its budget ends it."""
+        return self.spec.draws
+
+    @property
     def capacity(self) -> int:
         """Draws kept of each chain."""
         room = _NUMBERS // (self.spec.chains * self.target.dim)

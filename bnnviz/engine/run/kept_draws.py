@@ -29,8 +29,8 @@ class KeptDraws:
 
     def begin_draws(self) -> None:
         """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
-        chains, dim, spec = self.spec.chains, self.target.dim, self.spec
-        kept = (spec.draws, self.dropped, self.device)
+        chains, dim = self.spec.chains, self.target.dim
+        kept = (self.draw_limit, self.dropped, self.device)
         self.store = DrawStore(chains, dim, *kept, self.dtype, self.capacity)
         columns = 1 if self.sampler.weighted else 0
         # As many as there are draws: the store of draws may keep fewer than its capacity.
@@ -43,9 +43,21 @@ class KeptDraws:
 
     @property
     def dropped(self) -> int:
-        """Draws of each chain that are thrown away: none where the moves of a warm-up that is ahead are they."""
+        """Draws of each chain that are thrown away.
+
+        None where the moves of a warm-up that is ahead are they, or where all would be one point and the run has no
+        other end.
+        """
+        if self.draw_limit != self.spec.draws:
+            return 0
         ahead = self.phase in ("start", "tuning") and self.spec.start_points is None
         return 0 if ahead and self.sampler.warms_up_by_moves else self.spec.warmup
+
+    @property
+    def draw_limit(self) -> int | None:
+        """Draws of each chain after which it ends: without an end in its spec, one where all would be the same point."""
+        endless = self.spec.draws is None
+        return 1 if endless and self.sampler.one_point else self.spec.draws
 
     @property
     def capacity(self) -> int:

@@ -183,10 +183,10 @@ class Run(Restorable):
     @property
     def progress(self) -> float:
         """Share of the work done, 0 to 1; nan for a run without an end."""
-        if self.spec.draws is None:
-            return float("nan")
         if self.phase == "done":
             return 1.0
+        if self.spec.draws is None:
+            return float("nan")
         done, total = float(self.store.made.min()), self.spec.draws + self.store.skip
         if self.sampler.warms_up_by_moves and self.state is not None:
             done, total = done + self.warmup_moves * self.sampler.warmup_share(self.state), total + self.warmup_moves
