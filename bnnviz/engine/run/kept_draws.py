@@ -55,7 +55,7 @@ class KeptDraws:
 
     @property
     def draw_limit(self) -> int | None:
-        """Draws of each chain after which it ends: without an end in its spec, one where all would be the same point."""
+        """Draws of each chain after which it ends: where its spec has no end, one if all would be the same point."""
         endless = self.spec.draws is None
         return 1 if endless and self.sampler.one_point else self.spec.draws
 
