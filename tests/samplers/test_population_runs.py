@@ -99,6 +99,16 @@ def test_the_table_sets_stein_s_identity_beside_k_hat(monkeypatch: pytest.Monkey
     assert "±" in text and (tone == "bad") <= (rows["Tail of the weights, Pareto k-hat"][1] != "good")
 
 
+def test_between_two_iterations_the_table_is_of_the_last_one_whoever_looked_before() -> None:
+    run = ViewedRun(spec(chains=20, draws=None, settings={"draws_each": 200, "sigma0": 1.0}))
+    run.prepare()
+    while run.chain_trace.count < 3 or run.chain_trace.last != 0:
+        run.step_proposal()
+    rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
+    assert rows["Weight ESS of 4,000 draws"] == f"{run.chain_trace.weight_ess:,.1f}"
+    assert len(run._frames._importance.current(50)) == 50
+
+
 def test_where_the_variances_are_known_the_table_says_nothing_else_of_them() -> None:
     """Each iteration misses the ends of the banana, and Stein's identity would say that its draws are too wide."""
     run = ViewedRun(lessons.load()["importance-weights"].steps[3].picture.spec)

@@ -71,7 +71,6 @@ class Importance:
         """Return rows (label, text, tone): weight ESS, tail of the weights, known variances beside theirs."""
         found = self._chain.chain_trace.current()
         if found is None:
-            # Between two iterations those of the last one stay.
             return self._rows
         key = self._chain.chain_trace.iteration, self._run.era
         if key != self._key:

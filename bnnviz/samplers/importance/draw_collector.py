@@ -12,7 +12,7 @@ from torch import Tensor
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
 
-_WEIGH, _MOVE = 1, 4
+_DRAW, _WEIGH, _MOVE = 0, 1, 4
 _SHOWN = 1500  # draws in one picture: half of them those with the largest weights
 _REMEMBERED = 400  # iterations of which the effective number of draws is known
 
@@ -125,6 +125,7 @@ class PopulationTrace:
         self.now: Tensor | None = None
         self.last = -1
         self._state: Any = None
+        self._found: Any = None  # the state with the draws that were weighed last
         self._info: Any = None
         self._chain = 0
         self._iteration: list[int] = []
@@ -145,11 +146,13 @@ class PopulationTrace:
                 self.lately.append((step, MOVE))
         self._state, self._info, self._chain = step_batch.after, step_batch.infos[-1], chain
         self.last = self._info.phase
+        self._found = self._state if self.last != _DRAW else self._found
         self.now = self._state.x[chain]
 
     def _weighed(self, state: Any) -> None:
         self._iteration = [*self._iteration, int(state.count.max()) + 1][-_REMEMBERED:]
         self._ess = [*self._ess, weight_ess(state.logs)][-_REMEMBERED:]
+        self._found = state
 
     @property
     def iteration(self) -> int:
@@ -163,9 +166,9 @@ class PopulationTrace:
 
     def current(self) -> tuple[Tensor, Tensor] | None:
         """Return the last weighed draws (draws, dim) and their log weights (draws,); None before there are any."""
-        if self._state is None or self.last == 0 or not bool(torch.isfinite(self._state.logs).any()):
+        if self._found is None or not bool(torch.isfinite(self._found.logs).any()):
             return None
-        return self._state.draws.flatten(0, 1), self._state.logs.flatten()
+        return self._found.draws.flatten(0, 1), self._found.logs.flatten()
 
     def current_point(self) -> Tensor:
         """Return the watched proposal's mean (dim,)."""
