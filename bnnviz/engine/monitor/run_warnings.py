@@ -19,6 +19,8 @@ from bnnviz.targets import BNN
 
 #: ESS of a coordinate from which on its standard error can be relied on (Vehtari et al. 2021, section 4).
 ENOUGH = 400
+#: Draws of each chain from which on ESS and R-hat are known.
+LEAST_DRAWS = 4
 _ENDS = 4  # chains that are looked at
 _NARROW = "the chains have not been everywhere yet, so make more draws{}"
 
@@ -31,9 +33,9 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     run : DrawSource
         The run; of approximations that more draws do not improve, nothing is said.
     found : dict
-        Its summary: ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and ``cov_se``, and of a
-        network ``rhat_function_max`` and ``rhat_canonical_max``; or
-        ``weight_ess_share`` and ``pareto_k``, with ``widening``, ``cov`` and ``variance_se`` where they are known.
+        Its summary: ``draws``, ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and
+        ``cov_se``, and of a network ``rhat_function_max`` and ``rhat_canonical_max``; or ``weight_ess_share`` and
+        ``pareto_k``, with ``widening``, ``cov`` and ``variance_se`` where they are known.
     """
     if run.sampler.weighted:
         return [*_of_weights(run, found), *_of_coverage(run, found)]
@@ -52,8 +54,13 @@ def _of_chains(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
     rhat, ess, what = found["rhat_max"], found["ess_min"], "weight" if network else "coordinate"
     # Hidden units that change places alter the weights, and not what the network predicts.
     else_by = "; what it predicts may be right all the same: see ess_function_min" if network else ""
-    of_functions = found.get("rhat_function_max")
-    if of_functions is not None and of_functions > BAD_RHAT:
+    of_functions, draws = found.get("rhat_function_max"), found.get("draws", LEAST_DRAWS)
+    if 0 < draws < LEAST_DRAWS:
+        yield (
+            f"There {'is 1 draw' if draws == 1 else f'are {draws} draws'} of each chain, and ESS and R-hat are known of"
+            f" {LEAST_DRAWS} and more, so nothing tells good estimates from bad ones: make more draws{more}."
+        )
+    elif of_functions is not None and of_functions > BAD_RHAT:
         yield (
             f"The chains disagree on what the network predicts (R-hat up to {of_functions:.2f}, good below"
             f" 1.01{_of_weights_too(found)}), so standard errors are too small: make more draws{more}."

@@ -44,6 +44,7 @@ def like(run: Any, **other: Any) -> Any:
 
 def of_figures(run: Any) -> Iterator[str]:
     for found in (
+        {"draws": 3},
         {"rhat_max": 1.2},
         {"ess_min": 20.0},
         {"ess_tail_min": 20.0, "ess_energy": 9.0},

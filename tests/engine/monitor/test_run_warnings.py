@@ -37,6 +37,10 @@ def run(name: str = "bps") -> Any:
     [
         ({}, ""),
         ({"rhat_max": None, "ess_min": None, "widening": None}, ""),
+        ({"rhat_max": None, "ess_min": None, "widening": None, "draws": 0}, ""),
+        ({"rhat_max": None, "ess_min": None, "widening": None, "draws": 1}, "There is 1 draw of each chain"),
+        ({"rhat_max": None, "ess_min": None, "widening": None, "draws": 3}, "There are 3 draws of each chain, and ESS"),
+        ({"draws": 4}, ""),
         ({"rhat_max": 1.15, "ess_min": 80.0}, "disagree on a coordinate (R-hat up to 1.15"),
         ({"ess_min": 80.4}, "that mixes worst is 80,"),
         ({"ess_tail_min": 80.4}, "tail ESS of the coordinate that mixes worst is 80,"),
