@@ -470,7 +470,7 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
     had = {}
     run.prepare()
     while run.steps < last:
-        run.take(each, 1.0)
+        run.take(each, 1000.0)
         history.reached(run.steps)
         history.note(run)
         had[run.steps] = kept(run)

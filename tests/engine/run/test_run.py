@@ -141,7 +141,7 @@ def test_a_path_is_drawn_where_it_went_in_any_plane():
     run = prepared(spec(sampler="boomerang", target="network", target_settings={"data": "toy_c", "hidden": "5"}))
     for kind in ("pca", "coordinates", "pca"):
         run.watch(plane={"kind": kind, "i": 3, "j": 5})
-        run.advance(0.3)
+        walked(run, run.steps + 300)
         run.step_event()
         run.frame(PARTS)
         path, plane = run.frame(["path"])["path"], run._frames.plane()
@@ -406,11 +406,11 @@ def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read(monkeypat
     run = prepared(spec(target="banana", draws=None))
     run.step_proposal()
     assert "sets out" in run.frame(["caption"])["caption"]["text"]
-    run.advance(0.5)
+    walked(run, 300)
     run._frames._paces.clear()
     text = run.frame(["caption"])["caption"]["text"]
     assert text.startswith(f"All chains so far: {run.sampler_stats.bounces:,} bounces and")
-    run.advance(0.2)
+    walked(run, 500)
     run._frames._paces.clear()
     assert run.frame(["caption"])["caption"]["text"] == text
     run.step_proposal()

@@ -147,8 +147,8 @@ def test_many_numbers_are_not_integrated() -> None:
 def test_the_table_shows_the_three_ways_side_by_side() -> None:
     run = ViewedRun(spec("bps", refresh_rate=0.1, samples="events").replace(draws=None, target_settings={"size": 1}))
     run.prepare()
-    for _ in range(100):
-        run.advance(0.02)
+    while run.steps < 1000:
+        run.take(1000 - run.steps, 1000.0)
     run.frame(["acf"])
     rows = {row[0]: float(row[1].split()[0]) for row in run.frame(["table"])["table"]["rows"] if "Variance" in row[0]}
     assert rows["Variance of x1; true 1"] > 1.4
