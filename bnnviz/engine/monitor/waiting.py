@@ -5,8 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from bnnviz import cpp
+from bnnviz.remedies import option
+
 _LONG_S = 3.0  # from which on one asks how long something will take
 _NOWHERE_S = 30.0  # of work without a draw
+_COMPILE = (
+    "The run takes long, and its steps are not compiled: machine code of a step may be many times as fast"
+    f" ({option(kernel='compiled')})."
+)
 
 
 class Waiting:
@@ -19,6 +26,7 @@ class Waiting:
 
     def __init__(self, run: Any) -> None:
         self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
+        self._advised = False
 
     def begin_tuning(self) -> None:
         """Count the seconds of the warm-up from now on, without those of the search for a start."""
@@ -29,6 +37,17 @@ class Waiting:
         made = int(self._run.store.made.sum())
         if made != self._made or self._run.phase == "tuning":
             self._made, self._since = made, self._run.seconds
+        if not self._advised and self._should_compile():
+            self._advised = True
+            self._run.notes.append(_COMPILE)
+
+    def _should_compile(self) -> bool:
+        """Return whether a run that ends by itself would end sooner with compiled steps, which nobody has asked for."""
+        run = self._run
+        if run.spec.draws is None or run.spec.kernel != "eager" or not run.is_long:
+            return False
+        can = run.device.type == "cuda" or cpp.compiler() is not None
+        return can and run.sampler.compiles and run.target.compiles
 
     def sentence(self) -> str:
         """Say how far the search for a start or the warm-up is, or that no draw comes; "" where there is no need to."""

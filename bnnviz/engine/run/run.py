@@ -303,11 +303,11 @@ class Run(Restorable):
 
     @property
     def _wants_kernel(self) -> bool:
-        asked = self.spec.kernel == "compiled" or self.spec.kernel == "auto" and self._is_long
+        asked = self.spec.kernel == "compiled" or self.spec.kernel == "auto" and self.is_long
         return asked and self.sampler.compiles and self.target.compiles
 
     @property
-    def _is_long(self) -> bool:
+    def is_long(self) -> bool:
         """Whether it has gone on for a while, and will for longer than a step takes to be compiled that is not C++."""
         left = self.seconds * (1 / max(self.progress, 1e-9) - 1) if self.spec.draws is not None else math.inf
         begun = self.compiled_since is not None or self.kernel == "compiling"

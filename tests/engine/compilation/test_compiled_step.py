@@ -246,6 +246,7 @@ class ByHand:
 def test_a_long_run_takes_a_kernel_over_that_was_compiled_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_step, "Compilation", ByHand)
     spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_depth": 4})
+    eager = finished(spec.replace(kernel="eager"))
     run = Run(spec.checked())
     run.prepare()
     run.step_proposal()
@@ -259,7 +260,7 @@ def test_a_long_run_takes_a_kernel_over_that_was_compiled_beside_it(monkeypatch:
     while not run.finished:
         run.advance(0.1)
     assert run.changes == [(run.compiled_since, {"kernel": "compiled"})]
-    assert np.array_equal(run.draws, finished(spec.replace(kernel="eager")).draws)
+    assert np.array_equal(run.draws, eager.draws)
 
 
 def advance_to(run: Run, step: int) -> None:

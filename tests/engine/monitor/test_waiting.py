@@ -6,9 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
+from conftest import needs_compiler
 
+from bnnviz.cli.output import say
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.monitor.waiting import Waiting
+from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
 from bnnviz.specs.run import Spec
 
@@ -18,7 +22,8 @@ def run(**changes: Any) -> Any:
     store = SimpleNamespace(made=np.zeros(2, dtype=int))
     share = changes.pop("share", None)
     sampler = SimpleNamespace(tuning_limit=5000, warmup_share=lambda state: share)
-    return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None)
+    spec = SimpleNamespace(draws=None)
+    return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None, spec=spec)
 
 
 def test_a_warm_up_says_how_long_it_takes_at_most() -> None:
@@ -52,6 +57,34 @@ def test_a_run_without_a_draw_for_long_gets_nowhere() -> None:
     going.store.made[0] = 1
     waiting.note()
     assert waiting.sentence() == ""
+
+
+def short(sampler: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[str]:
+    """Return the notes of a run of which every time is long."""
+    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
+    monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
+    going = Run(
+        Spec("banana", {}, sampler, **{"chains": 2, "draws": 10, "warmup": 4, "device": "cpu"} | more).checked()
+    )
+    going.prepare()
+    for _ in range(60):
+        if not going.finished:
+            going.step_proposal()
+    return going.notes
+
+
+@needs_compiler
+def test_a_long_run_is_told_of_machine_code_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (note,) = short("hmc", monkeypatch)
+    assert note.endswith('machine code of a step may be many times as fast (`kernel="compiled"`).')
+    say(note)
+    assert capsys.readouterr().err.endswith("(--kernel compiled).\n")
+    assert short("hmc", monkeypatch, draws=None) == []
+    assert short("pmcnet", monkeypatch, settings={"draws_each": 5}) == [], "its steps cannot be compiled"
+    monkeypatch.setattr("bnnviz.cpp.compiler", lambda: None)
+    assert short("hmc", monkeypatch) == []
 
 
 def test_a_summary_in_the_middle_of_the_warm_up_warns_that_there_are_no_draws() -> None:
