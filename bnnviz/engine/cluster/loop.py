@@ -328,15 +328,10 @@ class LiveLoop:
         slot.hurry = True
 
     def _change(self, slot: Slot, settings: dict[str, Any]) -> None:
-        if slot.history is not None:
-            slot.history.change(settings)
-            slot.changes = len(slot.history.log)
-        else:
-            slot.run.change(settings)
-            # a new change takes the place of what a lost run would have done later
-            slot.replay.clear()
-            slot.changes += 1
-        slot.dirty = slot.hurry = True
+        plays_on = slot.run.finished and slot.ended_playing
+        slot.change(settings)
+        if plays_on and not slot.run.finished:
+            self._play(slot)
 
     def _play(self, slot: Slot) -> None:
         if slot.run.finished:
@@ -383,7 +378,7 @@ class LiveLoop:
             log.error("live run %s stopped at step %d: %s", slot.run_id, slot.step, slot.run.error)
             self._fail(slot, slot.run.error or "This run stopped without giving a reason.")
         elif slot.run.finished:
-            slot.playing = False
+            slot.ended_playing, slot.playing = slot.playing, False
             slot.hurry = True
             slot_recording.end(slot)
             self._changed_together(slot)

@@ -95,6 +95,7 @@ class Slot:
     watch: dict[str, Any] = field(default_factory=dict)
     replay: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
     record: str | None = None  # the name of its recording
+    ended_playing: bool = False  # whether it played when its run ended by itself, so that a change has it play on
 
     run: Any = None
     writer: Any = None
@@ -213,6 +214,18 @@ class Slot:
     def _catch_up(self, known: int) -> None:
         make_changes(self.run, self.replay)
         self.changes = known - len(self.replay) if self.history is None else len(self.history.log)
+
+    def change(self, settings: dict[str, Any]) -> None:
+        """Change settings of the run."""
+        if self.history is not None:
+            self.history.change(settings)
+            self.changes = len(self.history.log)
+        else:
+            self.run.change(settings)
+            # a new change takes the place of what a lost run would have done later
+            self.replay.clear()
+            self.changes += 1
+        self.dirty = self.hurry = True
 
     def report(self) -> dict[str, Any]:
         """Return what a caller must know besides the frame."""
