@@ -198,12 +198,12 @@ class LiveMixing:
         label, text = "R-hat of functions", f"{rhat:.2f}"
         if not np.isnan(canonical):
             label, text = f"{label}; weights in one order", f"{text}; {canonical:.2f}"
-        return [[label, text, rhat_tone(rhat)]]
+        return [[label, text, rhat_tone(rhat, self._run.sampler.converges)]]
 
 
-def rhat_tone(rhat: float) -> str:
-    """Judge an R-hat."""
-    return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT else ""
+def rhat_tone(rhat: float, converges: bool) -> str:
+    """Judge an R-hat; chains of a sampler that does not converge to the target may agree on what is wrong."""
+    return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and converges else ""
 
 
 def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:

@@ -239,7 +239,7 @@ class Variances:
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
-            [f"R-hat; bulk, tail ESS ({label})", sizes, rhat_tone(self.rhat)],
+            [f"R-hat; bulk, tail ESS ({label})", sizes, rhat_tone(self.rhat, self._run.sampler.converges)],
             ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 
