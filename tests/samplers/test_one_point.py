@@ -43,7 +43,9 @@ def test_without_an_end_it_ends_with_its_point(sampler: str) -> None:
         run.step_proposal()
         assert run.steps < 300
     assert run.draws.shape == (2, 1, run.target.dim) and run.progress == 1
-    assert "the descent has ended" in run.frame(["caption"])["caption"]["text"]
+    frame = run.frame(["caption", "prediction"])
+    assert "the descent has ended" in frame["caption"]["text"]
+    assert not frame["prediction"]["settling"] and frame["prediction"]["draws"] == 2
     first = run.draws
     run.change({"target.points": [[-0.3, -0.4], [0.3, 0.9]]})
     while not run.finished:

@@ -185,7 +185,7 @@ class Predictor:
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
         values, now = self._shown(store, alive, current)
-        return self._part(values, now, len(self.keys), len(self.keys) < _BAND_DRAWS)
+        return self._part(values, now, len(self.keys), self._settles(store, alive))
 
     def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
         """Return the part of a frame that these draws (draws, dim) make; else the current point."""
@@ -213,11 +213,16 @@ class Predictor:
         """Return the rows of the draws to be shown, and that of this moment."""
         now = self.update(store, alive, current)
         values = self.values
-        if len(values) < _BAND_DRAWS:
+        if self._settles(store, alive):
             early = store.settling(alive).flatten(0, 1)
             found = self._rows(early) if len(early) else values
             values = np.concatenate([values, found]) if len(values) else found
         return (values if len(values) else now[None]), now
+
+    def _settles(self, store: DrawStore, alive: np.ndarray) -> bool:
+        """Return whether there are few draws as yet, beside which those of the warm-up are shown."""
+        ended = alive.any() and store.full()[alive].all()
+        return len(self.keys) < _BAND_DRAWS and not ended
 
     def _band(self, rows: np.ndarray) -> dict[str, Any]:
         values, noise = rows[:, : self._width], rows[:, -1]

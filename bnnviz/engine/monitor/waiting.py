@@ -26,7 +26,6 @@ class Waiting:
 
     def __init__(self, run: Any) -> None:
         self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
-        self._advised = False
 
     def begin_tuning(self) -> None:
         """Count the seconds of the warm-up from now on, without those of the search for a start."""
@@ -37,8 +36,8 @@ class Waiting:
         made = int(self._run.store.made.sum())
         if made != self._made or self._run.phase == "tuning":
             self._made, self._since = made, self._run.seconds
-        if not self._advised and self._should_compile():
-            self._advised = True
+        # A run that goes on from a checkpoint has been told already.
+        if _COMPILE not in self._run.notes and self._should_compile():
             self._run.notes.append(_COMPILE)
 
     def _should_compile(self) -> bool:

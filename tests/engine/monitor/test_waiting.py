@@ -23,7 +23,7 @@ def run(**changes: Any) -> Any:
     share = changes.pop("share", None)
     sampler = SimpleNamespace(tuning_limit=5000, warmup_share=lambda state: share)
     spec = SimpleNamespace(draws=None)
-    return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None, spec=spec)
+    return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None, spec=spec, notes=[])
 
 
 def test_a_warm_up_says_how_long_it_takes_at_most() -> None:
@@ -67,7 +67,8 @@ def short(sampler: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[st
         Spec("banana", {}, sampler, **{"chains": 2, "draws": 10, "warmup": 4, "device": "cpu"} | more).checked()
     )
     going.prepare()
-    for _ in range(60):
+    for step in range(60):
+        going = Run.restore(going.checkpoint()) if step == 5 else going
         if not going.finished:
             going.step_proposal()
     return going.notes
