@@ -29,21 +29,7 @@ class Address(JSComponent):
 
 @dataclass
 class Visit:
-    """Hold what an address asks for.
-
-    Parameters
-    ----------
-    spec : Spec or RaceSpec
-        What to run.
-    sentences : list of str
-        What did not fit of the address.
-    names : bool
-        Whether the address names a spec at all, or leaves it to the page.
-    flags : dict of str
-        Parameters of the page's own, such as ``play`` and ``projector``.
-    notes : list of str
-        What else the page says when it opens.
-    """
+    """Hold what an address asks for."""
 
     spec: Any
     sentences: list[str] = field(default_factory=list)
@@ -62,14 +48,7 @@ def is_on(flags: Mapping[str, str], flag: str) -> bool:
 
 
 def read(arguments: Mapping[str, Sequence[bytes]], opening: Any) -> Visit:
-    """Read the address's arguments, as the server has them; whatever they are, there is a spec to run.
-
-    Parameters
-    ----------
-    arguments : mapping
-    opening : Spec, RaceSpec or PlainSpec
-        What runs where they name nothing.
-    """
+    """Read the address's arguments, as the server has them; whatever they are, there is a spec to run."""
     flags = {name: arguments[name][0].decode(errors="replace") for name in url.PAGE if arguments.get(name)}
     spec, sentences = opening.read_query(arguments)
     names = any(name not in url.PAGE and not name.startswith("bokeh-") for name in arguments)

@@ -29,25 +29,12 @@ _BEFORE: weakref.WeakKeyDictionary[Document, Callable[[], Awaitable[bool]]] = we
 
 
 def before_written(doc: Document, freshen: Callable[[], Awaitable[bool]]) -> None:
-    """Have something done each time before a page that many look at is written for those who come.
-
-    Parameters
-    ----------
-    doc : Document
-    freshen : callable
-        Changes the page; returns whether it did, so that the page is written again.
-    """
+    """Have something done each time before a page that many look at is written for those who come."""
     _BEFORE[doc] = freshen
 
 
 class Broadcast:
-    """Stand in a session for all browsers that look at its page.
-
-    Parameters
-    ----------
-    session : ServerSession
-        Whose page is shown; it belongs to nobody, and does not end.
-    """
+    """Stand in a session for all browsers that look at its page."""
 
     def __init__(self, session: ServerSession) -> None:
         self.protocol = Protocol()
@@ -134,12 +121,7 @@ extra_socket_handlers[_Socket] = _deliver
 
 
 class _Member:
-    """Hold one browser that looks.
-
-    Parameters
-    ----------
-    socket : bokeh.server.views.ws.WSHandler
-    """
+    """Hold one browser that looks."""
 
     def __init__(self, socket: Any) -> None:
         self._socket = socket

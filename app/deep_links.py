@@ -20,15 +20,7 @@ _PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", DoubleWellSpec: "wells
 
 @dataclass(frozen=True)
 class DeepLink:
-    """Name a page and what it opens on.
-
-    Parameters
-    ----------
-    page : str
-        Its name in the address.
-    spec : Spec, RaceSpec, ImageRaceSpec or DoubleWellSpec
-        What it opens on.
-    """
+    """Name a page and what it opens on."""
 
     page: str
     spec: Any
@@ -50,13 +42,7 @@ def of_images(data: str | None) -> bool:
 
 
 def deep_link(spec: Any) -> DeepLink | None:
-    """Return where a spec can be seen; None where no link holds it whole.
-
-    Parameters
-    ----------
-    spec : Spec, RaceSpec, ImageRaceSpec or DoubleWellSpec
-        Checked or not.
-    """
+    """Return where a spec can be seen; None where no link holds it whole."""
     found = _linked(spec)
     return found if found is not None and _arrives(found) else None
 

@@ -46,17 +46,7 @@ def _opened_last() -> LeadingSession | None:
 
 
 class Picture:
-    """Keep the scene and the frame of the moment in which the teacher freezes, for pages that do not show them.
-
-    Attributes
-    ----------
-    spec : Spec or None
-        Of the run.
-    scene, frame : dict or None
-        None until they are taken, and where there was no run.
-    awaited : bool
-        Whether there was no run at all: it is being built, and its beginning will be kept.
-    """
+    """Keep the scene and the frame of the moment in which the teacher freezes, for pages that do not show them."""
 
     def __init__(self) -> None:
         self.spec: Any = None

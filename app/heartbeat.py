@@ -27,13 +27,7 @@ class Keys(JSComponent):
 
 
 class Heartbeat:
-    """Keep at most one or two frames under way between server and paint (back-pressure).
-
-    Parameters
-    ----------
-    on_key : callable
-        Called with the name of each pressed key.
-    """
+    """Keep at most one or two frames under way between server and paint (back-pressure)."""
 
     def __init__(self, on_key: Callable[[str], None]) -> None:
         self.hidden = False

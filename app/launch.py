@@ -28,17 +28,7 @@ SESSION_CHECK_MS = 200
 
 
 class _ServeAt(Serve):
-    """Run Panel's command, which reads Panel's and Bokeh's environment variables, with a route of our own.
-
-    Parameters
-    ----------
-    parser : ArgumentParser
-        Takes the command's options.
-    route : str
-        Where the one application is served; Bokeh would call it by the name of its folder.
-    gate : Gate
-        Who is let in.
-    """
+    """Run Panel's command, which reads Panel's and Bokeh's environment variables, with a route of our own."""
 
     def __init__(self, parser: ArgumentParser, route: str, gate: Gate) -> None:
         super().__init__(parser)
@@ -76,36 +66,7 @@ def launch(
     unix_socket: Path | None = None,
     students: Secret | None = None,
 ) -> None:
-    """Serve a folder until Ctrl-C or SIGTERM.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder with ``main.py`` and ``server_lifecycle.py``.
-    route : str
-        Where the page is, such as ``/app``.
-    port : int
-        The port to listen on.
-    address : str
-        The address to listen on.
-    secret : Secret or None
-        What a browser has to show; None: nothing.
-    hosts : sequence of str
-        Other names under which the dashboard is reached.
-    frames : sequence of str
-        Origins whose pages may show it in a frame.
-    prefix : str
-        What stands before the path of each address, such as ``/lab``.
-    unix_socket : Path, optional
-        Listen at this socket, which only its owner can open, in place of the address and port.
-    students : Secret or None
-        What browsers of students have to show; None: there is no class.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder's scripts fail, or an environment variable gives Panel or Bokeh an option that it refuses.
-    """
+    """Serve a folder until Ctrl-C or SIGTERM."""
     gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)

@@ -24,13 +24,7 @@ _NEVER = 1 << 30
 
 
 class Collector:
-    """Collect the memory of pages that are closed.
-
-    Parameters
-    ----------
-    free : callable
-        Returns the bytes of memory that are free; None where that is not known.
-    """
+    """Collect the memory of pages that are closed."""
 
     def __init__(self, free: Callable[[], int | None] = memory.available) -> None:
         self._free = free

@@ -50,13 +50,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _FollowedLook:
-    """Say how the page that many look at is; who asks for the same look at the same page.
-
-    Parameters
-    ----------
-    theme, lang, projector : str
-        As they stand in the address; empty where nothing does.
-    """
+    """Say how the page that many look at is; who asks for the same look at the same page."""
 
     theme: str
     lang: str
@@ -76,16 +70,7 @@ class _FollowedLook:
 
 
 class Shelf:
-    """Hold pages of students that nobody has opened yet.
-
-    Parameters
-    ----------
-    application : BokehTornado
-    gate : Gate
-        Of a class.
-    route : str
-        Where the page is.
-    """
+    """Hold pages of students that nobody has opened yet."""
 
     def __init__(self, application: BokehTornado, gate: Gate, route: str) -> None:
         self._application, self._gate, self._route = application, gate, route

@@ -66,21 +66,7 @@ class Screen(Protocol):
 
 
 class Session:
-    """Hold a spec and its run, and keep the loop between the run and the page.
-
-    Parameters
-    ----------
-    spec : Spec
-        What to run first; it is prepared and waits for play.
-    backend : concurrent.futures.Future
-        Gives the backend, once it is connected.
-    screen : Screen
-        Shows what happens.
-    heartbeat : Heartbeat
-        Knows what the browser has painted.
-    doc : bokeh.document.Document
-        The session's document.
-    """
+    """Hold a spec and its run, and keep the loop between the run and the page."""
 
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
         self._spec = spec
@@ -151,15 +137,7 @@ class Session:
             self._spawn(self._complain(BnnvizError(roles.KEPT)))
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
-        """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on.
-
-        Parameters
-        ----------
-        spec : Spec
-            A checked spec.
-        first : callable, optional
-            What is asked of the new run if it waits for play; else it goes on to its first event.
-        """
+        """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on."""
         if not self._starting and self._handle is not None:
             self._good = self.spec
         self.spec = spec

@@ -52,12 +52,7 @@ _MARKS = (
 
 
 class InSteps:
-    """Await a coroutine whose work is done in steps.
-
-    Parameters
-    ----------
-    coroutine : coroutine
-    """
+    """Await a coroutine whose work is done in steps."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._coroutine = coroutine
@@ -156,12 +151,7 @@ def _turn() -> asyncio.Lock:
 
 
 class _Work(greenlet):
-    """Run a coroutine, and stop at the marks in it.
-
-    Parameters
-    ----------
-    coroutine : coroutine
-    """
+    """Run a coroutine, and stop at the marks in it."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         super().__init__(self._work)
@@ -254,13 +244,7 @@ def _text_alone(pane: HTMLBasePane, ref: str, model: Model) -> None:
 
 
 class _PatchSerializer(Serializer):
-    """Write a change of a page; whether its browser has a model is asked of that model, instead of listing them all.
-
-    Parameters
-    ----------
-    references : DocumentModelManager
-        Of the page.
-    """
+    """Write a change of a page; whether its browser has a model is asked of that model, instead of listing them all."""
 
     def __init__(self, *, references: DocumentModelManager) -> None:
         super().__init__()

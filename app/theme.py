@@ -17,11 +17,6 @@ def styles(beside: str) -> dict[str, str]:
     """Read the style sheets of a module from the file beside it, each under a comment such as ``/* @title */``.
 
     Every pane has a shadow of its own, so that each needs a sheet of its own.
-
-    Parameters
-    ----------
-    beside : str
-        The module, ``__file__``.
     """
     parts = re.split(r"^/\* @(\w+).*\*/\n", Path(beside).with_suffix(".css").read_text(encoding="utf-8"), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))

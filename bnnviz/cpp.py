@@ -35,20 +35,7 @@ def compiler() -> str | None:
 
 
 def compiled_library(source: Path, folder: Path, compiler: str, options: Sequence[str] = ()) -> Path:
-    """Compile C++ to a library in a folder.
-
-    Parameters
-    ----------
-    source, folder : Path
-    compiler : str
-    options : sequence of str
-        More options for the compiler.
-
-    Raises
-    ------
-    subprocess.CalledProcessError
-        If the compiler fails.
-    """
+    """Compile C++ to a library in a folder."""
     made = folder / f"{source.stem}.so"
     usual = ["-std=c++17", "-O3", "-shared", "-fPIC"]
     subprocess.run([compiler, *usual, *options, str(source), "-o", str(made)], check=True, capture_output=True)
@@ -56,16 +43,7 @@ def compiled_library(source: Path, folder: Path, compiler: str, options: Sequenc
 
 
 def library(source: Path, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> ctypes.CDLL | None:
-    """Return the library of a file of C++, which is compiled where there is none; None where that is not possible.
-
-    Parameters
-    ----------
-    source : Path
-    headers : sequence of Path
-        What it includes of the project's.
-    options : sequence of str
-        More options for the compiler.
-    """
+    """Return the library of a file of C++, which is compiled where there is none; None where that is not possible."""
     return _library(source, tuple(headers), tuple(options))
 
 

@@ -26,10 +26,6 @@ def replacing(path: Path) -> Iterator[Path]:
 
     What was at the path before is still there if the block fails, and nothing is left beside it. A folder takes the
     place of an empty one only.
-
-    Parameters
-    ----------
-    path : Path
     """
     # Two processes, or two threads, may write the same file at a time: the last one to end wins.
     new = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
@@ -44,33 +40,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for this user alone; one that is there stays as it is.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made.
-    """
+    """Make a folder, and those above it that are missing, for this user alone; one that is there stays as it is."""
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write a file beside its place, and move it there.
-
-    Parameters
-    ----------
-    path : Path
-    content : bytes
-    sync : bool, default True
-        Whether to wait until the content is on the disk, so that it outlives a machine that loses its power.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; what was there before is still there.
-    """
+    """Write a file beside its place, and move it there."""
     with replacing(path) as new, new.open("wb") as file:
         file.write(content)
         if sync:
@@ -79,13 +56,7 @@ def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a JSON object with its checksum, whole or not at all.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; what was there before is still there.
-    """
+    """Write a JSON object with its checksum, whole or not at all."""
     write_whole(path, sealed(value))
 
 
@@ -96,13 +67,7 @@ def sealed(value: dict[str, Any]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, Any]:
-    """Return the object of `sealed`.
-
-    Raises
-    ------
-    ValueError
-        If it is not what was written.
-    """
+    """Return the object of `sealed`."""
     found = plain_json(content.decode())
     if not isinstance(found, dict) or found.pop("sha256", None) != _digest(json.dumps(found)):
         raise ValueError("the checksum is another one")
@@ -110,14 +75,7 @@ def unsealed(content: bytes) -> dict[str, Any]:
 
 
 def plain_json(text: str) -> Any:
-    """Return what a JSON text holds that anybody may have written.
-
-    Raises
-    ------
-    ValueError
-        If it is no JSON, a number has thousands of digits, a text is none that can be written, or it is nested so
-        deeply that nobody could go through it.
-    """
+    """Return what a JSON text holds that anybody may have written."""
     try:
         found = json.loads(text)
     except RecursionError:

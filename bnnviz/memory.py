@@ -22,23 +22,7 @@ def available() -> int | None:
 
 
 def check(size: float, what: str, remedy: str, field: str, free: int | None = None) -> None:
-    """Refuse what takes more memory than there is.
-
-    Parameters
-    ----------
-    size : float
-        Bytes that it takes, at least.
-    what, remedy : str
-        As a sentence begins and as it ends: "The draws", "keep fewer draws".
-    field : str
-        The setting that it belongs to.
-    free : int, optional
-        Bytes that are free; default: those of this machine's memory.
-
-    Raises
-    ------
-    BnnvizError
-    """
+    """Refuse what takes more memory than there is."""
     if size <= _UNASKED:
         return
     free = available() if free is None else free

@@ -86,44 +86,14 @@ def install(module: str, extra: str | None = None) -> str:
 
 
 def check(modules: str | tuple[str, ...], purpose: str, field: str | None = None, extra: str | None = None) -> None:
-    """Raise an error that names the first of the modules that is missing, without importing them.
-
-    Parameters
-    ----------
-    modules : str or tuple of str
-        Names in `PACKAGES`.
-    purpose : str
-        Who needs them, with the verb, as the sentence begins: "Recordings need".
-    field : str, optional
-        The setting that asked for it.
-    extra : str, optional
-        The extra to install, where it is not the usual one of the package.
-
-    Raises
-    ------
-    BnnvizError
-        If one is missing.
-    """
+    """Raise an error that names the first of the modules that is missing, without importing them."""
     for module in (modules,) if isinstance(modules, str) else modules:
         if not has(module):
             raise _missing(module, purpose, field, extra)
 
 
 def require(module: str, purpose: str, field: str | None = None, extra: str | None = None) -> ModuleType:
-    """Import a module and return it.
-
-    Parameters
-    ----------
-    module : str
-        A name in `PACKAGES`, or of a module inside one of these.
-    purpose, field, extra
-        As in `check`.
-
-    Raises
-    ------
-    BnnvizError
-        If the package is missing, or cannot be imported here.
-    """
+    """Import a module and return it."""
     check(module.partition(".")[0], purpose, field, extra)
     with needed(purpose, field, extra):
         return importlib.import_module(module)
@@ -131,18 +101,7 @@ def require(module: str, purpose: str, field: str | None = None, extra: str | No
 
 @contextmanager
 def needed(purpose: str, field: str | None = None, extra: str | None = None) -> Iterator[None]:
-    """Explain an import in this block that fails for want of an optional package; other errors pass.
-
-    Parameters
-    ----------
-    purpose, field, extra
-        As in `check`.
-
-    Raises
-    ------
-    BnnvizError
-        If such a package is missing, or cannot be imported here.
-    """
+    """Explain an import in this block that fails for want of an optional package; other errors pass."""
     try:
         yield
     except ImportError as error:
@@ -153,14 +112,7 @@ def needed(purpose: str, field: str | None = None, extra: str | None = None) -> 
 
 
 def explain(error: ImportError, purpose: str, field: str | None = None, extra: str | None = None) -> BnnvizError | None:
-    """Return what to say of a failed import; None where no optional package is the cause.
-
-    Parameters
-    ----------
-    error : ImportError
-    purpose, field, extra
-        As in `check`.
-    """
+    """Return what to say of a failed import; None where no optional package is the cause."""
     module = (error.name or "").partition(".")[0]
     if module not in PACKAGES:
         return None

@@ -27,13 +27,7 @@ def home() -> Path:
 
 
 def _user() -> Path:
-    """Return this user's home folder.
-
-    Raises
-    ------
-    BnnvizError
-        If the system knows none. A place in a shared folder would not be this user's alone.
-    """
+    """Return this user's home folder."""
     try:
         return Path.home()
     except RuntimeError:

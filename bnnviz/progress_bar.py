@@ -36,18 +36,7 @@ def share(run: Any) -> float:
 
 
 class RunProgress:
-    """Show on stderr how far a run of this process is, while a block lasts.
-
-    Parameters
-    ----------
-    wanted : bool or None
-        None: where stderr is a terminal and ``rich`` is installed.
-
-    Raises
-    ------
-    BnnvizError
-        If it is wanted and ``rich`` is missing.
-    """
+    """Show on stderr how far a run of this process is, while a block lasts."""
 
     def __init__(self, wanted: bool | None) -> None:
         if wanted:

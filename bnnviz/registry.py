@@ -8,13 +8,7 @@ from bnnviz.errors import BnnvizError
 
 
 class Registry:
-    """A set of classes under explicit unique names.
-
-    Parameters
-    ----------
-    noun : str
-        What it holds, in the singular, for the sentence that an unknown name gets.
-    """
+    """A set of classes under explicit unique names."""
 
     def __init__(self, noun: str) -> None:
         self.noun = noun

@@ -30,14 +30,7 @@ def option(**values: Any) -> str:
 
 
 def rewritten(sentence: str, write: Callable[[dict[str, Any]], str]) -> str:
-    """Return a sentence in which options are written otherwise.
-
-    Parameters
-    ----------
-    sentence : str
-    write : callable
-        Gets the values of options by name. What stands between backticks and is no option stays as it is.
-    """
+    """Return a sentence in which options are written otherwise."""
 
     def replaced(found: re.Match[str]) -> str:
         values = _values(found[1])

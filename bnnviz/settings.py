@@ -122,22 +122,7 @@ def _describe(name: str, parameter: param.Parameter) -> dict[str, Any]:
 
 
 def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
-    """Check one value against its described setting and return it in the setting's type.
-
-    Parameters
-    ----------
-    setting : dict
-        One entry of `describe`.
-    value : object
-        What the user gave.
-    owner : str
-        Whose setting it is, for the sentence.
-
-    Raises
-    ------
-    BnnvizError
-        If the value has the wrong type or is out of bounds; ``field`` is the setting's name.
-    """
+    """Check one value against its described setting and return it in the setting's type."""
     name, kind = setting["name"], setting["type"]
     if kind == "boolean":
         if not isinstance(value, bool):
@@ -245,13 +230,7 @@ def old_names(name: str) -> list[str]:
 
 
 def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
-    """Check the given values, add the defaults of the others, and return them in declared order.
-
-    Raises
-    ------
-    BnnvizError
-        For a name that is not a setting of ``owner``, or a value that does not fit.
-    """
+    """Check the given values, add the defaults of the others, and return them in declared order."""
     known = {setting["name"]: setting for setting in settings}
     given = {current_name(name, known): value for name, value in given.items()}
     for name in given:

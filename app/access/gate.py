@@ -26,25 +26,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Gate:
-    """Hold who is let in.
-
-    Parameters
-    ----------
-    hosts : frozenset of str
-        Names, with their ports, under which the server answers.
-    secret : Secret or None
-        What a browser has to show; None: nothing.
-    any_address : bool
-        Whether it answers too under the address of this machine at which a connection comes in.
-    frames : tuple of str
-        Origins whose pages may show this one in a frame.
-    patterns : tuple of str
-        More of these names, as Bokeh writes them: ``*`` stands for any part.
-    cookie : str
-        The name under which a browser keeps that it was let in: cookies know no ports.
-    students : Secret or None
-        What the browsers of a class's students have to show; None: there is no class.
-    """
+    """Hold who is let in."""
 
     hosts: frozenset[str]
     secret: Secret | None = None
@@ -69,26 +51,7 @@ class Gate:
         frames: Iterable[str] = (),
         students: Secret | None = None,
     ) -> Gate:
-        """Return the gate of a server that listens at an address.
-
-        Parameters
-        ----------
-        address : str
-        port : int or None
-            None: it listens at a Unix socket, and answers under the names of ``hosts`` alone.
-        secret : Secret or None
-        hosts : iterable of str
-            Other names, such as a proxy's, with a port or without.
-        frames : iterable of str
-            Origins whose pages may show this one in a frame.
-        students : Secret or None
-            What the browsers of a class's students have to show.
-
-        Raises
-        ------
-        BnnvizError
-            If one of the hosts or origins is none.
-        """
+        """Return the gate of a server that listens at an address."""
         own = () if port is None else (*_LOOPBACK, *(() if address in _ANYWHERE else (bracketed(address),)))
         names = {f"{host}:{port}" for host in own}
         for host in hosts:
@@ -112,15 +75,7 @@ class Gate:
 
     @classmethod
     def under(cls, patterns: Iterable[str], request: HTTPServerRequest) -> Gate:
-        """Return the gate of a server that asks for nothing, and answers as this machine and under these names.
-
-        Parameters
-        ----------
-        patterns : iterable of str
-            As Bokeh writes them.
-        request : tornado.httputil.HTTPServerRequest
-            Came to the port of that server.
-        """
+        """Return the gate of a server that asks for nothing, and answers as this machine and under these names."""
         port = (_reached(request) or "").rpartition(":")[2]
         return cls(frozenset(f"{host}:{port}" for host in _LOOPBACK), patterns=tuple(patterns))
 

@@ -48,13 +48,7 @@ _ASKED = {
 
 
 def guard(application: BokehTornado, gate: Gate) -> None:
-    """Have an application answer through a gate only.
-
-    Parameters
-    ----------
-    application : BokehTornado
-    gate : Gate
-    """
+    """Have an application answer through a gate only."""
     login = application.prefix + _LOGIN
 
     def find_guarded(request: HTTPServerRequest, **kwargs: Any) -> Any:

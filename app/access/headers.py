@@ -16,13 +16,6 @@ def policy(frames: Iterable[str], elsewhere: bool = False) -> str:
     What Bokeh and Panel need beyond the server's own files: scripts in the page ('unsafe-inline'), functions made
     of the text of a CustomJS ('unsafe-eval'), modules that es-module-shims makes (blob:), styles in the page, and
     pictures that are drawn by the page (data:, blob:).
-
-    Parameters
-    ----------
-    frames : iterable of str
-        Origins whose pages may show this one in a frame.
-    elsewhere : bool
-        Whether Bokeh's scripts come from a server on the web (``BOKEH_RESOURCES=cdn``).
     """
     web = " https:" if elsewhere else ""
     parts = {
@@ -42,13 +35,7 @@ def policy(frames: Iterable[str], elsewhere: bool = False) -> str:
 
 
 def guarding(frames: Iterable[str]) -> type[OutputTransform]:
-    """Return what adds the headers to the answers of an application.
-
-    Parameters
-    ----------
-    frames : iterable of str
-        Origins whose pages may show this one in a frame.
-    """
+    """Return what adds the headers to the answers of an application."""
     added = {
         "Content-Security-Policy": policy(frames, settings.resources(default="server") != "server"),
         "X-Content-Type-Options": "nosniff",

@@ -29,13 +29,7 @@ def bound_messages() -> None:
 
 
 def unpacked(text: str) -> bytes:
-    """Return the bytes that were packed by gzip and written in base 64.
-
-    Raises
-    ------
-    DeserializationError
-        If they are something else, or far more than a page sends.
-    """
+    """Return the bytes that were packed by gzip and written in base 64."""
     stream = zlib.decompressobj(_GZIP)
     try:
         content = stream.decompress(base64.b64decode(text), _MOST_UNPACKED)

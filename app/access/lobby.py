@@ -14,14 +14,7 @@ MOST_PAGES = 120  # of a class, playing or not: some 6 MB each
 
 
 def why_full(application: BokehTornado, gate: Gate, request: HTTPServerRequest) -> str | None:
-    """Return why a student's page is not opened now; None where it is.
-
-    Parameters
-    ----------
-    application : BokehTornado
-    gate : Gate
-    request : tornado.httputil.HTTPServerRequest
-    """
+    """Return why a student's page is not opened now; None where it is."""
     people = [person(gate, session) for context in application._applications.values() for session in _seen(context)]
     who = sender(gate, request)
     if people.count(who) >= STUDENT.most_pages:

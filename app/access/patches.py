@@ -106,13 +106,7 @@ async def _refuse_document(message: Any, connection: Any) -> Any:
 
 
 def keep_allowed(document: Document, message: Any) -> None:
-    """Leave in a message what its browser may patch.
-
-    Parameters
-    ----------
-    document : bokeh.document.Document
-    message : bokeh.protocol.messages.patch_doc
-    """
+    """Leave in a message what its browser may patch."""
     content = message.content
     events = content.get("events") if isinstance(content, dict) else None
     if not isinstance(events, list):

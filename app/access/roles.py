@@ -19,22 +19,7 @@ _HINT = "the class's computer is shared"
 
 @dataclass(frozen=True)
 class Role:
-    """Hold what somebody may do; what is None is not bounded.
-
-    Parameters
-    ----------
-    name : str
-    keeps : bool
-        Whether recordings may be seen, made, renamed and deleted, and experiments run.
-    most_upload : int or None
-        Bytes of a file.
-    most_dim, most_chains, most_draws : int or None
-        Of a run.
-    most_numbers : int or None
-        Chains times dimensions, of all runs that a page compares.
-    most_pages : int or None
-        Open at a time, of one person.
-    """
+    """Hold what somebody may do; what is None is not bounded."""
 
     name: str
     keeps: bool = True
@@ -50,19 +35,7 @@ class Role:
         return most if self.most_upload is None else min(most, self.most_upload)
 
     def check(self, spec: Any, origin: str | None = None) -> None:
-        """Look whether somebody may run a spec, whatever page or program asks for it.
-
-        Parameters
-        ----------
-        spec : Spec, RaceSpec or PlainSpec
-        origin : str or None
-            The recording whose run it goes on with.
-
-        Raises
-        ------
-        BnnvizError
-            If it is more than the role allows.
-        """
+        """Look whether somebody may run a spec, whatever page or program asks for it."""
         if origin is not None and not self.keeps:
             raise BnnvizError(KEPT, "recording")
         lanes = [spec] if isinstance(spec, Spec) else list(getattr(spec, "lanes", ()))
@@ -82,14 +55,7 @@ class Role:
                 raise BnnvizError(f"In a class students use the eager kernel: {_HINT}.", "kernel")
 
     def admit(self, visit: Visit, opening: Any) -> Visit:
-        """Return a visit without what the role does not allow, and with a sentence on that.
-
-        Parameters
-        ----------
-        visit : Visit
-        opening : Spec, RaceSpec or PlainSpec
-            What runs where a link asks for too much.
-        """
+        """Return a visit without what the role does not allow, and with a sentence on that."""
         if not self.keeps and visit.flags.pop("recording", None) is not None:
             visit.sentences.append(KEPT)
         try:

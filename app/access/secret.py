@@ -11,20 +11,7 @@ _COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
 
 
 class Secret:
-    """Hold a token; `Password` holds what people choose.
-
-    Parameters
-    ----------
-    token : str or None
-        None: a new one, of 32 random bytes.
-
-    Attributes
-    ----------
-    cookie : str
-        What a browser keeps that has been let in; no one can tell the token from it.
-    what : str
-        What people are asked for.
-    """
+    """Hold a token; `Password` holds what people choose."""
 
     what = "token"
 
@@ -52,12 +39,7 @@ class Secret:
 
 
 class Password(Secret):
-    """Hold the hash of a password: nobody reads it from the memory or from a file.
-
-    Parameters
-    ----------
-    password : str
-    """
+    """Hold the hash of a password: nobody reads it from the memory or from a file."""
 
     what = "password"
 

@@ -10,13 +10,6 @@ class PageComponent:
 
     The page calls `reset` with the scene of each new run, `update` with each frame that has what the component needs,
     and `theme`, `magnify` and `speak` when its reader asks for them. A component overrides what concerns it.
-
-    Attributes
-    ----------
-    needs : frozenset of str
-        The parts of a frame that it shows; a component may need none, and hear of scenes only.
-    hot : bool
-        Whether it is fed with every frame; the others take turns.
     """
 
     needs: frozenset[str] = frozenset()

@@ -41,14 +41,7 @@ def _finish(*built: Any) -> None:
 
 
 def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
-    """Return a pane with a figure of `bnnviz.plots`.
-
-    Parameters
-    ----------
-    figure : HoloViews object
-    large : bool, default False
-        Type for a projector.
-    """
+    """Return a pane with a figure of `bnnviz.plots`."""
     _finish()
     from bnnviz.plots.output import rendered
 

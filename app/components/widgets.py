@@ -21,15 +21,7 @@ _DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8").replace("L
 
 
 def script(beside: str, name: str) -> str:
-    """Read a script of a component, with the functions of ``dom.js`` before it.
-
-    Parameters
-    ----------
-    beside : str
-        The component's module, ``__file__``.
-    name : str
-        Of the script, in the same folder.
-    """
+    """Read a script of a component, with the functions of ``dom.js`` before it."""
     return _DOM + Path(beside).with_name(name).read_text(encoding="utf-8")
 
 
@@ -118,16 +110,7 @@ class Message:
 
 
 class ReaderChoice:
-    """Report what a reader chooses in widgets, and nothing that the page sets there.
-
-    Parameters
-    ----------
-    widgets : sequence of widgets
-    on_choice : callable
-        Called with the event of a change that the page did not make.
-    watched : str
-        The parameter that holds what was chosen.
-    """
+    """Report what a reader chooses in widgets, and nothing that the page sets there."""
 
     def __init__(self, widgets: Sequence[Any], on_choice: Callable[[Any], None], watched: str = "value") -> None:
         self._on_choice, self._setting = on_choice, False

@@ -28,15 +28,7 @@ _NOW = Kind("d", "circle", "orange", False)
 
 
 def expected(dimension: np.ndarray | float, width: float, draws: int = DRAWS) -> np.ndarray:
-    """Return how many draws the weighted ones are worth, in closed form.
-
-    Parameters
-    ----------
-    dimension : ndarray or float
-    width : float
-        Standard deviation of the proposal over the target's, above 1 / sqrt(2).
-    draws : int
-    """
+    """Return how many draws the weighted ones are worth, in closed form."""
     share = np.sqrt(2 * width**2 - 1) / width**2
     return draws * share ** np.asarray(dimension, dtype=float)
 
@@ -130,13 +122,7 @@ class LargestView(PieceView):
 
 
 class CollapsePiece(LessonPiece):
-    """Let a reader choose the dimension, and how wide the proposal is.
-
-    Parameters
-    ----------
-    dark : bool
-    words : PieceWords
-    """
+    """Let a reader choose the dimension, and how wide the proposal is."""
 
     grid = '"collapse" minmax(0, 1.3fr) "largest" minmax(0, 1fr) / minmax(0, 1fr)'
 

@@ -149,13 +149,7 @@ class ChainFunctionsView(PieceView):
 
 
 class CopiesPiece(LessonPiece):
-    """Let a reader choose the x at which the function is followed.
-
-    Parameters
-    ----------
-    dark : bool
-    words : PieceWords
-    """
+    """Let a reader choose the x at which the function is followed."""
 
     grid = (
         '"raw_weight ordered_weight" minmax(0, 1fr) "chain_functions value" minmax(0, 1.2fr)'

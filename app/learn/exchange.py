@@ -189,13 +189,7 @@ class WeightPlaneView(PieceView):
 
 
 class ExchangePiece(LessonPiece):
-    """Let a reader exchange two units of a network and turn one's sign.
-
-    Parameters
-    ----------
-    dark : bool
-    words : PieceWords
-    """
+    """Let a reader exchange two units of a network and turn one's sign."""
 
     grid = '"graph graph" minmax(0, 1.15fr) "function weight_plane" minmax(0, 1fr) / minmax(0, 1fr) minmax(0, 1fr)'
 

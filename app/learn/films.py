@@ -34,27 +34,7 @@ def film(
     steps: int | None = None,
     progress: Callable[[float, str], Any] = lambda share, phase: None,
 ) -> ReplayLesson:
-    """Film a step of a lesson, or all of its steps, with their texts.
-
-    Parameters
-    ----------
-    place : str
-        ``NAME/STEP``, with a step from 1, or ``NAME``. The step after the last one, the question, has the film of the
-        last.
-    language : str
-        Its code.
-    frames : int, default 200
-        Of each film, at most.
-    steps : int, optional
-        Of a run that plays on; default: what the step says, else 10,000.
-    progress : callable, optional
-        Called with the share that is done, 0 to 1, and the title of the step.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such lesson, step or language, or the step alone is asked for and has no film.
-    """
+    """Film a step of a lesson, or all of its steps, with their texts."""
     code = languages.found(language)
     if code is None:
         raise BnnvizError(
@@ -85,19 +65,7 @@ def take(
     steps: int | None = None,
     progress: Callable[[float, str], Any] = lambda share, phase: None,
 ) -> ReplayFrames:
-    """Do what a step does in its run, and take the frames of it.
-
-    Parameters
-    ----------
-    picture : LivePicture
-        One that can be filmed.
-    frames : int, default 200
-        At most.
-    steps : int, optional
-        Of a run that plays on; default: what the step says, else 10,000.
-    progress : callable, optional
-        As of `bnnviz.engine.recording.replay_frames.take_frames`.
-    """
+    """Do what a step does in its run, and take the frames of it."""
     changes, last, watch = plan(picture, steps)
     parts = {need for part in picture.show if part != TABLE for need in _VIEWS[part].needs}
     shown = {*parts, *_ALWAYS, *({TABLE} & set(picture.show))}
@@ -106,15 +74,7 @@ def take(
 
 
 def plan(picture: LivePicture, steps: int | None = None) -> tuple[list[LoggedChange], int, dict[str, Any]]:
-    """Return the changes that a step makes in its run, the run's last step, and what is watched.
-
-    Parameters
-    ----------
-    picture : LivePicture
-        One that can be filmed.
-    steps : int, optional
-        Of a run that plays on; default: what the step says, else 10,000.
-    """
+    """Return the changes that a step makes in its run, the run's last step, and what is watched."""
     steps = steps or picture.film or STEPS
     changes: list[LoggedChange] = []
     watch: dict[str, Any] = {}

@@ -34,15 +34,7 @@ _UNCOUNTED = frozenset(
 
 @dataclass(frozen=True)
 class Term:
-    """Hold a term of the glossary.
-
-    Parameters
-    ----------
-    term : str
-    forms : tuple of str
-        Others in which texts have it, such as its plural.
-    meaning : str
-    """
+    """Hold a term of the glossary."""
 
     term: str
     forms: tuple[str, ...]
@@ -50,13 +42,7 @@ class Term:
 
 
 def read(text: str) -> dict[str, Term]:
-    """Return the terms of a glossary in Markdown with what each of them is, in plain words.
-
-    Parameters
-    ----------
-    text : str
-        A table with one row for each entry, which may have several terms: ``bound, envelope`` or ``draw (D)``.
-    """
+    """Return the terms of a glossary in Markdown with what each of them is, in plain words."""
     found: dict[str, Term] = {}
     for words, meaning in _ROW.findall(text):
         for word in words.split(", "):
@@ -75,16 +61,7 @@ def load(language: str = languages.DEFAULT) -> dict[str, Term]:
 
 @dataclass(frozen=True)
 class FoundTerm:
-    """Hold a term where a text has it.
-
-    Parameters
-    ----------
-    opening, closing : str
-        The punctuation on either side, which stays in one line with it.
-    word : str
-        As the text has it.
-    term : Term
-    """
+    """Hold a term where a text has it."""
 
     opening: str
     word: str

@@ -36,14 +36,7 @@ _ONE_THING = re.compile(
 
 @dataclass(frozen=True)
 class PieceWords:
-    """Say what a piece for the hand says.
-
-    Parameters
-    ----------
-    texts : mapping of str to str
-        By names, with places for values in braces.
-    language : str
-    """
+    """Say what a piece for the hand says."""
 
     texts: Mapping[str, str]
     language: str
@@ -69,20 +62,7 @@ def found(asked: str) -> str | None:
 
 
 def asked(arguments: Mapping[str, Sequence[bytes]], cookies: Mapping[str, str]) -> str:
-    """Return what an address calls its language; of one that names none, the language that this browser keeps.
-
-    Parameters
-    ----------
-    arguments : mapping
-        Of the address, as the server has them.
-    cookies : mapping of str to str
-        Of the browser.
-
-    Returns
-    -------
-    str
-        Empty where neither names one. There may be no texts in what an address names.
-    """
+    """Return what an address calls its language; of one that names none, the language that this browser keeps."""
     named = arguments["lang"][0].decode(errors="replace") if arguments.get("lang") else ""
     return named or found(cookies.get(LANGUAGE_COOKIE, "")) or ""
 

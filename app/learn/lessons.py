@@ -37,27 +37,7 @@ _SPECS = {"wells": DoubleWellSpec, "step_sizes": StepSizeSpec, "race": RaceSpec,
 
 @dataclass(frozen=True)
 class LivePicture:
-    """Hold what a step shows.
-
-    Parameters
-    ----------
-    spec : Spec, RaceSpec, ImageRaceSpec, DoubleWellSpec, StepSizeSpec or None
-        What runs, from its beginning; None where nothing does.
-    goes_on : bool
-        Whether the run of the step before goes on; then a reader who comes from there sees no new one.
-    actions : tuple
-        What is done at this step.
-    from_start : tuple
-        What is done in a new run up to this step, this one included.
-    show : tuple of str
-        Parts of a frame, the largest first.
-    piece : str
-        What is tried by hand; empty where something runs.
-    scene : tuple of str and int, or None
-        The guided scene and its step, from 1, that this is.
-    film : int or None
-        How many steps its film plays on, so that it shows what the text says; None leaves it to the films.
-    """
+    """Hold what a step shows."""
 
     spec: Any
     goes_on: bool
@@ -76,13 +56,7 @@ class LivePicture:
 
 @dataclass(frozen=True)
 class LessonStep:
-    """Hold one step.
-
-    Parameters
-    ----------
-    title, text : str
-    picture : LivePicture
-    """
+    """Hold one step."""
 
     title: str
     text: str
@@ -91,17 +65,7 @@ class LessonStep:
 
 @dataclass(frozen=True)
 class LessonQuestion:
-    """Hold what is asked at the end.
-
-    Parameters
-    ----------
-    text : str
-    choices : tuple of str
-    answer : int
-        The right one, from 0.
-    reason : str
-        Why it is.
-    """
+    """Hold what is asked at the end."""
 
     text: str
     choices: tuple[str, ...]
@@ -111,19 +75,7 @@ class LessonQuestion:
 
 @dataclass(frozen=True)
 class Lesson:
-    """Hold a lesson.
-
-    Parameters
-    ----------
-    name : str
-        In the address.
-    title : str
-    aim : str
-        What its reader will know.
-    minutes : int
-    steps : tuple of LessonStep
-    question : LessonQuestion
-    """
+    """Hold a lesson."""
 
     name: str
     title: str

@@ -33,15 +33,7 @@ class NotesText(JSComponent):
 
 
 class NotesPanel(PageComponent):
-    """Show the notes of where the lesson in another window is.
-
-    Parameters
-    ----------
-    language : str
-        As long as that window has told of no other.
-    on_language : callable, optional
-        Called with the language that it tells of.
-    """
+    """Show the notes of where the lesson in another window is."""
 
     def __init__(self, language: str, on_language: Callable[[str], None] = lambda language: None) -> None:
         self._on_language = on_language

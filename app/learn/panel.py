@@ -30,17 +30,7 @@ class LessonText(JSComponent):
 
 
 class LessonPanel(PageComponent):
-    """Show the list of lessons, or where in a lesson its reader is.
-
-    Parameters
-    ----------
-    language : str
-    on_message : callable
-        Called with what its reader asks for: ``next``, ``back``, ``again``, ``all``, the number of a step, a choice
-        ``{"choose": number}``, a lesson ``{"lesson": name}``, or a language ``{"language": code}``.
-    notes : str, optional
-        The address of a teacher's notes; empty where there are none to be read.
-    """
+    """Show the list of lessons, or where in a lesson its reader is."""
 
     def __init__(self, language: str, on_message: Callable[[Any], None], notes: str = "") -> None:
         self.root = LessonText(

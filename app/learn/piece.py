@@ -40,14 +40,7 @@ class SpokenLanguage(JSComponent):
 
 
 class PieceView(View):
-    """Draw what a reader does by hand, in the reader's language.
-
-    Parameters
-    ----------
-    words : PieceWords
-        Its title has the view's name.
-    dark : bool
-    """
+    """Draw what a reader does by hand, in the reader's language."""
 
     def __init__(self, words: PieceWords, dark: bool) -> None:
         self.words = words
@@ -67,19 +60,7 @@ class PieceView(View):
 
 
 class LessonPiece(PageComponent):
-    """Show cards that follow what a reader does by hand; a class says which.
-
-    Parameters
-    ----------
-    dark : bool
-    words : PieceWords
-        What it says.
-
-    Attributes
-    ----------
-    cards : dict of str to Card
-        By their areas of the stage.
-    """
+    """Show cards that follow what a reader does by hand; a class says which."""
 
     grid: ClassVar[str]  # CSS template of the stage
     cards: dict[str, Card]

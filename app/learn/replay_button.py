@@ -12,21 +12,7 @@ from bnnviz_app.learn.lessons import Lesson
 
 
 class LessonReplay:
-    """Make the replay of the step that is shown, and hand it out.
-
-    Parameters
-    ----------
-    language : str
-    words : callable
-        Returns the words for ``bnnviz replay`` that say how the page looks now.
-    say : callable
-        Says a sentence on a failure.
-
-    Attributes
-    ----------
-    roots : tuple of panel objects
-        For the header.
-    """
+    """Make the replay of the step that is shown, and hand it out."""
 
     def __init__(self, language: str, words: Callable[[], list[str]], say: Callable[[str], None]) -> None:
         self._look, self._say, self._maker = words, say, ReplayMaker()

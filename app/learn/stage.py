@@ -82,14 +82,7 @@ class LessonSession(Session):
 
 
 class LessonTransport(StepTransport):
-    """Show buttons for whatever a step runs.
-
-    Parameters
-    ----------
-    session : LessonSession
-    on_again : callable
-        Called without arguments when the step is to begin again.
-    """
+    """Show buttons for whatever a step runs."""
 
     def __init__(self, session: LessonSession, on_again: Callable[[], None]) -> None:
         super().__init__(session)
@@ -129,18 +122,7 @@ class LessonTransport(StepTransport):
 
 
 class LessonStage(PageComponent):
-    """Show the pictures of steps, one after another; it is the screen of its session.
-
-    Parameters
-    ----------
-    dark : bool
-    language : str
-        Of all that is shown.
-    on_key : callable
-        Called with the name of each pressed key.
-    on_again : callable
-        Called without arguments when the step is to begin again.
-    """
+    """Show the pictures of steps, one after another; it is the screen of its session."""
 
     def __init__(self, dark: bool, language: str, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
         self.dark, self._large, self._language = dark, False, language
@@ -169,14 +151,7 @@ class LessonStage(PageComponent):
     # ---- what the page asks for ---------------------------------------------------------------------------
 
     def show(self, picture: LivePicture | None, onward: bool) -> None:
-        """Show the picture of a step; None shows nothing.
-
-        Parameters
-        ----------
-        picture : LivePicture or None
-        onward : bool
-            Whether the reader comes from the step before, so that its run may go on.
-        """
+        """Show the picture of a step; None shows nothing."""
         goes_on = picture is not None and picture.goes_on and onward and self.session.runs is not None
         self.picture = picture
         self.root.visible = picture is not None

@@ -43,14 +43,7 @@ class Said(NamedTuple):
 
 
 class Wording:
-    """Say English texts in a language; in English they stay as they are.
-
-    Parameters
-    ----------
-    language : str
-    texts : mapping of str to str
-        By what they are in English; empty for English.
-    """
+    """Say English texts in a language; in English they stay as they are."""
 
     def __init__(self, language: str, texts: Mapping[str, str]) -> None:
         self._language, self._texts = language, texts

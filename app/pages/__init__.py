@@ -10,23 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class PageEntry:
-    """Name a page that can be opened.
-
-    Parameters
-    ----------
-    name : str
-        Its value of ``?page=``.
-    title : str
-        Its name in the header.
-    module : str
-        The module with its ``build`` function, imported when the page is opened.
-    purpose : str
-        What it is for, in a sentence.
-    keeps : bool
-        Whether it shows or makes what is kept, or is the teacher's, which students of a class do not open.
-    listed : bool
-        Whether the header of all pages has a link to it.
-    """
+    """Name a page that can be opened."""
 
     name: str
     title: str

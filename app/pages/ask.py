@@ -24,18 +24,7 @@ _LESSON, _LANGUAGE = "lesson", "lang"
 
 
 class AskPage(TextPage):
-    """Show the question that is asked, its numbers, and a form for the next one.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : mapping of str to str
-        Parameters of the address that stay in it.
-    asked : mapping of str to str
-        What is asked for: ``lang``, by the address or by what this browser keeps, and the ``lesson`` whose question is
-        offered first.
-    """
+    """Show the question that is asked, its numbers, and a form for the next one."""
 
     name, draws = "ask", False
 
@@ -102,13 +91,7 @@ class AskPage(TextPage):
             self.poll.ask(self.role, self._question(question))
 
     def _question(self, given: dict[str, Any]) -> PollQuestion:
-        """Return the question of a lesson in all languages, or the one that was typed.
-
-        Raises
-        ------
-        BnnvizError
-            If there is none in it.
-        """
+        """Return the question of a lesson in all languages, or the one that was typed."""
         name = given.get("lesson")
         if name is None:
             return polls.typed(given, self.language, self._refusal)

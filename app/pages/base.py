@@ -43,22 +43,7 @@ def preset(name: str) -> Any:
 
 
 class Page:
-    """Show the page of one session.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : mapping of str to str
-        Parameters of the address.
-
-    Attributes
-    ----------
-    main : list
-        What stands in the middle.
-    tools : panel object
-        What stands in the header.
-    """
+    """Show the page of one session."""
 
     name: ClassVar[str]  # in the address
     language: str = languages.DEFAULT  # of all that it says
@@ -92,13 +77,7 @@ class Page:
         return {name: self._flags[name] for name in address.CARRIED if name in self._flags}
 
     def arrive(self, flags: Mapping[str, str]) -> None:
-        """Keep the flags of an address that is known only after the page was built, to look as the page does.
-
-        Parameters
-        ----------
-        flags : mapping of str to str
-            Parameters of the address.
-        """
+        """Keep the flags of an address that is known only after the page was built, to look as the page does."""
         before = dict(self._flags)
         self._keep(flags, self.dark)
         if self._flags != before:
@@ -150,15 +129,7 @@ class Page:
 
 
 class TextPage(Page):
-    """Show a page of text, which scrolls and runs nothing.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : mapping of str to str
-        Parameters of the address.
-    """
+    """Show a page of text, which scrolls and runs nothing."""
 
     draws: ClassVar[bool] = True  # figures
 
@@ -185,15 +156,7 @@ class TextPage(Page):
 
 
 class RunPage(Page):
-    """Show a run on a stage of cards, with controls at the left and a bar of buttons below; a class says of what.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    visit : address.Visit
-        What the address asks for.
-    """
+    """Show a run on a stage of cards, with controls at the left and a bar of buttons below; a class says of what."""
 
     what: ClassVar[str] = "picture"  # is shared
     parts: ClassVar[tuple[str, ...]] = ()  # of a frame, each with its view

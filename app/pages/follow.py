@@ -21,17 +21,7 @@ _HIDDEN = frozenset({"sidebar", "transport"})
 
 
 class FollowPage(LabPage):
-    """Show what the teacher's Lab shows; nothing here can be chosen but the answer to a question.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    visit : address.Visit
-        What the address asks for.
-    language : str, optional
-        Of all that it says; a question has that of the browser where none is asked for.
-    """
+    """Show what the teacher's Lab shows; nothing here can be chosen but the answer to a question."""
 
     name = "follow"
 

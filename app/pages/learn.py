@@ -24,18 +24,7 @@ _STYLES = styles(__file__)
 
 
 class LearnPage(Page):
-    """Show the list of lessons, or a step of one.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : mapping of str to str
-        Parameters of the address that stay in it.
-    asked : mapping of str to str
-        What is asked for: ``lang``, by the address or by what this browser keeps, ``lesson``, and ``step`` from 1, the
-        question after the last one.
-    """
+    """Show the list of lessons, or a step of one."""
 
     name = "learn"
 
@@ -120,15 +109,7 @@ class LearnPage(Page):
         self._readdress()
 
     def _show(self, lesson: Lesson, number: int, missing: Mapping[str, Any] | None = None) -> None:
-        """Show a step of a lesson, from 0; the one after the last is its question.
-
-        Parameters
-        ----------
-        lesson : Lesson
-        number : int
-        missing : mapping, optional
-            What of the address there is not: the names of sentences about it, each with its values.
-        """
+        """Show a step of a lesson, from 0; the one after the last is its question."""
         onward = lesson is self.lesson and number == self.number + 1
         self.lesson, self.number, self._chosen, self._missing = lesson, number, None, dict(missing or {})
         set_class(self._outer, "whole", False)

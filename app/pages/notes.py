@@ -16,17 +16,7 @@ _LANGUAGE = "lang"
 
 
 class NotesPage(TextPage):
-    """Show the notes of the step that a lesson in another window of the browser is at.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : mapping of str to str
-        Parameters of the address that stay in it.
-    code : str
-        What the address or this browser calls the language.
-    """
+    """Show the notes of the step that a lesson in another window of the browser is at."""
 
     name, draws = "notes", False
 

@@ -48,19 +48,7 @@ class _Section:
 
 
 class PapersPage(TextPage):
-    """Show the papers.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : dict of str
-        Parameters of the address that stay in it.
-    opened : sequence of str
-        The experiments whose cards are open.
-    edition : str, default "corrected"
-        What cards show of a table that two editions of its paper have.
-    """
+    """Show the papers."""
 
     name = "papers"
 

@@ -45,17 +45,7 @@ _SHEETS = [SHEETS["text"], styles(__file__)["text"]]
 
 
 class RecordingsPage(TextPage):
-    """Show the recordings.
-
-    Parameters
-    ----------
-    dark : bool
-        Whether it begins dark.
-    flags : dict of str
-        Parameters of the address that stay in it.
-    chosen : sequence of str
-        The recordings that are chosen at first.
-    """
+    """Show the recordings."""
 
     name = "recordings"
 

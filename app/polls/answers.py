@@ -19,15 +19,7 @@ _MALFORMED = (ValueError, TypeError, LookupError, RecursionError)
 
 
 def take_answers(application: BokehTornado, gate: Gate, route: str) -> None:
-    """Have the server of a class take answers.
-
-    Parameters
-    ----------
-    application : BokehTornado
-    gate : Gate
-    route : str
-        Where the page is.
-    """
+    """Have the server of a class take answers."""
     path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?{_PATH}"
     application.add_handlers(".*", [(path, _AnswerHandler, {"gate": gate, "poll": current()})])
 

@@ -32,16 +32,7 @@ class PollView(JSComponent):
 
 
 class PollCard(PageComponent):
-    """Show a poll's question above a page, as long as one is asked.
-
-    Parameters
-    ----------
-    poll : Poll
-    language : str
-        Empty where the page has none.
-    answers : bool
-        Whether it is a page of students.
-    """
+    """Show a poll's question above a page, as long as one is asked."""
 
     def __init__(self, poll: Poll, language: str, answers: bool) -> None:
         self._poll, self._answers = poll, answers

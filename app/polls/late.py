@@ -12,15 +12,7 @@ from panel.io.state import set_curdoc, state
 
 
 class LateChange:
-    """Bring a page up to date, as often as something happens elsewhere.
-
-    Parameters
-    ----------
-    doc : bokeh.document.Document
-        Of the page.
-    change : callable
-        Brings the page up to date; called without arguments, with its document locked.
-    """
+    """Bring a page up to date, as often as something happens elsewhere."""
 
     def __init__(self, doc: Document, change: Callable[[], None]) -> None:
         self._doc, self._change = doc, change

@@ -32,15 +32,7 @@ class PollForm(JSComponent):
 
 
 class PollPanel:
-    """Show what is asked, and what may be asked next.
-
-    Parameters
-    ----------
-    language : str
-    on_message : callable
-        Called with what the teacher wants: ``close``, ``show``, ``end`` or ``again``, ``{"ask": question}`` with the
-        name of a ``lesson`` or a question that was typed, or ``{"language": code}``.
-    """
+    """Show what is asked, and what may be asked next."""
 
     def __init__(self, language: str, on_message: Callable[[Any], None]) -> None:
         self.root = PollForm(

@@ -30,15 +30,7 @@ _OWNERS = "Questions are the teacher's: students of a class answer them."
 
 @dataclass(frozen=True)
 class PollText:
-    """Say a question in one language.
-
-    Parameters
-    ----------
-    text : str
-    choices : tuple of str
-    reason : str
-        Why one of them is right; empty where nobody says.
-    """
+    """Say a question in one language."""
 
     text: str
     choices: tuple[str, ...]
@@ -47,16 +39,7 @@ class PollText:
 
 @dataclass(frozen=True)
 class PollQuestion:
-    """Hold a question in the languages that it is there in.
-
-    Parameters
-    ----------
-    language : str
-        That of who asks.
-    texts : mapping of str to PollText
-    answer : int or None
-        The right choice, from 0; None where none is.
-    """
+    """Hold a question in the languages that it is there in."""
 
     language: str
     texts: Mapping[str, PollText]
@@ -79,15 +62,7 @@ class PollViewer(Protocol):
 
 
 class Poll:
-    """Ask one question after another.
-
-    Attributes
-    ----------
-    phase : str
-        Whether answers are taken, and whether they are shown.
-    number : str
-        Of the question, which answers have to name; nobody can guess it.
-    """
+    """Ask one question after another."""
 
     def __init__(self) -> None:
         self.question: PollQuestion | None = None
@@ -132,22 +107,7 @@ class Poll:
     # ---- what students do ---------------------------------------------------------------------------------
 
     def answer(self, person: str, number: Any, choice: Any) -> None:
-        """Take the answer of a person, in the place of an earlier one.
-
-        Parameters
-        ----------
-        person : str
-            Tells people apart; it is not kept.
-        number : str
-            Of the question.
-        choice : int
-            From 0.
-
-        Raises
-        ------
-        BnnvizError
-            If the question is not open, another one is, or it has no such choice.
-        """
+        """Take the answer of a person, in the place of an earlier one."""
         if self.phase != OPEN or number != self.number:
             raise BnnvizError("This question is not open: no answer was taken.", "question")
         if type(choice) is not int or not 0 <= choice < self.question.size:
@@ -198,21 +158,7 @@ def current() -> Poll:
 
 
 def typed(given: Any, language: str, words: Callable[..., str]) -> PollQuestion:
-    """Return the question that a teacher has typed.
-
-    Parameters
-    ----------
-    given : dict
-        With a ``text``, ``choices`` and the ``answer``, from 0 or None; what a browser sends is not trusted.
-    language : str
-    words : callable
-        Returns a sentence by its name, with values in it.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no question in it, or one that is too long for a page.
-    """
+    """Return the question that a teacher has typed."""
     given = given if isinstance(given, dict) else {}
     said, listed, answer = _plain(given.get("text")), given.get("choices"), given.get("answer")
     rows = [_plain(each) for each in listed] if isinstance(listed, list) else []

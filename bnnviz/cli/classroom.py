@@ -27,15 +27,7 @@ _UNIT = {f"column {number}": [0.5 * number] * 60 for number in range(40)}
 
 @dataclass(frozen=True)
 class Capacity:
-    """Say how many a machine can hold.
-
-    Parameters
-    ----------
-    places : int
-        Students who play runs of their own, at `FRAMES` a second each.
-    followers : int
-        Students who follow the teacher's run.
-    """
+    """Say how many a machine can hold."""
 
     places: int
     followers: int
@@ -68,13 +60,7 @@ def measured() -> Capacity:
 
 
 def network_address() -> str:
-    """Return the address of this machine's network card.
-
-    Raises
-    ------
-    BnnvizError
-        If it has none.
-    """
+    """Return the address of this machine's network card."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # of documentation (RFC 5737); nothing is sent

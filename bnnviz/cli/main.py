@@ -23,13 +23,7 @@ app = typer.Typer(
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit.
-
-    Parameters
-    ----------
-    arguments : list of str or None, default None
-        What follows the program's name; None takes it from the process.
-    """
+    """Run the command line and exit."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A letter that the terminal's encoding lacks must not cost what is printed after it.

@@ -77,14 +77,7 @@ def examples(*commands: str) -> str:
 
 
 def read_text(path: str, what: str, kind: str) -> str:
-    """Read a text file, or stdin where the path is "-".
-
-    Parameters
-    ----------
-    path : str
-    what, kind : str
-        For the error: what the file is, such as "spec", and what would do, such as "a JSON file".
-    """
+    """Read a text file, or stdin where the path is "-"."""
     try:
         if path == "-":
             text = sys.stdin.read(_MOST_TEXT + 1)
@@ -285,15 +278,7 @@ def read_assignments(
 
 
 def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """Find whose setting a key of ``--set`` is; return the owner and the setting.
-
-    Parameters
-    ----------
-    key : str
-        The name of a setting, with its owner and a dot before it where several have one of this name.
-    owners : dict
-        By name: an item with a title and settings.
-    """
+    """Find whose setting a key of ``--set`` is; return the owner and the setting."""
     prefix, dot, name = key.partition(".")
     if dot and prefix in owners:
         candidates = {prefix: owners[prefix]}

@@ -34,14 +34,7 @@ _BY_SET = ("warmup", "dtype")  # settings of the run that have no option of thei
 
 
 def say(sentence: str, command: str = "") -> None:
-    """Print a sentence on stderr, with options as the command line takes them.
-
-    Parameters
-    ----------
-    sentence : str
-    command : str
-        That takes the options, where it is another one, such as "bnnviz sample ...".
-    """
+    """Print a sentence on stderr, with options as the command line takes them."""
     print(f"bnnviz: {shown(rewritten(sentence, partial(_options, command)))}", file=sys.stderr)
 
 

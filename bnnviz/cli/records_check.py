@@ -12,13 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_records(experiments: Sequence[Experiment], as_json: bool) -> int:
-    """Print how each experiment's record compares, and what it lacks; return the exit code.
-
-    Parameters
-    ----------
-    experiments : sequence of Experiment
-    as_json : bool
-    """
+    """Print how each experiment's record compares, and what it lacks; return the exit code."""
     from bnnviz.experiments.audit.check import all_checked
     from bnnviz.experiments.audit.document import described
 

@@ -135,13 +135,7 @@ def _showing_progress() -> Iterator[_Report]:
 
 
 def _check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
-    """Refuse what cannot be written before the run is done again, not after it.
-
-    Raises
-    ------
-    BnnvizError
-        If nothing is asked for, a file is there already, or a package or the browser is missing.
-    """
+    """Refuse what cannot be written before the run is done again, not after it."""
     if not places and not folders:
         raise BnnvizError("Say what to make: --html FILE, or --gif, --mp4, --png, --svg, --csv, --film.", "html")
     if set(places) - {"csv", "film"} or folders:

@@ -257,17 +257,7 @@ def _search_prior(spec: Spec, by: str) -> PriorSearch:
 
 
 def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool) -> int:
-    """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code.
-
-    Parameters
-    ----------
-    run : ViewedRun
-    out : Path or None
-        The file that the run is saved in when it has ended.
-    folder : Path or None
-        The recording that is written while the run goes on.
-    as_json : bool
-    """
+    """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code."""
     writer = None
     if folder is not None:
         from bnnviz.engine.recording.writer import RecordingWriter

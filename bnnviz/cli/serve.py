@@ -178,34 +178,7 @@ def serve_dashboard(
     unix_socket: Path | None = None,
     students: Any = None,
 ) -> None:
-    """Serve the dashboard until it is stopped.
-
-    Parameters
-    ----------
-    port : int
-        The port to listen on.
-    address : str
-        The address to listen on; 127.0.0.1 lets nobody but this machine in.
-    show : bool
-        Open the page in a browser, where this machine has a screen.
-    secret : bnnviz_app.access.secret.Secret or None
-        What a browser has to show; None: nothing.
-    hosts : sequence of str
-        Other names under which the dashboard is reached.
-    frames : sequence of str
-        Origins whose pages may show it in a frame.
-    prefix : str
-        What stands before the path of each address.
-    unix_socket : Path, optional
-        Where it listens in place of the address and port.
-    students : bnnviz_app.access.secret.Secret or None
-        What browsers of students have to show; None: it serves no class.
-
-    Raises
-    ------
-    BnnvizError
-        If Panel is not installed, if the address or the port cannot be had, or no browser would open a page there.
-    """
+    """Serve the dashboard until it is stopped."""
     optional.check(_NEEDED, "The dashboard needs", extra="app")
     folder = find_app()
     if port in _UNSAFE_PORTS:

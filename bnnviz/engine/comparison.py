@@ -15,17 +15,6 @@ class SamplerComparison:
 
     It cannot be recorded, has no history, and no setting changes while it goes on. A class gives `steps`, `gradients`,
     `finished`, `progress`, `prepare`, `advance`, `step_proposal`, `scene`, `frame`, `_save` and `_load`.
-
-    Parameters
-    ----------
-    spec : RaceSpec or PlainSpec
-    **checks
-        What its ``checked`` takes.
-
-    Raises
-    ------
-    BnnvizError
-        If a value does not fit.
     """
 
     can_record: ClassVar[bool] = False
@@ -55,13 +44,7 @@ class SamplerComparison:
         self.step_proposal()
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Refuse: what is compared begins again with other settings.
-
-        Raises
-        ------
-        BnnvizError
-            Always.
-        """
+        """Refuse: what is compared begins again with other settings."""
         raise BnnvizError(self.fixed, next(iter(settings), None))
 
     def watch(self, **what: Any) -> None:
@@ -76,13 +59,7 @@ class SamplerComparison:
 
     @classmethod
     def restore(cls, data: bytes) -> Self:
-        """Return a comparison that goes on from a checkpoint.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no checkpoint of this version.
-        """
+        """Return a comparison that goes on from a checkpoint."""
         saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start again")
         made = cls(cls._spec_of(saved))
         made._load(saved)

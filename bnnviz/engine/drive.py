@@ -25,18 +25,7 @@ def drive(
     *,
     stopped: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Advance a simulation to its end; return whether it came to it, and was not stopped before.
-
-    Parameters
-    ----------
-    run : Driven
-    slice_s : float
-        About so many seconds are worked at a time.
-    each : callable, optional
-        Called after each slice: writes, tells or shows how far it is.
-    stopped : callable, optional
-        Asked before each slice whether to stop.
-    """
+    """Advance a simulation to its end; return whether it came to it, and was not stopped before."""
     while not run.finished:
         if stopped():
             return False
@@ -65,24 +54,8 @@ def replay(
 
     Parameters
     ----------
-    run : Driven
     changes : deque of (step, settings)
         Those before the goal are made, and taken out.
-    goal : float, default inf
-        The step; inf: the run's end.
-    seconds : float, default inf
-        That it may take.
-    slice_s : float
-        About so many seconds are worked at a time.
-    room : callable, optional
-        Says how many steps the next block may have.
-    each : callable, optional
-        Called after each block.
-
-    Returns
-    -------
-    int
-        The steps that were taken.
     """
     first, end = run.steps, time.monotonic() + seconds
     while not run.finished and run.steps < goal and time.monotonic() < end:
@@ -97,18 +70,7 @@ def replay(
 
 
 class Pace:
-    """Set how fast a simulation steps: so many steps a second, or as fast as it goes.
-
-    Parameters
-    ----------
-    speed : float or None
-        Steps a second; None: as fast as it goes.
-
-    Attributes
-    ----------
-    due : float
-        When the next step is due, by `time.monotonic`, where there is a speed.
-    """
+    """Set how fast a simulation steps: so many steps a second, or as fast as it goes."""
 
     def __init__(self, speed: float | None = None) -> None:
         self.speed, self.due = speed, 0.0

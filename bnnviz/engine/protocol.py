@@ -28,25 +28,7 @@ LoggedChange = tuple[int, dict[str, Any]]
 
 
 class Driven(Protocol):
-    """What a driver prepares, advances, steps, changes and saves.
-
-    Attributes
-    ----------
-    phase : str
-        Where it is: "start" while it looks for its start, "done" or "failed" at its end.
-    steps : int
-        Steps so far.
-    finished : bool
-        Whether there is nothing left to do.
-    progress : float
-        Share of the work done, 0 to 1; nan without an end.
-    error : str or None
-        Why it failed.
-    wait_for_compile : bool
-        Whether it blocks until compilation has finished.
-    device : torch.device
-        Where it computes.
-    """
+    """What a driver prepares, advances, steps, changes and saves."""
 
     phase: str
     steps: int
@@ -77,17 +59,7 @@ class Driven(Protocol):
 
 
 class Simulation(Driven, Protocol):
-    """Declare what is driven and shown.
-
-    Attributes
-    ----------
-    can_record : bool
-        Whether a writer can keep it: it is a run of one sampler.
-    has_history : bool
-        Whether it can go back to its earlier steps.
-    is_fork : bool
-        Whether it has branches.
-    """
+    """Declare what is driven and shown."""
 
     can_record: bool
     has_history: bool
@@ -114,16 +86,8 @@ class DrawSource(Protocol):
 
     Attributes
     ----------
-    store : DrawStore
-        The draws that are kept; ``alive`` are the chains that have not failed.
-    era : int
-        Grows with each change, from which on estimates begin again.
     origin : Tensor or None
         Where the first chain set out, (dim,).
-    sampler_stats : object
-        The sampler's counts.
-    kernel : str
-        What computes a step: "eager", "compiling" or "compiled".
     draws : ndarray
         Kept draws of the living chains, (chains, draws, dim).
     log_weights : ndarray or None
@@ -177,22 +141,8 @@ class SingleRun(DrawSource, Driven, Protocol):
 
     Attributes
     ----------
-    begun : Spec
-        What it began with; ``changes`` is its change log.
-    listeners : list of callables
-        That are given each block of steps.
-    compiled_since : int or None
-        The step from which on the kernel is the compiled one.
-    on_move, on_renewal : list of callables
-        Called when no path leads to where the chains are, and when estimates begin again.
     events : Tensor or None
         Events of each chain since the beginning, (chains,).
-    own_target : bool
-        Whether its target is an object of the caller's, which no spec names.
-    stats : dict
-        Counts and ratios of the kernel.
-    waiting : object
-        Says how long the start and the warm-up take, and where no draw comes.
     """
 
     begun: Spec
@@ -220,13 +170,7 @@ class SingleRun(DrawSource, Driven, Protocol):
 
 
 class ShownRun(SingleRun, Simulation, Protocol):
-    """A run of one sampler with what looks on.
-
-    Attributes
-    ----------
-    chain_trace : object
-        What the sampler knows of the watched chain.
-    """
+    """A run of one sampler with what looks on."""
 
     chain_trace: Any
 
@@ -264,13 +208,8 @@ class Place(Protocol):
 
     Attributes
     ----------
-    run : Simulation
     replay : deque of (step, settings)
         Changes that are still to be made at their steps.
-    changes : int
-        Entries of the change log that the run contains.
-    playing, dirty, hurry : bool
-        Whether it goes on by itself, has moved since its last checkpoint, and is to have the next one soon.
     """
 
     run: Any

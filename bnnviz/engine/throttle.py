@@ -11,20 +11,6 @@ class Throttle:
     """Say when work that is repeated is due: when so long has passed that its cost is a share of that.
 
     It is due at first. After work of a cost it is due again ``max(min(cost / share, most), least)`` seconds later.
-
-    Parameters
-    ----------
-    share : float, default inf
-        Of the time that the work may take; inf: its cost does not count, and ``least`` is the wait.
-    least, most : float
-        Seconds to wait whatever the work costs; ``least`` goes before ``most``.
-    clock : callable, optional
-        Says the time in seconds; default: `time.perf_counter`.
-
-    Attributes
-    ----------
-    cost : float
-        Seconds that the work took when it was last done.
     """
 
     def __init__(
@@ -60,15 +46,7 @@ class Throttle:
         return self.left <= 0
 
     def spent(self, cost: float = 0.0, *, least: float | None = None, most: float | None = None) -> None:
-        """Note that the work has just been done.
-
-        Parameters
-        ----------
-        cost : float
-            Seconds that it took, by whatever clock counts.
-        least, most : float, optional
-            Other limits of the wait from now on.
-        """
+        """Note that the work has just been done."""
         self.cost, self._done = cost, self._now()
         self.least = self.least if least is None else least
         self.most = self.most if most is None else most

@@ -63,20 +63,7 @@ class ViewedRun(Run):
         return self._frames.aside(part, since)
 
     def select(self, choice: dict[str, Any] | None) -> None:
-        """Choose draws or an event that all views mark; draws are not touched.
-
-        Parameters
-        ----------
-        choice : dict or None
-            ``{"view": "prediction" | "path" | "trace", "box": [x0, x1, y0, y1]}`` chooses the draws that lie in a
-            box of that view, or whose function passes through it; ``{"event": step}`` an event of the watched
-            chain; None takes it back.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no such view, or the box is not four numbers.
-        """
+        """Choose draws or an event that all views mark; draws are not touched."""
         self._frames.select(choice)
 
     def watch(
@@ -87,31 +74,7 @@ class ViewedRun(Run):
         block: int | None = None,
         row: list[float] | None = None,
     ) -> None:
-        """Choose what frames show; draws are not touched, and None changes nothing.
-
-        Parameters
-        ----------
-        chain : int, optional
-            The chain whose path is shown, from 0.
-        plane : dict, optional
-            What it is shown in: ``{"kind": "pca"}`` or ``{"kind": "coordinates", "i": 0, "j": 1}``. With
-            ``"canonical": True`` path, trace, autocorrelation, density and correlations are of canonical
-            representatives under the symmetries of a network's hidden units (`bnnviz.diagnostics.canonical`).
-        component : dict, optional
-            What trace, autocorrelation and density follow: ``{"kind": "pc", "number": 1}``, with 2 for the second
-            principal component or -1 for the last one, ``{"kind": "coordinate", "i": 0}``, or a sample statistic
-            ``{"kind": "stat", "name": "acceptance_rate"}``.
-        block : int, optional
-            The block of coordinates whose correlations are shown: its place in the scene's ``blocks``.
-        row : list of float, optional
-            A row of inputs that the part ``row`` predicts, in the units of the data, of a network on a table of the
-            user's own.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no such chain, coordinate, component or block, or the row has other inputs.
-        """
+        """Choose what frames show; draws are not touched, and None changes nothing."""
         self._frames.watch(chain, plane, component, block, row)
 
     @property

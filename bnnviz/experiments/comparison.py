@@ -15,17 +15,7 @@ ERRORS = 2.0  # standard errors that a figure may be off
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of one case.
-
-    Parameters
-    ----------
-    case, measure : str
-    measured, error, published : float or None
-        Our mean over runs and its standard error, and the paper's figure; None where there is none. What the paper's
-        own standard error is, it does not say.
-    sd, published_sd : float or None
-        Standard deviations over draws, ours and the paper's, where figures are of single draws.
-    """
+    """One figure of one case."""
 
     case: str
     measure: str
@@ -83,15 +73,7 @@ def _rounding(printed: float) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison comes to.
-
-    Parameters
-    ----------
-    text : str
-        In a line.
-    near, tested : int
-        How many of the figures whose standard error is known are within two of them.
-    """
+    """What a comparison comes to."""
 
     text: str
     near: int = 0
@@ -99,14 +81,7 @@ class Comparison:
 
 
 def figures(experiment: Experiment, rows: Iterable[dict[str, Any]]) -> list[Figure]:
-    """Return every figure of every case; published ones are the experiment's, not those of a record's rows.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    rows : iterable of dict
-        What `Experiment.row` gives; none where nothing was measured.
-    """
+    """Return every figure of every case; published ones are the experiment's, not those of a record's rows."""
     known = {row["case"]: row for row in rows}
     return [_figure(case, key, known.get(case.name, {})) for case in experiment.cases for key in experiment.measures]
 

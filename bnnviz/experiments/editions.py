@@ -39,10 +39,6 @@ def first_edition(experiment: Experiment) -> dict[str, Figures]:
     """Return what the first edition printed, by our cases and measures; nothing where there is no such edition.
 
     A measure that the corrected edition replaced has the figure that stood in its place: see `first_label`.
-
-    Parameters
-    ----------
-    experiment : Experiment
     """
     if not published.is_there(_place(experiment)):
         return {}

@@ -71,21 +71,7 @@ _NEAR = 0.02  # of the width of the data: so near a training input lies what cou
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a table.
-
-    Parameters
-    ----------
-    name : str
-    specs : tuple of Spec or DoubleWellSpec
-        The repetitions, such as one for each split.
-    published : dict of str to float
-        The paper's figures, by the names of `ViewedRun.summary`.
-    note : str
-        Where the published figures differ from ours, and why.
-    at : dict
-        Where it stands in a figure: setting, value and sampler of a sweep, data and sampler of a band. Empty in a
-        table.
-    """
+    """One row of a table."""
 
     name: str
     specs: tuple[Spec | DoubleWellSpec, ...]
@@ -124,18 +110,7 @@ def repeated(
     warmup: int,
     chains: int = 1,
 ) -> tuple[Spec, ...]:
-    """Return the spec of one run for each seed.
-
-    Parameters
-    ----------
-    target, sampler : str
-    values, settings : dict
-        Of the target and of the sampler.
-    seeds : sequence of int
-    splits : sequence of int, optional
-        The division of the data into training and test rows for each seed.
-    draws, warmup, chains : int
-    """
+    """Return the spec of one run for each seed."""
     targets = [values] * len(seeds) if splits is None else [values | {"split": split} for split in splits]
     pairs = zip(targets, seeds, strict=True)
     settings = as_printed(sampler, settings)
@@ -144,24 +119,7 @@ def repeated(
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table, a sweep or a figure of bands of a paper.
-
-    Parameters
-    ----------
-    name, title, doc : str
-    measures : tuple of str
-        Keys of `ViewedRun.summary` that the table shows; or ``ess_per_million``: effective draws of the first component
-        for a million gradients of one example each; or ``widening_share``: by what share variances are too large, by
-        Stein's identity; or, with ``bands``, ``band_near`` and ``band_away``: the mean half width of the 95 % band of
-        the functions, near the training inputs and away from them.
-    cases : tuple of Case
-    bands : bool
-        Whether a figure shows each case's predictions.
-    minutes : float or None
-        About how long all repetitions take on two CPU cores.
-    too_large : str
-        What cannot be told on a CPU in an hour, as the beginning of a sentence; empty where everything can.
-    """
+    """A table, a sweep or a figure of bands of a paper."""
 
     name: str
     title: str
@@ -199,13 +157,7 @@ class Experiment:
         return sum(self._read(spec) is not None for case in self.cases for spec in case.specs[:repetitions])
 
     def at(self, data: str | None, scale: str | None) -> Experiment:
-        """Return its part of a data set, or at another scale.
-
-        Raises
-        ------
-        BnnvizError
-            If it has no such part.
-        """
+        """Return its part of a data set, or at another scale."""
         for field_name, value in (("data", data), ("scale", scale)):
             if value is not None:
                 raise BnnvizError(f"{self.name} has one {field_name} only; leave out --{field_name}.", field_name)
@@ -226,21 +178,7 @@ class Experiment:
     def reproduce(
         self, repetitions: int | None = None, cluster: Cluster | None = None
     ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
-        """Run the cases, or read what is kept of them, and yield (case, repetition, summary), in order.
-
-        Parameters
-        ----------
-        repetitions : int, optional
-            Runs of each case; all of them by default.
-        cluster : Cluster, optional
-            Whose workers make the runs; by default this process does, one after the other. Figures are the same, but
-            for times, and for rounding where a large network has more than the one thread that a worker has.
-
-        Raises
-        ------
-        BnnvizError
-            If it cannot be run here; on a cluster, if a run fails.
-        """
+        """Run the cases, or read what is kept of them, and yield (case, repetition, summary), in order."""
         self.check()
         planned = [(case, i, spec) for case in self.cases for i, spec in enumerate(case.specs[:repetitions])]
         if cluster is not None:
@@ -290,13 +228,7 @@ class Experiment:
         cache.write(self._place(spec), found)
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return (heading, view, part) of each picture of finished runs.
-
-        Parameters
-        ----------
-        done : dict of str to list of dict
-            What `reproduce` gave, by the cases' names.
-        """
+        """Return (heading, view, part) of each picture of finished runs."""
         if not self.bands:
             return []
         shown = [(case, [summary["band"] for summary in done.get(case.name, [])]) for case in self.cases]

@@ -26,16 +26,7 @@ _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z])")
 
 
 def fill(note: str, case: str, rows: Rows) -> str:
-    """Return a note with the figures of a record.
-
-    Parameters
-    ----------
-    note : str
-    case : str
-        Whose note it is.
-    rows : sequence of dict
-        Of the record, as `Experiment.row` gives them; none where nothing was measured.
-    """
+    """Return a note with the figures of a record."""
     known = {row["case"]: row for row in rows}
     sentences = (_filled(sentence, case, known) for sentence in _SENTENCE.split(note))
     return " ".join(sentence for sentence in sentences if sentence)

@@ -16,22 +16,7 @@ log = logging.getLogger(__name__)
 def results(
     name: str, result: Callable[[Any], dict[str, Any]], specs: list[Any], cluster: Cluster
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Run specs on a cluster and yield (place, summary), as each run ends.
-
-    Parameters
-    ----------
-    name : str
-        Of the experiment that they are of.
-    result : callable
-        Runs a spec and returns its summary; every job takes it along.
-    specs : list of Spec or DoubleWellSpec
-    cluster : Cluster
-
-    Raises
-    ------
-    BnnvizError
-        If one of them fails, or the scheduler is lost.
-    """
+    """Run specs on a cluster and yield (place, summary), as each run ends."""
     if not specs:
         return
     wanted = [Job((result, spec), gpu=getattr(spec, "device", "").startswith("cuda")) for spec in specs]

@@ -12,20 +12,7 @@ _TITLE = re.compile(r"(?P<what>.+) \((?P<paper>[^()]+ paper), (?P<place>.+)\)")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper whose tables and figures are experiments here.
-
-    Parameters
-    ----------
-    name : str
-        How the names of its experiments begin.
-    short : str
-        Its name in a line with others.
-    title, authors : str
-    about : str
-        What it is about, in a sentence.
-    doi : str, default ""
-        Its DOI; empty where it has none.
-    """
+    """A paper whose tables and figures are experiments here."""
 
     name: str
     short: str
@@ -68,17 +55,7 @@ PAPERS: tuple[Paper, ...] = (
 
 
 def named(paper: str, place: str, what: str) -> dict[str, str]:
-    """Return name and title of the experiment that is a table or figure of a paper.
-
-    Parameters
-    ----------
-    paper : str
-        The name of one of `PAPERS`.
-    place : str
-        Such as "Table 2" or "Fig. 4".
-    what : str
-        What it shows.
-    """
+    """Return name and title of the experiment that is a table or figure of a paper."""
     short = next(each.short for each in PAPERS if each.name == paper)
     place_name = place.lower().replace(".", "").replace(" ", "")
     return {"name": f"{paper}-{place_name}", "title": f"{what} ({short} paper, {place})"}

@@ -14,22 +14,7 @@ _HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelatio
 
 @dataclass(frozen=True)
 class PredictiveExperiment(Experiment):
-    """A table or figure whose numbers are means and standard deviations over single draws.
-
-    Parameters
-    ----------
-    measures : tuple of str
-        Figures of `bnnviz.measure`; or ``seconds``: of the run; or ``test_ms``: to predict one row by 100 draws.
-    pictures : tuple of str
-        What is drawn of the runs: ``roc``, ``history``, ``confusion``, ``chances``, ``errors2``,
-        ``trace``, ``acf``.
-    followed : tuple of str
-        The figures that a history is of.
-    together : bool
-        Whether the cases' ROC curves, histories or errors stand in one picture.
-    taken : tuple of str
-        The pictures that are taken of a run, so that a table and its figures have the same runs; empty: ``pictures``.
-    """
+    """A table or figure whose numbers are means and standard deviations over single draws."""
 
     pictures: tuple[str, ...] = ()
     followed: tuple[str, ...] = ()
@@ -94,13 +79,7 @@ class PredictiveExperiment(Experiment):
         return row | {"note": " ".join([case.note, *failed[:1]]).strip()}
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return (heading, view, part) of each picture of the first run of each case.
-
-        Parameters
-        ----------
-        done : dict of str to list of dict
-            What `reproduce` gave, by the cases' names.
-        """
+        """Return (heading, view, part) of each picture of the first run of each case."""
         firsts = [(case.name, done[case.name][0]["pictures"]) for case in self.cases if done.get(case.name)]
         firsts = [(name, pictures) for name, pictures in firsts if pictures]
         return [panel for picture in self.pictures for panel in self._panels_of(picture, firsts)]

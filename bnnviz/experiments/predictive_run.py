@@ -26,16 +26,7 @@ _ROWS = 4  # whose probabilities are drawn
 
 
 def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> dict[str, Any]:
-    """Run a spec and return its figures, and the arrays of its pictures.
-
-    Parameters
-    ----------
-    spec : Spec
-    pictures : tuple of str
-        Names of `PICTURES`.
-    followed : tuple of str
-        The figures that a history is of.
-    """
+    """Run a spec and return its figures, and the arrays of its pictures."""
     run = ran(spec)
     if run.error is not None:
         return {

@@ -43,24 +43,8 @@ class Record:
 
     Parameters
     ----------
-    experiment : str
-        Its name.
-    version : str
-        Of the bnnviz that ran it.
-    date : str
-        When it ended, as YYYY-MM-DD.
-    device : str
-        Where it ran, in words.
-    seconds : float
-        Of CPU time that its runs took; by the clock where workers made them.
-    rows : list of dict
-        As ``bnnviz reproduce NAME --json`` prints them.
-    part : dict of str
-        Data set and scale, where it is not the experiment's first part.
     panels : list
         (heading, view, part) of each picture; empty where there are none, or where they are large.
-    here : bool
-        Whether it was measured on this machine; if not, it came with bnnviz.
     """
 
     experiment: str
@@ -89,20 +73,7 @@ def user_folder() -> Path:
 
 
 def records(name: str) -> tuple[list[Record], list[str]]:
-    """Return the records of an experiment's parts, this machine's before those that came with bnnviz.
-
-    Parameters
-    ----------
-    name : str
-        Of an experiment.
-
-    Returns
-    -------
-    records : list of Record
-        One for each part, the experiment's first part before the others.
-    sentences : list of str
-        One for each file that could not be read.
-    """
+    """Return the records of an experiment's parts, this machine's before those that came with bnnviz."""
     return _of_folders(name, ((user_folder(), True), (SHIPPED, False)))
 
 
@@ -133,13 +104,7 @@ def _files(folder: Path, name: str) -> list[Path]:
 
 
 def read(path: Path, name: str, here: bool) -> Record:
-    """Read a record.
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be read, or is not a record of this experiment.
-    """
+    """Read a record."""
     remedy = f"delete it, or write it again with: bnnviz reproduce {name}" if here else "install bnnviz again"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -187,16 +152,6 @@ def keep(
     """Write what an experiment came to on this machine; a folder that cannot be written to keeps nothing.
 
     A record of the same version with more runs stays as it is.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    done : dict of str to list of dict
-        The summaries of its runs, by the cases' names.
-    seconds : float
-        That they took.
-    where : str or None, default None
-        What they ran on, in words; None: what this process computes on.
     """
     known = next((r for r in records(experiment.name)[0] if r.here and r.part == part_of(experiment)), None)
     if known is not None and known.version == VERSION and known.runs > sum(map(len, done.values())):

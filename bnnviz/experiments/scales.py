@@ -14,18 +14,7 @@ SCALES = ("small", "paper")
 
 @dataclass(frozen=True)
 class ScaledExperiment(Experiment):
-    """An experiment on images with a part for each data set, at two scales.
-
-    Parameters
-    ----------
-    data : str
-        The data set of this part.
-    scale : {"small", "paper"}
-    parts : tuple of str
-        All data sets that have a part.
-    build : callable
-        Returns the part of a data set at a scale.
-    """
+    """An experiment on images with a part for each data set, at two scales."""
 
     data: str = ""
     scale: str = "small"
@@ -44,13 +33,7 @@ class ScaledExperiment(Experiment):
         return f"{super().larger_command}{data} --scale paper"
 
     def at(self, data: str | None, scale: str | None) -> ScaledExperiment:
-        """Return the part of a data set at a scale; None leaves what it is.
-
-        Raises
-        ------
-        BnnvizError
-            If it has no such part.
-        """
+        """Return the part of a data set at a scale; None leaves what it is."""
         data, scale = data or self.data, scale or self.scale
         if data not in self.parts:
             raise BnnvizError(f"{self.name} has no part {data!r}; choose one of {', '.join(self.parts)}.", "data")

@@ -25,15 +25,7 @@ _HARDEST = 3  # images whose probabilities are drawn
 
 @dataclass(frozen=True)
 class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
-    """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds.
-
-    Parameters
-    ----------
-    ood : str
-        The data set whose test images are out of distribution; where it cannot be had, their entropies are missing.
-    base : float or None
-        Of the entropies' logarithm; None: e.
-    """
+    """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds."""
 
     ood: str = "notmnist"
     base: float | None = None

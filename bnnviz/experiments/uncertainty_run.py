@@ -22,17 +22,7 @@ _SHOWN = ("trace", "acf")
 
 
 def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
-    """Run a spec and return the figures of its averaged prediction, and the arrays of its pictures.
-
-    Parameters
-    ----------
-    spec : Spec
-        Of a network with classes.
-    ood : str
-        The data set whose test rows are out of distribution; where it cannot be had, there are no figures of them.
-    base : float or None
-        Of the entropies' logarithm; None: e.
-    """
+    """Run a spec and return the figures of its averaged prediction, and the arrays of its pictures."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:
         return _nothing(run)
@@ -45,13 +35,7 @@ def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
 
 
 def mixed(spec: Spec) -> dict[str, Any]:
-    """Run a spec and return how well its chains mixed, and the arrays of its trace.
-
-    Parameters
-    ----------
-    spec : Spec
-        Of a network with classes.
-    """
+    """Run a spec and return how well its chains mixed, and the arrays of its trace."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:
         return _nothing(run)

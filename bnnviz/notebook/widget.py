@@ -40,14 +40,7 @@ _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 class Sight:
-    """Feed one place on one page: views of its own, and what the page has of them.
-
-    Parameters
-    ----------
-    shown : list of View classes
-    scene : dict
-    dark : bool
-    """
+    """Feed one place on one page: views of its own, and what the page has of them."""
 
     def __init__(self, shown: list[type[View]], scene: dict[str, Any], dark: bool) -> None:
         self.lock = threading.Lock()
@@ -136,24 +129,7 @@ class Sight:
 
 
 class Live(anywidget.AnyWidget):
-    """The figures of a run and the buttons that play, pause and step it.
-
-    Parameters
-    ----------
-    run : Background
-        A run or a race of this process.
-    shown : list of str or None
-        Names of views; None shows all that the run can feed.
-    height : int
-        Of the figures together, in pixels.
-    dark : bool or None
-        Colours; None follows the notebook.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such view, or the run cannot feed it.
-    """
+    """The figures of a run and the buttons that play, pause and step it."""
 
     _esm = Path(__file__).with_name("widget.js")
     _css = Path(__file__).with_name("widget.css")

@@ -19,19 +19,7 @@ Meanings = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Speech:
-    """Say in a language what a replay says in English.
-
-    Parameters
-    ----------
-    say : callable
-        Returns what is to be written for a text in English.
-    markup : callable
-        The same for the words in HTML.
-    language : str
-        Its code.
-    decimal : str
-        The mark before the decimals of numbers at the axes.
-    """
+    """Say in a language what a replay says in English."""
 
     say: Callable[[str], str] = str
     markup: Callable[[str], str] = str
@@ -41,24 +29,7 @@ class Speech:
 
 @dataclass(frozen=True)
 class ReplayStep:
-    """Hold a step: its texts and its film.
-
-    Parameters
-    ----------
-    number : int
-        Its place in the lesson, from 1.
-    title : str
-    text : Passage
-    terms : Meanings
-        The terms of the text.
-    film : ReplayFrames or None
-    show : tuple of str
-        The parts that have a card, in the order of their importance.
-    grid : str
-        The CSS grid template of these cards.
-    note : str
-        What is said where there is no film.
-    """
+    """Hold a step: its texts and its film."""
 
     number: int
     title: str
@@ -72,19 +43,7 @@ class ReplayStep:
 
 @dataclass(frozen=True)
 class ReplayQuestion:
-    """Hold a question, whose answer is not shown before somebody chooses.
-
-    Parameters
-    ----------
-    text : Passage
-    choices : tuple of str
-    answer : int
-        The right one, from 0.
-    reason : Passage
-        Why it is.
-    terms : Meanings
-        The terms of both texts.
-    """
+    """Hold a question, whose answer is not shown before somebody chooses."""
 
     text: Passage
     choices: tuple[str, ...]
@@ -95,18 +54,7 @@ class ReplayQuestion:
 
 @dataclass(frozen=True)
 class ReplayLesson:
-    """Hold steps of a lesson, which one page shows.
-
-    Parameters
-    ----------
-    title : str
-    steps : tuple of ReplayStep
-    question : ReplayQuestion
-    words : dict of str to str
-        What the page says of them: ``question``, ``back``, ``next``, ``right``, and ``wrong`` with a place for the
-        right ``choice``.
-    speech : Speech
-    """
+    """Hold steps of a lesson, which one page shows."""
 
     title: str
     steps: tuple[ReplayStep, ...]

@@ -31,18 +31,7 @@ _SEEK = (
 
 
 def check(movie: bool = False) -> None:
-    """Refuse pictures where a package or the browser is missing.
-
-    Parameters
-    ----------
-    movie : bool, default False
-        Whether a video is wanted too.
-
-    Raises
-    ------
-    BnnvizError
-        With the remedy.
-    """
+    """Refuse pictures where a package or the browser is missing."""
     optional.check(("playwright", "PIL", *(["imageio_ffmpeg"] if movie else [])), "Pictures need", extra="pictures")
     if find_chromium() is None:
         raise BnnvizError(f"Pictures need Chromium: {REMEDY}.")
@@ -51,28 +40,7 @@ def check(movie: bool = False) -> None:
 def stills(
     replay_frames: ReplayFrames, folder: str | Path, kind: str, at: int | None = None, dark: bool = False
 ) -> list[Path]:
-    """Write a picture of each view at one frame.
-
-    Parameters
-    ----------
-    replay_frames : ReplayFrames
-    folder : str or Path
-        Where the files ``VIEW.png`` or ``VIEW.svg`` go; it is made where there is none.
-    kind : {"png", "svg"}
-        Pixels, two to one of the page, with heading and legend; or vectors: axes and all that is drawn.
-    at : int, optional
-        Which frame, from 1; None is the last.
-    dark : bool, default False
-
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such frame, a package is missing, or the files cannot be written.
-    """
+    """Write a picture of each view at one frame."""
     check()
     count = len(replay_frames.frames)
     if at is not None and not 1 <= at <= count:
@@ -111,21 +79,8 @@ def movie(
 
     Parameters
     ----------
-    replay_frames : ReplayFrames
-    path : str or Path
-        Its ending says how: ``.gif``, which goes round, or ``.mp4``.
-    speed : int, default 10
-        Frames a second.
-    dark : bool, default False
-    progress : callable, optional
-        Called with the share that is done.
     size : (int, int), default (1280, 720)
         Of the page in pixels; even numbers.
-
-    Raises
-    ------
-    BnnvizError
-        If the ending is another, a package is missing, or the file cannot be written.
     """
     path = Path(path)
     if path.suffix not in (".gif", ".mp4"):

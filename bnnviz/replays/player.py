@@ -68,51 +68,19 @@ _ROLES = {kind.label: kind.role for kind in KINDS.values()}
 
 
 class Look(NamedTuple):
-    """Say how a page begins.
-
-    Parameters
-    ----------
-    dark : bool or None
-        None follows the reader's browser.
-    large : bool
-        Whether its type is that of a projector.
-    """
+    """Say how a page begins."""
 
     dark: bool | None = None
     large: bool = False
 
 
 def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
-    """Return replay frames as an HTML page of their own.
-
-    Parameters
-    ----------
-    replay_frames : ReplayFrames
-    dark : bool, optional
-        How the page begins; None follows the reader's browser.
-
-    Raises
-    ------
-    BnnvizError
-        If the run feeds no view.
-    """
+    """Return replay frames as an HTML page of their own."""
     return _page(str(replay_frames.scene["title"]), [_Film(replay_frames)], Look(dark))
 
 
 def lesson_page(lesson: ReplayLesson, look: Look | None = None) -> str:
-    """Return steps of a lesson, each with its film beside its text, as an HTML page.
-
-    Parameters
-    ----------
-    lesson : ReplayLesson
-    look : Look, optional
-        How the page begins.
-
-    Raises
-    ------
-    BnnvizError
-        If a film feeds no view.
-    """
+    """Return steps of a lesson, each with its film beside its text, as an HTML page."""
     films = [_Film(step.film, step.show, step.grid, lesson.speech) for step in lesson.steps if step.film is not None]
     return _page(lesson.title, films, look or Look(), lesson)
 
@@ -141,13 +109,7 @@ def _page(title: str, films: Sequence[_Film], look: Look, lesson: ReplayLesson |
 
 
 def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
-    """Write the page of replay frames to a file, whole or not at all; ``.html`` is added where there is no ending.
-
-    Raises
-    ------
-    BnnvizError
-        If the frames feed no view, or the file cannot be written.
-    """
+    """Write the page of replay frames to a file, whole or not at all; ``.html`` is added where there is no ending."""
     return _saved(out, page(replay_frames, dark))
 
 
@@ -170,17 +132,7 @@ def _saved(out: str | Path, text: str) -> Path:
 
 
 class _Film:
-    """Pack what a page needs of one film.
-
-    Parameters
-    ----------
-    replay_frames : ReplayFrames
-    show : sequence of str
-        The parts that have a card each, in their order; empty for the cards of the Lab.
-    grid : str
-        The CSS grid template of these.
-    speech : Speech, optional
-    """
+    """Pack what a page needs of one film."""
 
     def __init__(
         self, replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "", speech: Speech | None = None
@@ -211,16 +163,7 @@ class _Film:
 
 
 def _card(view: View, timeline: ReplayTimeline, show: Sequence[str], say: Callable[[str], str]) -> dict[str, Any]:
-    """Return what the page needs to know of a view's card.
-
-    Parameters
-    ----------
-    view : View
-    timeline : ReplayTimeline
-    show : sequence of str
-        The parts that have a place of their own; empty where cards have the places of the Lab.
-    say : callable
-    """
+    """Return what the page needs to know of a view's card."""
     part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
     pairs = [each for each in CARD_PAIRS if part in (each.front, each.back) and {each.front, each.back} <= parts]
     pair = pairs[0] if pairs and not show else None

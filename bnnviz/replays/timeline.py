@@ -60,19 +60,8 @@ class Series(NamedTuple):
 class ReplayTimeline:
     """Feed replay frames to their figures, and keep what changes in them.
 
-    Parameters
-    ----------
-    replay_frames : ReplayFrames
-    speech : Speech
-        The language of all that is read.
-
     Attributes
     ----------
-    document : dict
-        The figures before the first frame, as BokehJS reads them; light.
-    views : list of View
-    words : dict of Series
-        By the name of a view its title, note and description.
     legends : dict of (Series, Series)
         By the name of a view its legend, light and dark.
     """
@@ -189,15 +178,7 @@ class ReplayTimeline:
             yield {"model": key[0], "attr": key[1], "light": series.plain(), "dark": dark and dark.plain()}
 
     def columns(self) -> tuple[list[dict[str, Any]], bytes]:
-        """Return where the columns of each sheet are, and the bytes that they are in.
-
-        Returns
-        -------
-        list of dict
-            ``model``; ``at``, the frames where it changes; ``counts``, its rows there; ``columns``, for each column its
-            pieces: first of these changes, kind (``q`` 16 bits, ``f`` float32), scale, offset, and place in the bytes.
-        bytes
-        """
+        """Return where the columns of each sheet are, and the bytes that they are in."""
         axes, spans, out, index = self._axes(), self._spans, bytearray(), []
         for name, (at, values) in self._columns.items():
             sheet = self._sheets[name]

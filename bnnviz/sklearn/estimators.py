@@ -93,8 +93,6 @@ class _Estimator(BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (rows, inputs)
-        quantiles : sequence of float
-            Probabilities of the quantiles of an observation; of a regression.
         """
         check_is_fitted(self, "posterior_")
         X = validate_data(self, X, reset=False, dtype=np.float64)

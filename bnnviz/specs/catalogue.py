@@ -83,18 +83,7 @@ def load() -> dict[str, Any]:
 
 
 def find(kind: str, name: str) -> dict[str, Any]:
-    """Return one entry of the catalogue.
-
-    Parameters
-    ----------
-    kind : {"samplers", "targets", "data"}
-    name : str
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such entry; the sentence lists the names.
-    """
+    """Return one entry of the catalogue."""
     noun = {"samplers": "sampler", "targets": "target", "data": "data set"}[kind]
     if not isinstance(name, str):  # a file may hold anything
         raise BnnvizError(f"The {noun} is given by its name, a text, not {short_repr(name)}.", noun)

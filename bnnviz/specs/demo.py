@@ -15,13 +15,7 @@ from bnnviz.specs.run import VERSION, read_json
 
 @dataclass(frozen=True)
 class PlainSpec:
-    """Base of the specs that are a list of settings; a class says which, and what executes it.
-
-    Parameters
-    ----------
-    settings : dict
-        Values by name; `checked` fills in the others.
-    """
+    """Base of the specs that are a list of settings; a class says which, and what executes it."""
 
     #: What executes it, ``module:name``.
     factory: ClassVar[str]
@@ -43,23 +37,11 @@ class PlainSpec:
 
     @classmethod
     def from_json(cls, value: dict[str, Any] | str) -> Self:
-        """Make one from a JSON object or text, checked, with every default filled in.
-
-        Raises
-        ------
-        BnnvizError
-            If a name is unknown or a value does not fit; ``field`` names the setting.
-        """
+        """Make one from a JSON object or text, checked, with every default filled in."""
         return cls(read_json(value, f"The spec of {cls.owner.lower()}")).checked()
 
     def checked(self) -> Self:
-        """Return the same with its names and values checked and every default filled in.
-
-        Raises
-        ------
-        BnnvizError
-            If a name is unknown or a value does not fit.
-        """
+        """Return the same with its names and values checked and every default filled in."""
         return replace(self, settings=settings.fill(self.described(), self.settings, self.owner))
 
     def replace(self, **changes: Any) -> Self:
@@ -218,13 +200,7 @@ class StepSizeSpec(PlainSpec):
     declared: ClassVar[type[param.Parameterized]] = StepSizeSettings
 
     def checked(self) -> Self:
-        """Return the same with its names and values checked and every default filled in.
-
-        Raises
-        ------
-        BnnvizError
-            If a name is unknown, a value does not fit, or there are fewer step sizes than the place that is chosen.
-        """
+        """Return the same with its names and values checked and every default filled in."""
         spec = super().checked()
         place, sizes = spec.settings["place"], spec.settings["sizes"]
         if place > sizes:

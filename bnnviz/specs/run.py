@@ -35,22 +35,7 @@ _OPTIONS = ("chains", "draws", "seed", "device", "kernel")
 
 
 def read_json(value: Any, owner: str, keys: tuple[str, ...] | None = None, version: int = VERSION) -> dict[str, Any]:
-    """Return what a JSON object or text holds, but for its version, which is checked.
-
-    Parameters
-    ----------
-    value : dict or str
-    owner : str
-        Whose it is, as a sentence begins: "A race".
-    keys : tuple of str, optional
-        The only keys that it may have.
-    version : int
-
-    Raises
-    ------
-    BnnvizError
-        If it is no JSON object, of another version, or has another key; ``field`` is the key.
-    """
+    """Return what a JSON object or text holds, but for its version, which is checked."""
     if isinstance(value, str):
         try:
             value = plain_json(value)

@@ -46,45 +46,20 @@ _FLOAT = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+")
 
 @dataclass(frozen=True)
 class SweepSpec:
-    """What a sweep runs.
-
-    Parameters
-    ----------
-    runs : dict of str to Spec
-        Checked specs by the runs' names, which are names of folders too.
-    """
+    """What a sweep runs."""
 
     runs: dict[str, Spec]
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Make a sweep from YAML or JSON; see `from_json`.
-
-        Raises
-        ------
-        BnnvizError
-            If the text is neither, or as `from_json`.
-        """
+        """Make a sweep from YAML or JSON; see `from_json`."""
         if len(text) > MOST_BYTES:
             raise BnnvizError(f"A sweep is a file of at most {MOST_BYTES:,} letters; give it as a grid.", "sweep")
         return cls.from_json(_loaded(text))
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """Make a sweep from a JSON object or a list of specs, every run of it checked.
-
-        Parameters
-        ----------
-        value : dict or list
-            ``base``: what all runs have, as a spec; ``grid``: names of settings with lists of values; ``specs``: a
-            list of objects, each of which goes over the base and may have a ``name``. The runs are all
-            combinations of specs and grid. A list is its ``specs``.
-
-        Raises
-        ------
-        BnnvizError
-            If a key or a name is unknown, a value does not fit, two runs are the same, or there are too many.
-        """
+        """Make a sweep from a JSON object or a list of specs, every run of it checked."""
         value = {"specs": value} if isinstance(value, list) else value
         given = read_json(value, "A sweep", _KEYS)
         base = _object(given.get("base"), "base")

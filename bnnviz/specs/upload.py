@@ -40,35 +40,7 @@ MOST_BYTES = 16_000_000  # of a file that is opened on the page; the command lin
 def attach(
     spec: Spec, content: bytes, name: str, target_column: str, task: Any = None, **reading: Any
 ) -> tuple[Spec, list[str]]:
-    """Put a file's rows in the place of a spec's data.
-
-    Parameters
-    ----------
-    spec : Spec
-        Says everything else; the network's settings stay if its target is a network on data.
-    content : bytes
-        What is in the file.
-    name : str
-        What it is called.
-    target_column : str
-        The column to predict.
-    task : {"regression", "classification"} or None, default None
-        None tells them apart, or asks.
-    **reading
-        ``decimal``, ``missing`` and ``leave_out``, as of `bnnviz.data.read_table`.
-
-    Returns
-    -------
-    spec : Spec
-        Checked.
-    notes : list of str
-        What was done to the file's rows and columns, one sentence each.
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be used.
-    """
+    """Put a file's rows in the place of a spec's data."""
     table = read_table(content, target_column, task, name, **reading)
     on_data = next(item for item in catalogue.load()["targets"] if any(s["name"] == "data" for s in item["settings"]))
     settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}

@@ -56,13 +56,7 @@ def write_value(value: Any) -> str:
 
 
 def parse_value(setting: dict[str, Any], text: str) -> Any:
-    """Read a text in its setting's type; what cannot be read stays a text, for the check to refuse.
-
-    Raises
-    ------
-    BnnvizError
-        If it is a list of points with a row that is none.
-    """
+    """Read a text in its setting's type; what cannot be read stays a text, for the check to refuse."""
     kind = setting["type"]
     if text.lower() in _NOTHING and (setting.get("optional") or setting["default"] is None):
         return None
@@ -89,13 +83,7 @@ def write_points(points: Iterable[Sequence[float]]) -> str:
 
 
 def read_points(text: str) -> list[list[float]]:
-    """Read rows of two or three numbers from ``x,y;x,y``; an empty text is no point.
-
-    Raises
-    ------
-    BnnvizError
-        If there are more than 200, or if one is not a row of finite numbers as long as the others.
-    """
+    """Read rows of two or three numbers from ``x,y;x,y``; an empty text is no point."""
     rows = [row for row in text.split(";") if row.strip()]
     if len(rows) > MOST_POINTS:
         raise BnnvizError(f"{len(rows)} points are too many; a link holds at most {MOST_POINTS}.", "points")
@@ -147,34 +135,14 @@ def script_values(item: dict[str, Any], given: Mapping[str, Any]) -> dict[str, A
 
 
 def python_call(head: str, positional: Sequence[Any], named: Mapping[str, Any], then: Sequence[str]) -> str:
-    """Return a script with one call; keywords whose value is empty are left out.
-
-    Parameters
-    ----------
-    head : str
-        The line before the parenthesis, such as ``run = bnnviz.sample``.
-    positional : sequence
-    named : mapping
-    then : sequence of str
-        The lines after the call.
-    """
+    """Return a script with one call; keywords whose value is empty are left out."""
     arguments = [_literal(value) for value in positional]
     arguments += [f"{name}={_literal(value)}" for name, value in named.items() if value != {}]
     return "\n".join(["import bnnviz", "", f"{head}(", *(f"    {each}," for each in arguments), ")", *then, ""])
 
 
 def command(words: Sequence[str], assigned: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> str:
-    """Return a line for the shell.
-
-    Parameters
-    ----------
-    words : sequence of str
-        What comes first.
-    assigned : mapping
-        Values by the key of ``--set``.
-    options : mapping, optional
-        Values by the names of options.
-    """
+    """Return a line for the shell."""
     line = ["bnnviz", *words]
     for key, value in assigned.items():
         line += ["--set", f"{key}={json.dumps(value) if isinstance(value, list) else write_value(value)}"]
@@ -196,14 +164,7 @@ def _literal(value: Any) -> str:
 
 
 class Link:
-    """A link while it is read: the parameters that nobody has taken yet, and a sentence for each that does not fit.
-
-    Parameters
-    ----------
-    query : str or mapping
-        What stands after the question mark; or texts, bytes or lists of them by name. The page's own (`PAGE`) are
-        passed over.
-    """
+    """A link while it is read: the parameters that nobody has taken yet, and a sentence for each that does not fit."""
 
     def __init__(self, query: Query) -> None:
         self.texts: dict[str, str] = {}
@@ -246,19 +207,7 @@ class Link:
         prefix: str = "",
         limits: Mapping[str, int] | None = None,
     ) -> dict[str, Any]:
-        """Return values to begin with, changed where the link has one that can be read.
-
-        Parameters
-        ----------
-        item : dict
-            ``settings``, described, and the ``title`` of whose they are.
-        begin : mapping
-            Values by name.
-        prefix : str
-            What stands before the names in the link.
-        limits : mapping, optional
-            The largest values that a link may ask for, where a setting's own bound is larger.
-        """
+        """Return values to begin with, changed where the link has one that can be read."""
         values = dict(begin)
         for setting in item["settings"]:
             name = setting["name"]
@@ -296,13 +245,7 @@ class Link:
         return taken
 
     def refuse_rest(self, items: Mapping[str, dict[str, Any]] | None = None) -> None:
-        """Say of each parameter that nobody has taken that it was left out.
-
-        Parameters
-        ----------
-        items : mapping, optional
-            Whose settings have which prefix, for the sentence.
-        """
+        """Say of each parameter that nobody has taken that it was left out."""
         for name in self.texts:
             prefix, dot, rest = name.partition(".")
             item = (items or {}).get(prefix) if dot else None

@@ -429,12 +429,7 @@ class Callable(Target):
             ) from error
 
     def _refuse_single(self, x: Tensor, given: Any, error: Exception) -> None:
-        """Raise where the function cannot take states (chains, dim) but gives one number for a single one.
-
-        Raises
-        ------
-        BnnvizError
-        """
+        """Raise where the function cannot take states (chains, dim) but gives one number for a single one."""
         one = {name: each[0] for name, each in given.items()} if isinstance(given, dict) else given[0]
         try:
             value = self.function(one)

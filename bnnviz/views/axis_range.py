@@ -14,16 +14,7 @@ _NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: what is drawn is r
 
 
 class AxisRange:
-    """Grow the range of an axis in round steps; otherwise it stays.
-
-    Parameters
-    ----------
-    range_ : bokeh.models.Range1d
-        The range to keep.
-    memory : int, default 20
-        The range shrinks when most of the last so many things that it is told to remember would fit in half
-        of it.
-    """
+    """Grow the range of an axis in round steps; otherwise it stays."""
 
     def __init__(self, range_: Range1d, memory: int = 20) -> None:
         self.range = range_
@@ -78,15 +69,7 @@ class AxisRange:
             self._grow(at - room, at + room)
 
     def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
-        """Shrink if the range has been much too wide for some time.
-
-        Parameters
-        ----------
-        need : tuple of float or None
-            What one more thing needed in the end.
-        settle : bool, default False
-            Do not wait: shrink to this one.
-        """
+        """Shrink if the range has been much too wide for some time."""
         if need is None or not self._follow:
             return
         self._recent.append(need)

@@ -103,28 +103,7 @@ def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
 
 
 class View:
-    """Build one figure once from nothing, then feed it.
-
-    Parameters
-    ----------
-    scene : dict or None, default None
-        What is drawn once per run; None leaves the figure empty until `reset`.
-    dark : bool, default False
-        Colours for a dark page.
-
-    Attributes
-    ----------
-    root : bokeh.plotting.figure
-        The model to put on a page.
-    canvas : Canvas
-        What is drawn in it for each frame.
-    pointer : Pointer or None
-        Hears what is done in it, where anything can be.
-    title : str
-        The heading; a run may change it.
-    note : str
-        Figures for the heading's line in plain text, "" when there are none; changes with `update`.
-    """
+    """Build one figure once from nothing, then feed it."""
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
@@ -157,18 +136,7 @@ class View:
         """Empty what was drawn of draws: they have begun again."""
 
     def update(self, frame: dict) -> bool:
-        """Draw a frame.
-
-        Parameters
-        ----------
-        frame : dict
-            From `ViewedRun.frame`; parts that this view does not need are ignored.
-
-        Returns
-        -------
-        bool
-            Whether anything changed on the screen.
-        """
+        """Draw a frame."""
         part = frame.get(self.needs[0])
         self._fit_labels()
         if part is None:
@@ -185,18 +153,7 @@ class View:
         return f"{self._say(self.title)}{axes}: {self._say(self._words() or 'nothing yet')}"
 
     def mark(self, selection: dict) -> bool:
-        """Mark what has been picked in this or another view.
-
-        Parameters
-        ----------
-        selection : dict
-            The part of a frame of that name; its kind "none" takes the marks away.
-
-        Returns
-        -------
-        bool
-            Whether anything changed on the screen.
-        """
+        """Mark what has been picked in this or another view."""
         return False
 
     def theme(self, dark: bool) -> None:
@@ -215,15 +172,7 @@ class View:
             axis.major_label_text_font_size = f"{scale * TICK_SIZE:g}px"
 
     def speak(self, say: Callable[[str], str], decimal: str = ".") -> None:
-        """Write what stands in the figure in another language; title, note and legend are the page's to translate.
-
-        Parameters
-        ----------
-        say : callable
-            Returns what is to be written for a text in English.
-        decimal : str, default "."
-            The mark before the decimals of numbers at the axes.
-        """
+        """Write what stands in the figure in another language; title, note and legend are the page's to translate."""
         self._say = say
         self.mark_decimals(decimal)
         self._fit_labels()
@@ -342,13 +291,7 @@ class View:
             window.follow = value
 
     def listen(self, on_follow: Callable[[bool], None]) -> None:
-        """Stop following when a user pans or zooms, go on after a reset; needs a Bokeh server.
-
-        Parameters
-        ----------
-        on_follow : callable
-            Called with the new value of `follow`.
-        """
+        """Stop following when a user pans or zooms, go on after a reset; needs a Bokeh server."""
 
         def tell(follow: bool) -> None:
             self.follow = follow

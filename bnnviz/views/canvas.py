@@ -25,20 +25,7 @@ _CODE = Path(__file__).with_name("canvas.js").read_text(encoding="utf-8")
 
 
 class PackedColumns:
-    """Send columns of numbers to the browser as one array: as many messages as arrays would cost more.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The columns.
-
-    Attributes
-    ----------
-    data : dict of str to ndarray
-        The columns as they are now, float32 and of one length.
-    model : ColumnDataSource
-        Has one column, the others one after another, and their names in its tags.
-    """
+    """Send columns of numbers to the browser as one array: as many messages as arrays would cost more."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.data = {name: np.empty(0, np.float32) for name in names}
@@ -52,49 +39,7 @@ class PackedColumns:
 
 @dataclass
 class Glyph:
-    """Draw something from columns of a source.
-
-    Parameters
-    ----------
-    kind : {"line", "trail", "band", "bars", "marks", "segments", "arrow", "words", "cells"}
-    source : PackedColumns
-    x, y : str
-        Columns of the positions; NaN draws nothing and interrupts a line.
-    colour : str
-    opacity : float
-    shown : bool
-    width : float
-        Of the line, in pixels; of a bar, in units of the axis.
-    dash : list of float
-        Lengths of dashes and gaps in pixels; empty for a solid line.
-    shape : str
-        A mark's shape, as in `palette.Kind`.
-    size : float
-        A mark's size, an arrow's length, in pixels; an arrow of size 0 is as long as its direction.
-    dx, dy : str
-        Columns of the direction of an arrow or a segment, in units of the axes.
-    fill : str or None
-        A mark's inside; None leaves it empty.
-    of, code : str or None, int
-        Draw only the marks, or segments, whose column ``of`` has this code.
-    alpha, scale : str or None
-        Columns of opacities, and of what a mark's size, or a segment's width, is multiplied with.
-    top : str
-        A band's other edge; a column.
-    text, font : str
-        The words, and how they look (CSS).
-    centred : bool
-        Whether words lie on their point, or beside it.
-    box : list of float
-        Where a map's outer points lie: x0, x1, y0, y1.
-    across : int
-        How many of a map's values lie beside each other; the lowest row comes first.
-    ramp : list of str
-        A map's colours from ``low`` to ``high``, hexadecimal.
-    low, high : float
-    blended : bool
-        Whether a map's colours blend into each other, or each value has a cell of its own.
-    """
+    """Draw something from columns of a source."""
 
     kind: str
     source: PackedColumns
@@ -132,18 +77,7 @@ class Glyph:
 
 
 class Canvas:
-    """Hold and publish the glyphs of a figure.
-
-    Parameters
-    ----------
-    root : bokeh.plotting.figure
-        The figure, which has linear axes.
-
-    Attributes
-    ----------
-    model : ColumnDataSource
-        Carries the glyphs to the browser in its tags, and hangs in the figure's.
-    """
+    """Hold and publish the glyphs of a figure."""
 
     def __init__(self, root: figure) -> None:
         self.glyphs: list[Glyph] = []

@@ -24,16 +24,7 @@ def colour(letter: str, palette: Palette) -> str:
 
 
 class FutureLines:
-    """Draw the lines of up to four futures.
-
-    Parameters
-    ----------
-    canvas : Canvas
-    names : sequence of str
-        The columns of a future's part of a frame, the horizontal one first.
-    widths : sequence of float
-        Of the lines, one for each other column; a thin one is dashed.
-    """
+    """Draw the lines of up to four futures."""
 
     def __init__(self, canvas: Canvas, names: Sequence[str], widths: Sequence[float]) -> None:
         self._names = tuple(names)

@@ -70,21 +70,7 @@ def in_light() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """Say what one kind of event is called and how it is drawn, everywhere.
-
-    Parameters
-    ----------
-    label : str
-        Its name in legends.
-    marker : str
-        A Bokeh marker.
-    role : str
-        The field of `Palette` with its colour.
-    filled : bool
-        A filled shape, or its outline.
-    size : float
-        Width on the screen, relative to the other kinds.
-    """
+    """Say what one kind of event is called and how it is drawn, everywhere."""
 
     label: str
     marker: str

@@ -77,22 +77,7 @@ def _listed(data: dict[str, Any]) -> list[Any]:
 
 
 class Pointer:
-    """Report clicks, drags and keys in a figure.
-
-    Parameters
-    ----------
-    root : bokeh.plotting.figure
-    events : PackedColumns or None
-        Has the columns ``x``, ``y``, ``step_high`` and ``step_low`` of events that can be picked.
-    points : PackedColumns or None
-        Has the columns ``x`` and ``y`` of points that can be edited.
-    cells : bool
-        Whether places are chosen in it, as in a map, and no boxes are drawn.
-    hovers : bool, default False
-        Whether it says over which place the mouse is.
-    keyed : bool, default True
-        Whether it takes the focus and keys; where the page has keys of its own for the same it need not.
-    """
+    """Report clicks, drags and keys in a figure."""
 
     def __init__(
         self,
@@ -135,15 +120,7 @@ class Pointer:
             self._messages.tags = [self._messages.tags[0] | {"unboxed": self._messages.tags[0]["unboxed"] + 1}]
 
     def listen(self, on_message: Callable[[Message], None]) -> None:
-        """Hear what is done; needs a Bokeh server.
-
-        Parameters
-        ----------
-        on_message : callable
-            Called with a dict whose ``do`` is one of ``pick`` (``event``: its step, or None), ``box`` (``box``:
-            x0, x1, y0, y1, or None), ``add`` (``x``, ``y``), ``move`` (``i``, ``x``, ``y``, ``done``), ``delete``
-            (``i``), ``undo``, ``class``, ``cell`` (``x``, ``y``).
-        """
+        """Hear what is done; needs a Bokeh server."""
 
         def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
             for message in filter(None, map(read_message, _listed(new))):

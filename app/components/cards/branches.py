@@ -18,13 +18,7 @@ _BUTTON = {"variant": "outlined", "height": 32, "margin": (0, 3), "align": "cent
 
 
 class BranchBar(PageComponent):
-    """Show the branches of a fork and switch between them.
-
-    Parameters
-    ----------
-    session : Session
-        What the buttons act on.
-    """
+    """Show the branches of a fork and switch between them."""
 
     needs = frozenset({"status"})
 

@@ -28,13 +28,7 @@ _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
 class Caption(PageComponent):
-    """Show one sentence on the latest event, a warning, and remedies as links that apply settings.
-
-    Parameters
-    ----------
-    on_remedy : callable
-        Called with the settings of the remedy that was chosen.
-    """
+    """Show one sentence on the latest event, a warning, and remedies as links that apply settings."""
 
     needs = frozenset({"caption"})
 

@@ -11,13 +11,7 @@ from bnnviz_app.components.widgets import LINK, button
 
 
 class CardPairs:
-    """Keep which of the cards that share a place are seen.
-
-    Parameters
-    ----------
-    on_turn : callable
-        Called without arguments when that changes.
-    """
+    """Keep which of the cards that share a place are seen."""
 
     def __init__(self, on_turn: Callable[[], None]) -> None:
         self._on_turn = on_turn

@@ -35,31 +35,7 @@ _STYLES = styles(__file__)
 
 
 class Card(PageComponent):
-    """Show a view with its heading.
-
-    Parameters
-    ----------
-    view : View
-        What is shown.
-    tools : list
-        Controls for the heading line.
-    below : list
-        Controls for lines of their own, where they are visible.
-    turns : list of Button
-        Turn to the other cards that share its place.
-    place : str
-        The area of the stage; the part that the view draws, unless it takes another's place.
-    legend : bool
-        Whether there is room for the view's legend.
-    beside : list
-        What stands at the left of the view.
-    low_note : bool
-        Whether the view's figures stand beside its legend, where the heading has no room for them.
-    whole_note : bool
-        Whether those figures are shown all or not at all.
-    long_legend : bool
-        Whether the legend may take more than a line.
-    """
+    """Show a view with its heading."""
 
     def __init__(
         self,
@@ -173,19 +149,7 @@ class Card(PageComponent):
 
 
 class TitledCard(PageComponent):
-    """Show a pane under a title.
-
-    Parameters
-    ----------
-    title : str
-        HTML.
-    body : panel object
-        It knows the CSS class ``large``.
-    area : str
-        Of the stage.
-    tools : sequence
-        Controls for the heading line.
-    """
+    """Show a pane under a title."""
 
     def __init__(self, title: str, body: Any, area: str, tools: Sequence[Any] = ()) -> None:
         self._body, self._title = body, title_pane((7, 0 if tools else 14, 5, 14))
@@ -207,15 +171,7 @@ class TitledCard(PageComponent):
 
 
 class ExplainedCard(TitledCard):
-    """Show figures under a title; a button tells what they are instead, for keys and fingers too.
-
-    Parameters
-    ----------
-    title : str
-        HTML.
-    body : panel object
-        It knows the CSS class ``large``.
-    """
+    """Show figures under a title; a button tells what they are instead, for keys and fingers too."""
 
     def __init__(self, title: str, body: Any) -> None:
         self._explaining, self._language, self._heading = False, languages.DEFAULT, title

@@ -55,20 +55,7 @@ class Command(JSComponent):
 
 
 class ExperimentCard:
-    """Show one experiment; what a closed card holds is not made before it is opened.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    records : list of Record
-        Of its parts.
-    sentences : list of str
-        What could not be read of its records.
-    on_open : callable
-        Called without arguments when its reader opens or closes it.
-    on_edition : callable
-        Called with the edition of the paper that its reader chooses.
-    """
+    """Show one experiment; what a closed card holds is not made before it is opened."""
 
     def __init__(
         self,

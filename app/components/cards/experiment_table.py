@@ -27,18 +27,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class FigureTable:
-    """The figures of an experiment, or of a part of one.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    rows : list of dict
-        Of its record; none where nothing was measured.
-    found : list of Figure
-        Ours beside the corrected edition's, of every case and measure.
-    edition : str
-        What is shown of a table that two editions have, of `bnnviz.experiments.editions.EDITIONS`.
-    """
+    """The figures of an experiment, or of a part of one."""
 
     experiment: Experiment
     rows: list[dict[str, Any]]

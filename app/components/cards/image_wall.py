@@ -34,15 +34,7 @@ class ImageWall(JSComponent):
 
 
 class ImageWallCard(TitledCard):
-    """Show the wall with its heading.
-
-    Parameters
-    ----------
-    on_pick : callable
-        Called with the number of the image that was pressed.
-    tools : list
-        Controls for the heading line.
-    """
+    """Show the wall with its heading."""
 
     needs = frozenset({"wall"})
 

@@ -14,15 +14,7 @@ _NOTHING = {"kind": "none"}
 
 
 class SelectionLink(PageComponent):
-    """Link the views.
-
-    Parameters
-    ----------
-    views : dict of str to View
-        By the part of a frame that they show.
-    on_pick : callable
-        Called with a choice, as `ViewedRun.select` takes it.
-    """
+    """Link the views."""
 
     def __init__(self, views: dict[str, View], on_pick: Callable[[dict[str, Any] | None], None]) -> None:
         self._views, self._on_pick = views, on_pick

@@ -52,17 +52,7 @@ def _repr(value: float) -> str:
 
 
 class SettingControl:
-    """Set one setting by a widget, with its doc as a tooltip and lines for what is to be said of its value.
-
-    Parameters
-    ----------
-    setting : dict
-        From the catalogue.
-    on_change : callable
-        Called with the setting's name and its new value when the user has chosen one.
-    titles : dict
-        What to call the choices, where their names are not enough.
-    """
+    """Set one setting by a widget, with its doc as a tooltip and lines for what is to be said of its value."""
 
     def __init__(
         self, setting: Setting, on_change: Callable[[str, Any], None], titles: dict[str, str] | None = None
@@ -181,17 +171,7 @@ class SettingControl:
 
 
 class Controls:
-    """Show the controls of one list of settings; those whose `when` does not hold are hidden.
-
-    Parameters
-    ----------
-    settings : list of dict
-        From the catalogue.
-    on_change : callable
-        Called with what the user changed: a dict of one name and value.
-    titles : dict
-        What to call choices.
-    """
+    """Show the controls of one list of settings; those whose `when` does not hold are hidden."""
 
     def __init__(
         self,
@@ -262,17 +242,7 @@ def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:
 
 
 def folded(title: str, make: Callable[[], list[Any]], gap: int = 6) -> pmui.Accordion:
-    """Fold something away.
-
-    Parameters
-    ----------
-    title : str
-        What stands on the fold.
-    make : callable
-        Gives what is inside when it is first unfolded: most pages are painted without it.
-    gap : int
-        Room at both sides, in pixels.
-    """
+    """Fold something away."""
     inside = pn.Column(sizing_mode="stretch_width", margin=0)
     fold = pmui.Accordion(
         (title, inside), sizing_mode="stretch_width", margin=(4, gap), sx=_FOLD, title_variant="subtitle1"

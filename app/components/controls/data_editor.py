@@ -31,19 +31,7 @@ _CLASSES = {"add 0": 0, "add 1": 1}
 
 
 class PointEditor(PageComponent):
-    """Keep the points that a person draws in a view.
-
-    Parameters
-    ----------
-    view : View
-        Where they are drawn; it has `show_points` and a pointer.
-    on_points : callable
-        Called with the rows after each change.
-    on_own : callable
-        Called without arguments when the data's own points are wanted back.
-    on_notice : callable
-        Called with a sentence on what cannot be done.
-    """
+    """Keep the points that a person draws in a view."""
 
     def __init__(
         self,

@@ -30,15 +30,7 @@ class ImageInput(JSComponent):
 
 
 class ImageQuestion(PageComponent):
-    """Show the image beside its answers, and ask about another one.
-
-    Parameters
-    ----------
-    on_image : callable
-        Called with what the `watch` command takes as an image.
-    on_complaint : callable
-        Called with a sentence about a file that cannot be used.
-    """
+    """Show the image beside its answers, and ask about another one."""
 
     needs = frozenset({"digit"})
 

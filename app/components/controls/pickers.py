@@ -23,18 +23,7 @@ _LOW = {"& .MuiInputBase-root": {"padding": "0 28px 0 6px !important"}, "& input
 
 
 class PlanePicker(PageComponent):
-    """Choose the plane of the trajectory: two principal components, canonical ones or not, or two coordinates.
-
-    Parameters
-    ----------
-    on_plane : callable
-        Called with a plane, as the `watch` command takes it.
-
-    Attributes
-    ----------
-    kind, coordinates, note : panel objects
-        A select, a row of two fields for coordinates, and what is to be known where draws are canonical.
-    """
+    """Choose the plane of the trajectory: two principal components, canonical ones or not, or two coordinates."""
 
     def __init__(self, on_plane: Callable[[dict[str, Any]], None]) -> None:
         self._on_plane = on_plane
@@ -88,13 +77,7 @@ class PlanePicker(PageComponent):
 
 
 class ComponentPicker(PageComponent):
-    """Choose what trace, autocorrelation and density follow: a principal component, a coordinate, or a statistic.
-
-    Parameters
-    ----------
-    on_component : callable
-        Called with a component, as the `watch` command takes it.
-    """
+    """Choose what trace, autocorrelation and density follow: a principal component, a coordinate, or a statistic."""
 
     def __init__(self, on_component: Callable[[dict[str, Any]], None]) -> None:
         self._on_component = on_component
@@ -138,13 +121,7 @@ class ComponentPicker(PageComponent):
 
 
 class BlockPicker(PageComponent):
-    """Choose the block of coordinates whose correlations are shown.
-
-    Parameters
-    ----------
-    on_block : callable
-        Called with the number of a block, as the `watch` command takes it.
-    """
+    """Choose the block of coordinates whose correlations are shown."""
 
     def __init__(self, on_block: Callable[[int], None]) -> None:
         self._on_block = on_block

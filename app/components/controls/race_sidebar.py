@@ -21,21 +21,7 @@ _FIELD = {"sizing_mode": "stretch_width", "size": "small"}
 
 
 class LaneControl:
-    """Choose the sampler of one lane, and its settings, folded away.
-
-    Parameters
-    ----------
-    items : list of dict
-        The catalogue's samplers.
-    number : int
-        Of the lane, from 0.
-    lane : Spec
-        What it shows first.
-    on_change : callable
-        Called without arguments when another sampler or setting was chosen.
-    on_remove : callable
-        Called with this lane when it is to go.
-    """
+    """Choose the sampler of one lane, and its settings, folded away."""
 
     def __init__(
         self,
@@ -119,17 +105,7 @@ class LaneControl:
 
 
 class RaceSidebar(SpecSidebar):
-    """Choose everything that makes a race.
-
-    Parameters
-    ----------
-    catalogue : dict
-        From `bnnviz.specs.catalogue.load`.
-    on_spec : callable
-        Called with a checked race that is to be run.
-    spec : RaceSpec
-        What to show first.
-    """
+    """Choose everything that makes a race."""
 
     shared = ("chains", "seed", "device")
 

@@ -25,23 +25,7 @@ _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "sm
 
 
 class CatalogueChoice:
-    """Choose a target or a sampler, a preset of it, and its settings.
-
-    Parameters
-    ----------
-    items : list of dict
-        The catalogue's entries.
-    label : str
-        What they are.
-    titles : dict
-        What to call choices of settings.
-    on_pick : callable
-        Called without arguments when another entry has been picked.
-    on_change : callable
-        Called with the settings that were changed.
-    first : str
-        The entry to begin with.
-    """
+    """Choose a target or a sampler, a preset of it, and its settings."""
 
     def __init__(
         self,
@@ -132,19 +116,7 @@ class CatalogueChoice:
 
 
 class SpecSidebar(PageComponent):
-    """Choose a target, its data and how to run on it; a class says what runs there.
-
-    Parameters
-    ----------
-    catalogue : dict
-        From `bnnviz.specs.catalogue.load`.
-    on_spec : callable
-        Called with a checked spec that needs a new run.
-    spec : Spec or RaceSpec
-        What to show first.
-    settings : list of dict
-        What else than the settings of a run is chosen for all of it.
-    """
+    """Choose a target, its data and how to run on it; a class says what runs there."""
 
     shared: ClassVar[tuple[str, ...]]  # settings of the run that are chosen here
 
@@ -235,21 +207,7 @@ class SpecSidebar(PageComponent):
 
 
 class Sidebar(SpecSidebar):
-    """Choose everything that makes a spec.
-
-    Parameters
-    ----------
-    catalogue : dict
-        From `bnnviz.specs.catalogue.load`.
-    on_spec : callable
-        Called with a checked spec that needs a new run.
-    on_live : callable
-        Called with settings of the sampler that the running one may take over.
-    spec : Spec
-        What to show first.
-    takes_files : bool, default True
-        Whether a file of the user's is opened here; else the page has another way.
-    """
+    """Choose everything that makes a spec."""
 
     shared = ("chains", "seed", "device", "kernel")
 

@@ -27,15 +27,7 @@ _EMPTY = "That file is empty; choose one with a line of names and lines of numbe
 
 
 class File(pmui.FileInput):
-    """Choose a file and report why it cannot be sent, or is not taken: what is sent need not come from a browser.
-
-    Parameters
-    ----------
-    on_refused : callable
-        Called with a sentence when the file is too large to be sent, or empty.
-    too_large, empty : str
-        These sentences.
-    """
+    """Choose a file and report why it cannot be sent, or is not taken: what is sent need not come from a browser."""
 
     def __init__(self, on_refused: Callable[[str], None], too_large: str, empty: str, **params: Any) -> None:
         params["max_file_size"] = roles.present().upload(params["max_file_size"])
@@ -92,15 +84,7 @@ def _size(data: Any) -> int | None:
 
 
 class Upload:
-    """Take a file, and ask what has to be known of it.
-
-    Parameters
-    ----------
-    spec : callable
-        Gives the present spec.
-    on_spec : callable
-        Called with a checked spec on the file's rows.
-    """
+    """Take a file, and ask what has to be known of it."""
 
     def __init__(self, spec: Callable[[], Spec], on_spec: Callable[[Spec], None]) -> None:
         self._spec, self._on_spec = spec, on_spec

@@ -20,20 +20,7 @@ _COMING = {
 
 
 class Dialog:
-    """Show a dialog over the page.
-
-    Parameters
-    ----------
-    title : str
-        What stands at its top.
-    *inside : panel objects
-        What it shows.
-
-    Attributes
-    ----------
-    root : panel object
-        Where it is put into the page.
-    """
+    """Show a dialog over the page."""
 
     def __init__(self, title: str, *inside: Any) -> None:
         self._title, self._inside = title, inside

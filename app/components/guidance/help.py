@@ -43,20 +43,7 @@ _HELP = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8
 
 
 class Guide:
-    """Open the dialog behind the question mark.
-
-    Parameters
-    ----------
-    page : str
-        Whose words are explained, besides those of all pages.
-    on_tour : callable, optional
-        Called without arguments when the tour is wanted; None where the page has none.
-
-    Attributes
-    ----------
-    words : str
-        What the dialog says of the page and of its words, as HTML.
-    """
+    """Open the dialog behind the question mark."""
 
     def __init__(self, page: str, on_tour: Callable[[], None] | None = None) -> None:
         look = {"variant": "outlined", "margin": (4, 0, 10, 0), "visible": on_tour is not None}

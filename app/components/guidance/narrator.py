@@ -28,15 +28,7 @@ class Access(JSComponent):
 
 
 class Narrator(PageComponent):
-    """Tell the latest event, at once after a step and now and then while the run plays.
-
-    Parameters
-    ----------
-    playing : callable
-        Tells whether the run plays.
-    figures : bool
-        Whether it tells how far the run has come, too.
-    """
+    """Tell the latest event, at once after a step and now and then while the run plays."""
 
     def __init__(self, playing: Callable[[], bool] = lambda: False, figures: bool = False) -> None:
         self.root = Access(width=0, height=0, margin=0, sizing_mode="fixed")

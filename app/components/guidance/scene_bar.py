@@ -35,17 +35,7 @@ class StepBar(JSComponent):
 
 
 class SceneBar(PageComponent):
-    """Lead through a scene.
-
-    Parameters
-    ----------
-    on_step : callable
-        Called with the step, its number, and whether its run is to begin again.
-    on_leave : callable
-        Called without arguments when the scene is left.
-    on_more : callable
-        Called without arguments when the student wants another scene.
-    """
+    """Lead through a scene."""
 
     def __init__(
         self,

@@ -30,17 +30,7 @@ Action = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Ask:
-    """Hold a question before the run that answers it.
-
-    Parameters
-    ----------
-    question : str
-    choices : tuple of str
-    answer : int
-        Which choice is right, from 0.
-    reveal : str
-        What is seen, and why.
-    """
+    """Hold a question before the run that answers it."""
 
     question: str
     choices: tuple[str, ...]
@@ -56,20 +46,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class SceneStep:
-    """Hold one step of a scene.
-
-    Parameters
-    ----------
-    text : str
-    spec : Spec
-        What runs in this step, live changes included.
-    begins : Spec or None
-        The spec that this step begins; None goes on with the run of the step before.
-    actions : tuple
-        Names and values, in their order.
-    focus, hide : frozenset of str
-    ask : Ask or None
-    """
+    """Hold one step of a scene."""
 
     text: str
     spec: Spec
@@ -82,15 +59,7 @@ class SceneStep:
 
 @dataclass(frozen=True)
 class Scene:
-    """Hold a guided scene.
-
-    Parameters
-    ----------
-    name, title, summary : str
-    predict : bool
-        Whether the student predicts before anything is revealed.
-    steps : tuple of SceneStep
-    """
+    """Hold a guided scene."""
 
     name: str
     title: str
@@ -105,15 +74,7 @@ class Scene:
         return self.steps[number].spec
 
     def beginning(self, number: int, asking: bool = False) -> tuple[Spec, list[Action]]:
-        """Return the run that step `number` shows, from its beginning, and what is done in it up to there.
-
-        Parameters
-        ----------
-        number : int
-            The step, from 0.
-        asking : bool, default False
-            The step's question is not answered yet: the run of the step before is shown.
-        """
+        """Return the run that step `number` shows, from its beginning, and what is done in it up to there."""
         if asking:
             return self.beginning(number - 1) if number else (self.steps[0].begins, [])
         first = max(i for i in range(number + 1) if self.steps[i].begins is not None)

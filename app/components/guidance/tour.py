@@ -17,13 +17,7 @@ _STOPS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-
 
 
 class Tour(JSComponent):
-    """Point at the parts of the page, one after another.
-
-    Parameters
-    ----------
-    offered : bool
-        Whether a browser that has not seen it begins it by itself; set once the page stands.
-    """
+    """Point at the parts of the page, one after another."""
 
     stops = param.List(default=_STOPS, doc="[area of the page, title, text] of each stop.")
     offered = param.Boolean(default=False)

@@ -26,24 +26,7 @@ _FORMS = {"Packed, to be sent (.zip)": "zip", "NetCDF, for ArviZ (.nc)": "netcdf
 
 
 class RecordingActions:
-    """Do what can be done with one chosen recording.
-
-    Parameters
-    ----------
-    listing : RecordingList
-        Knows which recording is chosen.
-    say : callable
-        Says a sentence on the page, and whether it is of a failure.
-    on_change : callable
-        Called with the names that are to be chosen when the recordings have changed.
-
-    Attributes
-    ----------
-    root : panel object
-        The buttons.
-    dialog : Dialog
-        The question before a recording is deleted.
-    """
+    """Do what can be done with one chosen recording."""
 
     def __init__(
         self,

@@ -23,12 +23,7 @@ _WIDTH, _HEIGHT, _LARGE = 560, 300, 1.25
 
 
 class RecordingFigures:
-    """Hold the figures of the chosen recordings.
-
-    Attributes
-    ----------
-    root : panel object
-    """
+    """Hold the figures of the chosen recordings."""
 
     def __init__(self) -> None:
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -48,17 +43,7 @@ class RecordingFigures:
             self._process.terminate()
 
     def show(self, kept: Mapping[str, ExportedDraws], label: str, against: str | None, dark: bool, large: bool) -> None:
-        """Draw recordings.
-
-        Parameters
-        ----------
-        kept : mapping of str to ExportedDraws
-            By their names.
-        label, against : str
-            The coordinate that is followed, and of a single recording another one; None where there is none.
-        dark, large : bool
-            Colours for a dark page, and type for a projector.
-        """
+        """Draw recordings."""
         from bnnviz import plots
         from bnnviz.plots import sources
         from bnnviz.plots.brushing import brush

@@ -17,13 +17,7 @@ _STYLES = styles(__file__)
 
 
 class RecordingList:
-    """List the recordings of this machine, newest first.
-
-    Parameters
-    ----------
-    on_chosen : callable
-        Told when others are chosen.
-    """
+    """List the recordings of this machine, newest first."""
 
     def __init__(self, on_chosen: Callable[[], None]) -> None:
         self._on_chosen = on_chosen

@@ -14,16 +14,7 @@ from bnnviz_app import deep_links
 
 
 def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
-    """Say what the chosen recordings are.
-
-    Parameters
-    ----------
-    found : list of Recording
-    most : int
-        How many of them the figures show.
-    flags : mapping of str to str
-        What links keep of the address.
-    """
+    """Say what the chosen recordings are."""
     if not found:
         return (
             "<h2>Nothing is chosen</h2><p>The button <b>Record</b> in the Lab keeps what runs there from then on. On"

@@ -12,12 +12,7 @@ START, STOP = "Freeze", "Unfreeze"
 
 
 class FreezeButton(PageComponent):
-    """Freeze the picture of all who follow the teacher, and let it go on.
-
-    Parameters
-    ----------
-    session : LeadingSession
-    """
+    """Freeze the picture of all who follow the teacher, and let it go on."""
 
     needs = frozenset({"status"})
 

@@ -26,14 +26,7 @@ _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
 def grid(lanes: int, large: bool = False) -> str:
-    """Return the CSS grid template of so many lanes: beside them the curves, under them the table.
-
-    Parameters
-    ----------
-    lanes : int
-    large : bool
-        Whether the table is in the type of a projector.
-    """
+    """Return the CSS grid template of so many lanes: beside them the curves, under them the table."""
     sizes = (_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE) if large else (_TABLE, _ROW, _MOST_TABLE)
     table, row_height, most = sizes
     if lanes == 3:
@@ -53,17 +46,7 @@ def grid(lanes: int, large: bool = False) -> str:
 
 
 class LaneCard(Card):
-    """Show one picture of one lane, with its colour, how much of its budget it has spent, and what befell it.
-
-    Parameters
-    ----------
-    picture : View class
-        A view of runs.
-    number : int
-        Of the lane, from 0.
-    name : str
-    dark : bool
-    """
+    """Show one picture of one lane, with its colour, how much of its budget it has spent, and what befell it."""
 
     def __init__(self, picture: type[View], number: int, name: str, dark: bool) -> None:
         self.name, self.number, self.part = name, number, picture.needs[0]
@@ -95,14 +78,7 @@ class LaneCard(Card):
 
 
 class RaceTransport(StepTransport):
-    """Show buttons for a race, and the budget where a run has its timeline.
-
-    Parameters
-    ----------
-    session : Session
-    pictures : panel object, optional
-        Chooses what the lanes show.
-    """
+    """Show buttons for a race, and the budget where a run has its timeline."""
 
     def __init__(self, session: Session, pictures: Any = None) -> None:
         self._budget = pn.pane.HTML(

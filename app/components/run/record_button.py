@@ -17,14 +17,7 @@ _START, _STOP = "Record", "Stop recording"
 
 
 class RecordButton(PageComponent):
-    """Begin and end the recording of what runs, and say which it is.
-
-    Parameters
-    ----------
-    session : Session
-    say : callable
-        Says a sentence on the page.
-    """
+    """Begin and end the recording of what runs, and say which it is."""
 
     needs = frozenset({"status"})
 

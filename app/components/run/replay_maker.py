@@ -19,20 +19,7 @@ class ReplayMaker:
         self._scratch = tempfile.TemporaryDirectory(prefix="bnnviz-replay-")
 
     async def make(self, name: str, words: Sequence[str]) -> Path:
-        """Make a page, and return it.
-
-        Parameters
-        ----------
-        name : str
-            Of its file, without the ending.
-        words : sequence of str
-            Of the command, but for the file.
-
-        Raises
-        ------
-        BnnvizError
-            If the command fails: with its reason.
-        """
+        """Make a page, and return it."""
         out = Path(self._scratch.name) / f"{name}.html"
         out.unlink(missing_ok=True)
         command = [sys.executable, "-m", "bnnviz.cli", "replay", *words, "--html", str(out)]

@@ -28,13 +28,7 @@ class CopyTexts(JSComponent):
 
 
 class Share:
-    """Open the dialog with its texts.
-
-    Parameters
-    ----------
-    what : str
-        What is shared.
-    """
+    """Open the dialog with its texts."""
 
     def __init__(self, what: str = "run") -> None:
         self._shown = CopyTexts(sizing_mode="stretch_width", stylesheets=[SHEETS["pills"], _STYLES["share"]])
@@ -42,15 +36,7 @@ class Share:
         self.root = self._dialog.root
 
     def show(self, spec: Spec | RaceSpec, query: str) -> None:
-        """Open, with what repeats this spec.
-
-        Parameters
-        ----------
-        spec : Spec or RaceSpec
-            What runs.
-        query : str
-            What the address says of the page, spec included.
-        """
+        """Open, with what repeats this spec."""
         refusal = spec.shareable()
         texts: dict[str, Any] = {"query": "", "python": "", "command": "", "refusal": refusal}
         if not refusal:

@@ -53,17 +53,7 @@ Cell = tuple[int, str, str, str]
 
 
 class Transport(PageComponent):
-    """Show buttons for a session, its timeline and its status line.
-
-    Parameters
-    ----------
-    session : Session
-        What the buttons act on.
-    timeline : JourneyView or None
-        The view that lies between the buttons.
-    middle : panel object, optional
-        What lies there where there is no timeline.
-    """
+    """Show buttons for a session, its timeline and its status line."""
 
     needs = frozenset({"status"})
     steps_events: ClassVar[bool] = True  # whether it goes on to events, or only steps
@@ -170,8 +160,6 @@ class Transport(PageComponent):
         ----------
         actions : iterable of (str, Any)
             As `bnnviz_app.components.guidance.scenes` names them, each with its value.
-        change : callable
-            Changes settings of the run.
         """
         for kind, value in actions:
             if kind in ("play", "pause"):
@@ -205,17 +193,7 @@ class Transport(PageComponent):
             self._status.object = self._line(self._told)
 
     def relabel(self, buttons: Mapping[str, str], speed: str, speeds: Mapping[str, float]) -> None:
-        """Have other words on the buttons.
-
-        Parameters
-        ----------
-        buttons : mapping of str to str
-            By the names of `BUTTONS`.
-        speed : str
-            What the choice of a speed is called.
-        speeds : mapping of str to float
-            Names of the same speeds.
-        """
+        """Have other words on the buttons."""
         self._buttons = dict(buttons)
         self._proposal.label = self._buttons["proposal" if self._eventful else "step"]
         self._event.label, self._reset.label = self._buttons["event"], self._buttons["reset"]

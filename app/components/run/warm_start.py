@@ -19,12 +19,6 @@ def apply_start(visit: Visit, whole: bool) -> None:
     """Give a visit's spec the points that its start speaks of, and say where it sets out.
 
     What is wrong with the recording is added to the visit's sentences, and its spec has no start then.
-
-    Parameters
-    ----------
-    visit : Visit
-    whole : bool
-        Whether the address names what to run; else it is what runs in the recording, with the next seed and no end.
     """
     start = visit.spec.start
     if start is None:

@@ -17,9 +17,6 @@ def answer_html(part: dict[str, Any], target: str, span: tuple[float, float]) ->
 
     Parameters
     ----------
-    part : dict
-    target : str
-        What is predicted.
     span : (float, float)
         The range of the target over the rows of the table, which the bar shows.
     """

@@ -27,13 +27,7 @@ class ColumnRows(JSComponent):
 
 
 class ColumnTable:
-    """Show what the columns of a file hold.
-
-    Parameters
-    ----------
-    on_role : callable
-        Called with a column's name and the role that was chosen for it.
-    """
+    """Show what the columns of a file hold."""
 
     def __init__(self, on_role: Callable[[str, str], None]) -> None:
         self._on_role = on_role

@@ -25,17 +25,7 @@ class TableChoices(NamedTuple):
 
 
 class OpenedTable(NamedTuple):
-    """What a file has become.
-
-    Attributes
-    ----------
-    spec : Spec
-        Checked; it carries the rows.
-    notes : list of str
-        What was done to rows and columns, one sentence each.
-    why : str
-        Which sampler was taken, and why.
-    """
+    """What a file has become."""
 
     spec: Spec
     notes: list[str]
@@ -51,22 +41,7 @@ class TableReading(NamedTuple):
 
 
 def look(content: bytes, name: str, choices: TableChoices | None, role: Role) -> TableReading:
-    """Look at the columns of a file, and open it.
-
-    Parameters
-    ----------
-    content : bytes
-    name : str
-    choices : TableChoices or None
-        None: the last column that can be predicted is the target, and columns that are no inputs are left out.
-    role : Role
-        Of who asks: what runs has to be small enough for it.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no CSV file.
-    """
+    """Look at the columns of a file, and open it."""
     given = TableChoices("") if choices is None else choices
     found = upload.overview(content, name, decimal=given.decimal, missing=given.missing)
     choices = first_choices(found) if choices is None else choices
@@ -83,13 +58,7 @@ def first_choices(found: upload.TableOverview) -> TableChoices:
 
 
 def open_table(content: bytes, name: str, choices: TableChoices, role: Role) -> OpenedTable:
-    """Return the spec that the Lab begins with on a file.
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be used so, or is too large for the role.
-    """
+    """Return the spec that the Lab begins with on a file."""
     reading = choices._asdict()
     target, task = reading.pop("target"), reading.pop("task")
     spec, notes = upload.attach(Spec.from_json(_PRESET["spec"]), content, name, target, task, **reading)

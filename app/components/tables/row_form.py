@@ -38,15 +38,7 @@ class RowForm(JSComponent):
 
 
 class RowQuestion(PageComponent):
-    """Predict a row that somebody types in.
-
-    Parameters
-    ----------
-    spec : callable
-        Gives the present spec, which carries the table.
-    on_row : callable
-        Called with the row that the run is to predict, in the columns of the network.
-    """
+    """Predict a row that somebody types in."""
 
     def __init__(self, spec: Callable[[], Spec], on_row: Callable[[list[float]], None]) -> None:
         self._spec, self._on_row = spec, on_row

@@ -19,13 +19,7 @@ _TONES = {"usable": "good", "not usable": "bad"}
 
 
 class VerdictBar(PageComponent):
-    """Show what the data are, the verdict, and the ways on.
-
-    Parameters
-    ----------
-    on_row, on_data : callable
-        Called without arguments when a row is to be predicted, and when the columns are to be seen again.
-    """
+    """Show what the data are, the verdict, and the ways on."""
 
     needs = frozenset({_PART})
 

@@ -44,18 +44,7 @@ _ZONE = {
 
 
 class YourData:
-    """Open a file in a dialog, ask what is to be known of it, and begin with it.
-
-    Parameters
-    ----------
-    on_spec : callable
-        Called with a checked spec that carries the rows, and with sentences on it.
-
-    Attributes
-    ----------
-    root : panel object
-        Where the dialog is put into the page; it is empty until it is opened.
-    """
+    """Open a file in a dialog, ask what is to be known of it, and begin with it."""
 
     def __init__(self, on_spec: Callable[[Spec, list[str]], None]) -> None:
         self._on_spec, self._role = on_spec, roles.present()

@@ -16,17 +16,7 @@ _FEWEST = 10  # draws of each chain, without which no run ends
 
 
 class Limit:
-    """Listen to a run, and end it.
-
-    Parameters
-    ----------
-    run : SingleRun
-        Of a network.
-    seconds : float
-        From now on.
-    clock : callable, optional
-        Tells the seconds; default: those that the run has worked, so that it may rest.
-    """
+    """Listen to a run, and end it."""
 
     def __init__(self, run: SingleRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
         self._run, self._clock = run, clock or (lambda: run.seconds)

@@ -42,19 +42,7 @@ _STRETCHES = (1, 2, 4, 8, 16)  # by which the time is exceeded where nothing fit
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerPlan:
-    """How a network is to be sampled.
-
-    Attributes
-    ----------
-    sampler : str
-        A registered name.
-    settings : dict
-    chains, warmup, draws : int
-    seconds : float
-        That are left for the run.
-    sentence : str
-        What was chosen, why, and what the pilot cost.
-    """
+    """How a network is to be sampled."""
 
     sampler: str
     settings: dict[str, Any]
@@ -75,11 +63,8 @@ class Try(NamedTuple):
 
     Attributes
     ----------
-    cls : type of Sampler
     nll : ndarray, shape (rows,)
         Of each validation row.
-    gradient_s : float
-        Seconds for a gradient of all rows and chains, all else included.
     """
 
     cls: type[samplers.Sampler]
@@ -96,23 +81,7 @@ def plan(
     seed: int = 0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SamplerPlan:
-    """SamplerPlan a run of a network in so many seconds, of which the pilot takes about an eighth.
-
-    Parameters
-    ----------
-    target : BNN
-    seconds : float
-    chains : int
-    device : str
-    seed : int
-    clock : callable
-        Tells the seconds.
-
-    Raises
-    ------
-    BnnvizError
-        If no candidate can sample the network.
-    """
+    """SamplerPlan a run of a network in so many seconds, of which the pilot takes about an eighth."""
     begun, bench = clock(), _Bench(target, chains, device, seed, clock)
     plain_s = bench.gradient_seconds(_candidates()[0])
     found = _pilot(bench, _PILOT * seconds, _STEPS_COST * plain_s)

@@ -23,15 +23,7 @@ _OF_PLAN = ("chains", "warmup", "draws")
 
 @dataclass(frozen=True)
 class AutomaticRun:
-    """Hold a spec whose sampler was chosen, and what its run needs besides.
-
-    Parameters
-    ----------
-    spec : Spec
-    plan : SamplerPlan
-    minutes : float
-        That pilot and run may take.
-    """
+    """Hold a spec whose sampler was chosen, and what its run needs besides."""
 
     spec: Spec
     plan: SamplerPlan
@@ -56,25 +48,7 @@ def automatic(
     target: BNN | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AutomaticRun:
-    """Choose what a spec leaves open.
-
-    Parameters
-    ----------
-    spec : Spec
-    given : collection of str
-        Names of the target's and the run's settings that were said; they stay.
-    minutes : float, default 2
-        That pilot and run may take.
-    target : BNN, optional
-        A network and data of the caller's, in the place of the spec's target.
-    clock : callable
-        Tells the seconds.
-
-    Raises
-    ------
-    BnnvizError
-        If the target is no network on data, the time is none, or the spec has no number of draws.
-    """
+    """Choose what a spec leaves open."""
     if not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     if target is None:

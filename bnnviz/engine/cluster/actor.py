@@ -33,30 +33,8 @@ class LiveRun:
 
     Parameters
     ----------
-    spec : Spec
-        What to run.
-    run_id : str
-        Names the run and its checkpoint.
-    play : bool
-        Whether it advances as soon as it is built.
-    speed : float or None
-        Steps per second; None is as fast as it goes.
-    watch : dict or None
-        The chain, plane and component to watch, as the command ``watch`` takes them.
-    lease_s : float or None
-        Seconds without a pull after which the run ends (after a fifth of them it rests); None: it stays.
-    restore : bool
-        Whether this goes on with a run whose worker was lost, from its checkpoint if that is here.
     changes : iterable of (step, settings)
         The change log of that run.
-    record : str or None
-        The name of the recording that it is kept in.
-    origin : str or None
-        The name of a recording whose run goes on.
-    factory : str
-        Dotted path of the run class, ``module:name``.
-    loop : LiveLoop or None
-        None: the one of this process.
     """
 
     def __init__(
@@ -128,13 +106,6 @@ class LiveRun:
         A page on this machine asks for the frames of a run that plays at the loop's socket instead.
 
         Dask would measure, wrap and count each of its arrays: some 2 ms instead of 0.1.
-
-        Parameters
-        ----------
-        want : list of str
-            The parts to build.
-        seen : int
-            The version that the caller has seen of each of these parts.
         """
         slot = self._slot
         changed = slot.pull(want, seen)
@@ -147,13 +118,7 @@ class LiveRun:
         return await waiter.future or slot.nothing_new()
 
     async def command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Have a command executed between two slices and return the status after it.
-
-        Raises
-        ------
-        BnnvizError
-            If it is refused.
-        """
+        """Have a command executed between two slices and return the status after it."""
         slot = self._slot
         if slot.state not in ALIVE:
             raise BnnvizError(f"{slot.message} Start it again to go on.")

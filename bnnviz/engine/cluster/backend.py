@@ -34,13 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Backend:
-    """Execute live runs on a cluster; made with `connect`.
-
-    Attributes
-    ----------
-    notice : str or None
-        A sentence on the cluster as a whole, if there is something to say.
-    """
+    """Execute live runs on a cluster; made with `connect`."""
 
     def __init__(self, client: Any, cluster: Any = None, active: int | None = None) -> None:
         self.client = client
@@ -64,26 +58,7 @@ class Backend:
         insecure: bool = False,
         key: ClusterKey | None = None,
     ) -> Backend:
-        """Connect to a cluster, or start one on this machine. Blocks until a worker is ready.
-
-        Parameters
-        ----------
-        address : str or None
-            Address of a Dask scheduler, ``tls://host:port``; None: ``BNNVIZ_SCHEDULER``, and without that
-            worker processes on this machine.
-        workers : int or None
-            Worker processes on this machine besides the spare one; None: one for each GPU, or else one
-            for each core but one.
-        insecure : bool
-            Whether to use a scheduler at the address that has no TLS; ``BNNVIZ_INSECURE`` says so too.
-        key : ClusterKey or None
-            Of the cluster at the address; None: the certificates of Dask's configuration.
-
-        Raises
-        ------
-        BnnvizError
-            If the cluster cannot be reached or started, or has no TLS.
-        """
+        """Connect to a cluster, or start one on this machine. Blocks until a worker is ready."""
         address = scheduler_address(address)
         if address is not None:
             return cls(remote_client(imported_dask("Live runs"), address, insecure=insecure, key=key))
@@ -133,22 +108,7 @@ class Backend:
         factory: str | None = None,
         origin: str | None = None,
     ) -> LiveHandle:
-        """Start a live run; returns at once.
-
-        Parameters
-        ----------
-        spec : Spec or RaceSpec
-            What to run.
-        play : bool
-            Whether it advances as soon as it is ready.
-        lease_s : float or None
-            Seconds without a pulled frame after which the run ends (after a fifth of them it rests);
-            None: it needs nobody.
-        factory : str or None
-            Dotted path of the run class, ``module:name``; None: the one that the spec names.
-        origin : str or None
-            The name of a recording on the workers, whose run goes on and is recorded.
-        """
+        """Start a live run; returns at once."""
         fixed = {"lease_s": lease_s, "factory": factory or spec.factory, "origin": origin}
         handle = LiveHandle(self, spec, play=play, fixed=fixed)
         handle.begin()
@@ -253,18 +213,7 @@ class Backend:
 
 
 def imported_dask(what: str) -> Any:
-    """Return the package distributed.
-
-    Parameters
-    ----------
-    what : str
-        What needs it, a plural, as the error begins.
-
-    Raises
-    ------
-    BnnvizError
-        If it is not installed.
-    """
+    """Return the package distributed."""
     distributed = optional.require("distributed", f"{what} need")
     register_tls_connector()
     return distributed
@@ -283,13 +232,7 @@ def remote_client(
     insecure: bool = False,
     key: ClusterKey | None = None,
 ) -> Any:
-    """Return a client of a scheduler elsewhere; ``timeout``: seconds that it may be away before the client gives up.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no scheduler, or one without TLS that nobody has said to use.
-    """
+    """Return a client of a scheduler elsewhere; ``timeout``: seconds that it may be away before the client gives up."""
     _refuse_without_tls(address, insecure)
     security = distributed.Security() if key is None else key.security()
     # A Client that cannot connect is never closed, and when it is collected while another one starts,

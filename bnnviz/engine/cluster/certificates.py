@@ -21,26 +21,14 @@ _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 
 class ClusterKey(NamedTuple):
-    """Hold the private key of a cluster and the certificate that all of it trust, as PEM.
-
-    Parameters
-    ----------
-    certificate : str
-    key : str
-    """
+    """Hold the private key of a cluster and the certificate that all of it trust, as PEM."""
 
     certificate: str
     key: str
 
     @classmethod
     def make(cls) -> ClusterKey:
-        """Make a new key (ECDSA, P-256), with a certificate that it signs itself.
-
-        Raises
-        ------
-        BnnvizError
-            If cryptography is not installed.
-        """
+        """Make a new key (ECDSA, P-256), with a certificate that it signs itself."""
         optional.require("cryptography", "Worker processes need")
         import datetime
 
@@ -69,13 +57,7 @@ class ClusterKey(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> ClusterKey:
-        """Read what `write` has written.
-
-        Raises
-        ------
-        BnnvizError
-            If it cannot be read, or is not this user's alone.
-        """
+        """Read what `write` has written."""
         try:
             with path.open(encoding="ascii") as file:
                 info, text = os.fstat(file.fileno()), file.read()

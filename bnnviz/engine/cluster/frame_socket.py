@@ -130,20 +130,7 @@ class Caller:
 
 
 class FrameServer:
-    """Let a worker's loop thread wait for pages that ask, and for whoever wakes it.
-
-    Parameters
-    ----------
-    folder : Path
-        Of this user's live runs, where the socket is made.
-
-    Attributes
-    ----------
-    path : Path or None
-        The socket; None where there can be none.
-    key : bytes
-        That callers have.
-    """
+    """Let a worker's loop thread wait for pages that ask, and for whoever wakes it."""
 
     def __init__(self, folder: Path) -> None:
         self._selector = selectors.DefaultSelector()

@@ -30,14 +30,7 @@ log = logging.getLogger(__name__)
 
 
 class Workers(Protocol):
-    """What a handle uses of the cluster that its run is on.
-
-    Attributes
-    ----------
-    client : distributed.Client
-    handles : weak set of LiveHandle
-        That are looked after.
-    """
+    """What a handle uses of the cluster that its run is on."""
 
     client: Any
     handles: weakref.WeakSet[LiveHandle]
@@ -57,13 +50,6 @@ class LiveHandle:
 
     Its coroutines can be awaited on any event loop. A worker that is lost is replaced by itself: the run
     goes on from its last checkpoint.
-
-    Attributes
-    ----------
-    run_id : str
-    address : str or None
-        Of its worker.
-    state : {"starting", "queued", "running", "recovering", "ended", "failed"}
     """
 
     def __init__(self, backend: Workers, spec: Any, *, play: bool, fixed: dict[str, Any]) -> None:
@@ -118,41 +104,15 @@ class LiveHandle:
         return self._message or None
 
     async def scene(self) -> dict[str, Any]:
-        """Return the scene, as soon as the run is built.
-
-        Raises
-        ------
-        BnnvizError
-            If the run fails or ends before.
-        """
+        """Return the scene, as soon as the run is built."""
         return await self._on_client(self._scene())
 
     async def frame(self, want: list[str]) -> dict[str, Any] | None:
-        """Return a fresh frame with these parts; None if nothing is new or the run is not ready.
-
-        Parameters
-        ----------
-        want : list of str
-            The parts to build.
-        """
+        """Return a fresh frame with these parts; None if nothing is new or the run is not ready."""
         return await self._on_client(self._frame(list(want)))
 
     async def command(self, name: str, **args: Any) -> dict[str, Any]:
-        """Have a command executed and return the status after it.
-
-        Parameters
-        ----------
-        name : {"play", "pause", "proposal", "event", "speed", "change", "watch", "record", "back", "return", "fork", \
-"follow", "keep", "stop"}
-        **args
-            ``value`` (speed), ``settings`` (change), ``chain``, ``plane`` and ``component`` (watch), ``recording``
-            (record; None ends it), ``step`` (back; None is the event before), ``branch`` (follow, keep; its letter).
-
-        Raises
-        ------
-        BnnvizError
-            If it is refused, or the worker does not answer.
-        """
+        """Have a command executed and return the status after it."""
         if name == "stop":
             await self.stop()
             return {"state": self.state}
@@ -412,12 +372,7 @@ class LiveHandle:
 
 
 class HandleView:
-    """Look at a run that somebody else drives; made by `LiveHandle.view`.
-
-    Parameters
-    ----------
-    handle : LiveHandle
-    """
+    """Look at a run that somebody else drives; made by `LiveHandle.view`."""
 
     def __init__(self, handle: LiveHandle) -> None:
         self._handle = handle
@@ -449,12 +404,7 @@ class HandleView:
         return await self._handle.scene()
 
     async def frame(self, want: list[str]) -> dict[str, Any] | None:
-        """Return a fresh frame with these parts; None if nothing is new, or the run is away.
-
-        Parameters
-        ----------
-        want : list of str
-        """
+        """Return a fresh frame with these parts; None if nothing is new, or the run is away."""
         return await self._handle._on_client(self._frame(want))
 
     async def _frame(self, want: list[str]) -> dict[str, Any] | None:

@@ -53,17 +53,7 @@ log = logging.getLogger(__name__)
 
 
 class ClusterProcess:
-    """Hold a process with a scheduler and workers of this machine; it begins at once.
-
-    Parameters
-    ----------
-    workers : int or None
-        Worker processes; None: one for each GPU, or else one for each core but one.
-    port : int
-        Where the scheduler listens; 0: anywhere.
-    key : ClusterKey or None
-        That its clients have; None: it makes one.
-    """
+    """Hold a process with a scheduler and workers of this machine; it begins at once."""
 
     def __init__(self, workers: int | None = None, port: int = 0, key: ClusterKey | None = None) -> None:
         self._workers, self._port, self._key = workers, port, key
@@ -83,13 +73,7 @@ class ClusterProcess:
         return self._process.poll() is not None
 
     def wait(self) -> dict[str, Any]:
-        """Return the scheduler's ``address``, its ``key`` and the number of ``workers``, when these are there.
-
-        Raises
-        ------
-        BnnvizError
-            If they could not be started.
-        """
+        """Return the scheduler's ``address``, its ``key`` and the number of ``workers``, when these are there."""
         if self._answer is None:
             line = self._process.stdout.readline()
             self._answer = json.loads(line) if line else {"error": "The worker processes could not be started."}
@@ -161,24 +145,6 @@ def local_cluster(
     """Start worker processes on this machine, which take a GPU each where there are any.
 
     Nobody gets in without the key: all of their ports speak TLS.
-
-    Parameters
-    ----------
-    distributed : module
-    count : int
-    gpus : list of str
-        As CUDA_VISIBLE_DEVICES names them.
-    config : dict or None
-        Of Dask, over `CONFIG`.
-    port : int
-        Where the scheduler listens; 0: anywhere.
-    key : ClusterKey or None
-        None: `ClusterKey.of_this_run`.
-
-    Raises
-    ------
-    BnnvizError
-        If they cannot be started.
     """
     import dask
 

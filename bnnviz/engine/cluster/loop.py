@@ -35,17 +35,7 @@ log = logging.getLogger(__name__)
 
 
 class LiveLoop:
-    """Advance the live runs of a worker process in equal time slices, in a thread.
-
-    Parameters
-    ----------
-    folder : Path or None
-        Where checkpoints are kept; None: `bnnviz.paths.live`.
-    capacity : int or None
-        Runs that are advanced at a time; more are queued. None: as `bnnviz.engine.cluster.places.usual` says.
-    slice_s : float
-        Length of a time slice in seconds.
-    """
+    """Advance the live runs of a worker process in equal time slices, in a thread."""
 
     def __init__(self, folder: Path | None = None, capacity: int | None = None, slice_s: float = SLICE_S) -> None:
         self.checkpoints = Checkpoints(folder or paths.live())

@@ -26,17 +26,7 @@ def usual() -> int:
 
 
 class Places:
-    """Decide which runs of a worker may advance.
-
-    Parameters
-    ----------
-    capacity : int
-        Runs that advance at a time.
-    rest_s : float
-        Seconds for which a run that rests keeps its place.
-    turn_s : float
-        Seconds for which a run that plays keeps its place where others wait.
-    """
+    """Decide which runs of a worker may advance."""
 
     def __init__(self, capacity: int = CAPACITY, rest_s: float = REST_S, turn_s: float = TURN_S) -> None:
         self.capacity, self.rest_s, self.turn_s = capacity, rest_s, turn_s

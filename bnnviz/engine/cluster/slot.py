@@ -266,13 +266,7 @@ def resolve_all(waiters: deque[Waiter]) -> None:
 
 
 def checked_speed(value: Any) -> float | None:
-    """Return a speed that somebody has asked for, in steps a second; None is as fast as it goes.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no number above 0.
-    """
+    """Return a speed that somebody has asked for, in steps a second; None is as fast as it goes."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):

@@ -15,13 +15,7 @@ log = logging.getLogger(__name__)
 
 
 def record(slot: Slot, name: str | None) -> None:
-    """Keep a run on disk from now on under a name, or, without one, end its recording.
-
-    Raises
-    ------
-    BnnvizError
-        If the run cannot be recorded, or the name is taken.
-    """
+    """Keep a run on disk from now on under a name, or, without one, end its recording."""
     end(slot)
     if name is not None:
         slot.writer = _writer(slot.run, name, new=True)

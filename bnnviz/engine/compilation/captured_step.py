@@ -25,17 +25,7 @@ from bnnviz.samplers.tree import builder, flat, rebuilt
 
 
 class CapturedKernel:
-    """A step as a CUDA graph; on a CPU the same tensors are filled operation by operation.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        After its warm-up.
-    state : Any
-        A state of it.
-    numbers : RandomNumbers
-        Of the run; a step draws from no others.
-    """
+    """A step as a CUDA graph; on a CPU the same tensors are filled operation by operation."""
 
     def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers) -> None:
         self._sampler, self._numbers, self._frame = copy.copy(sampler), numbers, state
@@ -99,18 +89,7 @@ class CapturedKernel:
 
 
 class Capture:
-    """A step that has been captured, or why it was not, with the members of a `Compilation`.
-
-    Parameters
-    ----------
-    sampler, state, numbers
-        As for `CapturedKernel`.
-
-    Attributes
-    ----------
-    kernel : CapturedKernel or None
-    error : str or None
-    """
+    """A step that has been captured, or why it was not, with the members of a `Compilation`."""
 
     done = True
 

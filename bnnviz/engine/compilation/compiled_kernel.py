@@ -28,25 +28,7 @@ class StepLoop(Protocol):
 
 
 class CompiledKernel:
-    """A compiled step.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Whose step it is; it draws what depends on the state.
-    form : StepForm
-        A `TracedStep` where there is code.
-    code : callable or None
-        From a list of tensors to a list of tensors; None where the loop takes single steps too.
-    loop : callable, optional
-        From where the steps say which moves have ended, and what is drawn beforehand where nothing has to be, to a
-        compiled loop over steps, which takes the place of calls from Python.
-
-    Attributes
-    ----------
-    is_native : bool
-        Whether the steps are C++ throughout.
-    """
+    """A compiled step."""
 
     is_native = False
 
@@ -73,17 +55,7 @@ class CompiledKernel:
         return step_batch.after, step_batch.infos[0]
 
     def take(self, rng: RandomNumbers, state: Any, steps: int, first_step: int = 0, learns: bool = False) -> StepBatch:
-        """Take some steps, in the warm-up with what they teach, up to its end.
-
-        Parameters
-        ----------
-        rng : RandomNumbers
-        state : Any
-        steps, first_step : int
-            How many, and the number of the first.
-        learns : bool
-            Whether this is the warm-up.
-        """
+        """Take some steps, in the warm-up with what they teach, up to its end."""
         vectors = self._vectors if state is self._state else self._taken_over(state)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
         # What is drawn beforehand, and what is learnt, may depend on each step.

@@ -62,17 +62,7 @@ _ENDS_S = 5.0  # that a process which is killed may take
 
 
 class Compilation:
-    """A step that is being compiled in the background.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        After its tuning.
-    state : Any
-        A state of it.
-    threads : int
-        That the step may use.
-    """
+    """A step that is being compiled in the background."""
 
     def __init__(self, sampler: Sampler, state: Any, threads: int) -> None:
         self.kernel: CompiledKernel | None = None
@@ -202,14 +192,7 @@ def _why(status: int, said: str) -> str:
 
 
 class KernelSwitch:
-    """Have a sampler's step compiled, and take it over between two blocks.
-
-    Attributes
-    ----------
-    compiled : CompiledKernel, CapturedKernel or None
-    compiled_since : int or None
-        The step from which on the kernel is the compiled one.
-    """
+    """Have a sampler's step compiled, and take it over between two blocks."""
 
     def __init__(self) -> None:
         self.compiled: CompiledKernel | CapturedKernel | None = None

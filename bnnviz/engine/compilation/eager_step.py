@@ -34,12 +34,6 @@ def eager_kernel(sampler: Sampler, state: Any) -> CompiledKernel | None:
     """Return what takes the steps of a sampler in C++; None where they have none, or where there is no compiler.
 
     So it is too where the state has other types than the C++ reads, as where U is in float64 and all else in float32.
-
-    Parameters
-    ----------
-    sampler : Sampler
-    state : Any
-        A state of it.
     """
     # A class that derives from another one may take other steps than that one's C++.
     native = sampler.native_step() if "native_step" in vars(type(sampler)) else None

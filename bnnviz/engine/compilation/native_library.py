@@ -16,14 +16,7 @@ from bnnviz.targets.native import NativeGradient
 
 
 class HeldChains:
-    """Chains whose steps are taken in halves, between which the caller evaluates what depends on the target.
-
-    Parameters
-    ----------
-    library : ctypes.CDLL
-    chains : int
-        Where they lie.
-    """
+    """Chains whose steps are taken in halves, between which the caller evaluates what depends on the target."""
 
     def __init__(self, library: ctypes.CDLL, chains: int) -> None:
         self._before, self._after = library.before_native, library.after_native
@@ -39,12 +32,7 @@ class HeldChains:
 
 
 class NativeLibrary:
-    """The C++ of a step.
-
-    Parameters
-    ----------
-    library : ctypes.CDLL
-    """
+    """The C++ of a step."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -59,18 +47,7 @@ class NativeLibrary:
         library.take_whole.argtypes = [ctypes.POINTER(NativeSteps), ctypes.POINTER(NativeGradient), whole, whole, whole]
 
     def take_whole(self, steps: NativeSteps, gradient: NativeGradient, first: bool, row: int, count: int) -> int:
-        """Take up to so many steps around a gradient, fewer where a move ends; return how many.
-
-        Parameters
-        ----------
-        steps : NativeSteps
-        gradient : NativeGradient
-        first : bool
-            Whether something was drawn before the first step.
-        row : int
-            In which that one is kept.
-        count : int
-        """
+        """Take up to so many steps around a gradient, fewer where a move ends; return how many."""
         return self._library.take_whole(ctypes.byref(steps), ctypes.byref(gradient), first, row, count)
 
     @contextlib.contextmanager

@@ -98,22 +98,7 @@ class NativeSteps(ctypes.Structure):
 
 
 class NativeProgram:
-    """A program and the loop over its steps.
-
-    Parameters
-    ----------
-    package : Path
-
-    Attributes
-    ----------
-    in_cpp : bool
-        Whether the program is a part of steps that are written in C++.
-
-    Raises
-    ------
-    OSError
-        If it has no loop, or none that can be loaded, or if the program calls operations that have no C interface.
-    """
+    """A program and the loop over its steps."""
 
     def __init__(self, package: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="bnnviz-") as work, zipfile.ZipFile(package) as archive:
@@ -167,43 +152,11 @@ class NativeProgram:
         return NativeSteps(torch=self._interface, program=self._program, **parts)
 
     def take_native(self, steps: NativeSteps, inputs: Any, first: bool, row: int, count: int) -> int:
-        """Take up to so many steps in C++, fewer where a move ends; return how many.
-
-        Parameters
-        ----------
-        steps : NativeSteps
-        inputs : ctypes array of c_void_p
-            Handles of what the program reads.
-        first : bool
-            Whether something was drawn before the first step.
-        row : int
-            In which it is kept.
-        count : int
-
-        Raises
-        ------
-        RuntimeError
-            If the program fails.
-        """
+        """Take up to so many steps in C++, fewer where a move ends; return how many."""
         return _told(self._take(ctypes.byref(steps), inputs, first, row, count))
 
     def take_steps(self, loop: Loop, first: Any, later: Any, row: int, steps: int) -> int:
-        """Take up to so many steps, fewer where a move ends; return how many.
-
-        Parameters
-        ----------
-        loop : Loop
-        first, later : ctypes array of c_void_p
-            Handles of the inputs beside the state, in the first step and in those after it.
-        row : int
-            In which the first step is kept.
-        steps : int
-
-        Raises
-        ------
-        RuntimeError
-            If the program fails.
-        """
+        """Take up to so many steps, fewer where a move ends; return how many."""
         return _told(self._take(ctypes.byref(loop), first, later, row, steps))
 
     def call(self, inputs: list[Tensor], like: list[Tensor]) -> list[Tensor]:

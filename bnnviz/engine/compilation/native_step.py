@@ -24,29 +24,7 @@ _DRAWS = {("uniform", torch.float64)}
 
 
 class NativeStepLoop(ABC):
-    """What stays the same from stretch to stretch, and the state, which the steps change in place.
-
-    Parameters
-    ----------
-    native : NativeStep
-    form : StepForm
-        Of the whole step.
-    learnt : Any
-        How the adaptation is built of its tensors.
-    ends : PackedPlace
-        Where the steps say which moves have ended.
-    nothing : list of Tensor
-        What is drawn beforehand, where nothing has to be.
-
-    Attributes
-    ----------
-    vectors : list of Tensor
-        Of the state: those of the form, which it takes for its own.
-    state : Any
-        Of views of these vectors.
-    fixed : dict
-        Parts of `NativeSteps`.
-    """
+    """What stays the same from stretch to stretch, and the state, which the steps change in place."""
 
     def __init__(self, native: NativeStep, form: StepForm, learnt: Any, ends: PackedPlace, nothing: Vectors) -> None:
         self.form, self.ends = form, ends
@@ -94,31 +72,11 @@ class NativeStepLoop(ABC):
 
     @abstractmethod
     def take(self, steps: NativeSteps, rng: RandomNumbers, first: bool, row: int, count: int) -> int:
-        """Draw for up to so many steps and take them, up to one that ends a move; return how many.
-
-        Parameters
-        ----------
-        steps : NativeSteps
-        rng : RandomNumbers
-        first : bool
-            Whether something was drawn before the first step.
-        row : int
-            In which that one is kept.
-        count : int
-        """
+        """Draw for up to so many steps and take them, up to one that ends a move; return how many."""
 
 
 class CompiledPartLoop(NativeStepLoop):
-    """Steps in C++ around a part that is compiled.
-
-    Parameters
-    ----------
-    program : NativeProgram
-        Of the part.
-    part : TracedPart
-    native, form, learnt, ends, nothing
-        As of `NativeStepLoop`.
-    """
+    """Steps in C++ around a part that is compiled."""
 
     def __init__(self, program: NativeProgram, part: TracedPart, native: NativeStep, *rest: Any) -> None:
         super().__init__(native, *rest)
@@ -158,13 +116,6 @@ class EagerPartLoop(NativeStepLoop):
 
     What evaluating it raises is raised by `take`; the random numbers are drawn step by step, so that these are then
     those of the steps up to there.
-
-    Parameters
-    ----------
-    library : NativeLibrary
-        Of the C++.
-    native, form, learnt, ends, nothing
-        As of `NativeStepLoop`.
     """
 
     def __init__(self, library: NativeLibrary, native: NativeStep, *rest: Any) -> None:
@@ -198,16 +149,7 @@ class EagerPartLoop(NativeStepLoop):
 
 
 class NativePartLoop(NativeStepLoop):
-    """Steps in C++ around a part that is C++ too.
-
-    Parameters
-    ----------
-    library : NativeLibrary
-    target : Target
-        Which has a gradient in C++.
-    native, form, learnt, ends, nothing
-        As of `NativeStepLoop`.
-    """
+    """Steps in C++ around a part that is C++ too."""
 
     def __init__(self, library: NativeLibrary, target: Target, native: NativeStep, *rest: Any) -> None:
         super().__init__(native, *rest)
@@ -237,17 +179,7 @@ class NativePartLoop(NativeStepLoop):
 
 
 class NativeStepStretch(LoopedStretch):
-    """Steps in C++.
-
-    Parameters
-    ----------
-    loop : NativeStepLoop
-    rng : RandomNumbers
-    vectors : list of Tensor
-        Of the state that it begins with.
-    steps : int
-        Most steps.
-    """
+    """Steps in C++."""
 
     def __init__(self, loop: NativeStepLoop, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
         super().__init__(loop.ends, *rows_of(loop.form, steps))

@@ -36,20 +36,6 @@ class Packing:
 
     One of more than two dimensions stays by itself: a loop over all the elements of such a tensor would be compiled to
     code that has to find each index by division.
-
-    Parameters
-    ----------
-    parts : list of Tensor
-        Tensors like those that are packed.
-    together : bool
-        Whether those of a data type lie together.
-
-    Attributes
-    ----------
-    places : list of PackedPlace
-        One for each tensor.
-    vectors : int
-        How many vectors there are.
     """
 
     def __init__(self, parts: list[Tensor], together: bool) -> None:
@@ -94,15 +80,7 @@ class Packing:
 
 
 class StatePacking:
-    """How a state lies in vectors: first what is asked of it between the steps of a block, then the rest.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Says what is asked (`Sampler.outline`).
-    state : Any
-        Without its adaptation.
-    """
+    """How a state lies in vectors: first what is asked of it between the steps of a block, then the rest."""
 
     def __init__(self, sampler: Sampler, state: Any) -> None:
         # No tensor twice, so that each can be told from the others.
@@ -163,12 +141,7 @@ class StatePacking:
 
 
 class Stacked:
-    """Vectors of several steps, one above the other, stacked when they are asked for.
-
-    Parameters
-    ----------
-    rows : list of list of Tensor
-    """
+    """Vectors of several steps, one above the other, stacked when they are asked for."""
 
     def __init__(self, rows: list[list[Tensor]]) -> None:
         self.rows = rows
@@ -188,14 +161,7 @@ class Stacked:
 
 
 class StepRows:
-    """Vectors of several steps, each a row of a matrix.
-
-    Parameters
-    ----------
-    matrices : list of Tensor
-    count : int
-        How many rows have been written.
-    """
+    """Vectors of several steps, each a row of a matrix."""
 
     def __init__(self, matrices: list[Tensor], count: int) -> None:
         self.matrices, self.count = matrices, count

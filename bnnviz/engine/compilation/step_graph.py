@@ -24,19 +24,7 @@ _WARMUP = 3  # calls before the capture, as libraries allocate in their first
 
 
 class StepGraph:
-    """Some steps of a sampler in one call: a CUDA graph on a GPU, and elsewhere the same steps one by one.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        After its warm-up.
-    state : Any
-        Where it is; a copy is made of it.
-    numbers : RandomNumbers
-        Of a generator on the state's device.
-    steps : int
-        That a call takes.
-    """
+    """Some steps of a sampler in one call: a CUDA graph on a GPU, and elsewhere the same steps one by one."""
 
     def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers, steps: int) -> None:
         self._sampler, self._numbers, self._steps = copy.copy(sampler), numbers, steps
@@ -67,22 +55,7 @@ class StepGraph:
 
 
 def captured(take: Callable[[], Any], held: list[Tensor], numbers: RandomNumbers) -> tuple[torch.cuda.CUDAGraph, Any]:
-    """Capture what a function does as a CUDA graph; return the graph, and what the function returned in it.
-
-    Parameters
-    ----------
-    take : callable
-        Reads and writes fixed tensors on a GPU.
-    held : list of Tensor
-        Those that it changes; they are afterwards what they were before.
-    numbers : RandomNumbers
-        That it draws from; their generator is afterwards where it was before.
-
-    Raises
-    ------
-    RuntimeError
-        If the function waits for the GPU, or does something else that cannot be captured.
-    """
+    """Capture what a function does as a CUDA graph; return the graph, and what the function returned in it."""
     begun, generator = [part.clone() for part in held], numbers.generator
     before = generator.get_state()
     stream = torch.cuda.Stream(held[0].device)

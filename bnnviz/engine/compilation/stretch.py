@@ -23,28 +23,7 @@ _FIRST = 8  # steps that are drawn for after a move has ended; then twice as man
 
 
 class CalledStretch:
-    """Steps for each of which the program is called.
-
-    Parameters
-    ----------
-    trace : TracedStep
-    code : callable
-        From a list of tensors to a list of tensors.
-    ends : PackedPlace or None
-        Where the program says which moves have ended.
-    nothing : list of Tensor
-        In the place of what is drawn beforehand, where nothing has to be.
-    rng : RandomNumbers
-    vectors : list of Tensor
-        Of the state that it begins with.
-
-    Attributes
-    ----------
-    states : Stacked
-        What is asked of the states, before each step and after the last.
-    told : Stacked
-        What happened in each step.
-    """
+    """Steps for each of which the program is called."""
 
     def __init__(
         self,
@@ -75,15 +54,7 @@ class CalledStretch:
         self.states.rows[-1] = vectors[: self._trace.packing.outlined]
 
     def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
-        """Take up to so many steps, up to one that ends a move; return whether one has, or may have.
-
-        Parameters
-        ----------
-        given : list of Tensor
-            What was drawn beforehand for the first of them.
-        adapted : list of Tensor
-        most : int
-        """
+        """Take up to so many steps, up to one that ends a move; return whether one has, or may have."""
         count, outlined = self._trace.packing.vectors, self._trace.packing.outlined
         for _ in range(most):
             drawn = [draw() for draw in self._draws]
@@ -102,17 +73,7 @@ def _has_ended(said: Vectors, place: PackedPlace) -> bool:
 
 
 class NativeLoop:
-    """What stays the same from stretch to stretch where the loop over the steps is compiled too.
-
-    Parameters
-    ----------
-    program : NativeProgram
-    trace : TracedStep
-    ends : PackedPlace or None
-        Where the program says which moves have ended.
-    nothing : list of Tensor
-        In the place of what is drawn beforehand, where nothing has to be.
-    """
+    """What stays the same from stretch to stretch where the loop over the steps is compiled too."""
 
     def __init__(self, program: NativeProgram, trace: TracedStep, ends: PackedPlace | None, nothing: Vectors) -> None:
         self.program, self.trace, self.ends = program, trace, ends
@@ -161,14 +122,7 @@ class NativeLoop:
 
 
 class LoopedStretch(ABC):
-    """Steps that are taken in a loop, as those of `CalledStretch` are, with a row for each.
-
-    Parameters
-    ----------
-    ends : PackedPlace or None
-        Where it says which moves have ended.
-    states, told : StepRows
-    """
+    """Steps that are taken in a loop, as those of `CalledStretch` are, with a row for each."""
 
     def __init__(self, ends: PackedPlace | None, states: StepRows, told: StepRows) -> None:
         self._ends, self._ahead = ends, _FIRST
@@ -230,14 +184,8 @@ def take_drawn(
 
     Parameters
     ----------
-    rng : RandomNumbers
     drawn : callable
         From these and a number of steps to the random numbers of that many, (steps, numbers) for each request.
-    run : callable
-        From these to how many steps it has taken with them.
-    steps : int
-    ends : bool
-        Whether it may take fewer, up to one that ends a move.
     """
     generator = rng.generator
     before = generator.get_state() if ends else None
@@ -250,17 +198,7 @@ def take_drawn(
 
 
 class NativeStretch(LoopedStretch):
-    """Steps that a compiled loop takes by calls of a program.
-
-    Parameters
-    ----------
-    loop : NativeLoop
-    rng : RandomNumbers
-    vectors : list of Tensor
-        Of the state that it begins with.
-    steps : int
-        Most steps.
-    """
+    """Steps that a compiled loop takes by calls of a program."""
 
     def __init__(self, loop: NativeLoop, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
         super().__init__(loop.ends, *rows_of(loop.trace, steps))

@@ -24,24 +24,7 @@ READS_ON_HOST = (
 
 @dataclass(frozen=True)
 class StepForm:
-    """Hold what a step takes and returns, whatever takes it.
-
-    Attributes
-    ----------
-    vectors : list of Tensor
-        Of a state.
-    draws : list of Draw
-        The random numbers that it needs.
-    adapts : bool
-        Whether the adaptation is an input (`Sampler.adaptation_inputs`), so that one program serves the warm-up too.
-    pre_drawn : Any
-        What is drawn beforehand where nothing has to be (`Sampler.pre_draw`).
-    packing : StatePacking
-        How the vectors are made of a state.
-    info : Any
-        How what happened is built of the tensors in its vectors.
-    info_packing : Packing
-    """
+    """Hold what a step takes and returns, whatever takes it."""
 
     vectors: list[Tensor]
     draws: list[Draw]
@@ -54,19 +37,7 @@ class StepForm:
 
 @dataclass(frozen=True)
 class TracedStep(StepForm):
-    """Hold the traced program of a step.
-
-    Attributes
-    ----------
-    program : fx.GraphModule
-        Takes the vectors of the state, what is drawn beforehand, the adaptation where that is an input, the random
-        numbers and the constants, each a tensor; returns the vectors of the new state and of what happened.
-    examples : list of Tensor
-        Such numbers.
-    constants : list of Tensor
-        What belongs to target, sampler and adaptation: data rows, a reference, scales; and last, of each data type,
-        the floats of settings and adaptation.
-    """
+    """Hold the traced program of a step."""
 
     program: fx.GraphModule
     examples: list[Tensor]
@@ -122,17 +93,7 @@ def of_tensors(sampler: Sampler) -> Sampler:
 
 
 class TracedPart(NamedTuple):
-    """Hold the traced program of a part of a step that is written in C++ (`NativeStep`).
-
-    Attributes
-    ----------
-    program : fx.GraphModule
-        Takes what is read of the state, the adaptation and the constants.
-    examples : list of Tensor
-        Such numbers.
-    constants : list of Tensor
-        As of `TracedStep`.
-    """
+    """Hold the traced program of a part of a step that is written in C++ (`NativeStep`)."""
 
     program: fx.GraphModule
     examples: list[Tensor]

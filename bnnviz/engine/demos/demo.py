@@ -13,13 +13,7 @@ from bnnviz.engine.comparison import SamplerComparison
 
 
 class Demo(SamplerComparison):
-    """Base of the demonstrations.
-
-    Attributes
-    ----------
-    seconds : float
-        That it has worked.
-    """
+    """Base of the demonstrations."""
 
     #: The parts of its frames.
     parts: ClassVar[tuple[str, ...]]

@@ -44,17 +44,7 @@ class _Moved(NamedTuple):
 
 
 class Side:
-    """Hold one sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins.
-
-    Parameters
-    ----------
-    sampler : Sampler
-        Bound to the target, with a step size.
-    state : Any
-    edges : Tensor
-        Of the bins.
-    rng : RandomNumbers
-    """
+    """Hold one sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins."""
 
     def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor, rng: RandomNumbers) -> None:
         self.sampler, self.state, self._edges, self._rng = sampler, state, edges, rng

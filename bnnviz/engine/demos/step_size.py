@@ -81,13 +81,7 @@ class StepSizeDemo(Demo):
             self.step_proposal()
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Choose whose density is shown: ``sampler``, ``place``, or both.
-
-        Raises
-        ------
-        BnnvizError
-            If a value does not fit, or another setting is named.
-        """
+        """Choose whose density is shown: ``sampler``, ``place``, or both."""
         for name in settings:
             if name not in _LIVE:
                 raise BnnvizError(f"{name} cannot change while the step-size grid runs; begin again with it.", name)

@@ -90,24 +90,7 @@ class StepSizeCell:
 
 
 class StepSizeGrid:
-    """Sample the stationary law of each sampler at each of several step sizes.
-
-    Parameters
-    ----------
-    target : Target
-        One that knows mean and covariance: Gaussian, or of one coordinate. In more dimensions the direction of the
-        largest curvature is looked at.
-    sizes : int, default 8
-        Step sizes of each sampler, evenly spread on a logarithmic axis up to the largest stable one.
-    chains : int, default 512
-        Of each cell.
-    seed : int, default 0
-
-    Raises
-    ------
-    BnnvizError
-        If the target's moments are not known, or it is neither Gaussian nor of one coordinate.
-    """
+    """Sample the stationary law of each sampler at each of several step sizes."""
 
     def __init__(self, target: targets.Target, *, sizes: int = SIZES, chains: int = CHAINS, seed: int = 0) -> None:
         _refuse_unknown(target)
@@ -240,13 +223,7 @@ class StepSizeGrid:
             cell.draw_collector = cell.sampler.draw_collector(self.numbers, cell.state)
 
     def choose(self, sampler: str, place: int) -> None:
-        """Choose whose density is shown: a sampler by its registered name, and the place of a step size.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no such sampler or step size.
-        """
+        """Choose whose density is shown: a sampler by its registered name, and the place of a step size."""
         if sampler not in self.cells:
             raise BnnvizError(f"{sampler!r} has no step size here; choose one of {', '.join(self.cells)}.", "sampler")
         if not 0 <= place < len(self.cells[sampler]):
@@ -289,14 +266,7 @@ class StepSizeGrid:
         return density / np.trapezoid(density, x)
 
     def frame(self) -> dict[str, Any]:
-        """Return what is known now.
-
-        Returns
-        -------
-        dict
-            ``errors``: for each sampler the relative errors of the variance, their standard errors, and the slope
-            fitted to them; and those of the sampler without a step size. ``cell``: the histogram of the chosen cell.
-        """
+        """Return what is known now."""
         errors = [self._errors(name, cells) for name, cells in self.cells.items()]
         return {"errors": {"samplers": errors, "reference": self._reference_error()}, "cell": self._seen()}
 

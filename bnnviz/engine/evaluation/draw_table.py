@@ -16,7 +16,6 @@ class DrawTable:
 
     Parameters
     ----------
-    run : DrawSource
     evaluate : callable
         Returns the figures (n, figures) of draws (n, dim).
     """
@@ -26,14 +25,7 @@ class DrawTable:
         self._known: dict[Key, np.ndarray] = {}
 
     def values(self, most: int, at_once: float = np.inf) -> np.ndarray:
-        """Return the figures (chains, draws, figures) of at most so many draws of all living chains.
-
-        Parameters
-        ----------
-        most : int
-        at_once : float, default inf
-            Draws that are evaluated now at most; the others are left out until the next time.
-        """
+        """Return the figures (chains, draws, figures) of at most so many draws of all living chains."""
         run = self._run
         keys = chosen_draws(run.store, run.alive, most)
         missing = [key for key in keys if key not in self._known][: int(min(at_once, len(keys)))]

@@ -27,17 +27,7 @@ _SLICE_S = 0.2
 
 @dataclass(frozen=True)
 class IterationSearch:
-    """Hold what a pilot found of the number of iterations.
-
-    Parameters
-    ----------
-    spec : Spec
-        What was to be run, with as many iterations as were chosen; the draws of the last one are kept.
-    by : str
-        The figure that was judged by.
-    values : tuple of float or None
-        That figure on the validation rows after each iteration; None where it is not finite.
-    """
+    """Hold what a pilot found of the number of iterations."""
 
     spec: Spec
     by: str
@@ -57,28 +47,6 @@ def search_iterations(
 
     One run makes all iterations, on a target into which the test rows are not loaded, and the draws of each iteration
     are judged by their weights; of equal ones the first is chosen.
-
-    Parameters
-    ----------
-    spec : Spec
-        What is to be run, of a sampler with a population; its numbers of draws and of warm-up draws do not count.
-    most : int, default 70
-        Iterations of the pilot.
-    by : {"nll", "accuracy", "mse"}, default "nll"
-        What is judged by: the nll of the averaged predictive; or, as in the PMCnet paper, the mean over draws of the
-        accuracy or of the mean squared error.
-    progress : callable, optional
-        Called about five times a second with the share of the pilot that is done.
-
-    Returns
-    -------
-    IterationSearch
-
-    Raises
-    ------
-    BnnvizError
-        If the sampler has no population, the target no validation rows, the figure does not fit the target, or the
-        pilot failed.
     """
     each = _checked(spec, most, by)
     settings = {**spec.target_settings, "evaluate": "validation"}

@@ -103,15 +103,8 @@ def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int
 
     Parameters
     ----------
-    draws : int
     log_weights : ndarray or None, shape (draws,)
         Up to a constant; None for equal weights.
-    resamples, seed : int
-
-    Raises
-    ------
-    BnnvizError
-        If no weight is above zero, or one is not a number.
     """
     if log_weights is None:
         return np.linspace(0, draws - 1, min(resamples, draws)).astype(int)
@@ -119,13 +112,7 @@ def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int
 
 
 def normalised(log_weights: np.ndarray) -> np.ndarray:
-    """Return weights of sum 1 from their logarithms up to a constant, flat.
-
-    Raises
-    ------
-    BnnvizError
-        If no weight is above zero, or one is not a number.
-    """
+    """Return weights of sum 1 from their logarithms up to a constant, flat."""
     flat = np.asarray(log_weights, dtype=float).ravel()
     if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
         raise BnnvizError("The draws have no weight above zero that is a number; sample again.", "log_weights")
@@ -235,13 +222,7 @@ def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) 
 
 
 def network_draws(run: DrawSource) -> NetworkDraws:
-    """Return the network of a run and its draws so far.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no network on data, or there are none.
-    """
+    """Return the network of a run and its draws so far."""
     if not isinstance(run.target, BNN):
         raise BnnvizError("Only a run of a network on data predicts; this one is of a density.", "target")
     return given_draws(run.target, *_of_run(run))

@@ -26,8 +26,6 @@ class ObservationLaw:
 
     Parameters
     ----------
-    target : BNN
-        Whose likelihood predicts numbers.
     theta : Tensor, shape (draws, dim)
     f : Tensor, shape (draws, rows, outputs)
         Their outputs.
@@ -111,16 +109,7 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
 
     Parameters
     ----------
-    law : ObservationLaw
     observed : ndarray, shape (rows,) or (rows, columns)
-    together : bool
-        Whether the draws are one law, of which intervals are asked too.
-
-    Returns
-    -------
-    Figures
-        Names as in `bnnviz.diagnostics.number_metrics`; ``nll`` on the scale that the network sees. ``crps`` is
-        estimated from draws of the law; of several columns it is their mean.
     """
     mse = float(np.square(law.means.mean(0) - observed).mean())
     density = law.log_density(observed)

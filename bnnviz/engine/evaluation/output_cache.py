@@ -18,11 +18,6 @@ class OutputCache:
 
     Figures at the end of a run, `bnnviz.measure` and `bnnviz.uncertainty` read the same outputs; to compute them takes
     longer than all the rest.
-
-    Parameters
-    ----------
-    run : DrawSource
-        Of a network. Its store of draws is the one that it has now: a new store needs new answers.
     """
 
     def __init__(self, run: DrawSource) -> None:

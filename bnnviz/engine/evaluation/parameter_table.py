@@ -20,16 +20,7 @@ _DIAGNOSTICS = {"ess_bulk": diagnostics.ess, "ess_tail": diagnostics.ess_tail, "
 
 @dataclass(frozen=True, eq=False)
 class ParameterTable:
-    """A row for each number that has a name.
-
-    Attributes
-    ----------
-    names : list of str
-        Such as ``tau``, ``z[0]`` or ``0.weight[2, 1]``.
-    columns : dict of ndarray
-        By ArviZ's names: ``mean``, ``sd``, the quantiles (``q2.5`` and so on), ``ess_bulk``, ``ess_tail``, ``r_hat``,
-        ``mcse_mean`` and ``mcse_sd``; nan where one is not known.
-    """
+    """A row for each number that has a name."""
 
     names: list[str]
     columns: dict[str, np.ndarray]
@@ -67,14 +58,6 @@ def parameter_table(
     ----------
     values : dict of ndarray
         By name, (chains, draws, ...).
-    quantiles : sequence of float
-    var_names : sequence of str, optional
-        Which names; all if left out.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such name, there are no draws, or there are more than 5,000 rows.
     """
     levels = [float(level) for level in quantiles]
     if not all(0 <= level <= 1 for level in levels):

@@ -86,11 +86,6 @@ class Predictor:
         """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
 
         In original units; the probability of class 1 (``area``), or of each class at each row (``classes``).
-
-        Parameters
-        ----------
-        most : int or None
-            Predict at so many evenly spread inputs at most.
         """
         inputs = self.inputs if most is None else self.inputs[evenly(len(self.inputs), most)]
         parts = [self.target.outputs(part, inputs) for part in torch.split(theta, _CHUNK)]
@@ -361,7 +356,6 @@ def averaged(
 
     Parameters
     ----------
-    target : BNN
     draws : Tensor, shape (..., dim)
     weights : ndarray or None, shape (draws,)
         Of sum 1; None for equal ones.
@@ -373,9 +367,6 @@ def averaged(
     mean : ndarray, shape (rows,) or (rows, classes)
         Of a regression in original units, several columns beside each other; of classes each one's probability; of a
         likelihood that is a function the outputs.
-    nll : float
-        The mean over rows of -log(mean over draws of the density) on the scale that the network sees: for the UCI sets
-        the standardised target, as in the papers' tables.
     """
     x, y = target.held_out()
     flat = draws.reshape(-1, draws.shape[-1])

@@ -26,20 +26,7 @@ _NEEDED = ("prior_sd", "evaluate")
 
 @dataclass(frozen=True)
 class PriorSearch:
-    """Hold what a search for the prior's standard deviation found.
-
-    Parameters
-    ----------
-    spec : Spec
-        What was to be run, with the chosen value.
-    by : str
-        The figure that was judged by.
-    tries : tuple of dict
-        In the order they were made: ``prior_sd``, ``value`` (that figure on the validation rows, None where the run
-        failed) and ``seconds``.
-    low, high : float
-        Between which it was sought.
-    """
+    """Hold what a search for the prior's standard deviation found."""
 
     spec: Spec
     by: str
@@ -78,30 +65,6 @@ def search_prior(
     Each try runs the spec with another standard deviation and the same seed, on a target into which the test rows are
     not loaded. The search is a golden section of its logarithm with parabolic steps (``scipy.optimize``, method
     ``bounded``); the best of all tries is chosen.
-
-    Parameters
-    ----------
-    spec : Spec
-        What is to be run; its number of draws has to be given.
-    low, high : float, default 0.1 and 10
-        Between which it is sought.
-    tries : int, default 12
-        Runs at most; fewer where values that are 5 % apart would be told apart.
-    by : {"nll", "accuracy", "mse"}, default "nll"
-        What is judged by: the nll of the averaged predictive; or, as in the PMCnet paper, the mean over draws of the
-        accuracy or of the mean squared error.
-    progress : callable, optional
-        Called about five times a second with the number of tries that are done and the share of the present one.
-
-    Returns
-    -------
-    PriorSearch
-
-    Raises
-    ------
-    BnnvizError
-        If the target has no such prior or no validation rows, the figure does not fit the target, the range is empty,
-        or every try failed.
     """
     from scipy.optimize import minimize_scalar
 

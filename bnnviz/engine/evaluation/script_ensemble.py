@@ -179,22 +179,7 @@ class _LawOfOutputs(nn.Module):
 
 
 def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QUANTILES) -> torch.jit.ScriptModule:
-    """Return the program of so many draws, evenly spread, or drawn by their weights.
-
-    Parameters
-    ----------
-    given : NetworkDraws
-    draws : int
-        At most; all where there are fewer.
-    levels : sequence of float
-        Probabilities of the quantiles, of a regression. There are none where the likelihood is a class of your own,
-        whose distribution function is not in torch.
-
-    Raises
-    ------
-    BnnvizError
-        If the network is on images, or the network or its likelihood cannot be traced.
-    """
+    """Return the program of so many draws, evenly spread, or drawn by their weights."""
     target = given.target
     data = target.data_set
     if data is not None and not isinstance(data, DataSet):

@@ -18,20 +18,9 @@ def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
     Of counts it is drawn between the probabilities of less than that and of no more (Czado, Gneiting and Held 2009,
     https://doi.org/10.1111/j.1541-0420.2009.01191.x). Several columns stand behind each other.
 
-    Parameters
-    ----------
-    given : NetworkDraws
-    seed : int, default 0
-        Of what is drawn.
-
     Returns
     -------
     ndarray, shape (rows,)
-
-    Raises
-    ------
-    BnnvizError
-        If the network predicts no numbers.
     """
     target = given.target
     if target.likelihood.task in ("classification", "outputs"):

@@ -66,14 +66,10 @@ def predictive(
 
     Parameters
     ----------
-    target : BNN
-        With classes.
     theta : Tensor, shape (draws, dim)
     x : Tensor, shape (rows, ...)
     weights : ndarray or None, shape (draws,)
         What each draw counts; None: all the same.
-    base : float, default e
-        Of the entropies' logarithm: e gives nats, 2 bits.
     known : Tensor or None, shape (draws, rows, outputs)
         What the draws put out at these inputs, where that is known already (`Run.test_outputs`).
     """
@@ -326,13 +322,7 @@ def _intervals(
 
 
 def row_numbers(rows: Sequence[int], count: int) -> np.ndarray:
-    """Return numbers of rows as an array.
-
-    Raises
-    ------
-    BnnvizError
-        If one is not among ``count`` rows, or no integer.
-    """
+    """Return numbers of rows as an array."""
     numbers = np.asarray(rows if len(rows) else np.empty(0, int))
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < 0) | (numbers >= count)).any():
         raise BnnvizError(f"rows are numbers of test rows, integers from 0 to {count - 1}.", "rows")

@@ -41,19 +41,7 @@ _MOST_NAMES = 2000
 
 
 class FramePolicy(NamedTuple):
-    """Say how often parts of frames are built while a run goes at full speed.
-
-    Attributes
-    ----------
-    share : float
-        Of the time that a part may cost.
-    longest_wait : float
-        Seconds that a part stays for its cost.
-    least : dict of str to float
-        Seconds that parts stay which change slowly, longer the more draws there are, up to
-    least_at_most : float
-        seconds.
-    """
+    """Say how often parts of frames are built while a run goes at full speed."""
 
     share: float
     longest_wait: float
@@ -69,14 +57,7 @@ _CURVE_POINTS = 161
 
 
 class FrameBuilder:
-    """Build scene and frames of one run; nothing here is anything that a draw depends on.
-
-    Parameters
-    ----------
-    run : SingleRun
-    chain : WatchedChain
-        Whose path is shown.
-    """
+    """Build scene and frames of one run; nothing here is anything that a draw depends on."""
 
     def __init__(self, run: SingleRun, chain: WatchedChain) -> None:
         self.run, self._chain = run, chain

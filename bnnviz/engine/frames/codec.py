@@ -35,15 +35,7 @@ def pack(tree: Any) -> bytes:
 
 
 def unpack(content: bytes) -> Any:
-    """Return what was packed.
-
-    Raises
-    ------
-    OtherFormat
-        If another version packed it.
-    Exception
-        One of `DAMAGE`, if the bytes are not what was packed.
-    """
+    """Return what was packed."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         if sum(member.file_size for member in file.infolist()) > _MOST:
             raise ValueError("the file would become too large")

@@ -32,15 +32,7 @@ def layers(target: Target) -> list[dict[str, Any]]:
 
 
 class GraphPart:
-    """Build the part of a frame that shows a network's weights.
-
-    Parameters
-    ----------
-    run : SingleRun
-    chain : WatchedChain
-    components : Components
-        Says which coordinate is followed, and whether canonical draws are looked at.
-    """
+    """Build the part of a frame that shows a network's weights."""
 
     def __init__(self, run: SingleRun, chain: WatchedChain, components: Components) -> None:
         self._run, self._chain, self._components = run, chain, components

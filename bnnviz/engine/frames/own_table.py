@@ -14,21 +14,7 @@ from bnnviz.errors import BnnvizError
 
 
 class OwnTable:
-    """Make the parts ``verdict`` and ``row``, where a run is of a network on a table of the user's own.
-
-    Parameters
-    ----------
-    run : SingleRun
-    mixing : LiveMixing
-        That measures the run.
-    predicts : bool
-        Whether the target is a network whose predictions are drawn.
-
-    Attributes
-    ----------
-    emits : tuple of str
-        These parts; none of another run.
-    """
+    """Make the parts ``verdict`` and ``row``, where a run is of a network on a table of the user's own."""
 
     _PARTS: ClassVar[tuple[str, ...]] = ("verdict", "row")
 
@@ -52,13 +38,7 @@ class OwnTable:
         self._typed.look_like(other._typed)
 
     def choose(self, row: list[float]) -> None:
-        """Take a row to predict.
-
-        Raises
-        ------
-        BnnvizError
-            If the run is of something else, or the row has other inputs.
-        """
+        """Take a row to predict."""
         if not self.emits:
             raise BnnvizError("Only a run on a table of your own predicts a row that is typed in.", "row")
         self._typed.choose(row)

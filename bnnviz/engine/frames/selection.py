@@ -24,14 +24,7 @@ NOTHING: dict[str, Any] = {"kind": "none"}
 
 
 class Selection:
-    """Hold the selected draws or event of one run; a draw is known by its chain and number.
-
-    Parameters
-    ----------
-    run : DrawSource
-    chain : WatchedChain
-        The one that is watched.
-    """
+    """Hold the selected draws or event of one run; a draw is known by its chain and number."""
 
     def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
         self._run, self._chain = run, chain
@@ -74,17 +67,7 @@ class Selection:
         return view, (min(x0, x1), max(x0, x1), min(y0, y1), max(y0, y1))
 
     def part(self, plane: Projection, component: Component, predictor: Predictor | None) -> dict[str, Any]:
-        """Return the part of a frame.
-
-        Parameters
-        ----------
-        plane : Projection
-            What paths are drawn in.
-        component : Component
-            What the trace shows.
-        predictor : Predictor or None
-            Gives functions, where there are any.
-        """
+        """Return the part of a frame."""
         if self._event is not None:
             return self._event_part(plane, predictor)
         if self.empty:

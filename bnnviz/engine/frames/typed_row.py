@@ -17,13 +17,7 @@ _FIGURES = ("mean", "sd", "epistemic_sd", "aleatoric_sd", "entropy", "mutual_inf
 
 
 class TypedRow:
-    """Hold a row, and predict it as `bnnviz.Run.predict` does.
-
-    Parameters
-    ----------
-    run : SingleRun
-        Of a network.
-    """
+    """Hold a row, and predict it as `bnnviz.Run.predict` does."""
 
     def __init__(self, run: SingleRun) -> None:
         self._run = run
@@ -39,13 +33,7 @@ class TypedRow:
         self._row = other._row
 
     def choose(self, row: Any) -> None:
-        """Take a row (inputs,) in the units of the data.
-
-        Raises
-        ------
-        BnnvizError
-            If it has not a number for each input.
-        """
+        """Take a row (inputs,) in the units of the data."""
         inputs = int(np.prod(self._run.target.x.shape[1:]))
         try:
             found = np.array(row, dtype=float)

@@ -7,19 +7,7 @@ from bnnviz.samplers.observers import StepBatch
 
 
 class WatchedChain:
-    """Trace the path of one chain from the run's blocks; nothing here is anything that a draw depends on.
-
-    Parameters
-    ----------
-    run : SingleRun
-
-    Attributes
-    ----------
-    number : int
-        Of the chain, from 0.
-    chain_trace : ChainTrace
-        What the sampler knows of its path.
-    """
+    """Trace the path of one chain from the run's blocks; nothing here is anything that a draw depends on."""
 
     def __init__(self, run: SingleRun) -> None:
         self._run, self.number = run, 0

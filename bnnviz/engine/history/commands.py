@@ -25,15 +25,7 @@ COMMANDS = ("back", "return", "fork", "follow", "keep")
 
 
 class HistoryCommands:
-    """Obey commands about the past of the run in a place of the loop, and the futures that it was parted in.
-
-    Parameters
-    ----------
-    slot : Place
-        Whose run has just been built, the changes of a lost one not made yet.
-    restore : callable
-        Returns what a checkpoint of the past was made of.
-    """
+    """Obey commands about the past of the run in a place of the loop, and the futures that it was parted in."""
 
     def __init__(self, slot: Place, restore: Restore) -> None:
         self._slot = slot
@@ -86,13 +78,7 @@ class HistoryCommands:
             self._pace.spent(time.perf_counter() - begun)
 
     def recall(self, recording: Recording) -> None:
-        """Take over checkpoints and events of the recording that the run goes on with.
-
-        Raises
-        ------
-        BnnvizError
-            If it is damaged.
-        """
+        """Take over checkpoints and events of the recording that the run goes on with."""
         from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 
         step = self._slot.run.steps
@@ -104,13 +90,7 @@ class HistoryCommands:
             self._history.timeline.add(number + 1, int(kinds[number]))
 
     def obey(self, name: str, args: dict[str, Any]) -> None:
-        """Execute a command.
-
-        Raises
-        ------
-        BnnvizError
-            If it cannot be done.
-        """
+        """Execute a command."""
         if self.replay_to is not None and name not in ("back", "return"):
             raise BnnvizError(f"The run is on its way to step {self.replay_to.goal:,}; wait until it is there.", "fork")
         commands = {
@@ -184,13 +164,7 @@ class HistoryCommands:
         self.advance(0.0)
 
     def fork(self) -> None:
-        """Part the run in two, or add another future to those there are.
-
-        Raises
-        ------
-        BnnvizError
-            If it has no start yet, or four futures already.
-        """
+        """Part the run in two, or add another future to those there are."""
         from bnnviz.engine.history.fork import Fork
 
         slot, history = self._slot, self._history

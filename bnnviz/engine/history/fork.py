@@ -42,16 +42,6 @@ class Branch:
 
     Parameters
     ----------
-    letter : str
-    run : ViewedRun
-    timeline : Timeline
-        Of its events, those before the fork with them.
-    since : int
-        Changes that it had where it parted from the others, and
-    drawn : int
-        draws of each of its chains, and
-    era : int
-        their era.
     script : deque of (step, settings)
         Changes that it has still to make: they were made in the past that it repeats.
     """
@@ -91,15 +81,7 @@ def _of_lead(name: str, doc: str) -> property:
 
 
 class Fork:
-    """Drive several futures of one run in its place; what is not of the fork as a whole is of the followed branch.
-
-    Parameters
-    ----------
-    at : int
-        The step at which they part.
-    branches : list of Branch
-    followed : int, default 0
-    """
+    """Drive several futures of one run in its place; what is not of the fork as a whole is of the followed branch."""
 
     can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = True
@@ -128,13 +110,7 @@ class Fork:
         return self.branches[self.followed].run
 
     def split(self) -> None:
-        """Add a branch that begins where the followed one is, and follow it.
-
-        Raises
-        ------
-        BnnvizError
-            If there are four already.
-        """
+        """Add a branch that begins where the followed one is, and follow it."""
         if len(self.branches) >= MOST:
             raise BnnvizError(f"There are {MOST} futures already; keep one of them first.", "fork")
         lead = self.branches[self.followed]
@@ -150,13 +126,7 @@ class Fork:
         self.followed = len(self.branches) - 1
 
     def follow(self, letter: str) -> None:
-        """Follow the branch of a letter.
-
-        Raises
-        ------
-        BnnvizError
-            If there is none.
-        """
+        """Follow the branch of a letter."""
         letters = [branch.letter for branch in self.branches]
         if letter not in letters:
             raise BnnvizError(f"There is no future {letter!r}; choose one of {', '.join(letters)}.", "branch")
@@ -361,25 +331,13 @@ class Fork:
 
     @classmethod
     def restore(cls, data: bytes, block_store: BlockStore | None = None) -> Fork:
-        """Return a fork that goes on from a checkpoint.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no checkpoint of this version.
-        """
+        """Return a fork that goes on from a checkpoint."""
         saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run again")
         return cls(saved["at"], [_restored(each, block_store) for each in saved["branches"]], saved["followed"])
 
 
 def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | Fork:
-    """Return the run or the fork of a live checkpoint.
-
-    Raises
-    ------
-    BnnvizError
-        If the bytes are no checkpoint of this version.
-    """
+    """Return the run or the fork of a live checkpoint."""
     run = (
         Fork.restore(data, block_store) if data.startswith(MAGIC) else ViewedRun.restore(data, block_store=block_store)
     )
@@ -388,13 +346,7 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
 
 
 def taken_up(checkpoint: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
-    """Return the run or the fork that a checkpoint of a history was made of, as it was then.
-
-    Raises
-    ------
-    BnnvizError
-        If it cannot be read.
-    """
+    """Return the run or the fork that a checkpoint of a history was made of, as it was then."""
     if checkpoint.folder is None:
         return restored(checkpoint.data, block_store)
     run = resume(checkpoint.folder, checkpoint.step)

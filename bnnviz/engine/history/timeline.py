@@ -125,17 +125,6 @@ class History:
     """Keep the checkpoints and change logs of a live run.
 
     Checkpoints are dense near the present and the sparser the older they are.
-
-    Parameters
-    ----------
-    restore : callable
-        Returns what a checkpoint was made of, given the checkpoint and the block_store that holds its blocks.
-
-    Attributes
-    ----------
-    timeline : Timeline
-    furthest : int
-        The last step that is known.
     """
 
     def __init__(self, restore: Restore) -> None:
@@ -204,13 +193,7 @@ class History:
         ]
 
     def taken_up(self, checkpoint: Checkpoint) -> ShownRun | Forked:
-        """Return what a checkpoint was made of, as it was then.
-
-        Raises
-        ------
-        BnnvizError
-            If it cannot be read.
-        """
+        """Return what a checkpoint was made of, as it was then."""
         return self._restore(checkpoint, self._block_store)
 
     def recall(self, step: int, folder: Path) -> None:
@@ -219,13 +202,7 @@ class History:
         self._checkpoints.sort()
 
     def before(self, step: int) -> Checkpoint:
-        """Return the checkpoint to go to a step from; some steps before it where there is one.
-
-        Raises
-        ------
-        BnnvizError
-            If the run cannot go back so far.
-        """
+        """Return the checkpoint to go to a step from; some steps before it where there is one."""
         steps = [each.step for each in self._checkpoints]
         parted = max((fork for fork in self._forks if fork <= step), default=0)
         for wanted in (step - _RUN_UP, step):
@@ -274,19 +251,8 @@ def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
 class ReplayTo:
     """Replay what was restored up to a step that was, with the changes that were made on the way.
 
-    Parameters
-    ----------
-    run : ShownRun or Forked
-        As the checkpoint has it.
-    goal : int
-        The step.
-    log : Log
-        The changes that were made.
-
     Attributes
     ----------
-    run : ShownRun or Forked
-    goal : int
     left : deque of (step, settings)
         The changes that a run has still to make; in the end those at the goal and after it. A fork has them itself.
     """

@@ -51,11 +51,6 @@ def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> d
     ``pareto_k`` is the shape of the weights' tail, ``total_variation`` the distance from the density, and
     ``infinite_share`` the share of draws at which U is not finite. They are None where U takes too long, or where
     nothing has been drawn; ``pareto_k`` also where all weights are equal, as of a density that is approximated exactly.
-
-    Parameters
-    ----------
-    run : DrawSource
-    effort : WeightEffort, optional
     """
     if not run.sampler.has_density:
         return {}

@@ -51,17 +51,6 @@ class Components:
 
     Canonical representatives of the draws are looked at where that is asked for. Mixing is measured on the draws
     themselves all the same, since the canonical form makes jumps that no chain has made.
-
-    Parameters
-    ----------
-    run : DrawSource
-
-    Attributes
-    ----------
-    pca : Axes or None
-        The first two principal axes; None until there are enough draws, and in two dimensions or fewer.
-    basis : int
-        Changes with the axes; whoever sets another plane adds to it too.
     """
 
     def __init__(self, run: DrawSource) -> None:

@@ -28,7 +28,6 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
     draws : Tensor, shape (draws, dim)
     logs : ndarray, shape (draws,)
         Logarithms of the weights.
-    count : int
     """
     if not np.isfinite(logs).any():
         return draws[:0]
@@ -36,14 +35,7 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
 
 
 class Importance:
-    """Measure the draws that a run's sampler has weighed last, once for each iteration.
-
-    Parameters
-    ----------
-    run : DrawSource
-    chain : WatchedChain
-        The one that is watched.
-    """
+    """Measure the draws that a run's sampler has weighed last, once for each iteration."""
 
     def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
         self._run, self._chain = run, chain

@@ -31,17 +31,7 @@ _WAITS = {
 
 
 class LiveVerdict:
-    """Judge a run of a network as often as a small share of the time allows.
-
-    Parameters
-    ----------
-    run : SingleRun
-
-    Attributes
-    ----------
-    cpu_seconds : float
-        That judging has taken.
-    """
+    """Judge a run of a network as often as a small share of the time allows."""
 
     def __init__(self, run: SingleRun) -> None:
         self._run, self.cpu_seconds = run, 0.0
@@ -54,19 +44,7 @@ class LiveVerdict:
         self._judged = (0, False)  # draws of each chain, and whether these were all
 
     def part(self, rhat: float) -> dict[str, Any]:
-        """Return the part ``verdict`` of a frame.
-
-        Parameters
-        ----------
-        rhat : float
-            Of predictions, as it is known; nan where it is not.
-
-        Returns
-        -------
-        dict
-            ``text``, ``word``, which is its beginning (such as ``usable``) or "" as long as there is no verdict, and
-            ``draws`` of each chain that it was made of.
-        """
+        """Return the part ``verdict`` of a frame."""
         run = self._run
         draws = run.store.common(run.alive)
         if draws < (1 if run.finished else _FEWEST):

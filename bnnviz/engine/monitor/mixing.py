@@ -22,17 +22,7 @@ from bnnviz.engine.throttle import Throttle
 
 
 class MixingEffort(NamedTuple):
-    """Say how much may be spent on measuring how a run mixes.
-
-    Attributes
-    ----------
-    points, weights : int
-        Inputs that functions are taken at, and weights that are compared with hidden units in one order.
-    draws, least_draws : int
-        Of all chains at most; of each chain of a run that goes on, of all chains of a finished one, at least.
-    work : float
-        Multiply-adds.
-    """
+    """Say how much may be spent on measuring how a run mixes."""
 
     points: int
     weights: int
@@ -52,19 +42,7 @@ BAD_RHAT, GOOD_RHAT = 1.05, 1.01
 
 
 class MixingEss(NamedTuple):
-    """Hold bulk effective sample sizes, and R-hat where no hidden units change places; nan where they are not known.
-
-    Attributes
-    ----------
-    energy : float
-        Of U.
-    least, median : float
-        Of the predictions, over the inputs that they were taken at; nan for what is no network.
-    rhat : float
-        The largest R-hat of the predictions.
-    canonical_rhat : float
-        The largest R-hat of weights once the hidden units of every draw are in one order, with one sign.
-    """
+    """Hold bulk effective sample sizes, and R-hat where no hidden units change places; nan where they are not known."""
 
     energy: float = float("nan")
     least: float = float("nan")
@@ -132,22 +110,7 @@ def _worst_rhat(table: np.ndarray) -> float:
 
 
 class LiveMixing:
-    """Measure a run that goes on, as often as a small share of the time allows.
-
-    Parameters
-    ----------
-    run : DrawSource
-    predictor : Predictor or None
-        Gives the functions, where there are any.
-
-    Attributes
-    ----------
-    found : MixingEss
-    tail : float
-        Tail ESS of the first principal component. Both as they were when they were last measured.
-    cpu_seconds : float
-        That measuring has taken.
-    """
+    """Measure a run that goes on, as often as a small share of the time allows."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None) -> None:
         self._run, self._predictor, self.cpu_seconds = run, predictor, 0.0
@@ -210,12 +173,6 @@ def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
     """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
 
     They are not known where the work allows neither all draws nor a hundred.
-
-    Parameters
-    ----------
-    run : DrawSource
-    predictor : Predictor or None
-        Gives the functions, where there are any; they are taken at up to 40 of its inputs.
     """
     values = _Values(run, predictor, FINISHED.points)
     least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))

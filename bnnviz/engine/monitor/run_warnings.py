@@ -26,17 +26,7 @@ _NARROW = "the chains have not been everywhere yet, so make more draws{}"
 
 
 def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
-    """Return why the estimates of a run are not to be relied on yet; nothing where no figure says so.
-
-    Parameters
-    ----------
-    run : DrawSource
-        The run; of approximations that more draws do not improve, nothing is said.
-    found : dict
-        Its summary: ``draws``, ``rhat_max``, ``ess_min``, ``widening`` and, where they are known, ``cov`` and
-        ``cov_se``, and of a network ``rhat_function_max`` and ``rhat_canonical_max``; or ``weight_ess_share`` and
-        ``pareto_k``, with ``widening``, ``cov`` and ``variance_se`` where they are known.
-    """
+    """Return why the estimates of a run are not to be relied on yet; nothing where no figure says so."""
     if run.sampler.weighted:
         return [*_of_weights(run, found), *_of_coverage(run, found)]
     if not run.sampler.converges:

@@ -21,23 +21,7 @@ _AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 
 
 class TestMetrics:
-    """Measure the draws that were weighed last, once for each iteration that somebody looks at.
-
-    Parameters
-    ----------
-    run : DrawSource
-        Of a network.
-    chain : WatchedChain
-        The one that is watched.
-    importance : Importance
-        Gives draws without weights.
-
-    Attributes
-    ----------
-    emits : tuple of str
-        The parts of a frame: ``history``, and ``roc`` of two classes, ``confusion`` of more, ``errors2`` of numbers;
-        none of two classes where scikit-learn is missing.
-    """
+    """Measure the draws that were weighed last, once for each iteration that somebody looks at."""
 
     def __init__(self, run: DrawSource, chain: WatchedChain, importance: Importance) -> None:
         self._run, self._chain, self._importance = run, chain, importance

@@ -31,19 +31,7 @@ class MeasurePolicy(NamedTuple):
 
 
 class SteinEffort(NamedTuple):
-    """Say how much may be spent on Stein's identity.
-
-    Attributes
-    ----------
-    work : float
-        Multiply-adds of its gradients.
-    draws, least_draws : int
-        Whose gradients are used, at most and at least.
-    largest_work : float
-        Multiply-adds of the least draws, from which on it is not measured.
-    growth : float
-        Of the draws, until it is measured again.
-    """
+    """Say how much may be spent on Stein's identity."""
 
     work: float = 3e7
     draws: int = 1500
@@ -64,19 +52,7 @@ _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 
 
 class Variances:
-    """Measure the variances of a run's draws now and then; nothing here is anything that a draw depends on.
-
-    Attributes
-    ----------
-    ess, rhat : float
-        Bulk effective sample size and R-hat of the first principal component; nan until they are taken.
-    followed : float
-        Bulk effective sample size of the component that is followed.
-    variance_inflation : VarianceInflation or None
-        By what share the variances are too large, by Stein's identity.
-    cpu_seconds : float
-        That all measures have taken.
-    """
+    """Measure the variances of a run's draws now and then; nothing here is anything that a draw depends on."""
 
     def __init__(self, run: DrawSource) -> None:
         self._run, self.cpu_seconds = run, 0.0
@@ -267,8 +243,6 @@ def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray, errors: 
     ----------
     variance, error, true : ndarray, shape (dim,)
         With their standard errors, and the known ones.
-    errors : float
-        Standard errors that one has to be off by.
     """
     ratios, z = _judged(variance, error, true)
     if not np.isfinite(z).any():
@@ -288,15 +262,7 @@ def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[
 
 
 def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
-    """Tell whether a share by which variances are too large is not small, and not of chance alone.
-
-    Parameters
-    ----------
-    share, error : float
-        With its standard error.
-    errors : float
-        Standard errors that it has to be off by.
-    """
+    """Tell whether a share by which variances are too large is not small, and not of chance alone."""
     return abs(share) > max(errors * error, _SMALL)
 
 
@@ -305,11 +271,6 @@ def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -
 
     None where there are too few draws, every chain stands still, the identity does not apply, or a gradient takes too
     long.
-
-    Parameters
-    ----------
-    run : DrawSource
-    effort : SteinEffort, optional
     """
     draws = run.store.view(run.alive)
     chains, count, dim = draws.shape
@@ -335,12 +296,9 @@ def weighted_variance_inflation(
 
     Parameters
     ----------
-    run : DrawSource
-        Whose target it is.
     draws : Tensor, shape (proposals, draws, dim)
     logs : ndarray, shape (proposals, draws)
         Logarithms of their weights.
-    effort : SteinEffort, optional
     """
     proposals, count, dim = draws.shape
     each = 6 * max(run.target.examples, 1) * run.target.row_work

@@ -16,19 +16,7 @@ _FEWEST = 20  # rows: the share that 95 % intervals hold has a standard error of
 
 
 def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: str = MORE) -> str | None:
-    """Return the verdict on a run by its summary; None where that has no figures of a network.
-
-    Parameters
-    ----------
-    found : dict
-        A summary, with ``metrics``, and ``rhat_max`` and ``rhat_function_max`` where they are known.
-    held_out : bool
-        Whether the rows of the metrics were kept from training.
-    converges : bool
-        Whether more draws come nearer to the posterior (`bnnviz.samplers.Sampler.converges`).
-    more : str
-        What to do where predictions have not mixed.
-    """
+    """Return the verdict on a run by its summary; None where that has no figures of a network."""
     metrics = found.get("metrics")
     if metrics is None:
         return None

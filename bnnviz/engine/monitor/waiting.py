@@ -17,12 +17,7 @@ _COMPILE = (
 
 
 class Waiting:
-    """Follow when a run last made a draw.
-
-    Parameters
-    ----------
-    run : Run
-    """
+    """Follow when a run last made a draw."""
 
     def __init__(self, run: Any) -> None:
         self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0

@@ -23,14 +23,7 @@ _FEWEST_GROUPS, _MOST_GROUPS, _NUMBERS = 4, 16, 20_000
 
 
 class TrueMoments(NamedTuple):
-    """Hold means and standard deviations that estimates are compared with, each (quantities,).
-
-    Attributes
-    ----------
-    mean, sd : ndarray
-    scale : ndarray
-        What errors are measured in: the standard deviation.
-    """
+    """Hold means and standard deviations that estimates are compared with, each (quantities,)."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -42,7 +35,6 @@ class MomentEstimates(NamedTuple):
 
     Attributes
     ----------
-    mean, sd : ndarray
     without : ndarray or None, shape (groups, 2, quantities)
         The same without each group of chains in turn; None of fewer than four chains, or of weighted draws.
     """
@@ -57,15 +49,7 @@ FUNCTION_FIGURES = ("rhat_function_max", "ess_function_min")
 
 
 class EstimateError(NamedTuple):
-    """Hold how far estimates are from the truth, in its standard deviations.
-
-    Attributes
-    ----------
-    mean, sd : float
-        Root mean square over quantities of (mean - true mean) / true sd, and of sd / true sd - 1.
-    log_se : float
-        Standard error of the logarithm of both together, by the jackknife over chains; nan where it is not known.
-    """
+    """Hold how far estimates are from the truth, in its standard deviations."""
 
     mean: float
     sd: float
@@ -130,10 +114,6 @@ class Estimates:
     """Take the quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
 
     Single weights of a network are no quantities to compare: hidden units can change places.
-
-    Parameters
-    ----------
-    run : DrawSource
     """
 
     def __init__(self, run: DrawSource) -> None:

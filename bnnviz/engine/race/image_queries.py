@@ -27,16 +27,7 @@ _ATTACK_GROWTH = 2  # of the draws, until they are attacked again
 
 
 class ImageRaceSource(RaceSource, Protocol):
-    """What queries and view read of a race on images besides what is read of any race.
-
-    Attributes
-    ----------
-    images, ood : ImageSet
-        What the networks learn, and what is of another kind, if anything is.
-    queries : ImageQueries
-    wall : str
-        The images that hang on the wall.
-    """
+    """What queries and view read of a race on images besides what is read of any race."""
 
     lanes: Sequence[Any]
     images: ImageSet
@@ -52,12 +43,7 @@ class ImageRaceSource(RaceSource, Protocol):
 
 
 class ImageQueries:
-    """Ask a race's draws about what is not among the test rows.
-
-    Parameters
-    ----------
-    race : ImageRaceSource
-    """
+    """Ask a race's draws about what is not among the test rows."""
 
     def __init__(self, race: ImageRaceSource) -> None:
         self._race = race

@@ -41,17 +41,7 @@ class CoursePoint(NamedTuple):
 
 
 class ImageLane(Lane):
-    """Run a lane whose draws are asked about images.
-
-    Attributes
-    ----------
-    predictive_cache : PredictiveCache
-        What its draws say of the test rows.
-    ood : PredictiveCache or None
-        What they say of out-of-distribution rows; None where there are none.
-    course : list of CoursePoint
-        How well it predicted on the way.
-    """
+    """Run a lane whose draws are asked about images."""
 
     predictive_cache: PredictiveCache
     ood: PredictiveCache | None
@@ -95,15 +85,6 @@ class ImageRace(Race):
 
     Nothing that is asked of draws changes them. When all lanes have spent their budget it goes on until their draws
     have been asked what there is to ask.
-
-    Parameters
-    ----------
-    spec : ImageRaceSpec
-
-    Raises
-    ------
-    BnnvizError
-        If the race cannot be run, or its target has no images.
     """
 
     spec_class: ClassVar[type[RaceSpec]] = ImageRaceSpec
@@ -197,19 +178,10 @@ class ImageRace(Race):
 
         Parameters
         ----------
-        ood : str, optional
-            The data set that out-of-distribution rows are of.
         image : dict, optional
             The image that draws are asked about: ``index``, the number of a test image, or ``pixels``, rows of an image
             from 0 to 255, (height, width) or (channels, height, width), or ``attacked``, the number of one that was
             made to mislead; and ``angle``, by which it is turned, in degrees counter-clockwise.
-        wall : {"hardest", "attacked"}, optional
-            The images that are shown together.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no such set or image.
         """
         if ood is not None:
             self.ood = _chosen(ood, self.images)

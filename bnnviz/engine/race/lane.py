@@ -47,15 +47,7 @@ def largest_step_cost(run: Run) -> int:
 
 
 class Lane(ViewedRun):
-    """Run a sampler until its budget of gradients is spent.
-
-    Attributes
-    ----------
-    budget : int
-        Per-example gradients that it may spend; set before the first step.
-    recorded : list of Note
-        Its estimates on the way.
-    """
+    """Run a sampler until its budget of gradients is spent."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -26,17 +26,8 @@ class PredictiveCache:
 
     Parameters
     ----------
-    run : DrawSource
-        Of a network that tells classes apart.
     rows : Tensor, shape (rows, ...)
         On the scale that the network sees.
-    most : int, default 32
-        Draws that are asked.
-
-    Attributes
-    ----------
-    version : int
-        Grows with the draws that are known.
     """
 
     def __init__(self, run: DrawSource, rows: Tensor, most: int = MOST) -> None:

@@ -28,26 +28,6 @@ class Race(SamplerComparison):
     A lane ends when its next step could exceed the budget, or when all its chains have met values that are not finite.
     What the search for the start costs is shared and charged to nobody. Where the target does not know its moments, a
     reference run has a lane's share of the time, and all of it when the lanes have ended.
-
-    Parameters
-    ----------
-    spec : RaceSpec
-    target : Target, optional
-        The caller's own, where the spec names none. Such a race cannot go on from a checkpoint.
-    measured : bool, default True
-        Whether a reference run is made where the truth is not known; without one no error is told.
-
-    Attributes
-    ----------
-    lanes : list of Lane
-    phase : {"start", "racing", "reference", "done"}
-    reference : Reference or None
-        None where the target knows its moments.
-
-    Raises
-    ------
-    BnnvizError
-        If the race cannot be run; ``field`` of a lane's own setting has the lane's number and a dot before it.
     """
 
     fixed: ClassVar[str] = "Nothing can change while a race goes on; start another one."

@@ -34,21 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Reference:
-    """Run the sampler that ranks highest for it, or read what such a run has left on disk.
-
-    Parameters
-    ----------
-    spec : RaceSpec
-    target : Target, optional
-        The caller's own. Such a reference is not kept on disk: no file says what it is of.
-
-    Attributes
-    ----------
-    seconds : float
-        How long it has worked.
-    error : str or None
-        Why there is none.
-    """
+    """Run the sampler that ranks highest for it, or read what such a run has left on disk."""
 
     def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
         self.spec, self._own = reference_spec(spec, target), target

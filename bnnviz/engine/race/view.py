@@ -24,21 +24,7 @@ _RATE_S = 0.5
 
 
 class RaceSource(Simulation, Protocol):
-    """What the view reads of a race.
-
-    Attributes
-    ----------
-    spec : RaceSpec
-    lanes : list of Lane
-    reference : Reference or None
-        The long run that lanes are measured against.
-    gradients : int
-        Of all lanes.
-    seconds : float
-        That the lanes have worked.
-    notes : list of str
-        What the lanes had to say.
-    """
+    """What the view reads of a race."""
 
     lanes: list[Lane]
     reference: Reference | None
@@ -56,13 +42,7 @@ class RaceSource(Simulation, Protocol):
 
 
 class RaceView:
-    """Build what is looked at; nothing here is anything that a draw depends on.
-
-    Attributes
-    ----------
-    parts : dict of str to callable
-        What makes each part of a frame, but for the lanes' own, which are named ``path.2``.
-    """
+    """Build what is looked at; nothing here is anything that a draw depends on."""
 
     #: Whether lanes are measured against a truth.
     errors: ClassVar[bool] = True

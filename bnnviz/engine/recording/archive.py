@@ -21,13 +21,7 @@ _MOST_SHRINK, _FREE = 200, 1 << 26
 
 
 def pack(recording: Recording, out: Path) -> Path:
-    """Put a recording into a zip file, whole or not at all.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no recording, or the file cannot be written.
-    """
+    """Put a recording into a zip file, whole or not at all."""
     recording.header, recording.progress  # noqa: B018
     try:
         with replacing(out) as new:
@@ -49,20 +43,7 @@ def write(recording: Recording, out: Path | IO[bytes]) -> None:
 
 
 def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
-    """Take a packed recording in, and return its folder.
-
-    Parameters
-    ----------
-    file : path
-        Of a zip file; what is in it is not believed: no file outside of the new folder is written.
-    name : str, optional
-        The recording's name; default: the file's, with a number where that is taken.
-
-    Raises
-    ------
-    BnnvizError
-        If the file holds no recording, one that is damaged, or names that leave the folder; nothing is kept of it.
-    """
+    """Take a packed recording in, and return its folder."""
     file = Path(file)
     target = reader.place(reader.free_name(file.stem) if name is None else name)
     if os.path.lexists(target):
@@ -81,13 +62,7 @@ def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
 
 
 def extract(packed: IO[bytes], folder: Path, name: str) -> None:
-    """Write what a zip file holds to a new folder; ``name`` is the file's, for sentences.
-
-    Raises
-    ------
-    BnnvizError
-        If it holds what no recording has, is damaged, or would become far larger than it is.
-    """
+    """Write what a zip file holds to a new folder; ``name`` is the file's, for sentences."""
     size = packed.seek(0, os.SEEK_END)
     try:
         with zipfile.ZipFile(packed) as file:
@@ -103,12 +78,7 @@ def extract(packed: IO[bytes], folder: Path, name: str) -> None:
 
 
 def _believe(name: str, packed: int, members: list[zipfile.ZipInfo]) -> None:
-    """Refuse names that are not plain ones, and files that would become far larger than the packed bytes are.
-
-    Raises
-    ------
-    BnnvizError
-    """
+    """Refuse names that are not plain ones, and files that would become far larger than the packed bytes are."""
     for member in members:
         parts = PurePosixPath(member.filename).parts
         link = (member.external_attr >> 16) & 0o170000 not in (0, 0o100000)

@@ -67,18 +67,7 @@ def labels(folder: Path, group: str, name: str) -> list[str]:
 
 
 def read(folder: Path, path: str, end: float, chains: int | None) -> np.ndarray | None:
-    """Return an array up to a place, or raise one of `BROKEN`; None where there is no such array.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the arrays.
-    path : str
-    end : float
-        How many steps, or draws of each chain, are to be believed.
-    chains : int or None
-        That the array has to have; None: its first axis is of steps.
-    """
+    """Return an array up to a place, or raise one of `BROKEN`; None where there is no such array."""
     if not folder.is_dir() or path not in (root := opened(folder)):
         return None
     array, axis = root[path], 0 if chains is None else 1

@@ -66,13 +66,6 @@ def to_arviz(run: SingleRun, predictions: bool | None = None) -> xarray.DataTree
     Named parameters are the posterior, and the coordinates that the sampler moved in the unconstrained posterior. Of a
     network the posterior has ``x``, whose coordinates are named by the module's parameters, and what the likelihood has
     learnt, such as ``noise_sd``.
-
-    Parameters
-    ----------
-    run : SingleRun
-    predictions : bool, optional
-        Whether a network's ``log_likelihood``, ``posterior_predictive``, ``observed_data`` and ``constant_data`` are in
-        it. Left out, they are where none has more than 20 million numbers.
     """
     from bnnviz.engine.recording import arviz_groups
 
@@ -104,13 +97,7 @@ def tree(
 
 
 def save(run: SingleRun, path: str | os.PathLike) -> Path:
-    """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none.
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be written, or a package is missing that writes it.
-    """
+    """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none."""
     optional.check(NETCDF, "Saving a run needs", "out")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".nc")

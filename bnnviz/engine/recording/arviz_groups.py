@@ -56,14 +56,7 @@ def size(given: NetworkDraws) -> int:
 
 
 def of_network(given: NetworkDraws, seed: int) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, list[str]]]:
-    """Return groups of a network's draws by name, and the names of the dimensions of their variables.
-
-    Parameters
-    ----------
-    given : NetworkDraws
-    seed : int
-        Of the observations that are drawn, one for each draw and row.
-    """
+    """Return groups of a network's draws by name, and the names of the dimensions of their variables."""
     target, theta = given.target, given.theta
     likelihood, shape = target.likelihood, (given.chains, -1)
     rng = np.random.default_rng(seed)
@@ -101,15 +94,7 @@ def _drawn(target: BNN, theta: torch.Tensor, f: torch.Tensor, rng: np.random.Gen
 
 
 def completed(made: xarray.DataTree, run: SingleRun, predictions: bool | None) -> xarray.DataTree:
-    """Return a tree of a run's draws with named parameters, and of a network with its groups.
-
-    Parameters
-    ----------
-    made : xarray.DataTree
-    run : SingleRun
-    predictions : bool or None
-        As of `bnnviz.engine.recording.arviz.to_arviz`.
-    """
+    """Return a tree of a run's draws with named parameters, and of a network with its groups."""
     arviz_base = optional.require("arviz_base", "Data trees need")
     target, draws = run.target, run.draws
     if not isinstance(target, BNN):

@@ -33,13 +33,7 @@ FIGURES = {
 
 
 def readable(recording: Recording) -> ExportedDraws:
-    """Return a recording's draws for a picture.
-
-    Raises
-    ------
-    BnnvizError
-        If it has none or is damaged, they are not written yet, or it has more numbers than a page should read.
-    """
+    """Return a recording's draws for a picture."""
     recording.check_written()
     dims = recording.whole * len(recording.progress["counts"]) * len(recording.names())
     if dims > _MOST_NUMBERS:

@@ -23,14 +23,6 @@ def drawn_functions(
 ) -> dict[str, np.ndarray]:
     """Return what evenly spread draws predict, each by itself.
 
-    Parameters
-    ----------
-    given : NetworkDraws
-    draws, inputs : int
-        At most.
-    every : int, default 1
-        Only draws of each chain whose number is a multiple of this.
-
     Returns
     -------
     dict of str to ndarray
@@ -79,13 +71,7 @@ def _own_class(given: Any, theta: Any, most: int) -> dict[str, np.ndarray]:
 
 
 def of_recording(folder: Path, every: int = 1) -> dict[str, np.ndarray]:
-    """Return `drawn_functions` of a recording.
-
-    Raises
-    ------
-    BnnvizError
-        If it is of no network on data, or has no draws.
-    """
+    """Return `drawn_functions` of a recording."""
     from bnnviz.engine.evaluation.metrics import network_draws
     from bnnviz.engine.recording.resume import resume
 

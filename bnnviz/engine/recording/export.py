@@ -35,13 +35,7 @@ class ExportedDraws(NamedTuple):
 
 
 def kept(recording: Recording, *, target: Target | None = None) -> ExportedDraws:
-    """Return the draws that all living chains of a recording have; a ``target`` of the caller's, of a run on such.
-
-    Raises
-    ------
-    BnnvizError
-        If it has none, or is damaged.
-    """
+    """Return the draws that all living chains of a recording have; a ``target`` of the caller's, of a run on such."""
     if not recording.whole:
         raise BnnvizError(f"The recording {recording.folder} has no draws yet.", "run")
     alive = np.array(recording.progress["alive"], dtype=bool)
@@ -61,38 +55,12 @@ def kept(recording: Recording, *, target: Target | None = None) -> ExportedDraws
 
 
 def to_arviz(recording: Recording) -> xarray.DataTree:
-    """Return a recording's draws as an ArviZ data tree, those that all living chains have.
-
-    Raises
-    ------
-    BnnvizError
-        If it has none, or is damaged.
-    """
+    """Return a recording's draws as an ArviZ data tree, those that all living chains have."""
     return tree(*kept(recording))
 
 
 def export(recording: Recording, form: str, out: str | os.PathLike, draws: int | None = None) -> Path:
-    """Write a recording to a file, whole or not at all.
-
-    Parameters
-    ----------
-    recording : Recording
-    form : {"netcdf", "zarr", "npz", "csv", "torch", "torchscript"}
-        For ArviZ; for NumPy; a row for each draw; or for `torch.load`: ``state_dicts``, one for each draw of the first
-        chain, then of the second one and so on, that the network's ``load_state_dict`` takes, and their
-        ``log_weights`` where draws have weights; or for `torch.jit.load`: a program that predicts rows without bnnviz
-        (`bnnviz.engine.evaluation.script_ensemble`).
-    out : path
-        That is not there yet; a folder for zarr.
-    draws : int, optional
-        How many draws of all chains together are written, evenly spread, of ``torch`` and ``torchscript``; all, or 50
-        of ``torchscript``.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such form, something is there, it cannot be written, or the recording has no draws.
-    """
+    """Write a recording to a file, whole or not at all."""
     if form not in FORMS:
         raise BnnvizError(f"There is no format {form!r}; choose one of {', '.join(FORMS)}.", "format")
     if draws is not None and form not in _OF_DRAWS:

@@ -17,19 +17,7 @@ class RecordingGone(BnnvizError):
 
 
 class RecordingLock:
-    """Lock a recording's folder; the lock goes with its process, however that ends.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Raises
-    ------
-    BnnvizError
-        If another process has it.
-    OSError
-        If the folder cannot be written to.
-    """
+    """Lock a recording's folder; the lock goes with its process, however that ends."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -56,12 +44,7 @@ class RecordingLock:
             return False
 
     def check(self) -> None:
-        """Refuse to write to a folder that was taken away: it would be made anew, with half of a recording.
-
-        Raises
-        ------
-        RecordingGone
-        """
+        """Refuse to write to a folder that was taken away: it would be made anew, with half of a recording."""
         if not self.is_held:
             raise RecordingGone(
                 f"The recording {self._folder} was {self._what_happened()} while it was written, and nothing more is"

@@ -56,13 +56,7 @@ def recordings_folder() -> Path:
 
 
 def place(name: str) -> Path:
-    """Return where a recording of this name is, or would be.
-
-    Raises
-    ------
-    BnnvizError
-        If the name is not a plain one.
-    """
+    """Return where a recording of this name is, or would be."""
     if not RECORDING.fullmatch(name) or name.endswith((".", " ")):
         raise BnnvizError(
             f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
@@ -76,11 +70,6 @@ def new_place(word: str | Path) -> Path:
     """Return the folder that a new recording is to have, given by a name or by a path.
 
     A text without a separator is a name, in the folder of recordings; a `Path` is a path.
-
-    Raises
-    ------
-    BnnvizError
-        If there is something already, it is neither, or the name is not a plain one.
     """
     if not isinstance(word, str | os.PathLike):
         raise BnnvizError(f"record is the name or the path of a new recording, not {word!r:.60}.", "record")
@@ -111,13 +100,7 @@ def free_name(stem: str) -> str:
 
 
 def find(word: str | Path) -> Path:
-    """Return the folder of a recording that is given by its path, or by its name.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none.
-    """
+    """Return the folder of a recording that is given by its path, or by its name."""
     if Path(word).is_dir():
         return Path(word)
     if is_recording_name(word):
@@ -137,17 +120,7 @@ def is_recording_name(word: str | Path) -> bool:
 
 @dataclass(frozen=True)
 class Recording:
-    """Read one recording.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Raises
-    ------
-    BnnvizError
-        From all that reads: if the folder is no recording, or what is asked for is damaged.
-    """
+    """Read one recording."""
 
     folder: Path
 
@@ -183,12 +156,7 @@ class Recording:
         return min([n for n, one in zip(counts, alive, strict=True) if one] or counts)
 
     def checkpoint(self, step: int | None = None) -> bytes:
-        """Return the last checkpoint, or the last one that is not after a step.
-
-        Parameters
-        ----------
-        step : int, optional
-        """
+        """Return the last checkpoint, or the last one that is not after a step."""
         known = [each for each in self.progress["marks"] if step is None or each["step"] <= step]
         if not known:
             raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
@@ -232,13 +200,7 @@ class Recording:
         return Spec.from_json(spec, self.attachment(), self.start_points())
 
     def check_written(self) -> None:
-        """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch.
-
-        Raises
-        ------
-        BnnvizError
-            If it is one.
-        """
+        """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch."""
         if not (self.folder / DRAWS / X).is_dir():
             raise BnnvizError(
                 f"The draws of {self.name} are written when its run ends, and so far its checkpoint has them: go on"
@@ -247,13 +209,7 @@ class Recording:
             )
 
     def read_draws(self, most: int | None = None) -> np.ndarray | None:
-        """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them.
-
-        Parameters
-        ----------
-        most : int, optional
-            Only the first so many.
-        """
+        """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them."""
         return self._array(X, most)
 
     def read_log_weights(self, most: int | None = None) -> np.ndarray | None:
@@ -283,13 +239,7 @@ class Recording:
         return {} if told is None else old_checkpoints.log_by_name(self._labels("steps", "figure"), told)
 
     def check(self) -> None:
-        """Read all of it once.
-
-        Raises
-        ------
-        BnnvizError
-            If any part is damaged.
-        """
+        """Read all of it once."""
         for each in self.progress["marks"]:
             self.checkpoint(each["step"])
         self.header, self.last_summary, self.start_points(), self.read_log_weights(), self.steps()
@@ -426,13 +376,7 @@ def recordings() -> Iterator[tuple[Recording, str | None]]:
 
 
 def rename(name: str, new: str) -> Path:
-    """Give a recording another name.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none, the new name is taken, or not a plain one.
-    """
+    """Give a recording another name."""
     old, target = place(name), place(new)
     if not os.path.lexists(old):
         raise BnnvizError(f"There is no recording {name!r}.", "name")
@@ -445,13 +389,7 @@ def rename(name: str, new: str) -> Path:
 
 
 def delete(name: str) -> None:
-    """Remove a recording; of a link only the link goes.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none, or it cannot be removed.
-    """
+    """Remove a recording; of a link only the link goes."""
     folder = place(name)
     try:
         if stat.S_ISDIR(folder.lstat().st_mode):

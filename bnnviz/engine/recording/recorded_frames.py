@@ -29,21 +29,7 @@ MOST_BYTES = 1 << 26  # after which no more are taken
 
 
 class RecordedFramePolicy(NamedTuple):
-    """Say how often frames are taken of a run that is recorded.
-
-    Attributes
-    ----------
-    rate : float
-        Frames a second, at most.
-    growth : float
-        Share of the steps since the last change that lie between two frames.
-    at_once, share : float
-        CPU seconds that frames may take, and for each second of the run.
-    part : float
-        Share of that for one part of a frame.
-    frames : int
-        At most.
-    """
+    """Say how often frames are taken of a run that is recorded."""
 
     rate: float = 15.0
     growth: float = 1 / 80
@@ -57,14 +43,7 @@ POLICY = RecordedFramePolicy()
 
 
 class RecordedFrames:
-    """Take frames of a run, and give them as files.
-
-    Parameters
-    ----------
-    run : ShownRun
-    known : FramesSoFar, optional
-        What is there already of a run that goes on.
-    """
+    """Take frames of a run, and give them as files."""
 
     def __init__(self, run: ShownRun, known: FramesSoFar | None = None) -> None:
         known = known or FramesSoFar(None, [], [])
@@ -187,13 +166,7 @@ def _piece(frames: list[dict[str, Any]], made: dict[str, bytes]) -> dict[str, An
 
 
 def until(recording: Recording, step: int) -> FramesSoFar:
-    """Return what there is of a run that goes on from a step.
-
-    Raises
-    ------
-    BnnvizError
-        If a file is damaged.
-    """
+    """Return what there is of a run that goes on from a step."""
     scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if piece["first"] <= step]
     frames = [frame for piece in pieces[-1:] for frame in recording.frames(piece) if _step(frame) <= step]
@@ -203,21 +176,7 @@ def until(recording: Recording, step: int) -> FramesSoFar:
 def shown(
     recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None
 ) -> replay_frames.ReplayFrames:
-    """Return the frames that a recording has of its run.
-
-    Parameters
-    ----------
-    recording : Recording
-    most : int, default 300
-        Frames, evenly spread over those that are there.
-    step : int, optional
-        The last one.
-
-    Raises
-    ------
-    BnnvizError
-        If there are no frames, or a file is damaged.
-    """
+    """Return the frames that a recording has of its run."""
     scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if step is None or piece["first"] <= step]
     frames = [frame for piece in pieces for frame in recording.frames(piece) if step is None or _step(frame) <= step]
@@ -255,27 +214,7 @@ def frames_of(
     recorded: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> replay_frames.ReplayFrames:
-    """Return the replay frames of what a path names: done again, or as it was recorded.
-
-    Parameters
-    ----------
-    path : str or Path
-        A recording's folder or its name, a saved run (.nc), a spec (.json) or a film (.npz).
-    frames : int, default 300
-        At most.
-    steps : int, optional
-        The last step; else where the run ended.
-    recorded : bool, optional
-        Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
-        being another machine's.
-    progress : callable, optional
-        As of `bnnviz.engine.recording.replay_frames.take_frames`.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such thing, it cannot be read, or the run cannot be done again.
-    """
+    """Return the replay frames of what a path names: done again, or as it was recorded."""
     path = Path(path)
     if path.suffix == ".npz":
         return replay_frames.ReplayFrames.load(path)

@@ -43,17 +43,7 @@ _SKIPPED = ("selection", "graph", "verdict", "row")
 
 @dataclass(frozen=True)
 class ReplayFrames:
-    """Hold the replay frames of a run, and its scene; a user's file of them is called a film.
-
-    Parameters
-    ----------
-    scene : dict
-        As `ViewedRun.scene` gives it.
-    frames : list of dict
-        As `ViewedRun.frame` gives them, without what a clock said, in the order of their steps.
-    header : dict
-        ``spec`` and ``changes``, which are the run; ``bnnviz``, the version; ``device``; ``notes``, what the run said.
-    """
+    """Hold the replay frames of a run, and its scene; a user's file of them is called a film."""
 
     scene: dict[str, Any]
     frames: list[dict[str, Any]]
@@ -65,13 +55,7 @@ class ReplayFrames:
         return [frame["status"]["step"] for frame in self.frames]
 
     def save(self, path: str | Path) -> Path:
-        """Write the frames to a file, whole or not at all; the ending ``.npz`` is added where there is none.
-
-        Raises
-        ------
-        BnnvizError
-            If the file cannot be written.
-        """
+        """Write the frames to a file, whole or not at all; the ending ``.npz`` is added where there is none."""
         path = Path(path)
         path = path if path.suffix else path.with_suffix(".npz")
         save(path, self.pack())
@@ -83,13 +67,7 @@ class ReplayFrames:
 
     @classmethod
     def load(cls, path: str | Path) -> ReplayFrames:
-        """Read a file of frames.
-
-        Raises
-        ------
-        BnnvizError
-            If the file holds no frames that this version reads.
-        """
+        """Read a file of frames."""
         try:
             tree = codec.unpack(Path(path).read_bytes())
             found = cls(tree["scene"], tree["frames"], tree["header"])
@@ -111,15 +89,7 @@ class PastRun:
 
     Parameters
     ----------
-    spec : Spec
-        What it began with.
     changes : list of (step, settings)
-    steps : int or None
-        How far it came; None where the spec alone says it.
-    device : str or None
-        Where it was computed.
-    target : Target or None
-        A target of the caller's own, which no spec names.
     """
 
     spec: Spec
@@ -138,32 +108,7 @@ def take_frames(
     watch: Mapping[str, Any] | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
-    """Do a run again, and take its replay frames.
-
-    Parameters
-    ----------
-    past : PastRun, Run or Spec
-        The run: as a file has it, as it is (it is not touched), or what to run.
-    frames : int, default 300
-        At most; a run of fewer steps has a frame for each.
-    steps : int, optional
-        The last step; else where the run ended, and 20,000 where it has no end.
-    only : collection of str, optional
-        The parts of a frame that are taken; the status always is. Default: all that replays have.
-    watch : mapping, optional
-        What frames show, as `ViewedRun.watch` takes it.
-    progress : callable, optional
-        Called with the share that is done, 0 to 1, and the phase of the run, several times a second.
-
-    Returns
-    -------
-    ReplayFrames
-
-    Raises
-    ------
-    BnnvizError
-        If the run cannot be done again, or the number of frames is no number from 2 to 2000.
-    """
+    """Do a run again, and take its replay frames."""
     check_frames(frames)
     if not isinstance(past, PastRun):
         past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
@@ -192,12 +137,7 @@ def take_frames(
 
 
 def check_frames(frames: int) -> None:
-    """Refuse a number of frames that no replay has.
-
-    Raises
-    ------
-    BnnvizError
-    """
+    """Refuse a number of frames that no replay has."""
     if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
         raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
 
@@ -213,22 +153,7 @@ def is_here(device: str | None) -> bool:
 
 
 def next_stride(last: float, left: int, more: int) -> float:
-    """Return how many steps lie between the last frame and the next: strides that grow by one factor to the end.
-
-    Parameters
-    ----------
-    last : float
-        The stride before.
-    left : int
-        Steps until the end.
-    more : int
-        Frames until then; at least one is made.
-
-    Returns
-    -------
-    float
-        At least 1.
-    """
+    """Return how many steps lie between the last frame and the next: strides that grow by one factor to the end."""
     more = max(more, 1)
     if left <= more:
         return 1.0
@@ -250,24 +175,7 @@ def past_of_run(run: ShownRun) -> PastRun:
 def past_of(
     header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
 ) -> PastRun:
-    """Return the run that a header tells of.
-
-    Parameters
-    ----------
-    header : dict
-        With ``spec``, what the run began with, and ``changes``.
-    name : str
-        What the header is of, for sentences.
-    attachment : bytes, optional
-        The rows of the user's own file, where the spec is on it.
-    start_points : bytes, optional
-        The points that chains set out from, where the spec has a start.
-
-    Raises
-    ------
-    BnnvizError
-        If the header does not tell of a run that can be done again.
-    """
+    """Return the run that a header tells of."""
     spec, changes = header.get("spec"), header.get("changes", [])
     if isinstance(spec, dict) and "lanes" in spec:
         raise BnnvizError(f"{name} is of several samplers; only runs of one sampler are replayed.", "run")
@@ -279,13 +187,7 @@ def past_of(
 
 
 def read_past(path: str | Path) -> PastRun:
-    """Read what is needed to do a run again: from a recording's folder, a spec (JSON) or a saved run (NetCDF).
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such thing, or it cannot be read.
-    """
+    """Read what is needed to do a run again: from a recording's folder, a spec (JSON) or a saved run (NetCDF)."""
     path = Path(path)
     if not path.exists() and is_recording_name(path):
         path = place(str(path))
@@ -356,10 +258,7 @@ class _Taking:
 
     Parameters
     ----------
-    run : ShownRun
     changes : list of (step, settings)
-    last : int or None
-        The last step; None where the run has an end of its own.
     """
 
     def __init__(self, run: ShownRun, changes: Iterable[LoggedChange], last: int | None) -> None:
@@ -428,13 +327,7 @@ def _frame(run: ShownRun, scene: dict[str, Any]) -> dict[str, Any]:
 
 
 def save(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, and its folder where there is none.
-
-    Raises
-    ------
-    BnnvizError
-        If it cannot be written.
-    """
+    """Write a file, whole or not at all, and its folder where there is none."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

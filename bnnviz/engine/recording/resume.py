@@ -24,23 +24,7 @@ def resume(
     sampler: Sampler | None = None,
     run_class: type[R] = ViewedRun,
 ) -> R:
-    """Return the run of a recording as it was last written, which goes on with the draws that it would have made.
-
-    Parameters
-    ----------
-    folder : path
-    step : int, optional
-        Go on from the last checkpoint that is not after this step.
-    target, sampler : optional
-        Objects of your own, where the run began with such.
-    run_class : type, default ViewedRun
-        `Run` where nobody looks on.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder is no recording, or a part of it is damaged.
-    """
+    """Return the run of a recording as it was last written, which goes on with the draws that it would have made."""
     recording = Recording(Path(folder))
     run = run_class.restore(recording.checkpoint(step), target=target, sampler=sampler)
     if run.spec.draws is not None:

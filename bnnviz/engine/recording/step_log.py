@@ -13,11 +13,6 @@ MOST_STEPS = 500_000
 class StepLog:
     """Collect what a run's steps report of the first chain, until somebody takes it.
 
-    Parameters
-    ----------
-    most : int, default 500,000
-        Steps after which nothing more is collected.
-
     Attributes
     ----------
     names : list of str

@@ -23,13 +23,7 @@ from bnnviz.specs.run import Spec
 
 
 def resolved(spec: Spec) -> Spec:
-    """Return a checked spec with the points of its start, taken from the recording unless it has them.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such recording, it is damaged or has no draws, or it is not as it was when the spec was made.
-    """
+    """Return a checked spec with the points of its start, taken from the recording unless it has them."""
     points = held(spec)
     if spec.start is None or spec.start["recording"] is None or points is not None:
         return attached(spec, points)
@@ -45,13 +39,7 @@ def resolved(spec: Spec) -> Spec:
 
 
 def named(word: str | os.PathLike) -> str:
-    """Return what a spec says for a recording: its name, or else the whole path of its folder.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none.
-    """
+    """Return what a spec says for a recording: its name, or else the whole path of its folder."""
     if reader.is_recording_name(word):
         return str(word)
     try:
@@ -61,23 +49,7 @@ def named(word: str | os.PathLike) -> str:
 
 
 def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
-    """Take points from a recording.
-
-    Parameters
-    ----------
-    word : str
-        Its name among the recordings, or its folder.
-    points : {"last", "draws"}
-        The last draw that all chains have, of each chain; or draws of all of them, chosen at random without
-        replacement where there are enough, and by their weights where they have weights.
-    chains, seed : int
-        Of the run that is to set out from them; last draws do for any.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none, it is damaged or without draws, or its draws have weights and the last ones are asked for.
-    """
+    """Take points from a recording."""
     try:
         recording = Recording(reader.place(word) if reader.is_recording_name(word) else reader.find(word))
         recording.progress, recording.header  # noqa: B018
@@ -92,13 +64,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
 
 
 def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
-    """Take points from a run of this process, as `read` does.
-
-    Raises
-    ------
-    BnnvizError
-        If it has no draws, or its draws have weights and the last ones are asked for.
-    """
+    """Take points from a run of this process, as `read` does."""
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet; let it go on first.", "start")
     logs = run.log_weights if run.sampler.weighted else _logs(run.event_weights()) if points == DRAWS else None

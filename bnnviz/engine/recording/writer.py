@@ -52,23 +52,7 @@ _COMING, _GOING = ".coming", ".going"
 
 
 class RecordingWriter:
-    """Keep a run on disk.
-
-    Parameters
-    ----------
-    run : SingleRun
-    folder : Path
-        That is new, or empty, or holds the recording that the run goes on from.
-    every_s : float, default 2
-        Seconds between two writes, at least; longer where a write takes more than a fiftieth of the run's work.
-    frames : bool, default True
-        Whether frames are kept, for a replay where the run cannot be done again; the run is a `ShownRun` then.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder cannot be written to, or holds something else, or zarr is not installed.
-    """
+    """Keep a run on disk."""
 
     def __init__(
         self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
@@ -103,14 +87,7 @@ class RecordingWriter:
         run.listeners.append(self._log)
 
     def note(self, now: bool = False) -> bool:
-        """Write what is new, if it is time for that or ``now``; return whether it was written.
-
-        Raises
-        ------
-        BnnvizError
-            If the disk is full or cannot be written to; what was written before stays. A `RecordingGone` if the folder
-        was removed or renamed.
-        """
+        """Write what is new, if it is time for that or ``now``; return whether it was written."""
         if now or self._looked.due:
             self._looked.spent()
             self._lock.check()
@@ -146,20 +123,7 @@ class RecordingWriter:
         return self._by_work.due or self._resting.due
 
     def close(self, summary: bool = True, asks: bool = True) -> None:
-        """Write what is new, and what is known at the end; the run is not listened to any more, the folder free.
-
-        Parameters
-        ----------
-        summary : bool, default True
-            Whether what the run says of itself is computed, which may take seconds.
-        asks : bool, default True
-            Whether the target may be asked for that and for a last frame; one that has failed would fail again.
-
-        Raises
-        ------
-        BnnvizError
-            As `note`.
-        """
+        """Write what is new, and what is known at the end; the run is not listened to any more, the folder free."""
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
         self._keeps_frames = self._keeps_frames and asks

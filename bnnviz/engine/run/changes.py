@@ -21,13 +21,7 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, settings: dict[str, Any], sampler: param.Parameterized, target: param.Parameterized) -> Self:
-        """Return the change to settings by name, those of the target with ``target.`` before it.
-
-        Raises
-        ------
-        BnnvizError
-            If a setting cannot change while a run goes on.
-        """
+        """Return the change to settings by name, those of the target with ``target.`` before it."""
         of_target = {name.removeprefix(OF_TARGET): v for name, v in settings.items() if name.startswith(OF_TARGET)}
         of_sampler = {name: value for name, value in settings.items() if not name.startswith(OF_TARGET)}
         of_sampler = {current_name(name, sampler.param): value for name, value in of_sampler.items()}

@@ -47,23 +47,7 @@ def pack(saved: dict[str, Any]) -> bytes:
 
 
 def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) -> dict[str, Any]:
-    """Return what was packed; nothing but tensors and plain values is read.
-
-    Parameters
-    ----------
-    data : bytes
-    version : int
-        That it has to have.
-    remedy : str
-        What to do where it cannot be used.
-    older : tuple of int, default ()
-        Versions that it may have instead.
-
-    Raises
-    ------
-    BnnvizError
-        If the bytes are no checkpoint of these versions.
-    """
+    """Return what was packed; nothing but tensors and plain values is read."""
     place = None if torch.cuda.is_available() else "cpu"  # it may have been written on a GPU
     try:
         _believe(data)
@@ -102,10 +86,6 @@ def check(saved: dict[str, Any]) -> None:
     """Refuse a checkpoint of a run that was made up: of other types, or other sizes than its spec has.
 
     Nothing is allocated before: what a spec asks for is what its checkpoint has at least a number of for each chain.
-
-    Raises
-    ------
-    BnnvizError
     """
     if wrong := next((name for name, fits in _CONTENTS.items() if name in saved and not fits(saved[name])), None):
         raise damaged(wrong)
@@ -174,12 +154,7 @@ _NEEDED += ("alive", "mode", "origin", "rng", "store", "logs", "path", "tally", 
 
 
 def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
-    """Refuse a restored state that is of another number of chains or dimensions than its run.
-
-    Raises
-    ------
-    BnnvizError
-    """
+    """Refuse a restored state that is of another number of chains or dimensions than its run."""
     x = getattr(state, "x", None)
     if x is not None and (x.shape != (chains, dim) or x.dtype != dtype):
         raise damaged("x")

@@ -42,17 +42,8 @@ class Descent:
 
     Parameters
     ----------
-    target : Target
     x : Tensor, shape (chains, dim)
         Starting points.
-    steps : int
-
-    Attributes
-    ----------
-    examples : int
-        Data rows that a step of one chain reads.
-    seconds : float
-        That the steps took which were taken.
     """
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
@@ -130,7 +121,6 @@ class QuasiNewton(Descent):
 
     Parameters
     ----------
-    target : Target
     x : Tensor, shape (chains, dim)
         Starting points.
     """

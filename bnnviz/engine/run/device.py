@@ -34,12 +34,6 @@ class Clock:
 
     Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
     waited for.
-
-    Attributes
-    ----------
-    worked : float
-        Seconds that the stretch takes a machine that has nothing else to do: on a CPU those of the thread. By the
-        clock on the wall blocks would be shorter beside a browser, and each block costs as much as a step.
     """
 
     def __init__(self, run: Timed) -> None:
@@ -97,13 +91,7 @@ def _since(mark: torch.cuda.Event, device: torch.device) -> float:
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the torch device of a name; ``auto`` is the first GPU if there is one.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such device.
-    """
+    """Return the torch device of a name; ``auto`` is the first GPU if there is one."""
     if name == "auto":
         return torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
     available = ["cpu"] + [f"cuda:{i}" for i in range(torch.cuda.device_count())]

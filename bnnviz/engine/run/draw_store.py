@@ -24,13 +24,7 @@ BLOCK = 16  # draws of each chain
 
 
 class BlockStore:
-    """Keep blocks of draws by their content: each stretch of them once, whoever has it.
-
-    Attributes
-    ----------
-    asked : set of str
-        The blocks that were put or found again since somebody emptied this.
-    """
+    """Keep blocks of draws by their content: each stretch of them once, whoever has it."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, Tensor] = {}
@@ -42,10 +36,6 @@ class BlockStore:
         Parameters
         ----------
         draws : Tensor, shape (chains, draws, dim)
-        known : list of str
-            The names of the first blocks, as far as they cannot be others; it is added to.
-        whole : int
-            Draws that every chain has; those before will not change.
         """
         names = []
         for place, first in enumerate(range(0, draws.shape[1], BLOCK)):
@@ -81,19 +71,7 @@ def _name(block: Tensor) -> str:
 
 
 class DrawStore:
-    """Keep draws up to a limit, or thin them where there is none; many of large networks in a file.
-
-    Parameters
-    ----------
-    chains, dim : int
-    limit : int or None
-        Draws to keep of each chain; None keeps at most ``capacity`` evenly spaced ones: when the buffer is
-        full every second draw is dropped, and from then on only every second one is kept.
-    skip : int
-        Draws of each chain to throw away first.
-    capacity : int
-        Draws to keep of each chain where there is no limit, and they would not take more than 400 MB.
-    """
+    """Keep draws up to a limit, or thin them where there is none; many of large networks in a file."""
 
     def __init__(
         self,

@@ -126,8 +126,6 @@ class RunawayWatch:
     ----------
     x : Tensor, shape (chains, dim)
         Where chains begin.
-    slow : bool
-        Whether chains go by small steps, so that less far is asked about.
     """
 
     def __init__(self, x: Tensor, slow: bool = False) -> None:

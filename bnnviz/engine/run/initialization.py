@@ -39,11 +39,6 @@ def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
     """Return random points (chains, dim) to set out from; where U or its gradient is not finite, others in their place.
 
     Of a multilayer perceptron it is not asked, since both are finite wherever its weights are.
-
-    Raises
-    ------
-    BnnvizError
-        If a chain has tried a hundred points in vain.
     """
     x = target.initial(chains, rng)
     if isinstance(target, BNN) and target.trial is None:
@@ -109,17 +104,7 @@ def other_modes(target: Target, descent: Descent) -> str:
 
 
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
-    """Return where chains set out: at random points x0 (chains, dim), or at modes.
-
-    Parameters
-    ----------
-    descent : Descent or None
-        The way down from x0 to modes, at its end; None where nobody needs one.
-    at_mode : bool
-        Whether chains set out from modes, each from the end of its own descent, or beside it at an edge.
-    one_centre : bool
-        Whether a sampler has one centre for all chains, which then set out from it.
-    """
+    """Return where chains set out: at random points x0 (chains, dim), or at modes."""
     mode = None if descent is None else descent.best()
     if not at_mode:
         return Start(x0, mode)
@@ -131,19 +116,10 @@ class StartSearch:
 
     Parameters
     ----------
-    target : Target
-    sampler : Sampler
     x0 : Tensor, shape (chains, dim)
         Random points.
     points : Tensor or None, shape (chains, dim)
         Points that are given; a sampler may need a mode besides.
-    given : bool
-        Whether the whole start is given, so that nothing has to be searched.
-
-    Attributes
-    ----------
-    descent : Descent or None
-        The way down to modes; None where nobody needs one.
     """
 
     def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:

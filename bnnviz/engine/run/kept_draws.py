@@ -19,13 +19,7 @@ _STORES = ("store", "logs", "path", "draw_stats")
 
 
 class KeptDraws:
-    """The part of a run that keeps its draws; all else that it knows is of `Run`.
-
-    Attributes
-    ----------
-    store, logs, path, draw_stats : DrawStore
-        Draws, the logarithms of their weights, integrals along the path, and sample statistics of the moves.
-    """
+    """The part of a run that keeps its draws; all else that it knows is of `Run`."""
 
     def begin_draws(self) -> None:
         """Make empty stores: of draws, of their log weights, and of a few integrals along the path of each chain."""
@@ -132,23 +126,11 @@ class KeptDraws:
         return self.store.view(self.alive).cpu().numpy()
 
     def test_outputs(self) -> torch.Tensor | None:
-        """Return what the draws put out at a network's test rows, computed once for each draw.
-
-        Returns
-        -------
-        Tensor or None, shape (draws of all living chains, rows, outputs)
-            None for what is no network, for draws with weights, and where the numbers are too many to keep.
-        """
+        """Return what the draws put out at a network's test rows, computed once for each draw."""
         return None if self._outputs is None else self._outputs.outputs()
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
-        """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none.
-
-        Parameters
-        ----------
-        every : int, default 1
-            Weigh only each so manyth draw of a chain: a weight costs a gradient.
-        """
+        """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none."""
         draws = self.store.view(self.alive)[:, ::every]
         if not self.sampler.weighs or not draws.shape[1]:
             return None
@@ -172,10 +154,6 @@ class KeptDraws:
         """Return draws without weights (count, dim), taken from the weighted ones in proportion, evenly.
 
         None (0, dim) if there are no draws, or no draw has a weight.
-
-        Parameters
-        ----------
-        count : int
         """
         return resampled(self.store.view(self.alive).flatten(0, 1), self.log_weights.ravel(), count)
 

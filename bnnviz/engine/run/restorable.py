@@ -30,12 +30,6 @@ class TargetFingerprint:
 
     A caller's target may be another one when the run is restored, and so may the rows of a named data set, of which a
     part may be here. A density that the spec says completely has no fingerprint.
-
-    Parameters
-    ----------
-    target : Target
-    may_differ : bool
-        Whether another target may stand in its place.
     """
 
     def __init__(self, target: Target, may_differ: bool) -> None:
@@ -51,13 +45,7 @@ class TargetFingerprint:
         return self.taken
 
     def check(self, taken: dict[str, Any] | None) -> None:
-        """Take over the fingerprint of a checkpoint.
-
-        Raises
-        ------
-        BnnvizError
-            If the target is another one than the run began with: its draws would be of two densities.
-        """
+        """Take over the fingerprint of a checkpoint."""
         self.taken = taken
         if taken is None:
             return
@@ -86,15 +74,7 @@ class Restorable(KeptDraws):
         return getattr(self.state, "x", None)
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
-        """Return everything needed to go on with the same draws.
-
-        Parameters
-        ----------
-        draws : bool, default True
-            Whether the draws that were kept are in it; without, whoever restores it has to `refill` the run.
-        block_store : BlockStore, optional
-            Where the draws are put, of which the bytes have the names then; the run is restored with it.
-        """
+        """Return everything needed to go on with the same draws."""
         saved = {
             "version": _VERSION,
             "spec": self.spec.to_json(),
@@ -128,21 +108,7 @@ class Restorable(KeptDraws):
         sampler: samplers.Sampler | None = None,
         block_store: BlockStore | None = None,
     ) -> Self:
-        """Return a run that goes on from a checkpoint.
-
-        Parameters
-        ----------
-        data : bytes
-        target, sampler : optional
-            Objects of your own, where it began with such.
-        block_store : BlockStore, optional
-            Where the draws are, if the checkpoint was made with one.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no checkpoint of this version.
-        """
+        """Return a run that goes on from a checkpoint."""
         saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=old_checkpoints.VERSIONS)
         checkpoint.check(saved)
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))

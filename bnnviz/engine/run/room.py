@@ -26,12 +26,7 @@ _ROW_BYTES = 4  # of the random number that each row has where some are chosen
 
 
 def check_state(sampler: Sampler, target: Target, chains: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Refuse chains that the memory cannot hold, with what one step needs.
-
-    Raises
-    ------
-    BnnvizError
-    """
+    """Refuse chains that the memory cannot hold, with what one step needs."""
     free = _free_on(device)
     width = type(sampler).width  # some know it only once they are prepared
     numbers = (width if isinstance(width, int) else 1) * chains * target.dim
@@ -58,18 +53,7 @@ def _free_on(device: torch.device) -> int | None:
 
 
 class Room:
-    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    device, dtype
-
-    Raises
-    ------
-    BnnvizError
-        If the device's memory cannot hold it, or the file cannot be made.
-    """
+    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it."""
 
     def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
         size = math.prod(shape) * dtype.itemsize

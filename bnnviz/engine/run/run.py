@@ -55,51 +55,14 @@ _BLOCK_NUMBERS = 20_000_000
 class Run(Restorable):
     """The execution of a spec, driven by its caller: `prepare`, `advance`, `change`, `checkpoint`.
 
-    Parameters
-    ----------
-    spec : Spec
-        What to run. Where its chains set out from a recording, it carries the points already
-        (`bnnviz.engine.recording.warm_start.resolved`).
-    target : Target, optional
-        A target of your own in the place of the spec's.
-    sampler : Sampler, optional
-        A sampler instance in the place of the spec's.
-
     Attributes
     ----------
-    phase : {"start", "tuning", "warm-up", "sampling", "done", "failed"}
-    steps : int
-        Steps of the kernel so far.
-    begun : Spec
-        What it began with; ``spec`` is what the changes have made of it.
     changes : list of (step, settings)
         The change log; the spec that it began with and its change log give the same draws.
-    listeners : list of callables
-        That are given each block of steps.
-    on_move : list of callables
-        Called when the chains are where no step has led them: put back to their points, restored, or changed.
-    on_renewal : list of callables
-        Called when estimates begin anew.
-    error : str or None
-        Why it failed.
     events : Tensor or None
         Events of each chain since the beginning, (chains,); None of samplers that have none.
     origin : Tensor or None
         Where the first chain set out, (dim,).
-    wait_for_compile : bool
-        Whether it waits for a compiled kernel that it is to have; one with a number of draws does, so that its spec
-        alone says which draws these are. If not, or if the kernel is ``auto``, it goes on without until there is one.
-    own_target : bool
-        Whether its target is an object of the caller's, which no spec names.
-    waiting : Waiting
-        Says how long the start and the warm-up take, and where no draw comes.
-    search : dict or None
-        How its prior was chosen (`bnnviz.engine.evaluation.prior_search`), for its summary and its file.
-
-    Raises
-    ------
-    BnnvizError
-        If the spec cannot be run: an unknown name, a value out of bounds, a device that is not there.
     """
 
     can_record: ClassVar[bool] = True
@@ -419,20 +382,7 @@ class Run(Restorable):
         self.phase, self.error = "failed", error
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Change settings between two steps; estimates begin anew, earlier draws are dropped.
-
-        Parameters
-        ----------
-        settings : dict
-            Settings of the sampler by name, and of the target by name with ``target.`` before it. Or ``kernel``
-            alone, as a change log has it: ``compiled`` waits for the compiled step and takes it over here, ``eager``
-            goes on without; estimates do not begin anew.
-
-        Raises
-        ------
-        BnnvizError
-            If a value does not fit, or the setting cannot change while running.
-        """
+        """Change settings between two steps; estimates begin anew, earlier draws are dropped."""
         if set(settings) == {"kernel"}:
             self._choose_kernel(settings["kernel"])
             return

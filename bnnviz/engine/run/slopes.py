@@ -22,14 +22,8 @@ def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
 
     Parameters
     ----------
-    target : Target
-    sampler : Sampler
     x : Tensor, shape (chains, dim)
         Where chains begin, with a finite U and gradient.
-
-    Raises
-    ------
-    BnnvizError
     """
     stats = sampler.sample_stats()
     is_walk = "acceptance_rate" in stats and "reached_max_treedepth" not in stats

@@ -32,12 +32,6 @@ class StartPoints:
     ----------
     x : ndarray, shape (points, dim)
         The last draw of each chain that did not fail, or the draws that were chosen, one for each chain.
-    sha256 : str
-        The first 12 digits of the checksum of what they were taken from: all of these last draws, or all draws.
-    about : dict
-        Of the run that they are from: ``recording``, ``target``, ``target_settings``, ``file``, ``sampler``, ``seed``.
-    chosen : tuple of int, or None
-        Number of chains and seed that draws were chosen for; None for last draws, which do for any.
     """
 
     x: np.ndarray
@@ -52,12 +46,7 @@ class StartPoints:
         return named and self.chosen == wanted and spec.start["sha256"] in (None, self.sha256)
 
     def check(self, dim: int) -> None:
-        """Refuse points of another dimension.
-
-        Raises
-        ------
-        BnnvizError
-        """
+        """Refuse points of another dimension."""
         source = self._source()
         if self.x.shape[1] != dim:
             remedy = "give points" if self.about["sampler"] is None else "start from a recording of a target"
@@ -102,13 +91,7 @@ class StartPoints:
 
     @classmethod
     def unpack(cls, content: bytes) -> StartPoints:
-        """Return the points of a spec.
-
-        Raises
-        ------
-        BnnvizError
-            If the bytes are no such points.
-        """
+        """Return the points of a spec."""
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as archive:
                 x, words = archive["x"], plain_json(str(archive["words"]))
@@ -135,13 +118,7 @@ def held(spec: Spec) -> StartPoints | None:
 
 
 def attached(spec: Spec, points: StartPoints | None) -> Spec:
-    """Return a spec with these points and their checksum; without any where it has no start.
-
-    Raises
-    ------
-    BnnvizError
-        If it has a start, and there are no points.
-    """
+    """Return a spec with these points and their checksum; without any where it has no start."""
     if spec.start is None:
         return spec if spec.start_points is None else spec.replace(start_points=None)
     if points is not None:

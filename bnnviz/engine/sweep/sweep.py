@@ -31,34 +31,7 @@ _LOCK = ".lock"
 
 
 class Sweep:
-    """Do the runs of a sweep, and keep the folder that they go to; a context.
-
-    Parameters
-    ----------
-    spec : SweepSpec
-    out : Path
-        New, empty, or of the same sweep; one with fewer or more runs goes too.
-    scheduler : str or None, default None
-        Address of a Dask scheduler; None: ``BNNVIZ_SCHEDULER``, and without that worker processes on this machine.
-    workers : int or None, default None
-        Of this machine; None: one for each GPU, or else one for each core but one.
-    insecure : bool, default False
-        Whether to use a scheduler at the address that has no TLS.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the runs; the numbers of events are places in it.
-    wall : float
-        Seconds from when the workers were there to the end.
-    slots : int
-        Runs that went on at a time when it began; 0 where all were finished before.
-
-    Raises
-    ------
-    BnnvizError
-        If the folder has something else in it, another run by one of the names, or a sweep that is at work.
-    """
+    """Do the runs of a sweep, and keep the folder that they go to; a context."""
 
     def __init__(
         self,
@@ -91,19 +64,7 @@ class Sweep:
         self._lock.close()
 
     def events(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
-        """Do what is left to do, and yield what happens; numbers are those of ``names``.
-
-        Parameters
-        ----------
-        stopped : callable
-            Asked every half second whether to stop: runs then write what they have, no other one begins, and the
-            events end.
-
-        Raises
-        ------
-        BnnvizError
-            If the cluster cannot be reached, or is lost.
-        """
+        """Do what is left to do, and yield what happens; numbers are those of ``names``."""
         left = [number for number, name in enumerate(self.names) if name not in set(self.before)]
         if not left:
             return

@@ -40,30 +40,7 @@ _TRIES = 10
 
 
 def record(report: Report, name: str, spec: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
-    """Record a run, or go on with its recording.
-
-    Parameters
-    ----------
-    report : Report
-    name : str
-    spec : dict
-        ``json`` of a `bnnviz.specs.run.Spec`, its ``attachment``, and its ``start_points`` where it has a start.
-    place : dict
-        ``out``: the sweep's folder; ``token``: what the file `TOKEN` in it says, where this is the same disk;
-        ``held``: an unfinished recording as `pack` makes it, for who does not see the folder, or None.
-
-    Returns
-    -------
-    dict
-        ``row``: the figures; ``packed``: the recording, where it has to be sent; ``worker_s``: seconds that all took.
-
-    Raises
-    ------
-    BnnvizError
-        If the spec cannot be run, or the disk cannot be written to.
-    Stopped
-        If it was told to stop; what there is has been written, or is sent along.
-    """
+    """Record a run, or go on with its recording."""
     begun = time.perf_counter()
     if sees(place):
         out = Path(place["out"])
@@ -227,13 +204,7 @@ def pack(folder: Path) -> bytes | None:
 
 
 def unpack(data: bytes, folder: Path) -> None:
-    """Write a packed recording to a new folder.
-
-    Raises
-    ------
-    BnnvizError
-        If it has anything in it that no recording has, then nothing is written; or the disk is full.
-    """
+    """Write a packed recording to a new folder."""
     try:
         archive.extract(io.BytesIO(data), folder, "What a worker sent")
     except OSError as error:

@@ -24,15 +24,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 @dataclass(frozen=True)
 class Checked:
-    """One experiment, or a part of one, with its record and what that lacks.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    record : Record or None
-    lacks : tuple of str
-        A sentence for each lack.
-    """
+    """One experiment, or a part of one, with its record and what that lacks."""
 
     experiment: Experiment
     record: Record | None
@@ -50,12 +42,7 @@ class Checked:
 
 
 def check(experiment: Experiment) -> list[Checked]:
-    """Check the records of an experiment that come with bnnviz: of its first part, and of the others that there are.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    """
+    """Check the records of an experiment that come with bnnviz: of its first part, and of the others that there are."""
     records, unread = results.shipped(experiment.name)
     parts = {tuple(sorted(record.part.items())): record for record in records}
     first = parts.pop((), None)

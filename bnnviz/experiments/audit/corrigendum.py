@@ -26,13 +26,7 @@ _EDITIONS = (FIRST, CORRECTED)
 
 
 def filled(text: str) -> str:
-    """Return the page with the tables of the records.
-
-    Parameters
-    ----------
-    text : str
-        The page with its marks, and with any tables.
-    """
+    """Return the page with the tables of the records."""
     makers = {"record": _of_record, "editions": _of_editions}
     return _MARK.sub(lambda mark: f"{mark[1]}\n{makers[mark[2]](mark[3])}\n\n{mark[4]}", text)
 

@@ -27,13 +27,7 @@ do not say. Hours are of CPU time. What is wrong in the papers, and what it does
 
 
 def text(checked: Sequence[Checked] | None = None) -> str:
-    """Return the document.
-
-    Parameters
-    ----------
-    checked : sequence of Checked, optional
-        What it is of; all experiments by default.
-    """
+    """Return the document."""
     checked = all_checked(EXPERIMENTS.values()) if checked is None else checked
     parts = [_HEAD, _overview(checked)]
     for paper in PAPERS:

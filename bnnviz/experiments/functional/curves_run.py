@@ -19,13 +19,7 @@ _LAST = 5  # points that a final error is the mean of
 
 
 def result(spec: Spec) -> dict[str, Any]:
-    """Run a spec of one chain and return its final errors, and its curves.
-
-    Parameters
-    ----------
-    spec : Spec
-        Of a network with classes.
-    """
+    """Run a spec of one chain and return its final errors, and its curves."""
     run = ran(spec)
     found: dict[str, Any] = {"error": run.error, "seconds": run.seconds, "sds": {}, "averaged": {}}
     if run.error is not None:
@@ -35,15 +29,7 @@ def result(spec: Spec) -> dict[str, Any]:
 
 
 def figures(curves: dict[str, list[float]], classes: int) -> dict[str, float]:
-    """Return the final errors of curves, how far they jump from point to point, and when training is halfway.
-
-    Parameters
-    ----------
-    curves : dict of str to list of float
-        ``epoch`` of each point, and the errors ``train`` and ``validation`` there.
-    classes : int
-        What a guess has an error of is 1 - 1 / classes, which training begins with.
-    """
+    """Return the final errors of curves, how far they jump from point to point, and when training is halfway."""
     train, validation = np.array(curves["train"]), np.array(curves["validation"])
     last = float(train[-_LAST:].mean())
     halfway = (1 - 1 / classes + last) / 2

@@ -49,13 +49,7 @@ class DoubleWellExperiment(Experiment):
         return run.summary() | {"pictures": pictures}
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return (heading, view, part) of each picture of the first run of each case.
-
-        Parameters
-        ----------
-        done : dict of str to list of dict
-            What `reproduce` gave, by the cases' names.
-        """
+        """Return (heading, view, part) of each picture of the first run of each case."""
         firsts = [(case.name, done[case.name][0]["pictures"]) for case in self.cases if done.get(case.name)]
         return [
             (f"{name.partition(',')[0]}: {heading}", view, pictures[part])

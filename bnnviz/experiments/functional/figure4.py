@@ -104,13 +104,7 @@ class CurvesExperiment(ScaledExperiment, PredictiveExperiment):
         return result(spec)
 
     def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
-        """Return (heading, view, part) of each picture: the means of all runs, and their standard deviations.
-
-        Parameters
-        ----------
-        done : dict of str to list of dict
-            What `reproduce` gave, by the cases' names.
-        """
+        """Return (heading, view, part) of each picture: the means of all runs, and their standard deviations."""
         curves = {case.name: _curves_of(done.get(case.name, [])) for case in self.cases}
         return [
             (

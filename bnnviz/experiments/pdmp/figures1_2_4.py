@@ -18,15 +18,7 @@ _NOT_DRAWN = ("current", "settling")  # of a prediction that is over
 
 @dataclass(frozen=True)
 class FrameExperiment(PredictiveExperiment):
-    """A figure whose pictures are parts of a frame at the end of a run, and whose numbers are of the run's summary.
-
-    Parameters
-    ----------
-    watched : dict
-        What the frames are of, as `ViewedRun.watch` takes it.
-    headings : dict of str
-        Of each picture by its name, what stands above it.
-    """
+    """A figure whose pictures are parts of a frame at the end of a run, and whose numbers are of the run's summary."""
 
     watched: dict[str, Any] = field(default_factory=dict)
     headings: dict[str, str] = field(default_factory=dict)

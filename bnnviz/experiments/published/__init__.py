@@ -22,15 +22,7 @@ def is_there(experiment: str) -> bool:
 
 @cache
 def read(experiment: str, data: str = "") -> dict[str, Figures]:
-    """Return published figures by case, each by the names of the experiment's measures.
-
-    Parameters
-    ----------
-    experiment : str
-        Its name, such as ``pdmp-table2``, or ``first/pdmp-table2``.
-    data : str, default ""
-        The data set, in a table of several; none are published of others.
-    """
+    """Return published figures by case, each by the names of the experiment's measures."""
     with _file(experiment).open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row.pop("data", data) == data]
     return {row.pop("case"): dict(_figure(name, text) for name, text in row.items() if text) for row in rows}

@@ -135,13 +135,7 @@ def _bijection(distribution: Distribution) -> Transform:
 
 
 def _support(distribution: Distribution) -> Constraint:
-    """Return where a variable lies; of a mixture where the variables of all its components do.
-
-    Raises
-    ------
-    BnnvizError
-        If components lie in different places.
-    """
+    """Return where a variable lies; of a mixture where the variables of all its components do."""
     found = distribution.support
     if not isinstance(distribution, MixtureSameFamily):
         return found

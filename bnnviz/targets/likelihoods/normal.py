@@ -242,7 +242,6 @@ class _ScaleFamily(_RealNumbers):
 
     Parameters
     ----------
-    shape, scale : float
     learnt : bool
         Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
     """
@@ -398,13 +397,7 @@ def _positive(values: Sequence[float], name: str) -> tuple[float, ...]:
 
 
 def _factor(covariance: Any) -> list[list[float]]:
-    """Return the Cholesky factor of a covariance.
-
-    Raises
-    ------
-    BnnvizError
-        If it is none.
-    """
+    """Return the Cholesky factor of a covariance."""
     try:
         matrix = np.asarray(covariance, dtype=float)
         square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0 and np.allclose(matrix, matrix.T)

@@ -19,13 +19,7 @@ _AHEAD = 0.3  # of the strip is there for what is known of the future
 
 
 class JourneyView(TimelineView):
-    """Draw a tick for each event up to now and, after somebody went back, beyond it; a click on one goes there.
-
-    Attributes
-    ----------
-    whole : bool
-        Whether the strip is as long as the run, and not as its last events.
-    """
+    """Draw a tick for each event up to now and, after somebody went back, beyond it; a click on one goes there."""
 
     needs = ("timeline",)
 

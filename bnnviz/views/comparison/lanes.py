@@ -10,16 +10,7 @@ SMALLER = 0.6
 
 
 def of_lane(view: type[View], number: int, title: str) -> type[View]:
-    """Return a view of a run as that of a lane, whose parts have its number in the frames of the race.
-
-    Parameters
-    ----------
-    view : View class
-    number : int
-        Of the lane, from 0.
-    title : str
-        What the lane is called.
-    """
+    """Return a view of a run as that of a lane, whose parts have its number in the frames of the race."""
     lane_name, heading = f"{view.name}.{number}", title
 
     class OfLane(view):

@@ -160,18 +160,7 @@ def divergence_text(row: dict[str, Any], chains: int) -> str:
 
 
 def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark: bool = False) -> str:
-    """Return the table of a race, the best lane first.
-
-    Parameters
-    ----------
-    rows : list of dict
-        From `Race.table`.
-    scores : list of str
-        Names of the scores that the target has.
-    chains : int
-        Of each lane.
-    dark : bool, default False
-    """
+    """Return the table of a race, the best lane first."""
     shown, colours = columns_for(scores), (DARK if dark else LIGHT).chains
     heads = "".join(f"<th title='{html.escape(each.doc)}'>{html.escape(each.head)}</th>" for each in shown)
     lines = []

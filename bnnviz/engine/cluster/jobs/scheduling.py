@@ -56,22 +56,7 @@ class Job(NamedTuple):
 
 
 class Cluster:
-    """Hold the workers that jobs are done on; a context that ends those which it has started.
-
-    Parameters
-    ----------
-    address : str or None, default None
-        Of a Dask scheduler; None: ``BNNVIZ_SCHEDULER``, and without that worker processes on this machine.
-    workers : int or None, default None
-        Worker processes on this machine; None: one for each GPU, or else one for each core but one.
-    insecure : bool, default False
-        Whether to use a scheduler at the address that has no TLS; ``BNNVIZ_INSECURE`` says so too.
-
-    Raises
-    ------
-    BnnvizError
-        If the scheduler cannot be reached, its workers have another bnnviz, or no process can be started.
-    """
+    """Hold the workers that jobs are done on; a context that ends those which it has started."""
 
     def __init__(self, address: str | None = None, workers: int | None = None, *, insecure: bool = False) -> None:
         distributed = backend.imported_dask("Runs on a cluster")
@@ -133,16 +118,7 @@ class Cluster:
 
 
 class Jobs:
-    """Have jobs done on a cluster.
-
-    Parameters
-    ----------
-    cluster : Cluster
-    function : callable
-        ``function(report, *args)``, found by the workers by its name; ``report`` is a
-        `bnnviz.engine.cluster.jobs.worker.Report`.
-    jobs : list of Job
-    """
+    """Have jobs done on a cluster."""
 
     def __init__(self, cluster: Cluster, function: Callable[..., Any], jobs: list[Job]) -> None:
         self._cluster, self._client, self._function, self._jobs = cluster, cluster.client, function, jobs
@@ -167,18 +143,7 @@ class Jobs:
         self._tell_workers(job_worker.stop, self._topic)
 
     def events(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[Event]:
-        """Have the jobs done, and yield what happens to them.
-
-        Parameters
-        ----------
-        stopped : callable
-            Asked every half second whether to `stop`.
-
-        Raises
-        ------
-        BnnvizError
-            If the scheduler is lost.
-        """
+        """Have the jobs done, and yield what happens to them."""
         try:
             self._send(range(len(self._jobs)))
             while self._open:

@@ -27,15 +27,7 @@ class Stopped(Exception):
 
 
 class Report:
-    """Tell whoever sent a job how far it is.
-
-    Parameters
-    ----------
-    topic : str
-        Of Dask's events.
-    number : int
-        The job's.
-    """
+    """Tell whoever sent a job how far it is."""
 
     def __init__(self, topic: str, number: int) -> None:
         from distributed import get_worker

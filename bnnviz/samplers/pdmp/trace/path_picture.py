@@ -155,11 +155,6 @@ class _Trail:
     """The segments that have ended, as they are drawn in one plane: each is projected once.
 
     Its arrays are replaced and never changed, so that frames may hold them.
-
-    Parameters
-    ----------
-    joined : bool
-        Whether a segment begins where the one before it ended, whose last point then is its first.
     """
 
     def __init__(self, joined: bool) -> None:
