@@ -1,9 +1,11 @@
 # Two commands: `make serve` opens the dashboard, `make test` runs the tests.
-# Both make .venv first, with the versions in constraints.txt; a second call finds it made.
+# Both first create .venv with the versions in constraints.txt. CONSTRAINTS=/dev/null takes the newest versions.
 
 PORT ?= 5006
 # Not ?=: some shells export HOST, and the dashboard must not appear on a network by accident.
 HOST = 127.0.0.1
+
+CONSTRAINTS := constraints.txt
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -22,22 +24,18 @@ unexport PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_TARGET PIP_PREFIX PIP_USER
 unexport PYTHONDONTWRITEBYTECODE
 
 .DELETE_ON_ERROR:
-.PHONY: help install serve lint browser test test-quick test-browser test-slow test-all docs screenshots notebooks clean
+.PHONY: help install serve lint test test-nightly docs screenshots notebooks clean
 
 help:
-	@echo 'make serve        open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
-	@echo 'make test         lint and the quick tests, a walk in a browser included: minutes'
-	@echo 'make test-quick   of make test what needs no browser; make test-browser: the rest'
-	@echo 'make test-slow    a sample of the long tests: statistics, processes that are killed, more in a browser'
-	@echo '                  (PART=1/4: the second of four parts of them)'
-	@echo 'make test-all     every test, those too that only repeat others at length: hours'
-	@echo 'make browser      get a browser for the tests where there is none, as make test does'
-	@echo 'make install      only make the environment: then $(VENV)/bin/bnnviz works'
-	@echo 'make docs         build the documentation in build/docs/html: three minutes'
-	@echo 'make screenshots  take the pictures of the README anew (WHAT=scenes: of every guided scene)'
-	@echo 'make notebooks    execute the notebooks and keep their outputs (WHAT="02 05": some of them)'
-	@echo 'make clean        remove the environment and everything generated'
-	@echo 'PYTHON=           the Python to make the environment with (3.11, 3.12 or 3.13)'
+	@echo 'make serve         open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
+	@echo 'make test          lint, the quick tests and the Lab in a browser: minutes'
+	@echo 'make test-nightly  the slow tests: statistics, processes that are killed, all pages in a browser: hours'
+	@echo 'make install       only make the environment: then $(VENV)/bin/bnnviz works'
+	@echo 'make docs          build the documentation in build/docs/html: three minutes'
+	@echo 'make screenshots   take the pictures of the README anew (WHAT=scenes: of every guided scene)'
+	@echo 'make notebooks     execute the notebooks and keep their outputs (WHAT="02 05": some of them)'
+	@echo 'make clean         remove the environment and everything generated'
+	@echo 'PYTHON=            the Python to make the environment with (3.11, 3.12 or 3.13)'
 
 install: $(INSTALLED)
 	@echo '$(VENV)/bin/bnnviz is ready.'
@@ -50,35 +48,17 @@ lint: $(TESTABLE)
 	$(PY) -m ruff format --check
 	$(VENV)/bin/lint-imports
 
-# Where tests need a browser: the others are not read for them, which takes a quarter of a minute.
-BROWSER := tests/browser tests/benchmarks/test_bench.py tests/docs/test_built_pages.py tests/plots/test_plot_pages.py tests/views/test_views.py
-
-# Where there is no browser and none can be got, one line says so; where one is required, the tests fail for want of it.
-in_browser = if $(PY) tests/get_browser.py || [ "$${BNNVIZ_REQUIRE_BROWSER:-}" = 1 ]; then \
-	    set -x; $(PY) -m pytest $(in_part) $(BROWSER) -m '$(1)'; fi
-
-in_part = $(if $(PART),--part $(PART))
-
-# Two at a time; but what a browser shows is timed, and has the machine to itself.
-test: test-quick test-browser
-
-test-quick: lint
-	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and not slow and not demand'
-
-test-browser: $(TESTABLE)
-	@$(call in_browser,browser and not slow and not demand)
-
-# With those of the published data sets, where BNNVIZ_DATA names a folder of them. PART=1/4 runs the second of four parts.
-test-slow: $(TESTABLE)
-	$(PY) -m pytest $(in_part) -n 2 --ignore tests/browser -m '(slow or data) and not browser and not demand'
-	@$(call in_browser,browser and slow and not demand)
-
-test-all: lint
+# What a browser shows is timed: these tests run one at a time. They are skipped where no browser is found.
+test: lint
+	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and not slow'
 	@$(PY) tests/get_browser.py || true
-	$(PY) -m pytest
+	$(PY) -m pytest tests/browser/test_lab.py -m 'not slow'
 
-browser: $(TESTABLE)
-	@$(PY) tests/get_browser.py
+# Set BNNVIZ_DATA to a folder of the published data sets to include the tests of these.
+test-nightly: $(TESTABLE)
+	$(PY) -m pytest -n 2 --ignore tests/browser -m '(slow or data) and not browser'
+	@$(PY) tests/get_browser.py || true
+	$(PY) -m pytest -m 'slow and browser'
 
 docs: $(TESTABLE)
 	$(PY) -m docs.site.build
@@ -95,16 +75,16 @@ clean:
 
 $(INSTALLED): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz into $(VENV) (the first time takes minutes: PyTorch is large) ...'
-	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
-	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all]'
+	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) setuptools
+	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) --no-build-isolation -e '.[all]'
 	@$(FIND)
 	@$(COMPILE)
 	@touch $@
 
 $(TESTABLE): $(PY) pyproject.toml setup.py constraints.txt
 	@echo 'Installing bnnviz and its tests into $(VENV) (the first time takes minutes: PyTorch is large) ...'
-	@$(PIP) install --quiet --no-compile -c constraints.txt setuptools
-	@$(PIP) install --quiet --no-compile -c constraints.txt --no-build-isolation -e '.[all,test]'
+	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) setuptools
+	@$(PIP) install --quiet --no-compile -c $(CONSTRAINTS) --no-build-isolation -e '.[all,test]'
 	@$(FIND)
 	@$(COMPILE)
 	@touch $(INSTALLED) $@

@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -50,13 +49,6 @@ TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an
 # --- what runs and what is skipped
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the long tests be run in parts: one with each change, so that all of them are run with every few changes."""
-    parser.addoption(
-        "--part", metavar="K/N", help="of the tests marked slow or data run the K-th of N parts, from 0 on"
-    )
-
-
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the derivatives of perceptrons, so that no test computes with PyTorch because another is first."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
@@ -65,20 +57,16 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         mlp_native.library(waits=True)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of tests/browser, and leave out what needs published data or a GPU where there are none."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of tests/browser (only those of the Lab are quick); skip what lacks data or a GPU."""
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
-            if not item.get_closest_marker("quick"):
+            if item.path.name != "test_lab.py":
                 item.add_marker(pytest.mark.slow)
-    _sample(items)
-    _leave_out_data(config, items)
-    if part := config.getoption("--part"):
-        _leave_out_other_parts(config, items, *map(int, part.split("/")))
-    for_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if for_gpu and not _has_gpu():
-        for item in for_gpu:
+        if item.get_closest_marker("data") and not os.environ.get("BNNVIZ_DATA"):
+            item.add_marker(pytest.mark.skip(reason="BNNVIZ_DATA names no folder of the published data sets"))
+        if item.get_closest_marker("gpu") and not _has_gpu():
             item.add_marker(pytest.mark.skip(reason="no CUDA device"))
 
 
@@ -88,49 +76,10 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def _leave_out_data(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests that need the published data sets where no folder of them is named."""
-    if not os.environ.get("BNNVIZ_DATA"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("data")])
-        items[:] = [item for item in items if not item.get_closest_marker("data")]
-
-
-def _leave_out_other_parts(config: pytest.Config, items: list[pytest.Item], part: int, parts: int) -> None:
-    """Leave out the long tests of other parts; a test stays in its part whatever else is added."""
-
-    def is_elsewhere(item: pytest.Item) -> bool:
-        is_long = item.get_closest_marker("slow") or item.get_closest_marker("data")
-        return bool(is_long) and zlib.crc32(item.nodeid.encode()) % parts != part % parts
-
-    config.hook.pytest_deselected(items=list(filter(is_elsewhere, items)))
-    items[:] = [item for item in items if not is_elsewhere(item)]
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say in one line that tests of published data were left out."""
-    if not os.environ.get("BNNVIZ_DATA"):
-        terminalreporter.write_line(
-            "Tests marked 'data' are left out: set BNNVIZ_DATA to a folder that holds the published data sets."
-        )
-
-
 @pytest.fixture(scope="session")
 def published_folder() -> str:
     """Return the folder of the published data sets."""
     return os.environ["BNNVIZ_DATA"]
-
-
-def _sample(items: list[pytest.Item]) -> None:
-    """Leave of a test with many cases as many, evenly spread, as its mark says; the others are on demand."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("sampled"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for each in cases.values():
-        wanted = each[0].get_closest_marker("sampled").args[0]
-        kept = {round(place * (len(each) - 1) / max(wanted - 1, 1)) for place in range(wanted)}
-        for place in set(range(len(each))) - kept:
-            each[place].add_marker(pytest.mark.demand)
 
 
 #: Where everything must be shown a missing compiler fails the tests; elsewhere they are skipped.

@@ -21,7 +21,6 @@ ENDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(1)
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("place", ENDS)
 def test_the_end_of_a_film_shows_what_its_text_says(place: str) -> None:

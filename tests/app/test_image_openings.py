@@ -47,7 +47,7 @@ def test_every_sampler_of_the_lesson_has_draws() -> None:
     assert fewest_draws(of_the_lesson(), 300) >= 5
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_every_sampler_of_the_page_has_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fewest_draws(of_the_page(monkeypatch, roles.OWNER), 900) >= 5

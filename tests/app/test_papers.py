@@ -326,7 +326,7 @@ def texts(card: Any) -> str:
     return " ".join(str(item.object) for item in card._body if hasattr(item, "object") and isinstance(item.object, str))
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_every_experiment_has_a_card_that_opens() -> None:
     shown = PapersPage(False, {}, [])
     assert [card.experiment for card in shown.cards] == ALL

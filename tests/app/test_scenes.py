@@ -136,7 +136,7 @@ def sampled(spec: Spec, draws: int, chains: int = 64) -> np.ndarray:
     return run.draws.reshape(-1, run.draws.shape[2]).var(0) / np.diag(cov)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_bounds_bias_as_the_scenes_say() -> None:
     violation, horizon = (scenes.load()[name].steps for name in ("violation", "horizon"))
@@ -154,7 +154,7 @@ def test_bounds_bias_as_the_scenes_say() -> None:
     assert all(horizon[2].spec.settings[name] == violation[3].spec.settings[name] for name in same)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_draws_at_events_are_as_wide_as_the_scenes_say() -> None:
     events = scenes.load()["events-or-path"].steps
@@ -183,7 +183,7 @@ def test_in_150_dimensions_a_few_hundred_steps_tell_the_variances() -> None:
     assert found.error < 0.03 and abs(found.share - 1 / 150) < 4 * found.error
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_what_is_broken_is_as_broken_as_the_scenes_say() -> None:
     clip, alpha = (scenes.load()[name].steps for name in ("break-clip", "break-alpha"))
@@ -198,7 +198,7 @@ def test_what_is_broken_is_as_broken_as_the_scenes_say() -> None:
     assert (abs(sampled(alpha[0].spec, 800, 256) - 1) < 0.1).all(), "and the variances are right"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_boomerang_mixes_where_the_bouncy_particle_does_not() -> None:
     steps = scenes.load()["boomerang"].steps
@@ -214,7 +214,7 @@ def test_the_boomerang_mixes_where_the_bouncy_particle_does_not() -> None:
     assert rhat[1] < 2, "below 2"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_batches_bias_as_the_scene_says() -> None:
     steps = scenes.load()["break-batch"].steps

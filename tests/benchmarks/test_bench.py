@@ -227,7 +227,7 @@ def test_a_table_or_one_list(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 # --- in a browser
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("chromium")
 def test_startup_is_measured_and_the_page_has_no_torch() -> None:

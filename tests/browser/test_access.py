@@ -22,7 +22,7 @@ VIEWS = {name: f"page={name}&play=1" for name in PAGES if name != "lab"} | {
     "a piece": "page=learn&lesson=importance-weights&step=2",
     "a race in a lesson": "page=learn&lesson=images&step=2",
 }
-OFTEN = ("lab", "a step", "papers")  # the others on demand
+OFTEN = ("lab", "a step", "papers")  # the others run nightly
 
 
 def serious(page: Any) -> list[str]:
@@ -52,13 +52,13 @@ def found_at_all_sizes(open_page: Callable[..., Any], address: str) -> list[str]
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.demand) for name in VIEWS]
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in VIEWS]
 )
 def test_axe_finds_nothing_serious(name: str, theme: str, open_page: Callable[..., Any], dashboard: Any) -> None:
     assert found_at_all_sizes(open_page, f"{dashboard.url}?{VIEWS[name]}&theme={theme}") == []
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing_serious_on_the_pages_of_a_class(
     theme: str, open_page: Callable[..., Any], serve: Callable[..., Any]

@@ -21,7 +21,7 @@ RUNS = {
     "curve": "lab&target=network&data=toy_c&sampler=sgld",
     "classes": "lab&target=network&data=moons&sampler=nuts",
 }
-OFTEN = ("lab", "uncertainty", "classes")  # the others on demand
+OFTEN = ("lab", "uncertainty", "classes")  # the others run nightly
 # Words in a box that hides what is larger than it, in whichever shadow; of a box that scrolls its visible part counts.
 CUT = r"""() => {
   const found = []
@@ -116,11 +116,11 @@ def cut_words(page: Any, sizes: tuple[tuple[int, int], ...]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("mode", "sizes"),
-    [("", SIZES), pytest.param("&projector=1", PROJECTED, marks=pytest.mark.demand)],
+    [("", SIZES), pytest.param("&projector=1", PROJECTED, marks=pytest.mark.slow)],
     ids=["plain", "projector"],
 )
 @pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.demand) for name in (*PAGES, *RUNS)]
+    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.slow) for name in (*PAGES, *RUNS)]
 )
 @pytest.mark.slow
 def test_no_words_are_cut(
@@ -133,7 +133,7 @@ def test_no_words_are_cut(
 
 
 @pytest.mark.parametrize(
-    "name", [name if name == "thinning" else pytest.param(name, marks=pytest.mark.demand) for name in lessons.load()]
+    "name", [name if name == "thinning" else pytest.param(name, marks=pytest.mark.slow) for name in lessons.load()]
 )
 @pytest.mark.parametrize("language", languages.names())
 def test_no_step_of_a_lesson_is_cut(name: str, language: str, open_page: Callable[..., Any], dashboard: Any) -> None:

@@ -117,7 +117,7 @@ def test_axe_finds_nothing(
     screenshot(lab.page, f"access-{theme}-keys")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], dashboard: Any, theme: str) -> None:
     """The frame of a field lies over its text, so axe does not tell its background: it is the card's own surface."""
@@ -146,7 +146,7 @@ def test_what_axe_cannot_decide_has_contrast_too(open_page: Callable[..., Any], 
 # ---- keys ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 def test_tab_comes_to_every_control_in_order_and_shows_where_it_is(
     open_page: Callable[..., Any], dashboard: Any, theme: str
@@ -184,7 +184,7 @@ def test_tab_comes_to_every_control_in_order_and_shows_where_it_is(
     assert all(at["said"] for at in controls), "a setting has no description"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_keys_alone_choose_slide_and_type(lab: Lab) -> None:
     page = lab.page
     lab.select("Target").focus()
@@ -227,7 +227,7 @@ def test_space_after_a_choice_plays_and_on_a_select_only_opens_it(lab: Lab) -> N
     assert lab.button("Pause").is_visible()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_space_presses_the_button_that_the_keyboard_has_come_to_and_plays_elsewhere(lab: Lab) -> None:
     page = lab.page
     lab.button("Step proposal").focus()
@@ -246,7 +246,7 @@ def test_space_presses_the_button_that_the_keyboard_has_come_to_and_plays_elsewh
     until(lambda: lab.button("Play").is_visible(), 5, "space did not pause")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_explanation_of_a_setting_comes_with_the_focus_and_goes_with_escape(lab: Lab) -> None:
     tips = lab.page.locator(".MuiTooltip-tooltip:visible")
     lab.select("Target").focus()
@@ -256,7 +256,7 @@ def test_the_explanation_of_a_setting_comes_with_the_focus_and_goes_with_escape(
     until(lambda: tips.count() == 0, 5, "the explanation stayed")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_focus_stays_in_the_dialog_and_no_key_acts_behind_it(lab: Lab) -> None:
     page = lab.page
     step = lab.number("step")
@@ -275,7 +275,7 @@ def test_the_focus_stays_in_the_dialog_and_no_key_acts_behind_it(lab: Lab) -> No
 # ---- words --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_latest_event_is_told_at_once_after_a_step_and_now_and_then_while_playing(lab: Lab) -> None:
     told = lab.page.locator(".narration[aria-live=polite]")
     before = told.inner_text()
@@ -299,7 +299,7 @@ def test_the_latest_event_is_told_at_once_after_a_step_and_now_and_then_while_pl
     assert "draws" in told.inner_text()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_every_figure_has_a_name_that_says_what_is_shown(lab: Lab) -> None:
     figures = lab.page.get_by_role("figure")
     until(lambda: figures.count() == len(lab.page.evaluate(FIGURES)), 10, "a figure has no role")
@@ -315,7 +315,7 @@ def test_every_figure_has_a_name_that_says_what_is_shown(lab: Lab) -> None:
 # ---- stillness ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_reduced_motion_is_kept(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url + ON_NETWORK, reduced_motion="reduce")).ready()
     assert lab.page.evaluate(LONGEST_MOTION) == 0
@@ -328,7 +328,7 @@ def test_reduced_motion_is_kept(open_page: Callable[..., Any], dashboard: Any) -
     assert 1 < rate <= 2.2
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_others_have_motion(lab: Lab) -> None:
     assert lab.page.evaluate(LONGEST_MOTION) > 0.1
 

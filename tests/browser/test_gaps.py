@@ -20,7 +20,7 @@ def lab(open_page: Callable[..., Any], dashboard: Any) -> Lab:
     return Lab(open_page(dashboard.url + ON_NETWORK)).ready()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_folded_setting_is_unfolded_to_say_what_is_wrong_with_it(lab: Lab) -> None:
     fold = lab.page.get_by_role("button", name="More settings, each begins a new run")
     fold.click()
@@ -34,7 +34,7 @@ def test_a_folded_setting_is_unfolded_to_say_what_is_wrong_with_it(lab: Lab) -> 
     assert fold.get_attribute("aria-expanded") == "true"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_chosen_plane_is_kept_through_a_reset_and_a_lost_worker(lab: Lab, dashboard: Any) -> None:
     lab.pick("Plane", "coordinates")
     across = lab.page.get_by_role("combobox", name="across")
@@ -62,7 +62,7 @@ def test_the_chosen_plane_is_kept_through_a_reset_and_a_lost_worker(lab: Lab, da
     assert lab.page.evaluate(AXES) == chosen
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_status_line_says_with_how_many_runs_the_worker_is_shared(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:
@@ -81,7 +81,7 @@ def test_the_status_line_says_with_how_many_runs_the_worker_is_shared(
     until(lambda: shared[2].count() == 0, 15, "it is still said")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_live_setting_that_does_not_fit_is_refused_and_the_run_goes_on(
     open_page: Callable[..., Any], dashboard: Any
 ) -> None:

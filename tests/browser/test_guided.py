@@ -30,11 +30,11 @@ ORDERED = sorted(SCENES, key=lambda name: SCENES[name]["order"])
 
 
 def tier(name: str) -> list[pytest.MarkDecorator]:
-    """Sort a scene: one that steps and plays is tried always, the others on demand."""
-    return [] if name == ORDERED[1] else [pytest.mark.demand]
+    """Sort a scene: one that steps and plays is tried always, the others nightly."""
+    return [] if name == ORDERED[1] else [pytest.mark.slow]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=tier(name)) for name in ORDERED])
 def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any, name: str) -> None:
     lab = Lab(open_page(f"{dashboard.url}?scene={name}", **SMALL))
@@ -58,7 +58,7 @@ def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any,
     assert "Traceback" not in lab.page.content()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_link_opens_a_scene_at_its_step_with_the_same_picture(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?scene=event", **SMALL)
     for _ in range(3):
@@ -74,7 +74,7 @@ def test_a_link_opens_a_scene_at_its_step_with_the_same_picture(open_page: Calla
     until(lambda: lab.number("step") == 3 and shown_step(lab) == "3 of 7", 15, "back did not begin the run anew")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?scene=horizon&step=2", **SMALL)
     lab.field("Seed").fill("5")
@@ -89,7 +89,7 @@ def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Calla
     assert lab.page.locator("b:visible", has_text="ACF").is_visible()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
@@ -108,7 +108,7 @@ def test_a_scene_that_is_not_there_gets_a_sentence(
 # --- projector
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(1280, 720), at_length((1920, 1080))], ids=lambda size: "x".join(map(str, size)))
 def test_projector_is_large_and_needs_no_scrolling(
     open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int], screenshot: Callable[..., Path]
@@ -154,7 +154,7 @@ def covered(one: dict[str, float], other: dict[str, float]) -> float:
     return max(0.0, across) * max(0.0, down)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [ON_NETWORK, "?page=lab"], ids=["network", "opening"])
 @pytest.mark.parametrize("size", [(1400, 900), (1280, 720)])
 def test_the_tour_is_shown_once_and_can_be_walked(
@@ -193,7 +193,7 @@ def test_the_tour_is_shown_once_and_can_be_walked(
     assert page.locator(".stop").count() == 0
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callable[..., Any], dashboard: Any) -> None:
     page = open_page(dashboard.url + ON_NETWORK, tour=True)
     page.locator(".stop").wait_for(timeout=60_000)
@@ -207,7 +207,7 @@ def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callabl
     page.keyboard.press("Escape")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["?tour=0", at_length("?projector=1"), at_length("?scene=event")])
 def test_no_tour_where_the_link_has_other_plans(open_page: Callable[..., Any], dashboard: Any, query: str) -> None:
     page = open_page(dashboard.url + query, tour=True)

@@ -17,8 +17,7 @@ from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 
-pytestmark = pytest.mark.quick
-SIZES = [pytest.param((1400, 900), marks=pytest.mark.demand), (1280, 720)]
+SIZES = [pytest.param((1400, 900), marks=pytest.mark.slow), (1280, 720)]
 #: The Lab's second example, which feeds all views.
 ON_NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
@@ -74,8 +73,8 @@ RUNS_OUT = """(element) => {
 
 
 def at_length(*values: Any) -> Any:
-    """Mark a case that repeats what another one shows: it is tried on demand."""
-    return pytest.param(*values, marks=pytest.mark.demand)
+    """Mark a case that repeats what another one shows: it runs nightly."""
+    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 class Lab:
@@ -264,7 +263,7 @@ def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
         assert lab.said() != said
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_step_event_ends_with_an_event(lab: Lab) -> None:
     for _ in range(2):
         step = lab.number("step")
@@ -273,7 +272,7 @@ def test_step_event_ends_with_an_event(lab: Lab) -> None:
         until(lambda: re.match(r"Event \d+, ", lab.said()), 5, f"no event: {lab.said()}")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     step = lab.number("step")
     lab.page.keyboard.press("ArrowRight")
@@ -295,7 +294,7 @@ def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     until(lambda: lab.page.get_by_text("Keys and marks").is_visible(), 5, "? did not open the keys")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_speed_is_kept(lab: Lab) -> None:
     lab.page.locator("[role=combobox]:has-text('full speed')").click()
     lab.page.get_by_role("option", name="10 steps/s", exact=True).click()
@@ -307,7 +306,7 @@ def test_a_speed_is_kept(lab: Lab) -> None:
     assert 7 < rate < 13
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:
     hide = """(hidden) => {
       Object.defineProperty(document, "hidden", {value: hidden, configurable: true})
@@ -363,7 +362,7 @@ def refreshments(lab: Lab) -> float:
     )
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Callable[..., Path]) -> None:
     lab.pick("Target", "Banana")
     lab.pick("Preset", "Wrong: points clipped at zero")
@@ -376,7 +375,7 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
     alert = lab.page.locator(".error[role=alert]:visible")
     lab.field("Seed").fill("many")
@@ -412,7 +411,7 @@ def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
     until(lambda: lab.page.evaluate(colours) == light, 10, "it stayed dark")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler, emits", [at_length(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
 def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str, emits: list[str]) -> None:
     # Without events the sentence tells of the last move, in numbers.
@@ -487,7 +486,7 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
     assert "Traceback" not in lab.page.content()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
     labs = [Lab(open_page(dashboard.url + ON_NETWORK)).ready() for _ in range(2)]
     for lab in labs:
@@ -500,7 +499,7 @@ def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> Non
     until(lambda: labs[1].number("step") > step + 20, 15, "the other page stood still")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url + "?target=banana&sampler=sgld&kernel=eager")).ready()
     assert not lab.button("Step event").is_visible()

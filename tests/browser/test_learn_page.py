@@ -25,7 +25,7 @@ REASON_HIDDEN = """() => {
   return reason.getBoundingClientRect().bottom - (stays ? way.getBoundingClientRect().top : innerHeight)
 }"""
 LESSON = lessons.load()["thinning"]
-SIZES = [(1280, 720), *(pytest.param(size, marks=pytest.mark.demand) for size in ((1024, 768), (390, 844)))]
+SIZES = [(1280, 720), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1024, 768), (390, 844)))]
 
 
 def at(page: Any, number: int) -> None:

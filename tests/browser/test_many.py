@@ -61,7 +61,7 @@ def one_worker(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 # ---- one after another --------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_tabs_opened_and_closed_in_turn_leave_nothing(open_page: Callable[..., Any], dashboard: Any) -> None:
     def visit() -> None:
@@ -99,7 +99,7 @@ def test_tabs_opened_and_closed_in_turn_leave_nothing(open_page: Callable[..., A
 # ---- at once ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_tabs_at_once_share_the_machine_and_none_freezes(
     one_worker: str, serve: Callable[..., Any], open_page: Callable[..., Any]
@@ -141,7 +141,7 @@ def steps_of(backend: Backend) -> dict[str, int]:
 # ---- one too many -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_run_too_many_queues_with_a_sentence_and_starts_in_its_turn(
     one_worker: str, serve: Callable[..., Any], open_page: Callable[..., Any]
 ) -> None:

@@ -27,7 +27,7 @@ def open_microscope(open_page: Callable[..., Any], dashboard: Any) -> Callable[.
     return lambda query="", **options: MicroscopePage(open_page(f"{address}{query}", **options)).ready()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_it_plays_pauses_steps_and_shows_another_density(open_microscope, screenshot):
     scope = open_microscope("&chains=64&place=6", viewport={"width": 1400, "height": 900})
     assert scope.page.evaluate(OVERFLOW) == [0, 0]
@@ -53,7 +53,7 @@ def test_it_plays_pauses_steps_and_shows_another_density(open_microscope, screen
     screenshot(scope.page, "microscope")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_other_settings_begin_anew(open_microscope, screenshot):
     scope = open_microscope("&play=1&theme=dark")
     scope.pick("Target", "double well")

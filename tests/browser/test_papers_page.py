@@ -45,7 +45,7 @@ def open_papers(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., 
     return lambda query="", **options: PapersPage(open_page(f"{dashboard.url}?page=papers{query}", **options))
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_page, dashboard, screenshot):
     papers_page = open_papers(viewport={"width": 1280, "height": 720})
     page, name = papers_page.page, IN_THE_LAB
@@ -72,7 +72,7 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     assert page.locator("td.case a").count() == 0
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, screenshot, theme):
     name = MEASURED[-1]
@@ -107,7 +107,7 @@ def test_nothing_runs_out_at_the_right(open_papers, screenshot, theme):
         screenshot(page, f"papers-{width}-{theme}")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_projector_enlarges_and_moves_nothing_aside(open_papers):
     page = open_papers().page
     title = page.get_by_role("heading", name="beside ours")

@@ -75,7 +75,6 @@ def quiet(lab: Drawing) -> None:
     until(lambda: not told(lab), 20, "there are other times or futures still")
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screenshot: Any, theme: str) -> None:
     lab = opened(f"&target=banana&sampler=bps&warmup=5&theme={theme}")
@@ -122,7 +121,7 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     quiet(lab)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_other_data_are_another_future_on_a_small_screen(opened: Any, screenshot: Any) -> None:
     query = "&target=network&t.data=toy_c&t.hidden=8&sampler=hmc&warmup=5"
     lab = opened(query, viewport={"width": 1280, "height": 720})

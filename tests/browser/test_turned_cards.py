@@ -14,7 +14,7 @@ LABEL = """() => {
 }"""
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_cell_of_the_correlations_is_followed_and_the_cards_turn_back(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Any]
 ) -> None:

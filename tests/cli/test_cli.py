@@ -120,8 +120,7 @@ def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch:
     assert answers(lines) == [0] * len(lines)
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("line", ["--help", "list samplers", "sample --help", "serve --help", "list data --json"])
+@pytest.mark.parametrize("line", ["serve --help", "list data --json"])
 def test_answers_without_what_is_slow_to_import(line: str) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "bnnviz.cli", *shlex.split(line)]
     imports = subprocess.run(command, capture_output=True, text=True, check=True).stderr
@@ -270,7 +269,6 @@ SHORT = "sample --target banana --draws 20 --chains 2 --set warmup=5"
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "environment",
     [{"LANG": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}],
@@ -380,7 +378,7 @@ def test_sample_json_is_one_object_with_everything_promised() -> None:
     assert (again["mean"], again["cov"]) == (summary["mean"], summary["cov"])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_sample_tells_people_the_same(tmp_path: Path) -> None:
     code, out, err = run(f"sample --target gaussian --chains 4 --draws 50 --out {tmp_path / 'run'}")
     assert code == 0, err

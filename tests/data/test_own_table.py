@@ -258,7 +258,7 @@ def test_a_run_samples_the_file():
     np.testing.assert_array_equal(classes.target.data_set.y_test, read(CLASSES, "kind").load(3).y_test)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "target"), [(GOOD, "y"), (CLASSES, "kind")])
 def test_a_checkpoint_keeps_the_file(text, target):
     def finished(run: Run) -> np.ndarray:
@@ -339,7 +339,7 @@ def test_a_classification_from_the_command_line(capsys):
     assert found["nll"] > 0
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_a_spec_file_is_completed_by_the_file(tmp_path, capsys):
     # A spec says all of the network, and a file alone nothing.

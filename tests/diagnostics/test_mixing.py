@@ -160,7 +160,7 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
     assert math.isnan(live.found.energy) and math.isfinite(live.tail)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_summary_gives_each_size_and_what_it_cost():
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "5"}, "sampler": "boomerang"}
     for spec, functions in ((Spec(target="banana", sampler="bps"), False), (Spec(**network), True)):
@@ -186,7 +186,7 @@ def test_a_summary_of_too_few_draws_says_none():
     assert [found[name] for name in ("ess_min", "ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s")] == [None] * 5
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
     spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="bps", draws=None)
     run = ViewedRun(spec.replace(chains=4, warmup=5).checked())

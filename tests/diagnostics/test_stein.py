@@ -29,8 +29,7 @@ def gaussian(dim: int, factor: float = 1.0, shape: tuple[int, int] = (16, 200)) 
     return x, ((x - mean) * gradient).sum(-1) / 2, gradient
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("dim", [1, 2, 3, 5, 8, 50])
+@pytest.mark.parametrize("dim", [1, 5, 50])
 @pytest.mark.parametrize("shape", [(16, 200), (2, 1600)])
 def test_right_draws_are_found_right(dim: int, shape: tuple[int, int]) -> None:
     found = variance_inflation(*gaussian(dim, shape=shape))
@@ -107,7 +106,7 @@ def test_the_aim_of_a_boomerang_is_what_it_samples(reference: str) -> None:
     assert (at_mode - pull).abs().max() < 0.05 * stiff
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_run_says_how_far_off_it_is() -> None:
     found = {}
     for bound, settings in {"grid": {}, "interpolated": {"alpha": 1.0, "horizon": 1.0}}.items():
@@ -122,7 +121,7 @@ def test_a_run_says_how_far_off_it_is() -> None:
 CELLS = [(horizon, alpha) for horizon in (1.0, 0.3, 0.1) for alpha in (1.0, 1.2, 1.5, 2.0)]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_the_settings_of_sciences_table_are_ranked_and_covered() -> None:
     """Stated before looking: 6 at least of the 8 intervals at a short horizon cover what a longer run has."""

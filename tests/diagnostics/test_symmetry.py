@@ -135,7 +135,7 @@ def folded(run: ViewedRun, draws: np.ndarray) -> np.ndarray:
     return canonical(draws, run.target.units, run.origin.numpy())
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_components_and_correlations_are_of_the_representatives(run):
     rows = folded(run, run.draws)
     frame = run.frame(["trace", "weights", "path"])

@@ -204,7 +204,7 @@ def test_detection_by_hand():
         diagnostics.detection([0.1, 0.2], [0.2, np.nan])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_intervals_of_detection_hold_the_truth():
     """Threshold before looking: of 120 intervals of 95 % at least 107, three standard errors below."""
     rng, shift, hits = np.random.default_rng(8), 1.0, np.zeros(2)

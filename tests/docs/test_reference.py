@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import doctest
-import inspect
-import operator
 from pathlib import Path
 
 import pytest
 
-import bnnviz
 from docs.site import reference
 
 #: Figures have a test of their own.
@@ -44,18 +41,3 @@ def test_every_public_name_has_an_entry(tmp_path: Path) -> None:
     overview = (tmp_path / "reference" / "api.md").read_text(encoding="utf-8")
     for entry in reference.entries():
         assert f"`{entry.name} <{entry.same_as or entry.path}>`" in overview
-
-
-def test_every_package_that_lists_its_names_has_its_page() -> None:
-    """A package with `__all__` that is no part of another one is public."""
-    root = Path(inspect.getfile(reference)).parents[2] / "bnnviz"
-    lists = {path.parent for path in root.glob("*/__init__.py") if "__all__" in path.read_text(encoding="utf-8")}
-    inner = {"benchmarks", "experiments", "views"}  # of the project alone
-    packages = {name.partition(".")[2] for name in reference.MODULES if name.count(".") < 2}
-    assert {path.name for path in lists} - inner == packages - {""}
-
-
-def test_a_public_package_is_at_hand_without_an_import_of_its_own() -> None:
-    """The reference says `bnnviz.data.read_table`, and so does who reads it."""
-    for module in set(reference.MODULES) - {"bnnviz"}:
-        assert operator.attrgetter(module.partition(".")[2])(bnnviz).__name__ == module

@@ -43,14 +43,14 @@ KINDS = (
         "`sample` raises `KeyboardInterrupt`; the exception's `run` says in which phase it was",
         (
             example(checks.ctrl_c, sampler="boomerang", phase="start", settings={"mode_steps": 10**5}),
-            example(checks.ctrl_c, sampler="laplace", phase="start", settings={"mode_steps": 10**5}, mark="demand"),
+            example(checks.ctrl_c, sampler="laplace", phase="start", settings={"mode_steps": 10**5}, mark="slow"),
             example(checks.ctrl_c, sampler="hmc", phase="tuning", **LONG),
-            example(checks.ctrl_c, sampler="nuts", phase="tuning", **LONG, mark="demand"),
+            example(checks.ctrl_c, sampler="nuts", phase="tuning", **LONG, mark="slow"),
             example(checks.ctrl_c, sampler="map", phase="tuning", settings={"steps": 10**6}),
-            example(checks.ctrl_c, sampler="bbb", phase="tuning", settings={"steps": 10**6}, mark="demand"),
+            example(checks.ctrl_c, sampler="bbb", phase="tuning", settings={"steps": 10**6}, mark="slow"),
             example(checks.ctrl_c, sampler="bps", phase="warm-up", **LONG),
             example(checks.ctrl_c, sampler="sgld", phase="warm-up", **LONG, settings={"step_size": 0.01}),
-            example(checks.ctrl_c, sampler="pmcnet_light", phase="warm-up", **LONG, mark="demand"),
+            example(checks.ctrl_c, sampler="pmcnet_light", phase="warm-up", **LONG, mark="slow"),
         ),
     ),
     Kind(
@@ -61,20 +61,20 @@ KINDS = (
             example(checks.ctrl_c, sampler=sampler, phase="sampling", settings=settings, mark=mark)
             for sampler, settings, mark in (
                 ("bps", {"metric": "unit"}, ""),
-                ("zigzag", {"metric": "unit"}, "demand"),
+                ("zigzag", {"metric": "unit"}, "slow"),
                 ("boomerang", {"mode_steps": 50}, ""),
                 ("hmc", {}, ""),
-                ("nuts", {}, "demand"),
-                ("parallel_tempering", {}, "demand"),
+                ("nuts", {}, "slow"),
+                ("parallel_tempering", {}, "slow"),
                 ("sgld", {"step_size": 0.01}, ""),
-                ("sghmc", {"step_size": 0.01}, "demand"),
+                ("sghmc", {"step_size": 0.01}, "slow"),
                 ("bbb", {"steps": 50}, ""),
-                ("ensemble", {"steps": 50}, "demand"),
+                ("ensemble", {"steps": 50}, "slow"),
                 ("laplace", {"mode_steps": 300}, ""),
-                ("mc_dropout", {"steps": 50}, "demand"),
+                ("mc_dropout", {"steps": 50}, "slow"),
                 ("pmcnet_light", {}, ""),
-                ("pmcnet", {}, "demand"),
-                ("func_hmc", {}, "demand"),
+                ("pmcnet", {}, "slow"),
+                ("func_hmc", {}, "slow"),
             )
         )
         + (example(checks.ctrl_c, sampler="bps", phase="sampling", times=2),),
@@ -86,7 +86,7 @@ KINDS = (
             example(checks.uncaught, script="uncaught('bps')"),
             example(checks.uncaught, script="uncaught('hmc', 3)"),
             example(checks.uncaught, script="uncaught_in_a_long_step()"),
-            example(checks.uncaught, script="uncaught('pmcnet_light')", mark="demand"),
+            example(checks.uncaught, script="uncaught('pmcnet_light')", mark="slow"),
         ),
     ),
     Kind(
@@ -94,8 +94,8 @@ KINDS = (
         "As above; the process that compiles ends too",
         (
             example(checks.compiling, kernel="auto", sampler="bps", mark="slow"),
-            example(checks.compiling, kernel="compiled", sampler="bps", mark="demand"),
-            example(checks.compiling, kernel="compiled", sampler="hmc", mark="demand"),
+            example(checks.compiling, kernel="compiled", sampler="bps", mark="slow"),
+            example(checks.compiling, kernel="compiled", sampler="hmc", mark="slow"),
         ),
     ),
     Kind(
@@ -114,7 +114,7 @@ KINDS = (
         " on; a terminal of IPython is as a script",
         (
             example(checks.cell, code="run = bnnviz.sample(**given, callback=interrupt)"),
-            example(checks.cell, code="run = bnnviz.sample(**given, callback=interrupt)", sampler="bps", mark="demand"),
+            example(checks.cell, code="run = bnnviz.sample(**given, callback=interrupt)", sampler="bps", mark="slow"),
             example(checks.cell, code="run = bnnviz.start(**given, callback=interrupt); run.wait()"),
             example(checks.cell, code="run = bnnviz.sample(**given, callback=interrupt)", kernel=False),
         ),
@@ -164,10 +164,10 @@ KINDS = (
         (
             example(checks.in_processes, method="fork"),
             example(checks.in_processes, method="fork", beside=True),
-            example(checks.in_processes, method="spawn", mark="demand"),
+            example(checks.in_processes, method="spawn", mark="slow"),
             Example(checks.in_threads),
             example(checks.in_joblib, backend="threading"),
-            example(checks.in_joblib, backend="loky", mark="demand"),
+            example(checks.in_joblib, backend="loky", mark="slow"),
         ),
     ),
     Kind(
@@ -176,7 +176,7 @@ KINDS = (
         (
             example(checks.in_a_mode, mode=torch.inference_mode),
             example(checks.in_a_mode, mode=torch.no_grad),
-            example(checks.in_a_mode, mode=partial(torch.set_grad_enabled, False), sampler="bps", mark="demand"),
+            example(checks.in_a_mode, mode=partial(torch.set_grad_enabled, False), sampler="bps", mark="slow"),
             example(
                 checks.in_a_mode, mode=partial(checks.default, torch.set_default_dtype, torch.float64, torch.float32)
             ),
@@ -205,7 +205,7 @@ KINDS = (
         (
             example(checks.killed, number=signal.SIGTERM, sampler="bps"),
             example(checks.killed, number=signal.SIGKILL, sampler="hmc"),
-            example(checks.killed, number=signal.SIGHUP, sampler="sgld", mark="demand"),
+            example(checks.killed, number=signal.SIGHUP, sampler="sgld", mark="slow"),
         ),
     ),
     Kind(

@@ -68,7 +68,7 @@ def test_the_sweep_turns_the_setting_that_it_names() -> None:
             assert (spec.settings.get("bound") == "interpolated") == (case.at["setting"] == "alpha")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_sweep_gives_rows_and_a_figure(small: Experiment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "sweep.html"
     assert run_here(f"reproduce pdmp-sweeps --out {out} --json") == 0
@@ -86,7 +86,7 @@ def test_a_sweep_gives_rows_and_a_figure(small: Experiment, tmp_path: Path, caps
     assert "exists already" in capsys.readouterr().err
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_table_of_a_sweep_has_no_published_figures(small: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_here("reproduce pdmp-sweeps --repetitions 1") == 0
     out, err = capsys.readouterr()
@@ -127,7 +127,7 @@ def shortened(monkeypatch: pytest.MonkeyPatch, name: str, cases: int) -> Experim
     return short
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_each_case_of_a_table_has_its_comment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +144,7 @@ def test_each_case_of_a_table_has_its_comment(
     assert "3 runs; about 35 min on 2 cores" in err, "the time is told before it begins"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_predictions_are_drawn(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,7 +73,7 @@ def test_the_learning_rates_are_the_papers() -> None:
     assert settings["SGFuncRLD"]["step_size"] == 1e-3 and settings["SGFuncRLD"]["smoothing"] == 0.999
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_curves_are_the_errors_of_the_runs_draws() -> None:
     short, done = brief(), {}
     for case, _, summary in short.reproduce():

@@ -101,7 +101,7 @@ def brief(experiment: PredictiveImages) -> PredictiveImages:
     return dataclasses.replace(experiment, cases=cases)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["small", "paper"])
 @pytest.mark.parametrize("data", IMAGES)
 @pytest.mark.parametrize("name", [each.name for each in PMCNET_IMAGES])
@@ -115,7 +115,7 @@ def test_parts_on_images_can_be_run(name: str, data: str, scale: str):
         assert all(spec.target_settings["data"] == data for spec in case.specs)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_table_figure_and_times_on_images_are_of_the_same_runs(monkeypatch, tmp_path):
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     table, times, figure = (brief(experiments.find(each.name)) for each in PMCNET_IMAGES)
@@ -145,7 +145,7 @@ def test_what_is_reduced_is_said_before_it_starts(capsys, small: PredictiveExper
     assert "Reduced: much." in capsys.readouterr().err
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_row_has_the_figures_of_draws_beside_the_published(small: PredictiveExperiment):
     done: dict[str, list] = {}
     for case, _, found in small.reproduce():
@@ -164,7 +164,7 @@ def test_a_row_has_the_figures_of_draws_beside_the_published(small: PredictiveEx
     assert history["accuracy"]["mean"][-1] == pytest.approx(done["light"][0]["figures"]["accuracy"])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_runs_are_kept_and_an_interrupted_experiment_goes_on(
     small: PredictiveExperiment, monkeypatch, capsys, tmp_path
 ):
@@ -211,7 +211,7 @@ def test_another_spec_version_or_picture_is_another_place(small: PredictiveExper
     assert predictive.cache.read(place) is None
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_pictures_of_all_kinds_reach_their_views(small: PredictiveExperiment):
     from bnnviz import plots
 

@@ -153,7 +153,7 @@ def test_the_last_step_ends_the_run():
     assert not run.running
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_python_ends_in_peace_while_a_run_plays():
     code = "import bnnviz, time; run = bnnviz.start('gaussian', 'bps', draws=None); time.sleep(0.3); print('left')"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -378,7 +378,7 @@ def test_bad_arguments_get_one_sentence(run, arguments, words):
         run.live(**arguments)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_missing_library_is_named():
     code = (
         "import sys; sys.modules['anywidget'] = None\n"

@@ -363,7 +363,6 @@ def test_what_is_kept_shows_what_the_text_says(path):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(1)
 @pytest.mark.timeout(600)
 @each_notebook
 def test_executed_again_it_shows_the_same(path):

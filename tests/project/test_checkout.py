@@ -13,8 +13,7 @@ def test_a_folder_of_the_same_name_beside_a_script_hides_nothing(tmp_path: Path)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     script = tmp_path / "mine.py"
     script.write_text("import bnnviz, bnnviz_app\nprint(bnnviz.BNN.__name__, bnnviz.__file__)\n")
-    for command in ([str(script)], ["-c", script.read_text()]):
-        ended = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0 and ended.stdout.startswith("BNN "), ended.stderr
+    ended = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0 and ended.stdout.startswith("BNN "), ended.stderr

@@ -58,7 +58,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.demand] * (page in LONG)) for page in PAGES])
+@pytest.mark.parametrize("page", [pytest.param(page, marks=[pytest.mark.slow] * (page in LONG)) for page in PAGES])
 def test_examples_run(page: str, names: dict[str, Any]) -> None:
     shapes: dict[str, Any] = {}
     for number, block in enumerate(blocks(page)):

@@ -206,7 +206,7 @@ def test_light_and_dark_differ_in_colours_alone(shot: ReplayFrames) -> None:
         assert [strip.sub("", each) for each in light.values] == [strip.sub("", each) for each in dark.values]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec", [BANANA.replace(draws=400, chains=4), NETWORK.replace(draws=200, chains=4)], ids=["banana", "network"]
 )

@@ -74,7 +74,7 @@ def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None
     assert set(outgoing.unique().tolist()) == {0.0, 1.0, 2.0}
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 def test_in_a_race_they_set_out_from_random_points_and_end(tmp_path: Path, monkeypatch: Any, first: int) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))

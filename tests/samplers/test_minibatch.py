@@ -145,7 +145,7 @@ def test_what_a_step_costs(settings: dict, price: int) -> None:
     assert whole.gradients_per_step == 200
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", ["proposal", "event"])
 def test_a_batch_of_all_rows_changes_nothing(batch: str) -> None:
     spec = Spec(target="two_data", sampler="bps", draws=50, chains=3, seed=4)
@@ -169,8 +169,7 @@ def test_what_does_not_fit_is_refused(target: str, settings: dict, says: str) ->
     assert caught.value.field in settings
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", ["proposal", "event"])
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_batch_that_is_held_is_in_the_checkpoint(sampler: str, batch: str) -> None:
@@ -187,7 +186,7 @@ def test_a_batch_that_is_held_is_in_the_checkpoint(sampler: str, batch: str) -> 
     assert np.array_equal(run.draws, restored.draws)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_batches_may_change_while_a_run_goes_on() -> None:
     run = ViewedRun(Spec(target="logistic_regression", sampler="bps", draws=None, chains=2, seed=1))
     for settings in ({}, {"batch_size": 5}, {"batch": "event"}, {"batch_size": 10}, {"batch_size": None}):
@@ -220,7 +219,7 @@ def test_points_may_be_drawn_while_batches_are_used() -> None:
     assert run.error is None
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_page_warns_of_a_batch_that_is_held() -> None:
     run = ViewedRun(Spec(target="two_data", sampler="bps", settings={"batch_size": 1, "batch": "event"}, draws=300))
     while not run.finished:
@@ -232,7 +231,7 @@ def test_the_page_warns_of_a_batch_that_is_held() -> None:
     assert run.event_weights() is None
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_from_the_command_line() -> None:
     arguments = "sample --target two_data --sampler bps --set batch_size=1 --chains 64 --draws 60 --seed 1 --json"
     result = CliRunner().invoke(app, arguments.split())
@@ -253,7 +252,6 @@ def on_two_data(sampler: str, apart: float, draws: int = 100, **settings) -> np.
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("apart", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_fresh_batch_at_every_proposal_is_right(sampler: str, apart: float) -> None:
@@ -261,7 +259,7 @@ def test_a_fresh_batch_at_every_proposal_is_right(sampler: str, apart: float) ->
     assert compare(draws[:, 50:], targets.TwoData().exact_draws(400_000, seed=99)).p > LEVEL
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(("apart", "known"), [(0.5, 0.645), (1.0, 1.03), (2.0, 2.31)])
 def test_a_batch_held_between_events_widens_as_known(apart: float, known: float) -> None:
     each = (on_two_data("bps", apart, 300, batch="event")[:, 100:, 0] ** 2).mean(1)
@@ -271,7 +269,7 @@ def test_a_batch_held_between_events_widens_as_known(apart: float, known: float)
     assert (each.mean() - 0.5) / error > 5
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_fresh_batches_need_a_bound() -> None:
     """A line through the rates of two batches bounds neither those nor any other."""
     each = (on_two_data("bps", 1.0, 300, bound="interpolated")[:, 100:, 0] ** 2).mean(1)
@@ -301,7 +299,7 @@ def test_one_batch_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 CASES = [("bps", 10, False), ("bps", 1, True), ("boomerang", 10, True), ("zigzag", 50, True), ("sigma_bps", 10, False)]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "size", "controlled"), CASES)
 def test_logistic_regression_from_batches(sampler: str, size: int, controlled: bool) -> None:
     target = targets.LogisticRegression()

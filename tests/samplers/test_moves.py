@@ -25,7 +25,6 @@ def finished(run: ViewedRun) -> ViewedRun:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     settings = ROWS.settings if name in STOCHASTIC else fitting(name, every=2, batch_size=20) | QUICK[name]
@@ -40,8 +39,7 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     assert np.array_equal(again.draws, whole.draws)
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(14)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DISCRETE)
 @pytest.mark.parametrize("target", ["network", "banana", "double_well"])
 def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
@@ -165,7 +163,7 @@ def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
     assert len(run.aside("path", 0)["visited_x"]) > 1
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_batch_costs_what_it_reads() -> None:
     plain, controlled = (
         ViewedRun(ROWS.checked()),

@@ -229,11 +229,10 @@ def test_collapsed_weights_are_an_alarm() -> None:
     assert frame["table"]["rows"][0][2] == "bad"
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
-    ("chains", "each"), [(1, 20), (6, 1), (1, 1), (3, 2)], ids=["M = 1", "K = 1", "both", "K < dim"]
+    ("sampler", "chains", "each"),
+    [("pmcnet", 1, 20), ("pmcnet_light", 6, 1), ("pmcnet", 1, 1), ("pmcnet_light", 3, 2)],
 )
-@pytest.mark.parametrize("sampler", ["pmcnet", "pmcnet_light"])
 def test_small_populations_go_on(sampler: str, chains: int, each: int) -> None:
     gaussian = {"size": 4}
     run = ViewedRun(
@@ -296,7 +295,7 @@ def test_a_covariance_that_cannot_be_factorised_stays(monkeypatch: pytest.Monkey
     assert "6 could not be factorised" in run.frame(["caption"])["caption"]["text"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_full_covariance_of_too_many_dimensions_is_refused() -> None:
     big = {"data": "toy_c", "hidden": "100-100"}
     with pytest.raises(BnnvizError, match=r"full covariance of 10,401 dimensions takes 0\.4 GB for each proposal"):

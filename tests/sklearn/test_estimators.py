@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_a_sentence(given: dict[str, Any], said: str) -> No
         BNNRegressor(**QUICK | given).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [BNNRegressor, BNNClassifier])
 def test_it_passes_the_checks_of_scikit_learn(estimator: type) -> None:
     check_estimator(estimator(**QUICK))

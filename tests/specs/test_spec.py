@@ -31,9 +31,13 @@ def test_every_setting_says_what_it_means():
                 assert setting["bounds"], (item["name"], setting["name"])
 
 
-@pytest.mark.sampled(40)
-@pytest.mark.parametrize("sampler", [item["name"] for item in catalogue.load()["samplers"]])
-@pytest.mark.parametrize("target", [item["name"] for item in catalogue.load()["targets"]])
+@pytest.mark.parametrize(
+    ("sampler", "target"),
+    [
+        *((item["name"], "banana") for item in catalogue.load()["samplers"]),
+        *(("nuts", item["name"]) for item in catalogue.load()["targets"]),
+    ],
+)
 def test_round_trip(sampler, target):
     spec = Spec(target=target, sampler=sampler).checked()
     text = json.dumps(spec.to_json())

@@ -173,8 +173,7 @@ def test_potential_and_gradient_are_those_of_plain_pytorch(bars, network):
         assert float(potential[k]) == pytest.approx(float(loss.detach()), rel=1e-5)
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("network", ["lenet5", "lenet5_swish", "mlp"])
+@pytest.mark.parametrize("network", ["lenet5", "mlp"])
 def test_rows_in_pieces_give_what_all_at_once_give(bars, monkeypatch, network):
     target = target_of(network)
     theta = states(target)
@@ -308,13 +307,12 @@ QUICK = {
 }  # fmt: skip
 OWN = {"laplace": {"structure": "diagonal"}, "pmcnet_light": {"draws_each": 3}}
 REFUSED = {"pmcnet": "take the light variant"}
-SLOW = {"bps", "sigma_bps", "boomerang", "zigzag", "nuts", "func_hmc", "hmc", "sgfuncrld", "psgld", "pmcnet_light"}
+FAST = {"sgld", "laplace", "pmcnet"}
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(c.registered, marks=[pytest.mark.slow] * (c.registered in SLOW)) for c in samplers.REGISTRY],
+    [pytest.param(c.registered, marks=[pytest.mark.slow] * (c.registered not in FAST)) for c in samplers.REGISTRY],
 )
 def test_every_sampler_samples_a_convolutional_network(bars, name):
     known = settings.declared(samplers.REGISTRY.get(name))

@@ -69,7 +69,7 @@ def sampled(known: Known, sampler: str, draws: int, warmup: int, chains: int = 6
 
 
 SAMPLED = [(kind, known, sampler) for kind, known in CASES for sampler in known.samplers]
-EACH = 3  # one of so many is tried each time, all of them on demand
+EACH = 3  # one of so many is a quick test
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.raises], ids=lambda kind: kind.name[:30])
@@ -81,7 +81,7 @@ def test_the_first_of_a_kind_is_sampled_right(kind: Kind) -> None:
 @pytest.mark.parametrize(
     ("kind", "known", "sampler"),
     [
-        pytest.param(*case, id=f"{case[0].name[:30]}-{k}", marks=[pytest.mark.demand] * bool(k % EACH))
+        pytest.param(*case, id=f"{case[0].name[:30]}-{k}", marks=[pytest.mark.slow] * bool(k % EACH))
         for k, case in enumerate(SAMPLED)
     ],
 )

@@ -126,7 +126,7 @@ def test_two_components_are_two_wells():
     assert np.allclose(target.cov(), np.diag([16.25, 0.25]))
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_logistic_moments_agree_with_importance_sampling():
     target = targets.LogisticRegression().to("cpu", torch.float64)
     rng = np.random.default_rng(0)
@@ -390,7 +390,7 @@ def test_learnt_noise_has_the_exact_posterior_density():
     assert np.allclose(stats.norm(np.log(0.3), 1.0).logpdf(np.log(sd)), prior)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_hessian_diagonal_and_row_sums(monkeypatch):
     points = [[-0.3, -0.2], [0.0, 0.1], [0.3, 0.2]]
     network = targets.Network(data="toy_c", hidden="3", points=points)
@@ -408,7 +408,7 @@ def test_hessian_diagonal_and_row_sums(monkeypatch):
         monkeypatch.undo()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("activation", ["tanh", "softplus"])
 def test_gauss_newton_of_learnt_noise_is_the_expected_curvature(activation):
     """The average Hessian over many data sets that the network itself has made."""

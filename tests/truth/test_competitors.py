@@ -93,13 +93,12 @@ def test_adam_is_torch_s() -> None:
     assert torch.allclose(ours, x.detach(), atol=1e-12)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "settings", "regular"),
     [
         ("map", {}, True),
-        ("mle", {}, False),
-        ("ensemble", {}, True),
+        pytest.param("mle", {}, False, marks=pytest.mark.slow),
+        pytest.param("ensemble", {}, True, marks=pytest.mark.slow),
         ("ensemble", {"weight_decay": False}, False),
         ("mc_dropout", {"drop": 0.0}, True),
     ],
@@ -411,7 +410,7 @@ def test_anchors_that_do_not_turn_or_are_always_accepted_are_caught(monkeypatch:
 SAE = {"batch_size": None, "first_epochs": 1200, "learning_rate": 0.05}
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_members_are_the_known_function_of_their_anchors(linear: Linear) -> None:
     """P^-1 (X'y / sd^2 + anchor / tau^2): so their law is N(m, P^-1 tau^-2 P^-1), narrower than the posterior."""
     sampler, state = begun("sae", linear.target, 5000, **SAE)

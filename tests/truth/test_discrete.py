@@ -140,7 +140,7 @@ def test_hmc_at_a_temperature() -> None:
     assert np.abs((found - 0.25 * SCALES) / error).max() < LIMIT
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_nuts_is_right_whatever_its_step_size() -> None:
     for settings in ({}, {"step_size": 0.7, "max_depth": 3, "every": 2}):
         for name in ("gaussian-1", "double_well"):
@@ -171,7 +171,6 @@ NUTS_EXTENDED, NUTS_CHECKPOINTED = nuts.NUTS._extended, nuts.NUTS._checkpointed
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("method", "wrong"), [("_extended", latest), ("_extended", unweighted), ("_checkpointed", never_turns)]
 )

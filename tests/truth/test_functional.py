@@ -66,7 +66,7 @@ def test_func_hmc_keeps_its_law(settings: dict) -> None:
     assert worst(after(sampler, state, 60), sampler) < LIMIT
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1.05, 0.95])
 def test_func_hmc_with_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
     normal = RandomNumbers.normal

@@ -66,7 +66,6 @@ def verdict(target: bnnviz.BNN, sampler: str, settings: dict):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["by hand", "by autograd"])
 @pytest.mark.parametrize(
     ("sampler", "settings"), [("bps", {}), ("boomerang", {"refresh_rate": 0.5}), ("boomerang", {"gamma": 0.5})]
@@ -76,7 +75,7 @@ def test_learnt_noise_of_a_line_is_the_known_one(sampler, settings, kind):
     assert found.p > LEVEL, found
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "term"), [("by hand", "slope"), ("by autograd", "loss")])
 def test_a_dropped_n_log_sd_is_caught(monkeypatch, kind, term):
     whole = getattr(NormalOfEach, term)

@@ -28,7 +28,7 @@ def p_value(found: dict, mean: np.ndarray, cov: np.ndarray) -> float:
     return float(min(1.0, 2 * stats.norm.sf(np.abs(z).max()) * len(z)))
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_command_line_agrees_with_the_truth():
     arguments = ["sample", "--target", "gaussian", "--sampler", "bps", "--chains", "256", "--draws", "2000"]
     result = subprocess.run(
@@ -43,20 +43,24 @@ def test_the_command_line_agrees_with_the_truth():
     assert found["rhat_max"] < 1.01
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "target_settings", "sampler", "settings"),
     [
         ("banana", {}, "bps", {}),
-        # Bent by 0.5, its squares are still correlated by 0.08 after 300 draws: chains' averages are skewed then.
-        ("banana", {"bend": 0.25}, "boomerang", {}),
-        ("banana", {"bend": 0.25}, "boomerang", {"learn_reference": True}),
-        ("logistic_regression", {}, "bps", {}),
         ("logistic_regression", {}, "boomerang", {}),
-        ("gaussian", {"size": 50, "correlation": 0.3}, "bps", {}),
-        ("double_well", {"reading": "figure"}, "bps", {}),
-        # As narrow as a regression on 10,000 rows: chains begin 30 standard deviations off.
-        ("gaussian", {"mean_list": "[-0.5, 1.5, -1]", "cov_list": NARROW}, "bps", {}),
+    ]
+    + [
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (
+            # Bent by 0.5, its squares are still correlated by 0.08 after 300 draws: chains' averages are skewed then.
+            ("banana", {"bend": 0.25}, "boomerang", {}),
+            ("banana", {"bend": 0.25}, "boomerang", {"learn_reference": True}),
+            ("logistic_regression", {}, "bps", {}),
+            ("gaussian", {"size": 50, "correlation": 0.3}, "bps", {}),
+            ("double_well", {"reading": "figure"}, "bps", {}),
+            # As narrow as a regression on 10,000 rows: chains begin 30 standard deviations off.
+            ("gaussian", {"mean_list": "[-0.5, 1.5, -1]", "cov_list": NARROW}, "bps", {}),
+        )
     ],
 )
 def test_whole_runs_agree_with_the_truth(name, target_settings, sampler, settings):
@@ -89,7 +93,7 @@ def importance_reference(network: bnnviz.BNN, count: int = 3_000_000) -> tuple[n
     return sums[0] / sums[1]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # a busy machine
 @pytest.mark.parametrize(
     ("sampler", "settings"),
@@ -120,7 +124,7 @@ def test_network_posterior_agrees_with_importance_sampling(sampler, settings):
     assert 2 * stats.norm.sf(np.abs(z).max()) * len(z) > LEVEL, z
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_network_with_another_prior_is_told_apart():
     """The same comparison goes red when the prior is not the one that the sampler used."""
     import torch
@@ -134,7 +138,7 @@ def test_network_with_another_prior_is_told_apart():
     assert 2 * stats.norm.sf(np.abs(z).max()) * len(z) < LEVEL, z
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "settings"), [("bps", {"refresh_rate": 2.0}), ("boomerang", {})])
 @pytest.mark.parametrize("told", [True, False], ids=["changed", "not told"])
 def test_after_a_change_of_data_the_draws_are_of_the_new_posterior(sampler, settings, told):

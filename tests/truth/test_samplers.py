@@ -6,6 +6,7 @@ from the first moment on, so that short runs of many chains are a sharp test and
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +25,7 @@ from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
 
 CHAINS = 512
@@ -96,17 +98,17 @@ def verdict_on(target: targets.Target, sampler: samplers.Sampler, draws: int = 4
     return compare(found, target.exact_draws(400_000, seed=99))
 
 
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize(("target", "target_settings"), TARGETS)
-@pytest.mark.parametrize(("sampler", "settings"), RIGHT)
+@pytest.mark.parametrize(
+    ("sampler", "settings", "target", "target_settings"), some_quick(((*r, *t) for r, t in product(RIGHT, TARGETS)), 12)
+)
 def test_right_sampler_keeps_the_target(sampler, settings, target, target_settings):
     verdict = verdict_on(targets.REGISTRY.get(target)(**target_settings), make(sampler, settings))
     assert verdict.p > LEVEL, verdict
 
 
-@pytest.mark.sampled(15)
-@pytest.mark.parametrize("target_settings", GAUSSIANS)
-@pytest.mark.parametrize(("sampler", "settings"), EXACT)
+@pytest.mark.parametrize(
+    ("sampler", "settings", "target_settings"), some_quick(((*r, t) for r, t in product(EXACT, GAUSSIANS)), 15)
+)
 def test_exact_event_times_keep_a_gaussian(sampler, settings, target_settings):
     verdict = verdict_on(targets.Gaussian(**target_settings), make(sampler, settings))
     assert verdict.p > LEVEL, verdict
@@ -149,9 +151,10 @@ COUNTED = [
 ]
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize(("target", "target_settings"), [TARGETS[i] for i in (1, 3, 4, 6, 7)])
-@pytest.mark.parametrize(("sampler", "settings"), COUNTED)
+@pytest.mark.parametrize(
+    ("sampler", "settings", "target", "target_settings"),
+    some_quick(((*c, *TARGETS[i]) for c, i in product(COUNTED, (1, 3, 4, 6, 7))), 4),
+)
 def test_events_are_as_many_as_the_rate_says(sampler, settings, target, target_settings):
     # Forty-five figures: a level of 1e-4 over all of them.
     assert abs(surplus(make(sampler, settings), targets.REGISTRY.get(target)(**target_settings))) < 4.8
@@ -162,7 +165,7 @@ def test_events_that_come_too_late_are_missed():
     assert surplus(make("bps", paper), targets.Banana(bend=0.5)) < -10
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_papers_row_sums_are_a_poor_reference_and_do_no_other_harm():
     target = targets.Gaussian(size=5, correlation=0.8, spread=3.0)
     sampler = make("boomerang", {"spacing": 0.5, "curvature": "published"})
@@ -181,7 +184,6 @@ def test_every_registered_sampler_is_in_the_table():
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sampler", "settings"), [("bps", {}), ("boomerang", {}), ("boomerang", {"gamma": 2.0}), ("zigzag", {})]
 )
@@ -195,7 +197,6 @@ def test_logistic_regression_by_quadrature(sampler, settings):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_without_data_the_posterior_is_the_prior(sampler):
     target = targets.Network(hidden="2", prior_sd=0.7, points=[])
@@ -366,7 +367,7 @@ def test_sigma_bps_as_printed_narrows_the_narrow_axis_as_stated():
     assert draws[..., 1].var() == pytest.approx(0.0021, abs=0.0003 + 4 * variance.std() / np.sqrt(CHAINS))
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_scales_are_those_of_the_target():
     target = targets.Gaussian(size=3, correlation=0.5, spread=5.0)
     run = Run(
@@ -419,7 +420,6 @@ WEIGHTED = [
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", [targets.Gaussian(spread=3.0), targets.Banana(bend=0.5)], ids=["gaussian", "banana"])
 @pytest.mark.parametrize(("name", "settings"), WEIGHTED)
 def test_weights_undo_the_bias_of_draws_at_events(name, settings, target):

@@ -43,7 +43,6 @@ def reflection_of_the_wrong_sign(self, rng, x, v, g, scaling):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["gaussian", "banana", "funnel", "double_well"])
 def test_exact_draws_have_standard_errors_of_one(name: str) -> None:
     """Skewed or not, no error of 200 tables of independent draws is larger than chance allows."""
@@ -128,7 +127,6 @@ def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFix
     assert sum(line.startswith("far, ") for line in err.splitlines()) == len(EVERY)
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "banana", "double_well"])
 @pytest.mark.parametrize("sampler", EVERY)
@@ -140,7 +138,6 @@ def test_a_sample_of_the_table_is_green(name: str, sampler: str) -> None:
             assert found.ok, (case.name, found)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", EVERY)
 def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
@@ -148,7 +145,7 @@ def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
     assert found.ok, found
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> None:
     def widening(horizon: float, alpha: float) -> float:
         chosen = {"bound": "interpolated", "horizon": horizon, "alpha": alpha, "spacing": 0.5}
@@ -165,7 +162,6 @@ def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sampler", "method", "wrong"),
     [
@@ -212,7 +208,6 @@ def smallest(simulation: SimulatedNetwork, sampler: str) -> float:
 LEAST = truth.LEVEL / (len(PDMPS) * len(SimulatedNetwork.quantities))
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_true_weights_lie_anywhere_among_the_draws(sampler: str) -> None:
@@ -232,7 +227,6 @@ def test_each_chain_has_a_data_set_of_its_own() -> None:
         assert torch.allclose(torch.autograd.grad(value.sum(), x)[0][0], gradient[chain])
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["prior", "reflection", "noise"])
 def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, broken: str) -> None:
@@ -246,7 +240,7 @@ def test_a_broken_posterior_or_sampler_is_found_by_simulated_data(monkeypatch, b
     assert smallest(simulation, "bps") < LEAST
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_cells_are_short_enough_for_what_lies_between_two_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate that is missed within a cell violates nothing: many chains are needed to see it."""
     target, case = known_targets()["gaussian_mixture"], SamplerCase("sigma_bps", {"bound": "grid"})

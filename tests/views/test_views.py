@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
-import subprocess
-import sys
-from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
-from bokeh.embed import file_html
 from bokeh.events import RangesUpdate, Reset
-from bokeh.layouts import column, row
-from bokeh.models import ColumnDataSource, Div, Label, Range1d
-from bokeh.resources import INLINE
+from bokeh.models import ColumnDataSource, Label, Range1d
 from example_frames import KINDS as EXAMPLES
 from example_frames import example_frame, example_scene
-from PIL import Image
 
-from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, View, views, views_for
+from bnnviz.views import DARK, LIGHT, View, views, views_for
 from bnnviz.views.axis_range import AxisRange
 from bnnviz.views.base import columns, separated
 from bnnviz.views.canvas import PackedColumns
@@ -56,42 +47,6 @@ PAIRS = [(kind, view) for kind in EXAMPLES for view in views_for(example_scene(k
 def sources(view: View) -> list[ColumnDataSource]:
     """Give the data sources that frames change (the contours' polygons are drawn once per plane)."""
     return [s for s in view.sources if "xs" not in s.data]
-
-
-def card(view: View) -> object:
-    """Put a view under a heading with its title, note and legend, as a page does."""
-    p, (width, height) = view.palette, SIZES[view.name]
-    style = f"display:flex;flex-wrap:wrap;justify-content:space-between;gap:2px 12px;color:{p.muted}"
-    heading = (
-        f'<div style="{style};font:13px sans-serif"><b style="color:{p.ink};font-size:14px">{view.title}</b>'
-        f"<span>{view.note}</span>{view.legend_html()}</div>"
-    )
-    box = {"background": p.surface, "padding": "10px", "border-radius": "8px"}
-    title = Div(text=heading, width=width, styles={"width": f"{width}px"})
-    return column(title, column(view.root, width=width, height=height), styles=box)
-
-
-def stage(kind: str, dark: bool, frames: int = 40) -> object:
-    """Put every view of an example run, after some frames, on one page."""
-    scene = example_scene(kind)
-    shown = {view.name: view(scene, dark) for view in views_for(scene)}
-    for seq in range(frames):
-        frame = example_frame(scene, seq)
-        for view in shown.values():
-            view.update(frame)
-    cards = {name: card(view) for name, view in shown.items()}
-    right = [cards[name] for name in ("thinning", "prediction") if name in cards]
-    top = row(cards["trajectory"], column(*right, spacing=10), spacing=10)
-    bottom = row(*(cards[name] for name in ("trace", "acf", "marginal", "graph") if name in cards), spacing=10)
-    page = "#10161c" if dark else "#eef1f4"
-    return column(top, bottom, spacing=10, styles={"background": page, "padding": "12px"})
-
-
-def draw(page: Any, model: object) -> None:
-    """Show a model on a page of a browser, with no server."""
-    page.set_content(file_html(model, INLINE, "views"))
-    page.wait_for_selector("canvas")
-    page.wait_for_timeout(300)
 
 
 # ---- what is common to every view ------------------------------------------------------------------------
@@ -182,51 +137,7 @@ def test_numbers_that_are_missing_draw_nothing_and_move_no_range(kind: str, view
     assert np.isfinite(ends).all()
 
 
-def test_no_torch_and_no_panel_is_imported() -> None:
-    code = (
-        "import sys; from bnnviz.views import views; [v() for v in views()];"
-        "print([m for m in ('torch', 'panel', 'holoviews', 'pandas') if m in sys.modules])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "[]"
-
-
 # ---- looks ------------------------------------------------------------------------------------------------
-
-
-def test_kinds_of_event_differ_in_shape_and_in_colour() -> None:
-    for one, other in itertools.combinations(KINDS.values(), 2):
-        assert one.marker != other.marker
-        assert one.role != other.role or "probe" in (one.label, other.label)
-    for kind in (KINDS[1], KINDS[5]):
-        assert (ACCEPTED.marker, ACCEPTED.role) != (kind.marker, kind.role)
-
-
-@pytest.mark.parametrize("palette", [LIGHT, DARK])
-def test_text_and_marks_stand_out_from_the_card(palette: object) -> None:
-    for role in ("ink", "muted"):
-        assert _contrast(getattr(palette, role), palette.surface) >= 4.5
-    for role in ("blue", "orange", "red", "purple", "magenta", "green", "grey"):
-        assert _contrast(getattr(palette, role), palette.surface) >= 3.0
-    assert all(_contrast(colour, palette.surface) >= 3.0 for colour in palette.chains)
-    assert len(set(palette.chains)) == 8
-
-
-@pytest.mark.browser
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("kind", EXAMPLES)
-def test_a_browser_draws_the_views(kind: str, dark: bool, open_page: Callable, screenshot: Callable) -> None:
-    page = open_page(viewport={"width": 1150, "height": 800}, device_scale_factor=1.5)
-    warnings: list[str] = []
-    page.on("console", lambda message: warnings.append(message.text) if message.type == "warning" else None)
-    draw(page, stage(kind, dark))
-    picture = screenshot(page, f"views-{kind}-{'dark' if dark else 'light'}")
-    assert warnings == []
-    seen = {colour for _, colour in Image.open(picture).convert("RGB").getcolors(1 << 22)}
-    palette = DARK if dark else LIGHT
-    for role in ("surface", "ink", "orange", "blue", "purple"):
-        assert _rgb(getattr(palette, role)) in seen
 
 
 # ---- each view --------------------------------------------------------------------------------------------

@@ -291,7 +291,7 @@ def test_frames_are_fresh_and_only_made_when_asked_for(loop: LiveLoop, monkeypat
     asyncio.run(main())
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_an_unwatched_run_rests_then_ends_and_keeps_its_checkpoint(loop: LiveLoop) -> None:
     async def main() -> None:
         run = start(loop, play=True, lease_s=4.0)
@@ -511,7 +511,7 @@ async def kill_worker_of(backend: Backend, handle) -> None:
     os.kill(pids[handle.address], signal.SIGKILL)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_run_lives_on_the_cluster(backend: Backend) -> None:
     async def main() -> None:
         begin = time.monotonic()
@@ -854,7 +854,7 @@ def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None
     assert local_cluster.gpus_here() == ["0", "1"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_script_needs_neither_torch_nor_an_event_loop(home: Path, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("""
@@ -875,7 +875,7 @@ if __name__ == "__main__":
     assert done.stdout.strip() == "['path', 'seq', 'status'] [] False", done.stderr
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_run_that_kills_its_workers_is_given_up(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(breaks="worker", breaks_at=40), play=True, factory=PLAIN)

@@ -86,7 +86,7 @@ def chosen(server: psutil.Process, which: str) -> list[psutil.Process]:
     return [each for each in family if which in " ".join(each.cmdline())][:1]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("repeat", range(REPEATS))
 @pytest.mark.parametrize("ending", ENDINGS)

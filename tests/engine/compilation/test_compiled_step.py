@@ -72,8 +72,7 @@ def bounds(target: str) -> list[str]:
     return ["grid", "interpolated", *(["exact"] if target == "gaussian" else [])]
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
@@ -83,8 +82,7 @@ def test_what_is_written_down_is_the_step(sampler: str, target: str) -> None:
         )
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", DISCRETE)
 def test_a_move_is_written_down_too(sampler: str) -> None:
     settings = {"batch_size": 5, "control_variates": True, "decay": 0.5}
@@ -127,8 +125,7 @@ def test_a_step_of_the_training_is_written_down_too(sampler: str) -> None:
     assert_same(run, 60)
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
@@ -185,7 +182,7 @@ def assert_same_block(run: Run, block: StepBatch, start: Any, steps: list) -> No
         assert torch.equal(block.column(name).nan_to_num(7, 8, 9), expected.nan_to_num(7, 8, 9))
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_draws_are_those_of_the_spec_and_the_log(kept: Path) -> None:
@@ -209,7 +206,7 @@ def finished(spec: Spec) -> Run:
 
 
 @needs_compiler
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # a busy machine compiles for minutes
 def test_play_goes_on_while_it_compiles_and_the_log_repeats_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
@@ -269,7 +266,7 @@ def advance_to(run: Run, step: int) -> None:
 
 
 @needs_compiler
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
     whole = finished(BANANA.replace(kernel="compiled"))
     run = Run(BANANA.replace(kernel="compiled").checked())
@@ -285,7 +282,7 @@ def test_a_checkpoint_goes_on_with_the_same_draws() -> None:
 
 
 @needs_compiler
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(400)  # a busy machine compiles for minutes
 @pytest.mark.parametrize("sampler", ["nuts", "hmc"])
 def test_a_loop_over_steps_gives_the_draws_of_calls(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,7 +334,7 @@ def test_a_package_without_a_loop_is_called_step_by_step(tmp_path: Path) -> None
 
 
 @needs_compiler
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_change_of_settings_takes_the_kernel_back() -> None:
     run = Run(BANANA.replace(kernel="compiled", draws=None).checked())
     run.wait_for_compile = True
@@ -357,7 +354,7 @@ def test_a_change_of_settings_takes_the_kernel_back() -> None:
 
 
 @needs_compiler
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_damaged_file_is_made_anew(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = finished(BANANA.replace(kernel="compiled")).draws
     shutil.copytree(kept, tmp_path / kept.name)
@@ -378,7 +375,7 @@ def test_other_numbers_are_refused() -> None:
         compiled_step._compare(traced, lambda numbers: [number + 1 for number in traced.program(*numbers)])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_density_that_reads_on_the_host_is_told_in_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
     def potential(x: torch.Tensor) -> torch.Tensor:
         return 0.5 * x.square().sum(-1) * (1.0 if float(x.detach().abs().sum()) < 1e9 else 2.0)
@@ -406,7 +403,7 @@ def test_without_a_compiler_it_says_so_and_goes_on(tmp_path: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.demand
+@pytest.mark.slow
 def test_compiled_draws_agree_with_the_truth() -> None:
     run = finished(BANANA.replace(target="gaussian", target_settings={"size": 3}, chains=256, kernel="compiled"))
     moments = run.draws.mean(1), (run.draws**2).mean(1)

@@ -276,7 +276,7 @@ def test_weights_of_draws_count_and_leave_no_chain():
     assert "four draws" in alone["summary"]["unknown"]["function_ess"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_run_is_attacked_and_asked():
     settings = {"data": "moons", "hidden": "4"}
     run = bnnviz.sample("network", "sgld", draws=15, warmup=5, chains=2, target_settings=settings)

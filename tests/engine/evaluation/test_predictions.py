@@ -58,8 +58,7 @@ def test_its_specs_can_be_run(experiment):
             assert spec.checked().draws == spec.draws
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", JUDGED, ids=lambda experiment: experiment.name)
 def test_its_runs_are_figures_rows_and_pictures(experiment):
     short, done = brief(experiment), {}
@@ -70,8 +69,7 @@ def test_its_runs_are_figures_rows_and_pictures(experiment):
     assert short.title.split("(")[0] in plots.page(plots.panels(short.panels(done)), short.title)
 
 
-@pytest.mark.demand
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", FIGURES_OF_FRAMES, ids=lambda experiment: experiment.name)
 def test_what_the_lab_draws_stands_on_a_page_without_it(experiment):
     def short(spec):
@@ -108,7 +106,7 @@ def test_its_figures_are_those_of_the_runs_draws():
     assert figures["entropy_attacked"] == pytest.approx(attacked["entropy"][1])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_two_figures_of_the_same_runs_run_them_once(monkeypatch):
     first, second = (brief(experiments.find(name)) for name in ("func-fig2", "func-fig3"))
     assert len(list(first.reproduce(1))) == 2
@@ -202,7 +200,7 @@ def test_images_from_elsewhere_that_are_not_here_cost_only_their_figures(monkeyp
     assert [view for _, view, _ in short.panels(done)] == ["reliability"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_mixing_is_of_several_chains_and_of_functions():
     whole = experiments.find("pdmp-mixing")
     assert all(spec.chains == 4 for case in whole.cases for spec in case.specs)

@@ -63,7 +63,7 @@ def spec(monkeypatch):
     return make
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_it_finds_the_end_that_is_best_without_reading_test_rows(spec):
     seen = []
     found = searching.search_prior(spec(), low=0.05, high=5.0, tries=5, progress=lambda *at: seen.append(at))
@@ -104,7 +104,7 @@ def test_a_known_minimum_is_found(spec, monkeypatch):
         searching.search_prior(spec(), tries=3)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_search_is_kept_with_the_run(spec, tmp_path):
     given = spec(guarded=False)
     found = bnnviz.search_prior(given, tries=2, by="accuracy")
@@ -116,7 +116,7 @@ def test_the_search_is_kept_with_the_run(spec, tmp_path):
     assert json.loads(run.to_arviz().attrs["bnnviz"])["search"]["by"] == "accuracy"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_command_line_searches_first(spec, capsys):
     spec(guarded=False)
     words = "sample --data pmcnet_wine --sampler sgld --set hidden=2 --set start=random --draws 20 --chains 2 --json"

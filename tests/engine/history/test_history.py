@@ -114,7 +114,6 @@ def travel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return tell
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any, sampler: str) -> None:
@@ -182,7 +181,7 @@ def test_a_change_and_another_chain_go_on_with_the_numbers() -> None:
     assert torch.equal(again.events, run.events)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_what_was_changed_changes_again(travel: Any) -> None:
     spec, change = spec_of(), SAMPLERS["bps"]
 
@@ -209,7 +208,6 @@ def test_what_was_changed_changes_again(travel: Any) -> None:
     travel(story, spec)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
@@ -268,7 +266,7 @@ def test_a_future_that_was_changed_before_changes_again_beside_the_new_one(trave
     travel(story, spec)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_branch_forks_again_and_the_whole_fork_goes_back(travel: Any) -> None:
     spec = spec_of()
 
@@ -339,7 +337,7 @@ def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Pat
     travel(taken_up, spec, restore=True, changes=kept["log"])
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_other_data_are_another_future(travel: Any) -> None:
     spec = spec_of("hmc", target="network", target_settings={"data": "toy_a", "hidden": "4"})
 
@@ -556,7 +554,7 @@ def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.
     assert timeline.steps[-1] <= 600
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
     spec = spec_of("bps", kernel="compiled")
     run = ViewedRun(spec)

@@ -75,7 +75,7 @@ def test_the_wall_has_the_hardest_images_first(gallery: ImageRace) -> None:
     assert base64.b64decode(first["pixels"]["data"]) == gallery.images.x_test[first["index"]].tobytes()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_asking_changes_no_draw(gallery: ImageRace) -> None:
     again = ImageRace(spec())
     again.prepare()
@@ -141,7 +141,7 @@ def test_a_gallery_needs_images() -> None:
     assert caught.value.field == "target"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_it_goes_on_from_a_checkpoint() -> None:
     gallery = ImageRace(spec())
     gallery.prepare()
@@ -151,7 +151,7 @@ def test_it_goes_on_from_a_checkpoint() -> None:
     assert np.array_equal(again.lanes[1].draws, ended(gallery).lanes[1].draws)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_weighted_draws_are_asked_too() -> None:
     light = {"sampler": "pmcnet_light", "warmup": 0, "settings": {"draws_each": 4, "mode_steps": 60}}
     given = {"chains": 3, "lanes": [light, SGLD], "budget": 40_000}

@@ -103,7 +103,7 @@ def test_names_tell_lanes_apart():
 ALL = race_of("bps", "hmc", "sgld", "zigzag", budget=4_001)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_steps_allow():
     race = Race(ALL)
     race.prepare()
@@ -116,7 +116,7 @@ def test_no_lane_spends_more_than_its_budget_and_each_spends_all_that_whole_step
     assert race.progress == 1.0
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_lanes_advance_together():
     """Whenever somebody looks, no lane is further ahead of another than a block, or one step where that is more."""
     race = Race(race_of("bps", "hmc", "sgld", budget=8_000))
@@ -164,7 +164,7 @@ def test_all_lanes_set_out_from_the_same_points_bit_for_bit(tmp_path, monkeypatc
     assert ("one mode" in race.start_sentence) is one
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["bps", "hmc", "sgld"])
 def test_a_lane_makes_the_draws_that_the_run_alone_makes(sampler):
     # A run that somebody looks at warms up for 200 moves at least; what a race charges is what was asked for.
@@ -201,7 +201,7 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
     assert [row["name"] for row in resumed.table()] == [row["name"] for row in played.table()]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_checkpoint_before_the_start_begins_again():
     race = Race(race_of("bps", "hmc"))
     again = Race.restore(race.checkpoint())
@@ -358,7 +358,7 @@ def run_here(line: str) -> int:
     return ended.value.code
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_race_that_loses_its_worker_goes_on_with_the_same_draws(tmp_path):
     """The live path drives a race as a run: built by the class that its spec names, checkpointed, taken up again."""
     spec = race_of("hmc", "sgld")

@@ -34,7 +34,7 @@ def ended() -> Race:
     return _ENDED[0]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @given(errors=st.lists(st.sampled_from([math.nan, math.inf, 0.5, 0.1, 2.0]), min_size=3, max_size=3))
 def test_what_is_not_finite_never_ranks(errors):
     """However often a lane's error is unknown: ranks are 1, 2, ... of the known ones, the unknown come after them."""
@@ -129,7 +129,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
         monkeypatch.setattr(reference, name, value)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkeypatch):
     shorten(monkeypatch, draws=60, warmup=150)  # of fewer moves chains stand still
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "3"}}
@@ -150,7 +150,7 @@ def test_a_network_is_measured_against_a_reference_that_is_kept(own_home, monkey
     assert not other.reference.finished
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_reference_goes_on_from_a_checkpoint(own_home, monkeypatch):
     shorten(monkeypatch, draws=40, warmup=5)
     network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "2"}}

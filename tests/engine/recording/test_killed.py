@@ -136,7 +136,6 @@ def check(folder: Path, truth: ViewedRun) -> None:
     np.testing.assert_array_equal(again.draws, truth.draws)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", SPECS)
@@ -159,7 +158,6 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", SPECS)
 def test_a_process_that_goes_back_may_end_before_any_operation(

@@ -131,7 +131,7 @@ def test_a_recording_is_the_run(whole: tuple[Path, ViewedRun]) -> None:
     assert {path.name.split("-")[0] for path in recording.files()} >= {"header.json", "progress.json", "checkpoint"}
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_recording_changes_no_draw(whole: tuple[Path, ViewedRun]) -> None:
     assert np.array_equal(whole[1].draws, finished(ViewedRun(BANANA)).draws)
 
@@ -195,7 +195,7 @@ def test_a_run_that_rests_is_on_disk_and_then_left_alone(tmp_path: Path, monkeyp
     assert Recording(tmp_path / "run").progress["steps"] == run.steps
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_checkpoints_to_go_back_to_are_few_and_spread_out(tmp_path: Path) -> None:
     run = ViewedRun(BANANA.replace(draws=60))
     recorder = RecordingWriter(run, tmp_path / "run")
@@ -228,7 +228,7 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     assert found.progress == known
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
     run = ViewedRun(BANANA)
     recorder = RecordingWriter(run, tmp_path / "run")
@@ -242,7 +242,7 @@ def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
     RecordingWriter(resume(tmp_path / "run"), tmp_path / "run").close()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_one_goes_back_to_any_step(whole: tuple[Path, ViewedRun]) -> None:
     folder, run = whole
     middle = run.steps // 2
@@ -255,7 +255,6 @@ def test_one_goes_back_to_any_step(whole: tuple[Path, ViewedRun]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_a_run_that_goes_on_makes_the_same_draws(name: str, tmp_path: Path) -> None:
     spec = spec_of(name)
@@ -324,7 +323,7 @@ def test_what_is_given_by_hand_goes_on_with_it(tmp_path: Path) -> None:
         resume(tmp_path / "run")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
     whole = bnnviz.sample(BANANA)
     run = bnnviz.start(BANANA, record="one", callback=lambda run: run.progress > 0.3 and run._stop.set())
@@ -674,7 +673,7 @@ def small_disk(folder: Path, size: str) -> Iterator[bool]:
             subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_small_disk_that_fills_up(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with small_disk(tmp_path / "disk", "300k") as there:
         if not there:
@@ -760,7 +759,7 @@ def server() -> Iterator[Any]:
     forkserver._forkserver._stop()  # there is no other way to end it before this process ends
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bps", "boomerang", "nuts", "pmcnet_light", "sgld"])
 def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, server: Any, tmp_path: Path) -> None:
     """Ten kills of each sampler at random moments: fifty in all."""
@@ -822,7 +821,6 @@ def steps_of(folder: Path) -> int:
     return Recording(folder).progress["steps"] if (folder / reader.PROGRESS).exists() else 0
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", range(6))
 @pytest.mark.parametrize("killed", ["worker", "server", "both"])

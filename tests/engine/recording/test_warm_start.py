@@ -395,7 +395,7 @@ def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
 # --- from Python, the command line, scripts, links and sweeps
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray) -> None:
     run = bnnviz.sample("banana", "bps", chains=5, draws=30, warmup=4, seed=2, start="source")
     assert np.array_equal(run.draws, warm)
@@ -413,7 +413,7 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
         bnnviz.sample("banana", "hmc", start=3)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
     def ran(*words: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:

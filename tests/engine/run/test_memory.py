@@ -30,7 +30,7 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak}))
 """
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "spacing"), [("boomerang", 0.02), ("bps", 0.001)])
 def test_two_hundred_draws_of_lenet_take_less_than_a_gigabyte_and_a_half(sampler: str, spacing: float) -> None:
     command = [sys.executable, "-c", SCRIPT, sampler, str(spacing)]
@@ -55,13 +55,13 @@ print(json.dumps({"shape": run.draws.shape, "peak": peak, "accuracy": [accuracy,
 """
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("data", "network", "dim"),
     [
         ("mnist", "lenet5_swish", 545_546),
-        pytest.param("cifar10", "resnet20", 273_258, marks=pytest.mark.demand),  # two minutes
+        pytest.param("cifar10", "resnet20", 273_258, marks=pytest.mark.slow),  # two minutes
     ],
 )
 def test_two_hundred_draws_of_a_large_network_are_judged_in_a_gigabyte_and_a_half(

@@ -56,7 +56,6 @@ SPECS = [
 ]
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=lambda s: f"{s.sampler}-{s.target}-{s.settings['bound']}")
 def test_draws_depend_on_the_spec_alone(spec):
@@ -113,7 +112,7 @@ def test_nothing_that_looks_on_changes_a_draw(sampler, bound, samples, seed, loo
     assert np.array_equal(finished(alone).draws, finished(watched).draws)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["bps", "boomerang"])
 @pytest.mark.parametrize("target", ["banana", "network"])
 def test_the_rate_drawn_at_speed_is_the_rate(sampler, target):
@@ -152,12 +151,12 @@ def test_a_path_is_drawn_where_it_went_in_any_plane():
         assert np.allclose(drawn, where[-len(drawn) :], atol=1e-4)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_seeds_differ():
     assert not np.array_equal(finished(ViewedRun(spec())).draws, finished(ViewedRun(spec(seed=1))).draws)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_checkpoint_before_the_first_step_starts_anew():
     assert np.array_equal(
         finished(ViewedRun.restore(ViewedRun(spec()).checkpoint())).draws, finished(ViewedRun(spec())).draws
@@ -176,7 +175,7 @@ def test_a_broken_checkpoint_is_refused():
         ViewedRun.restore(b"no checkpoint")
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_changes_are_logged_and_repeatable():
     def driven() -> ViewedRun:
         run = ViewedRun(spec(draws=None))
@@ -196,7 +195,7 @@ def test_changes_are_logged_and_repeatable():
     assert np.array_equal(one.draws, two.draws)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_refused_change_harms_nothing():
     run, other = (walked(prepared(spec(draws=None)), 300) for _ in range(2))
     before = run.spec
@@ -237,7 +236,7 @@ def test_bad_changes_are_refused_and_harm_nothing():
     assert run.advance(0.1) > 0
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_live_run_thins_itself():
     run = ViewedRun(spec(draws=None, warmup=0, chains=2))
     run.store.buffer = run.store.buffer[:, :40]
@@ -267,7 +266,7 @@ class Cliff(targets.Target):
         return start
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_chains_that_meet_nan_stop_and_are_named():
     run = finished(ViewedRun(spec(chains=6, draws=300), target=Cliff()))
     assert run.phase == "done"
@@ -279,7 +278,7 @@ def test_chains_that_meet_nan_stop_and_are_named():
     assert np.isfinite(run.draws).all()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
     """A long cell may end where a chain never comes to; the next look is nearer."""
 
@@ -305,7 +304,7 @@ def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
     assert "went too far" in run.chain_trace.part("caption", None, False)["text"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_when_all_chains_fail_the_draws_are_kept():
     class Trap(Cliff):
         evaluations = 0
@@ -344,7 +343,7 @@ def test_frames_hold_what_the_views_need():
     assert run.frame(["status"])["seq"] > frame["seq"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
     run = prepared(spec(target="logistic_regression", sampler=sampler, draws=None, dtype="float64"))
@@ -383,7 +382,7 @@ def test_one_dimension_is_shown_in_the_phase_plane():
     assert np.isfinite(path["x"]).all() and np.isfinite(path["y"]).all()
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_one_dimension_has_a_histogram_beside_the_known_density():
     run = prepared(spec(target="gaussian", target_settings={"size": 1, "mean_list": "[2]"}, draws=None, chains=16))
     scene = run.scene()
@@ -417,7 +416,7 @@ def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read(monkeypat
     assert "so far" not in run.frame(["caption"])["caption"]["text"], "a step is told for itself"
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_the_table_has_each_variance_beside_the_true_one():
     run = prepared(spec(target="gaussian", target_settings={"correlation": 0.0, "spread": 2.0}, draws=None, chains=16))
     while run.store.common(run.alive) < 400:
@@ -455,7 +454,7 @@ def test_the_paper_preset_says_that_it_is_wrong():
     assert {"bound": "grid"} in [remedy["settings"] for remedy in caption["remedies"]]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_summary_has_what_the_command_line_promises():
     found = finished(ViewedRun(spec(chains=32, draws=200))).summary()
     run_keys = ["target", "sampler", "settings", "dim", "chains", "draws", "seed", "device", "seconds", "cpu_seconds"]
@@ -570,7 +569,7 @@ def walked(run: ViewedRun, steps: int) -> ViewedRun:
     return run
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
     run = walked(prepared(drawing(sampler)), 400)
@@ -584,7 +583,6 @@ def test_a_chain_goes_on_from_where_it_is_when_the_data_change(sampler):
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", PDMPS)
 def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
     def changed() -> ViewedRun:
@@ -602,7 +600,7 @@ def test_a_changed_run_repeats_itself_and_goes_on_from_a_checkpoint(sampler):
     assert np.array_equal(one.draws, other.draws) and np.array_equal(one.draws, restored.draws)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_data_that_change_before_the_first_step_are_the_data_of_the_start():
     early = ViewedRun(drawing())
     early.advance(0.001)
@@ -716,7 +714,7 @@ def test_nothing_is_picked_where_nothing_was_and_what_cannot_be_picked_is_refuse
             watched.select(bad)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_picking_touches_no_draw():
     runs = [prepared(drawing()) for _ in range(2)]
     for step in range(50, 601, 50):
@@ -736,9 +734,8 @@ def test_draws_without_a_limit_do_not_fill_the_memory():
     assert ViewedRun(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
 @pytest.mark.slow
+@pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
 def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     if not fits(sampler, "double_well"):
         pytest.skip("it refuses densities")
@@ -751,7 +748,7 @@ def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
     assert (part["curves"] is not None) is run.sampler.functional
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_device_time_is_the_threads_on_a_cpu():
     run = ViewedRun(Spec("gaussian", {}, "bps", {}, chains=4, draws=200))
     while not run.finished:

@@ -226,7 +226,7 @@ def until(condition: Callable[[], object], seconds: float = 30) -> None:
 # --- on workers that do not see the folder
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_recordings_are_sent_where_the_disk_is_another_one(scheduler: str, tmp_path: Path) -> None:
     text = LONG + "grid: {seed: 0-1}"
     for stopped in (soon(), lambda: False):
@@ -270,7 +270,7 @@ def test_an_archive_that_reaches_outside_is_refused(data: bytes, tmp_path: Path)
 # --- experiments
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_an_experiment_comes_to_the_same_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
     specs = [tuple(SweepSpec.from_text(TINY + f"grid: {{seed: {seeds}}}").runs.values()) for seeds in ("0-2", "7-8")]
@@ -343,7 +343,7 @@ def command_line(*words: object, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=os.environ | variables, **pipes)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_24_runs_on_two_workers_of_which_one_is_killed_half_way(tmp_path: Path) -> None:
     text = LONG.replace("400", "100") + "grid: {sampler: [hmc, bps], seed: 0-11}"
@@ -371,7 +371,7 @@ def worker_pid(address: str) -> int:
     return next(c.pid for c in psutil.net_connections("tcp") if c.status == "LISTEN" and c.laddr.port == port)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "LOSSES", 2)
@@ -390,7 +390,7 @@ def deadly(report: job_worker.Report, kills: bool) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "sweep.yaml").write_text(LONG.replace("400", "3000") + "grid: {seed: 0-3}")
@@ -407,7 +407,7 @@ def test_ctrl_c_keeps_what_there_is_and_says_how_to_go_on(tmp_path: Path) -> Non
     assert 0 < Recording(half).progress["counts"][0] < 3000
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_cluster_elsewhere_is_reached_by_tls_and_its_end_is_said(
     certificates: dict[str, str], tmp_path: Path

@@ -145,7 +145,7 @@ def energy_of_the_reference(state: State):
 KEPT = {"bps": speed, "sigma_bps": scaled_speed, "zigzag": speeds, "boomerang": energy_of_the_reference}
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PDMPS)
 @settings(max_examples=20, deadline=None)
 @given(
@@ -222,7 +222,7 @@ def test_the_reference_from_the_prior_is_the_prior_and_leaves_the_likelihood():
     assert torch.allclose(sampler.rate(x, v, g, scaling), of_likelihood)
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize(("reference", "right"), [("from_prior", True), ("prior", False)])
 def test_with_the_prior_for_its_reference_the_posterior_is_sampled(reference: str, right: bool) -> None:
     """A logistic regression whose mean is known by quadrature; the reading of the paper is told apart."""
@@ -235,7 +235,7 @@ def test_with_the_prior_for_its_reference_the_posterior_is_sampled(reference: st
     assert (abs(off).max() < 4.0) == right, off
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["grid", "exact"])
 def test_the_boomerang_learns_its_reference(bound: str) -> None:
     """The learnt reference is that of the path: from a centre and a spread far off to those of the target."""
@@ -254,7 +254,7 @@ def test_the_boomerang_learns_its_reference(bound: str) -> None:
     assert "w*" in label and 0.3 < float(text) < 2
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_without_learning_the_reference_is_that_of_the_mode() -> None:
     settings = {"learn_reference": False}
     run = Run(Spec(target="gaussian", sampler="boomerang", settings=settings, chains=2, draws=4, device="cpu"))

@@ -69,7 +69,6 @@ def worst(sampler: str, target: str = "gaussian", **settings: object) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("sampler", "target", "settings"),
     [
@@ -110,7 +109,7 @@ def test_it_takes_two_stretches_of_path() -> None:
     assert path_moments(np.zeros((4, 5, 3))) is None
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
     run = ViewedRun(spec("bps", refresh_rate=0.1).replace(draws=None))
     run.prepare()
@@ -125,7 +124,7 @@ def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
     assert found["events"] > 1.2 * found["path"]
 
 
-@pytest.mark.demand
+@pytest.mark.slow
 def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
     one = ViewedRun(spec("boomerang").replace(draws=None))
     one.prepare()
