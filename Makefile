@@ -58,7 +58,7 @@ test: lint
 test-nightly: $(TESTABLE)
 	$(PY) -m pytest -n 2 --ignore tests/browser -m '(slow or data) and not browser'
 	@$(PY) tests/get_browser.py || true
-	$(PY) -m pytest -m 'slow and browser'
+	$(PY) -m pytest tests/browser -m slow
 
 docs: $(TESTABLE)
 	$(PY) -m docs.site.build

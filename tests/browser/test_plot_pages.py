@@ -11,8 +11,6 @@ from bnnviz.plots.recorded import FIGURES
 from tests.example_parts import example_parts
 
 
-@pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_browser_draws_every_recorded_part(dark: bool, open_page: Callable, screenshot: Callable) -> None:
     parts = [(name, name, each) for name, found in example_parts().items() if name in FIGURES for each in found]

@@ -17,7 +17,7 @@ import pytest
 from docs.site.contents import ROOT
 
 # In one file, so that it is built once.
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 #: What loads something where it stands.
 LOADS = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "srcset", "video": "src"}
