@@ -7,7 +7,6 @@ catalogue, the dashboard's controls and the command line are generated from the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Container
 from reprlib import repr as short_repr
 from typing import Any
 
@@ -129,7 +128,6 @@ def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
             raise BnnvizError(f"{owner}: {name} is a switch; give true or false, not {short_repr(value)}.", name)
         return value
     if kind == "choice":
-        value = current_choice(setting, value)
         if value not in setting["choices"]:
             options = ", ".join(str(choice) for choice in setting["choices"])
             raise BnnvizError(f"{owner}: {name} cannot be {short_repr(value)}; choose one of {options}.", name)
@@ -195,44 +193,13 @@ def bounds_text(low: float | None, high: float | None) -> str:
     return f"at least {low:g}" if high is None else f"a value from {low:g} to {high:g}"
 
 
-#: Names that settings had in what is saved or shared, with those they have now.
-OLD_NAMES: dict[str, tuple[str, ...]] = {
-    "leaps": ("num_leapfrog_steps",),
-    "momentum": ("momentum_persistence",),
-    "adapt": ("learn_preconditioner", "learn_reference"),
-}
-
-
-def current_name(name: str, known: Container[str]) -> str:
-    """Return the name that a setting has now, among the known ones; a name that is none of them stays."""
-    return name if name in known else next((new for new in OLD_NAMES.get(name, ()) if new in known), name)
-
-
-#: Choices that settings had in what is saved or shared, with those they have now.
-OLD_CHOICES: dict[str, dict[str, str]] = {"curvature": {"paper": "published"}}
-
-
-def current_choice(setting: dict[str, Any], value: Any) -> Any:
-    """Return what a choice is called now; one that there is, or never was, stays."""
-    if not isinstance(value, str) or value in setting["choices"]:
-        return value
-    new = OLD_CHOICES.get(setting["name"], {}).get(value, value)
-    return new if new in setting["choices"] else value
-
-
 #: What a run has beside the settings of its target and sampler.
 OF_RUNS = frozenset({"chains", "draws", "warmup", "seed", "device", "dtype", "kernel"})
-
-
-def old_names(name: str) -> list[str]:
-    """Return the names that a setting had."""
-    return [old for old, new in OLD_NAMES.items() if name in new]
 
 
 def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
     """Check the given values, add the defaults of the others, and return them in declared order."""
     known = {setting["name"]: setting for setting in settings}
-    given = {current_name(name, known): value for name, value in given.items()}
     for name in given:
         if name not in known:
             options = ", ".join(known) or "none"

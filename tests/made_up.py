@@ -1,4 +1,4 @@
-"""Recordings that somebody has made up, with right checksums: each is to be one sentence, and the others go on."""
+"""A sound recording of a run that is half done, and ways to change it with right checksums."""
 
 from __future__ import annotations
 
@@ -65,6 +65,22 @@ TEXTS: dict[str, bytes] = {
     "a long number": b'{"steps": ' + b"9" * 5000 + b"}",
     "zeros": b"\0" * 1000,
 }
+
+
+def record_half(folder: Path) -> Path:
+    """Record HMC on the banana up to 30 of its 90 draws."""
+    from bnnviz.engine.recording.writer import RecordingWriter
+    from bnnviz.engine.viewed_run import ViewedRun
+    from bnnviz.specs.run import Spec
+
+    run = ViewedRun(Spec(target="banana", sampler="hmc", chains=2, draws=90, warmup=20).checked())
+    writer = RecordingWriter(run, folder)
+    run.prepare()
+    while int(run.store.counts.min()) < 30:
+        run.take(20, 1.0)
+    writer.note(now=True)
+    writer.abandon()
+    return folder
 
 
 def name_of(case: tuple[str, str, Any]) -> str:

@@ -14,7 +14,6 @@ import typer
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain_json
 from bnnviz.plots import forms
-from bnnviz.settings import current_name
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 
@@ -296,8 +295,7 @@ def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[s
 
 def find_setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
     """Return the setting of this name of an item of the catalogue, None where it has none."""
-    known = {setting["name"]: setting for setting in item["settings"]}
-    return known.get(current_name(name, known))
+    return next((setting for setting in item["settings"] if setting["name"] == name), None)
 
 
 def setting_names(item: dict[str, Any]) -> str:

@@ -118,10 +118,6 @@ class Sampler(param.Parameterized):
     #: Whether a step may read tensor values on the host to spare work (CPU only).
     host_sync: bool = True
 
-    def __init__(self, **values: Any) -> None:
-        known = settings.declared(type(self))
-        super().__init__(**{settings.current_name(name, known): value for name, value in values.items()})
-
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return how it would spend a budget on a network, where it may be chosen automatically; None where not."""

@@ -72,10 +72,6 @@ class MoveStats(Checkpointed):
         self.moves = 0
         self.sums = dict.fromkeys(sampler.info_means, 0.0)
 
-    def load(self, saved: dict[str, Any]) -> None:
-        """Take saved sums over; what an older version did not report counts as zero."""
-        super().load(saved | {"sums": self.sums | saved["sums"]})
-
     @property
     def events(self) -> int:
         """Moves of all chains."""

@@ -103,16 +103,14 @@ _SPEC = {
     "draws": or_none(is_positive),
     "warmup": is_count,
     "seed": is_count,
-}
-_START = {"recording": or_none(is_text), "points": is_name, "sha256": or_none(is_name)}
-_SPEC_OPTIONAL = {
     "version": is_count,
     "device": is_name,
     "dtype": is_name,
     "kernel": is_name,
     "file": or_none(is_settings),
-    "start": or_none(record(_START)),
 }
+_START = {"recording": or_none(is_text), "points": is_name, "sha256": or_none(is_name)}
+_SPEC_OPTIONAL = {"start": or_none(record(_START))}
 _SPEC_KEYS = {"version", *(field.name for field in dataclasses.fields(Spec) if field.name not in BYTES)}
 
 

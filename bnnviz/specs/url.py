@@ -211,8 +211,7 @@ class Link:
         values = dict(begin)
         for setting in item["settings"]:
             name = setting["name"]
-            texts = [self.take(prefix + each) for each in (name, *settings.old_names(name))]
-            text = next((text for text in texts if text is not None), None)
+            text = self.take(prefix + name)
             if text is not None:
                 try:
                     values[name] = self._value(setting, text, item["title"], (limits or {}).get(name))

@@ -10,21 +10,25 @@ from pathlib import Path
 import pytest
 
 from bnnviz.engine.recording import reader
-from bnnviz.engine.recording.archive import unpack
+from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
 from bnnviz_app.pages.recordings import RecordingsPage
-from tests.made_up import VALUES, craft
+from tests.made_up import VALUES, craft, record_half
 
 pytest.importorskip("zarr")
 
-SAVED = Path(__file__).parents[1] / "saved" / "half.zip"
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sound")
+    return pack(reader.Recording(record_half(folder / "sound")), folder / "half.zip")
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    unpack(SAVED, "sound")
+    unpack(packed, "sound")
     yield tmp_path / "recordings"
 
 
@@ -54,11 +58,11 @@ def test_the_list_and_the_texts_go_on_beside_what_was_made_up(home: Path) -> Non
         page.close()
 
 
-def test_the_same_file_is_taken_in_again_once_its_recording_was_deleted(home: Path) -> None:
+def test_the_same_file_is_taken_in_again_once_its_recording_was_deleted(home: Path, packed: Path) -> None:
     async def scene() -> None:
         page = RecordingsPage(False, {}, [])
         page._file._send_msg = lambda message: None
-        content = SAVED.read_bytes()
+        content = packed.read_bytes()
         piece = {"status": "upload_event", "name": "half.zip", "mime_type": "application/zip", "chunk": 1}
         try:
             for _ in range(2):

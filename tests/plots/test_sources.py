@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.recording import reader
-from bnnviz.engine.recording.archive import unpack
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import sources
+from tests.made_up import record_half
 from tests.plots.examples import draws, made_tree
 
 pytest.importorskip("arviz_base")
-
-SAVED = Path(__file__).parents[1] / "saved"
 
 
 class Stub:
@@ -92,7 +90,7 @@ def test_weights_choose_draws_in_proportion() -> None:
 def test_a_recording_is_read_by_name_by_folder_and_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("zarr")
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    unpack(SAVED / "bps.zip", "mine")
+    record_half(reader.place("mine"))
     opened = reader.Recording(reader.find("mine"))
     known = opened.read_draws()[:, : opened.whole]
     for source in ("mine", opened.folder, str(opened.folder), opened):

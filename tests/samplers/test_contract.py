@@ -1,4 +1,4 @@
-"""The contract of samplers: what a family has to define, pure kernels, states in checkpoints, old names of settings."""
+"""The contract of samplers: what a family has to define, pure kernels, states in checkpoints."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from families import QUICK, target_of
 from torch import Tensor
 
 from bnnviz import BnnvizError, samplers, settings
-from bnnviz.cli.options import find_setting
 from bnnviz.engine.compilation import compiled_step
-from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers import warmup
 from bnnviz.samplers.base import Sampler, counters
 from bnnviz.samplers.random import RandomNumbers, seeded
 from bnnviz.samplers.tree import as_dicts, flat, restored
-from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Gaussian
 
@@ -162,49 +159,3 @@ def test_a_window_is_the_whole_warmup_of_a_sampler_that_counts_its_moves(name: s
     for step in range(199):
         length = warmup.steps_to_window(sampler, step)
         assert length >= 1 and not any(step < end < step + length for end in ends)
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("hmc", {"leaps": 3, "momentum": 0.5}, {"num_leapfrog_steps": 3, "momentum_persistence": 0.5}),
-        ("func_hmc", {"leaps": 3, "momentum": 0.9}, {"num_leapfrog_steps": 3, "momentum_persistence": 0.9}),
-        ("psgld", {"adapt": "always"}, {"learn_preconditioner": "always"}),
-        ("boomerang", {"adapt": True}, {"learn_reference": True}),
-    ],
-)
-def test_settings_may_have_their_old_names(name: str, old: dict, new: dict) -> None:
-    spec = Spec("gaussian", {}, name, old).checked()
-    assert new.items() <= spec.settings.items() and not old.keys() & spec.settings.keys()
-    sampler = samplers.REGISTRY.get(name)(**old)
-    assert all(getattr(sampler, key) == value for key, value in new.items())
-
-
-def test_a_change_may_have_an_old_name() -> None:
-    run = Run(GAUSSIAN.replace(sampler="hmc", draws=None).checked())
-    run.prepare()
-    run.change({"leaps": 4})
-    assert run.spec.settings["num_leapfrog_steps"] == 4 and run.sampler.num_leapfrog_steps == 4
-
-
-def test_a_link_and_a_command_may_have_an_old_name() -> None:
-    spec, sentences = GAUSSIAN.read_query({"sampler": ["hmc"], "s.leaps": ["7"]})
-    assert sentences == [] and spec.settings["num_leapfrog_steps"] == 7
-    item = catalogue.find("samplers", "psgld")
-    assert find_setting(item, "adapt")["name"] == "learn_preconditioner"
-
-
-def test_logs_of_older_versions_have_the_names_of_today() -> None:
-    names, told = ["potential", "chance", "gradients"], np.array([[1.0, 0.5, 11.0]], dtype=np.float32)
-    found = old_checkpoints.log_by_name(names, told)
-    assert {name: column.tolist() for name, column in found.items()} == {
-        "potential": [1.0],
-        "acceptance_rate": [0.5],
-        "n_steps": [10.0],
-    }
-    new = np.array([[1.0, 0.5, 10.0]], dtype=np.float32)
-    now = ["potential", "acceptance_rate", "n_steps"]
-    assert np.array_equal(old_checkpoints.log_as_stored(names, now, new), told)
-    assert np.array_equal(old_checkpoints.log_as_stored(now, now, new), new)
-    more = old_checkpoints.log_as_stored(names, ["energy", *now], np.column_stack([[7.0], new]))
-    assert np.array_equal(more, told)

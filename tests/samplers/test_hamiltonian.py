@@ -11,12 +11,10 @@ import torch
 
 from bnnviz import targets
 from bnnviz.benchmarks.suites.truth import SamplerCase, row
-from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import reasonable
 from bnnviz.samplers.mcmc.windows import windows
-from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 
 HMC_AND_NUTS = ["hmc", "nuts"]
@@ -222,20 +220,3 @@ def test_chains_set_out_from_where_a_function_has_its_mass(name: str) -> None:
     learnt = run.state.adaptation
     np.testing.assert_allclose(learnt.metric.factor @ learnt.metric.factor.T, cov, rtol=1e-4)
     assert 0.3 < learnt.step_size < 3
-
-
-def test_a_tree_that_kept_gradients_goes_on_with_forces() -> None:
-    spec = Spec("gaussian", {"size": 3, "correlation": 0.8}, "nuts", {"metric": "dense"}, chains=3, draws=50, warmup=60)
-    run = Run(spec.replace(device="cpu").checked())
-    while run.phase != "sampling":
-        run.step_proposal()
-    run.step_proposal()
-    saved = as_dicts(run.state)
-    for end in ("front", "back"):
-        point = saved[end]
-        del point["force"]
-        point["gradient"] = run.target.gradient(point["x"])[1]
-    found = old_checkpoints.of_now(type(run.state), saved, run.sampler)
-    for end in ("front", "back"):
-        assert torch.allclose(found[end]["force"], getattr(run.state, end).force)
-        assert not torch.allclose(found[end]["force"], saved[end]["gradient"], rtol=0.1)

@@ -60,15 +60,6 @@ def test_a_preset_as_in_the_paper_sets_all_that_is_the_papers(sampler, own):
     assert preset["settings"].items() >= (algorithm | {"samples": "events", "batch": "event"} | own).items()
 
 
-def test_a_choice_that_had_another_name_is_read():
-    old = {"version": 1, "sampler": "boomerang", "settings": {"curvature": "paper"}}
-    assert Spec.from_json(old).settings["curvature"] == "published"
-    linked, sentences = Spec().read_query({"sampler": "boomerang", "s.curvature": "paper"})
-    assert (linked.settings["curvature"], sentences) == ("published", [])
-    with pytest.raises(BnnvizError, match="curvature cannot be 'papers'"):
-        Spec.from_json(old | {"settings": {"curvature": "papers"}})
-
-
 def test_what_belongs_to_a_run_is_not_taken_for_a_setting():
     assert {field.name for field in fields(Spec)} >= settings.OF_RUNS
     with pytest.raises(BnnvizError, match="warmup belongs to the run: give it beside the settings"):

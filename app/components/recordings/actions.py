@@ -121,7 +121,7 @@ class RecordingActions:
         """Make a replay of the chosen recording, by doing its run again or from the frames that it has kept."""
         (name,) = self._list.chosen
         progress = self._list.found[name][0].progress
-        recorded = bool(progress.get("frames")) and progress.get("seconds", 0) > _LONGEST_S
+        recorded = bool(progress["frames"]) and progress["seconds"] > _LONGEST_S
         how = ["--recorded"] if recorded else []
         self._replay.param.update(disabled=True, label="Making it …" if recorded else "Doing the run again …")
         try:

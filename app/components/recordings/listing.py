@@ -82,7 +82,7 @@ def _facts(recording: Recording) -> list[str]:
     """Return what the list says of a recording."""
     spec, progress = recording.header["spec"], recording.progress
     data = spec.get("target_settings", {}).get("data")
-    state = "done" if progress["finished"] else "failed" if progress.get("error") else "not done"
+    state = "done" if progress["finished"] else "failed" if progress["error"] else "not done"
     when = datetime.fromtimestamp(recording.folder.lstat().st_mtime).strftime("%Y-%m-%d %H:%M")
     return [
         f"{spec.get('sampler')} on {data or spec.get('target')}",

@@ -49,7 +49,7 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     in_lab = found is None or found.page == "lab"
     text = f"<h2>{name}</h2><p>Made with bnnviz {html.escape(str(header['bnnviz']))} on"
     text += f" {html.escape(str(header['device']))}."
-    if progress.get("error"):
+    if progress["error"]:
         text += f" <span class='error'>{html.escape(progress['error'])}</span>"
     elif not progress["finished"] and spec.draws is not None:
         text += f" It is not done: <code>bnnviz resume {name}</code> goes on."

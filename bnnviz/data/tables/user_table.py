@@ -43,13 +43,13 @@ class UserTable:
         What was done to the rows and columns of the file, one sentence each.
     levels : dict or None, default None
         The columns of the file that are inputs, in order, each with its different texts, or () where it holds numbers;
-        None of a table that an earlier version packed.
+        None if not known.
     decimal : str or None, default None
         The mark before the decimals of its numbers, where they show one.
     missing : tuple of str or None, default None
         What was said to stand for a missing value.
     units : dict or None, default None
-        The unit that all cells of a column had, by the column; None of a table that an earlier version packed.
+        The unit that all cells of a column had, by the column; None if not known.
 
     Examples
     --------

@@ -38,8 +38,6 @@ _HEADER = {
     "changes": list_of(is_change),
     "device": is_name,
     "notes": list_of(is_text),
-}
-_HEADER_OPTIONAL = {
     "torch": is_name,
     "threads": is_count,
     "kernel": is_name,
@@ -65,22 +63,22 @@ _PROGRESS = {
     "seconds": is_amount,
     "gradients": is_amount,
     "error": or_none(is_text),
+    "frames": or_none(record(_FRAME_INDEX)),
 }
-_PROGRESS_OPTIONAL = {"frames": or_none(record(_FRAME_INDEX))}
 
 
 def unfit_header(found: Mapping[str, Any]) -> str | None:
     """Return what of a header does not fit; None where all does."""
-    return unfit(found, _HEADER, _HEADER_OPTIONAL)
+    return unfit(found, _HEADER, {})
 
 
 def unfit_progress(found: Mapping[str, Any]) -> str | None:
     """Return what of a progress does not fit, by itself or with the rest; None where all does."""
-    wrong = unfit(found, _PROGRESS, _PROGRESS_OPTIONAL)
+    wrong = unfit(found, _PROGRESS, {})
     if wrong is not None:
         return wrong
     if not len(found["counts"]) == len(found["alive"]) == found["spec"]["chains"]:
         return "counts"
-    index = found.get("frames") or {"pieces": []}
+    index = found["frames"] or {"scene": None, "pieces": []}
     ordered = all(piece["first"] <= piece["last"] for piece in index["pieces"])
-    return None if ordered and (index.get("scene") or not index["pieces"]) else "frames"
+    return None if ordered and (index["scene"] or not index["pieces"]) else "frames"

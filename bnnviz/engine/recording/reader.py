@@ -35,7 +35,6 @@ from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
 from bnnviz.engine.recording import arrays, contents
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
-from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.specs.run import RECORDING, Spec
@@ -172,7 +171,7 @@ class Recording:
 
     def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Return the entries of the file of the scene and of those of frames, as the progress has them."""
-        index = self.progress.get("frames") or {SCENE: None, PIECES: []}
+        index = self.progress["frames"] or {SCENE: None, PIECES: []}
         return index[SCENE], index[PIECES]
 
     def frames(self, entry: dict[str, Any]) -> Any:
@@ -189,7 +188,7 @@ class Recording:
 
     def start_points(self) -> bytes | None:
         """Return the points that the run's chains set out from, packed; None where they are nobody else's."""
-        digest = self.header.get("start_sha256")
+        digest = self.header["start_sha256"]
         if digest is None:
             return None
         return self.part(START, digest)
@@ -236,7 +235,7 @@ class Recording:
     def steps(self) -> dict[str, np.ndarray]:
         """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
         told = self._array(STEPS, None)
-        return {} if told is None else old_checkpoints.log_by_name(self._labels("steps", "figure"), told)
+        return {} if told is None else dict(zip(self._labels("steps", "figure"), told.T, strict=True))
 
     def check(self) -> None:
         """Read all of it once."""
@@ -263,7 +262,7 @@ class Recording:
         check_zarr()
         self.files()
         of_steps, counts = path == STEPS, self.progress["counts"]
-        end = self.whole if self.progress.get("phase") == "done" else max(counts)
+        end = self.whole if self.progress["phase"] == "done" else max(counts)
         end = min(self.progress["steps"] if of_steps else end, math.inf if most is None else most)
         try:
             return arrays.read(self.folder / DRAWS, path, end, chains=None if of_steps else len(counts))
@@ -321,8 +320,8 @@ class Recording:
             raise self.damaged(name) from error
         if found.get("format") != FORMAT:
             raise BnnvizError(
-                f"The recording {self.folder} was made by another version of bnnviz ({name} has the format"
-                f" {str(found.get('format'))[:20]!r}, this version reads {FORMAT}).",
+                f"The recording {self.folder} cannot be read: {name} has format {str(found.get('format'))[:20]!r}; this"
+                f" bnnviz reads format {FORMAT}.",
                 "run",
             )
         return found

@@ -22,7 +22,6 @@ from bnnviz.engine.recording.reader import PIECES, SCENE, Recording, is_recordin
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
-from bnnviz.version import VERSION
 
 _PIECE = 16  # frames of one file
 MOST_BYTES = 1 << 26  # after which no more are taken
@@ -188,12 +187,12 @@ def shown(
     note = f"{known} frames were recorded as the run went; {len(frames)} of them are shown."
     header = recording.header
     told = {
-        "bnnviz": header.get("bnnviz", VERSION),
+        "bnnviz": header["bnnviz"],
         "spec": header["spec"],
-        "changes": recording.progress.get("changes", []),
-        "device": header.get("device"),
+        "changes": recording.progress["changes"],
+        "device": header["device"],
         "steps": _step(frames[-1]),
-        "notes": [note, *header.get("notes", [])],
+        "notes": [note, *header["notes"]],
     }
     return replay_frames.ReplayFrames(recording.frames(scene), frames, told)
 
@@ -223,7 +222,7 @@ def frames_of(
     recording = Recording(folder) if folder is not None else None
     kept = recording is not None and bool(recording.frame_files()[1])
     # What somebody gave themselves is in no file: such a run cannot be done again.
-    own = recording is not None and recording.header.get("spec", {}).get("target") in catalogue.OWN
+    own = recording is not None and recording.header["spec"]["target"] in catalogue.OWN
     past = None if recorded or (own and kept) else replay_frames.read_past(path)
     if recorded is None:
         recorded = kept and (own or not replay_frames.is_here(past.device))

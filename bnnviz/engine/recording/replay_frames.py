@@ -194,7 +194,7 @@ def read_past(path: str | Path) -> PastRun:
     if path.is_dir():
         recording = Recording(path)
         progress = recording.progress  # the header is not written at each change
-        known = {"changes": progress.get("changes", []), "steps": progress.get("steps")}
+        known = {"changes": progress["changes"], "steps": progress["steps"]}
         held = recording.attachment(), recording.start_points()
         return past_of(recording.header | known, str(path), *held)
     if not path.is_file():

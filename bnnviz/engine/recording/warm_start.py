@@ -56,7 +56,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
         if not any(recording.progress["alive"]):
             raise BnnvizError(f"All chains of the recording {word} failed: there is nothing to start from.")
         found = kept(recording)
-        spec = recording.progress.get("spec") or recording.header["spec"]
+        spec = recording.progress["spec"]
         logs = _log_weights(recording, found, spec) if points == DRAWS else found.log_weights
     except BnnvizError as error:
         raise BnnvizError(error.sentence, "start") from error

@@ -31,7 +31,6 @@ from bnnviz.engine.recording.lock import RecordingGone, RecordingLock
 from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
 from bnnviz.engine.recording.recorded_frames import RecordedFrames
 from bnnviz.engine.recording.step_log import StepLog
-from bnnviz.engine.run import old_checkpoints
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.files import HALF_WRITTEN, make_private, to_json, write_json, write_whole
@@ -238,7 +237,6 @@ class RecordingWriter:
         first, told = taken
         root = opened(self.folder / DRAWS, "r+")
         array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
-        told = old_checkpoints.log_as_stored(list(root["steps/figure"][:]), list(self._log.names), told)
         # Steps that could not be written when the disk was full stay nan.
         missed = np.full((max(0, first - array.shape[0]), told.shape[1]), np.nan, told.dtype)
         array.resize((first + len(told), told.shape[1]))

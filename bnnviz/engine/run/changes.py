@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, Self
 import param
 
 from bnnviz.errors import BnnvizError
-from bnnviz.settings import current_name
 from bnnviz.specs.run import Spec
 
 OF_TARGET = "target."
@@ -24,7 +23,6 @@ class Change(NamedTuple):
         """Return the change to settings by name, those of the target with ``target.`` before it."""
         of_target = {name.removeprefix(OF_TARGET): v for name, v in settings.items() if name.startswith(OF_TARGET)}
         of_sampler = {name: value for name, value in settings.items() if not name.startswith(OF_TARGET)}
-        of_sampler = {current_name(name, sampler.param): value for name, value in of_sampler.items()}
         for owner, values in ((sampler, of_sampler), (target, of_target)):
             for name in values:
                 if name in owner.param and not getattr(owner.param[name], "live", False):

@@ -10,10 +10,8 @@ from typing import Any, get_type_hints
 import torch
 from torch import Tensor
 
-from bnnviz.engine.run import old_checkpoints
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler
-from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat, restored
 from bnnviz.specs.forms import (
     Check,
@@ -27,6 +25,7 @@ from bnnviz.specs.forms import (
     list_of,
     or_none,
     record,
+    unfit,
 )
 
 _ZIP = b"PK\3\4"
@@ -46,7 +45,7 @@ def pack(saved: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) -> dict[str, Any]:
+def unpack(data: bytes, version: int, remedy: str) -> dict[str, Any]:
     """Return what was packed; nothing but tensors and plain values is read."""
     place = None if torch.cuda.is_available() else "cpu"  # it may have been written on a GPU
     try:
@@ -57,8 +56,8 @@ def unpack(data: bytes, version: int, remedy: str, older: tuple[int, ...] = ()) 
         raise BnnvizError(f"The checkpoint cannot be read ({first}); {remedy}.") from error
     if not isinstance(saved, dict) or _bytes_of(saved) > _most(data):
         raise BnnvizError(f"The checkpoint cannot be read (it holds something else); {remedy}.")
-    if saved.get("version") not in (version, *older):
-        raise BnnvizError(f"The checkpoint was written by another version of bnnviz; {remedy}.")
+    if (found := saved.get("version")) != version:
+        raise BnnvizError(f"The checkpoint has version {found!r:.20}; this bnnviz reads version {version}: {remedy}.")
     return saved
 
 
@@ -87,10 +86,8 @@ def check(saved: dict[str, Any]) -> None:
 
     Nothing is allocated before: what a spec asks for is what its checkpoint has at least a number of for each chain.
     """
-    if wrong := next((name for name, fits in _CONTENTS.items() if name in saved and not fits(saved[name])), None):
+    if wrong := unfit(saved, _CONTENTS, {}):
         raise damaged(wrong)
-    if missing := next((name for name in _NEEDED if name not in saved), None):
-        raise damaged(missing)
     spec = saved["spec"]
     alive, counts = saved["alive"], saved["store"]["counts"]
     if not spec["chains"] == saved["begun"]["chains"] == len(alive) == len(counts):
@@ -112,7 +109,7 @@ def _is_store(value: Any) -> bool:
     counts = isinstance(value, dict) and all(map(_is_vector(torch.int64), (value.get("counts"), value.get("made"))))
     if not (counts and len(value["counts"]) == len(value["made"]) > 0 and "buffer" in value):
         return False
-    steps = isinstance(value.get("every"), int) and value["every"] > 0 and is_count(value.get("skip", 0))
+    steps = isinstance(value.get("every"), int) and value["every"] > 0 and is_count(value.get("skip"))
     kept = value["buffer"]
     fits = isinstance(kept, list) or (isinstance(kept, Tensor) and kept.ndim == 3 and len(kept) == len(value["counts"]))
     return steps and fits and bool((value["counts"] >= 0).all() and (value["made"] >= value["counts"]).all())
@@ -149,8 +146,6 @@ _CONTENTS: dict[str, Check] = {
     "compiled_since": or_none(is_count),
     "rejected": lambda value: isinstance(value, dict) and value.keys() <= {"count", "first"},
 }
-_NEEDED = ("spec", "begun", "attachment", "search", "phase", "steps", "gradients", "notes", "era", "seconds", "changes")
-_NEEDED += ("alive", "mode", "origin", "rng", "store", "logs", "path", "tally", "emitter", "kernel", "compiled_since")
 
 
 def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
@@ -163,13 +158,6 @@ def check_state(state: Any, chains: int, dim: int, dtype: torch.dtype) -> None:
             raise damaged(name)
 
 
-def restored_state(sampler: Sampler, saved: dict[str, Any], rng: RandomNumbers, frozen: bool) -> Any:
-    """Return the state that was saved of a sampler, which is prepared, as this version or an older one wrote it.
-
-    ``frozen`` tells that the warm-up is over, of which older ones said nothing in the state.
-    """
-    kind = get_type_hints(type(sampler).init)["return"]
-    old = old_checkpoints.is_old(saved)
-    named = old_checkpoints.of_now(kind, old_checkpoints.state(kind, saved) if old else saved, sampler)
-    state = restored(kind, named, sampler.target.device)
-    return sampler.freeze(rng, state) if old and frozen else state
+def restored_state(sampler: Sampler, saved: dict[str, Any]) -> Any:
+    """Return the saved state of a sampler, which is prepared."""
+    return restored(get_type_hints(type(sampler).init)["return"], saved, sampler.target.device)

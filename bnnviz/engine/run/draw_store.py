@@ -165,9 +165,7 @@ class DrawStore:
         """Take a saved state over."""
         kept = saved["buffer"] if block_store is None else block_store.get(saved["buffer"])
         if kept is not None:
-            # A checkpoint of before a sampler told so much of its moves: of those draws it is not known.
-            same = kept.shape[2] == self.buffer.shape[2]
-            self.fill(kept if same else kept.new_full((*kept.shape[:2], self.buffer.shape[2]), torch.nan))
+            self.fill(kept)
         self.counts, self.made = saved["counts"].numpy().copy(), saved["made"].numpy().copy()
         self.every = saved["every"]
 

@@ -93,20 +93,10 @@ class KeptDraws:
         return {name: getattr(self, name).save(draws or name == "path", block_store) for name in _STORES}
 
     def load_draws(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
-        """Take the stores of a checkpoint over; those of older ones are of a run that drops draws after its tuning."""
-        skip = saved["store"].get("skip", self.spec.warmup)
+        """Take over the stores of a checkpoint."""
         for name in _STORES:
-            getattr(self, name).pass_over(skip)
-            if name in saved:
-                getattr(self, name).load(saved[name], block_store)
-            else:  # a checkpoint of before there were sample statistics
-                self._lack_stats()
-
-    def _lack_stats(self) -> None:
-        """Have no sample statistics, nan, of the draws that there are."""
-        known, most = self.draw_stats, int(self.store.counts.max())
-        known.fill(known.buffer.new_full((*known.buffer[:, :most].shape,), torch.nan))
-        known.counts, known.made, known.every = self.store.counts.copy(), self.store.made.copy(), self.store.every
+            getattr(self, name).pass_over(saved["store"]["skip"])
+            getattr(self, name).load(saved[name], block_store)
 
     def refill(
         self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import samplers, targets
-from bnnviz.engine.run import checkpoint, old_checkpoints
+from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.kept_draws import KeptDraws
 from bnnviz.errors import BnnvizError
@@ -19,7 +19,7 @@ from bnnviz.targets import Target
 from bnnviz.targets.base import RejectedPoints
 
 _SEED_BYTES = 7  # of a digest: a seed has eight, with a sign
-_VERSION = 9
+_VERSION = 1
 #: Plain values that a checkpoint holds.
 _PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
@@ -109,16 +109,16 @@ class Restorable(KeptDraws):
         block_store: BlockStore | None = None,
     ) -> Self:
         """Return a run that goes on from a checkpoint."""
-        saved = checkpoint.unpack(data, _VERSION, "start the run anew", older=old_checkpoints.VERSIONS)
+        saved = checkpoint.unpack(data, _VERSION, "start the run anew")
         checkpoint.check(saved)
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
-        held = {"attachment": saved["attachment"], "start_points": saved.get("start_points")}
+        held = {"attachment": saved["attachment"], "start_points": saved["start_points"]}
         run = cls(Spec(**said, **held), target=target, sampler=sampler)
         run.begun = Spec(**begun, **held).checked(target is not None)
         run.search = saved["search"]
         run.changes = [tuple(change) for change in saved["changes"]]
         if saved["kernel"] is not None:
-            run._target_fingerprint.check(saved.get("given"))
+            run._target_fingerprint.check(saved["given"])
             try:
                 run._load(saved, block_store)
             except BnnvizError:
@@ -135,19 +135,16 @@ class Restorable(KeptDraws):
         self.mode = None if saved["mode"] is None else saved["mode"].to(self.device)
         self.origin = None if saved["origin"] is None else saved["origin"].to(self.device)
         self.sampler.prepare(self.target, self.mode)
-        self.state = checkpoint.restored_state(
-            self.sampler, saved["kernel"], self.numbers, saved["emitter"] is not None
-        )
+        self.state = checkpoint.restored_state(self.sampler, saved["kernel"])
         checkpoint.check_state(self.state, self.spec.chains, self.target.dim, self.dtype)
-        self.target.rejected = RejectedPoints(**saved.get("rejected", {}))  # older ones counted none
+        self.target.rejected = RejectedPoints(**saved["rejected"])
         self._draw_on(saved["rng"])
         if saved["emitter"] is not None:
             self.draw_collector = self.sampler.draw_collector(self.numbers, self.state)
             self.draw_collector.load(saved["emitter"])
         self.load_draws(saved, block_store)
-        self.sampler_stats.load(old_checkpoints.stats(saved["tally"]))
-        events = saved.get("events")  # checkpoints of before events were numbered have none
-        self.events = None if events is None else events.to(self.device)
+        self.sampler_stats.load(saved["tally"])
+        self.events = None if saved["events"] is None else saved["events"].to(self.device)
         for listener in self.on_move:
             listener()
 

@@ -137,18 +137,6 @@ def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
     assert caught.value.field == field
 
 
-def test_settings_still_go_by_their_old_names() -> None:
-    old, new = {"leaps": 3, "momentum": 0.9}, {"num_leapfrog_steps": 3, "momentum_persistence": 0.9}
-    spec = DoubleWellSpec(new).checked()
-    assert DoubleWellSpec(old).checked() == spec
-    assert DoubleWellSpec.from_json({"version": 1, **old}) == spec
-    assert DoubleWellSpec().read_query({"leaps": ["3"], "momentum": ["0.9"]}) == (spec, [])
-    words = ["wells", "--set", "moves=1", "--set", "leaps=3", "--set", "momentum=0.9", "--json"]
-    found = CliRunner().invoke(app, words)
-    again = CliRunner().invoke(app, ["wells", *DoubleWellSpec(new | {"moves": 1}).as_command().split()[2:], "--json"])
-    assert json.loads(found.stdout) == json.loads(again.stdout)
-
-
 def values() -> st.SearchStrategy:
     def of(setting: dict) -> st.SearchStrategy:
         if setting["type"] == "choice":

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from bnnviz.engine.recording import arrays
-from bnnviz.engine.recording.archive import unpack
+from bnnviz.engine.recording.archive import pack, unpack
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz.files import make_private
+from tests.made_up import record_half
 
 pytest.importorskip("zarr")
 
-SAVED = Path(__file__).parents[2] / "saved" / "half.zip"
 X = Path("draws.zarr") / "posterior" / "x"
 
 
@@ -34,6 +34,13 @@ class Trap:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (self.mark,)
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A packed recording."""
+    folder = tmp_path_factory.mktemp("sound")
+    return pack(Recording(record_half(folder / "sound")), folder / "half.zip")
 
 
 @pytest.fixture
@@ -98,13 +105,13 @@ def with_codec(name: str) -> Callable[[Path, bytes], None]:
     ],
 )
 def test_no_code_of_an_archive_runs(
-    craft: Callable[[Path, bytes], None], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    craft: Callable[[Path, bytes], None], packed: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even with a numcodecs that would unpickle."""
     pickles = pytest.importorskip("numcodecs.pickles")
     monkeypatch.setattr(pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
     mark = tmp_path / "it ran"
-    made = unpack(SAVED, "made")
+    made = unpack(packed, "made")
     craft(made, pickle.dumps(Trap(mark)))
     with pytest.raises(BnnvizError, match="damaged"):
         Recording(made).check()
@@ -113,26 +120,26 @@ def test_no_code_of_an_archive_runs(
     else:
         with pytest.raises(BnnvizError, match="damaged"):
             Recording(made).read_draws()
-    with zipfile.ZipFile(tmp_path / "crafted.zip", "w") as packed:
+    with zipfile.ZipFile(tmp_path / "crafted.zip", "w") as crafted:
         for path in made.rglob("*"):
             if path.is_file() and not any(part.startswith(".") for part in path.relative_to(made).parts):
-                packed.write(path, path.relative_to(made).as_posix())
+                crafted.write(path, path.relative_to(made).as_posix())
     with pytest.raises(BnnvizError):
         unpack(tmp_path / "crafted.zip", "crafted")
     assert not (home / "recordings" / "crafted").exists()
     assert not mark.exists()
 
 
-def test_what_we_write_is_opened(home: Path) -> None:
-    made = Recording(unpack(SAVED, "made"))
+def test_what_we_write_is_opened(packed: Path, home: Path) -> None:
+    made = Recording(unpack(packed, "made"))
     made.check()
     assert np.isfinite(arrays.read(made.folder / arrays.DRAWS, arrays.X, 10, None)).all()
 
 
-def test_recordings_are_this_users_alone(home: Path) -> None:
+def test_recordings_are_this_users_alone(packed: Path, home: Path) -> None:
     before = os.umask(0o022)
     try:
-        folder = unpack(SAVED, "made").parent
+        folder = unpack(packed, "made").parent
     finally:
         os.umask(before)
     for each in (folder, home):

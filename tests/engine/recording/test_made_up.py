@@ -18,28 +18,16 @@ from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
-from bnnviz.engine.recording.writer import RecordingWriter
-from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
-from bnnviz.specs.run import Spec
-from tests.made_up import TEXTS, VALUES, craft, craft_checkpoint, name_of, replace_checkpoint
+from tests.made_up import TEXTS, VALUES, craft, craft_checkpoint, name_of, record_half, replace_checkpoint
 
 pytest.importorskip("zarr")
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of a run that has come halfway."""
-    folder = tmp_path_factory.mktemp("sound") / "sound"
-    run = ViewedRun(Spec(target="banana", sampler="hmc", chains=2, draws=90, warmup=20).checked())
-    writer = RecordingWriter(run, folder)
-    run.prepare()
-    while int(run.store.counts.min()) < 30:
-        run.take(20, 1.0)
-    writer.note(now=True)
-    writer.abandon()
-    return folder
+    return record_half(tmp_path_factory.mktemp("sound") / "sound")
 
 
 @pytest.fixture

@@ -225,20 +225,6 @@ def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
         recorded_frames.frames_of(spec, recorded=True)
 
 
-def test_an_older_recording_has_none(recorded: tuple[ViewedRun, Recording]) -> None:
-    _, recording = recorded
-    path = recording.folder / reader.PROGRESS
-    progress = unsealed(path.read_bytes())
-    del progress["frames"]
-    path.write_bytes(sealed(progress))
-    Recording(recording.folder).check()
-    again = resume(recording.folder, step=100)
-    recorder = RecordingWriter(again, recording.folder, every_s=1e9)
-    on(again, recorder)
-    recorder.close()
-    assert recorded_frames.shown(Recording(recording.folder)).steps[-1] == again.steps
-
-
 @pytest.mark.parametrize(
     "broken",
     [

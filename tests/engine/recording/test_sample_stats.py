@@ -66,16 +66,3 @@ def test_a_recording_holds_them_and_goes_on_with_them(tmp_path: Path, whole: Vie
     tree = export.to_arviz(Recording(tmp_path))
     assert tree["sample_stats"]["diverging"].dtype == bool
     np.testing.assert_array_equal(tree["sample_stats"]["n_steps"], whole.sample_stats["n_steps"])
-
-
-def test_a_checkpoint_of_before_there_were_any_knows_none_of_earlier_draws() -> None:
-    run = ViewedRun(spec())
-    run.prepare()
-    while run.store.common(run.alive) < 10:
-        run.take(20, 0.5)
-    had = int(run.store.counts.max())
-    run._lack_stats()
-    finished(run)
-    rates = run.sample_stats["acceptance_rate"]
-    assert np.isnan(rates[:, : had - 3]).all() and np.isfinite(rates[:, had:]).all()
-    assert rates.shape == run.draws.shape[:2]
