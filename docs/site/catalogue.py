@@ -33,7 +33,7 @@ Each by its name, with its settings: `bnnviz sample --target NAME --set target.K
 [networks](../manual/networks.md) and [densities](../manual/densities.md)."""
 _DATA_SETS = """# Data sets
 
-Each by its name: `bnnviz sample --data NAME`. [A page](../manual/data_and_workers.md) says which ones come with
+Each by its name: `bnnviz sample --data NAME`. [A page](../manual/clusters.md#data-sets) says which ones come with
 bnnviz, and [another one](../manual/tables.md) how a table of your own is read."""
 _RUN = """# Settings of a run
 

@@ -18,22 +18,18 @@ ROOT_PAGES = {
 #: Links that lead to a page of another text.
 INSTEAD = {"README.md": "index.md", "README.md#samplers": "reference/samplers.md"}
 
-#: The page of tutorials where `docs/tutorials` has none.
-TUTORIALS = """# Tutorials
-
-Texts to follow from top to bottom, with code and what it prints. Start with the first one. The
-[notebooks](../manual/notebooks.md) run in JupyterLab, too.
-"""
-
 #: What stands under a page, by names of staged pages; ``*`` stands for all of a folder, what is not there is left out.
 BELOW: dict[str, list[str]] = {
     "index": [
         "concepts/index",
-        "tutorials/index",
         "How-to <manual/index>",
+        "notebooks/*",
         "gallery/index",
         "reference/index",
-        "project",
+        "architecture/index",
+        "contributing/guide",
+        "security",
+        "changelog",
     ],
     "concepts/index": [
         f"concepts/{name}"
@@ -42,34 +38,11 @@ BELOW: dict[str, list[str]] = {
             *("minibatches", "step_size", "mixing", "functional_priors", "importance_weights"),
         )
     ],
-    "tutorials/index": ["tutorials/*", "manual/notebooks", "notebooks/*"],
     "manual/index": [
-        *(
-            f"manual/{name}"
-            for name in (
-                *("tables", "your_data", "networks", "likelihoods", "densities"),
-                *("interruptions", "warnings", "summary"),
-            )
-        ),
+        *(f"manual/{name}" for name in ("tables", "networks", "likelihoods", "densities", "warnings", "summary")),
         "contributing/add_a_sampler",
-        *(
-            f"manual/{name}"
-            for name in (
-                *(
-                    "compare",
-                    "paper_figure",
-                    "gpu",
-                    "clusters",
-                    "lecture",
-                    "beside_others",
-                    "classes",
-                    "python",
-                    "command_line",
-                    "dashboard",
-                ),
-                *("figures", "recordings", "replay", "data_and_workers"),
-            )
-        ),
+        *(f"manual/{name}" for name in ("compare", "figures", "recordings", "clusters", "classes")),
+        *(f"manual/{name}" for name in ("python", "command_line", "dashboard")),
     ],
     "reference/index": [
         "reference/api",
@@ -82,22 +55,9 @@ BELOW: dict[str, list[str]] = {
         "corrigendum",
         "glossary",
     ],
-    "project": [
-        "architecture/performance",
-        "architecture/index",
-        "contributing/guide",
-        "security",
-        "changelog",
-    ],
     "architecture/index": [
         "architecture/overview",
-        *(
-            f"architecture/{name}"
-            for name in (
-                *("live_path", "pdmp", "samplers", "compilation", "recordings", "replay", "history", "races"),
-                *("images_and_uncertainty", "clusters_and_sweeps", "correctness"),
-            )
-        ),
+        *(f"architecture/{name}" for name in ("live_path", "samplers", "recordings", "correctness", "performance")),
     ],
 }
 

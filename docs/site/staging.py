@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 
 from docs.site import replays
-from docs.site.contents import BELOW, HOST, INSTEAD, ROOT, ROOT_PAGES, TUTORIALS, toctree
+from docs.site.contents import BELOW, HOST, INSTEAD, ROOT, ROOT_PAGES, toctree
 
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)#\s]+)(?P<place>#[^)\s]*)?(?=\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -64,10 +64,6 @@ def stage(folder: Path) -> None:
             place.write_text(_notebook(path), encoding="utf-8")
         else:
             shutil.copy(ROOT / path, place)
-    tutorials = folder / "tutorials" / "index.md"
-    if not tutorials.exists():
-        tutorials.parent.mkdir(exist_ok=True)
-        tutorials.write_text(TUTORIALS, encoding="utf-8")
     _list_pages(folder)
 
 

@@ -376,7 +376,7 @@ def test_chains_at_copies_agree_on_functions_and_not_on_a_weight() -> None:
 
 
 def test_every_link_of_the_lecture_names_a_lesson_and_a_step_that_there_are() -> None:
-    text = (ROOT / "docs" / "manual" / "lecture.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "manual" / "classes.md").read_text(encoding="utf-8")
     links = re.findall(r"\]\((http[^)]+)\)", text)
     assert len(links) >= 15
     for link in links:

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,6 @@ from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import validation
 
-PAGE = Path(__file__).parents[2] / "docs/manual/tables.md"
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
 FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 0, 1]})
 ONES = np.ones(3)
@@ -190,16 +188,6 @@ def test_what_is_no_table_of_numbers_gets_one_sentence(given: Any, words: str) -
         bnnviz.BNN(torch.nn.Linear(2, 1), given) if pair else validation.rows("inputs", given)
     assert re.search(words, caught.value.sentence)
     assert "\n" not in caught.value.sentence
-
-
-def test_the_manuals_page_is_this_table() -> None:
-    lines = ["| What is given | What is read |", "|---|---|", *(f"| {kind.given} | {kind.read} |" for kind in KINDS)]
-    table = "\n".join(lines)
-    assert table in PAGE.read_text(), f"Put this into {PAGE.name}:\n{table}"
-
-
-def test_each_kind_has_three_examples() -> None:
-    assert min(len(kind.rows) + len(kind.refused) for kind in KINDS) >= 3
 
 
 def test_whole_numbers_beyond_those_of_64_bits_keep_their_sign():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from bnnviz import data
 from bnnviz.errors import BnnvizError
 from tests.data.odd_tables import KINDS, PLAIN, Example, as_csv, column, frame
 
-PAGE = Path(__file__).parents[2] / "docs/manual/tables.md"
 FILES = [pytest.param(each, id=f"{kind.has[:40]}-{k}") for kind in KINDS for k, each in enumerate(kind.examples)]
 
 
@@ -36,16 +34,6 @@ def test_a_file_is_read_as_it_is_meant_or_asked_about(example: Example) -> None:
         assert table.x_names == example.names
         np.testing.assert_array_equal(table.x, example.x)
         np.testing.assert_array_equal(table.y, example.y)
-
-
-def test_the_manuals_page_is_this_table() -> None:
-    lines = ["| What the file has | What is read |", "|---|---|", *(f"| {kind.has} | {kind.read} |" for kind in KINDS)]
-    table = "\n".join(lines)
-    assert table in PAGE.read_text(), f"Put this into {PAGE.name}:\n{table}"
-
-
-def test_each_kind_has_three_examples() -> None:
-    assert min(len(kind.examples) for kind in KINDS) >= 3
 
 
 def test_a_column_that_can_be_read_both_ways_is_read_as_the_others():

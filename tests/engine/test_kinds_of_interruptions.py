@@ -10,8 +10,6 @@ import pytest
 from tests.engine.odd_interruptions import KINDS, Example
 from tests.engine.script_host import ScriptHost
 
-PAGE = Path(__file__).parents[2] / "docs/manual/interruptions.md"
-
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[ScriptHost]:
@@ -30,18 +28,3 @@ def host() -> Iterator[ScriptHost]:
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_left_of_an_interrupted_run_is_right(example: Example, host: ScriptHost, tmp_path: Path) -> None:
     example.check(host, tmp_path)
-
-
-def table() -> str:
-    """Return the table of the manual's page."""
-    lines = ["| interruption | what happens |", "|---|---|"]
-    lines += [f"| {kind.name} | {kind.what} |" for kind in KINDS]
-    return "\n".join(lines)
-
-
-def test_the_manuals_page_is_this_table() -> None:
-    assert table() in PAGE.read_text(), f"Put this into {PAGE.name}:\n{table()}"
-
-
-def test_each_kind_has_three_examples() -> None:
-    assert min(len(kind.examples) for kind in KINDS) >= 3

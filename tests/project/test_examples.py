@@ -23,14 +23,13 @@ PAGES = [
         "docs/manual/densities.md",
         "docs/manual/networks.md",
         "docs/manual/likelihoods.md",
-        "docs/manual/interruptions.md",
+        "docs/manual/recordings.md",
         "docs/manual/figures.md",
-        "docs/manual/paper_figure.md",
     ),
     *(page for page in CONCEPTS if "```python" in (ROOT / page).read_text(encoding="utf-8")),
 ]
-# One needs Slurm or Kubernetes, the other a file that is exported: their Python is read and not run.
-ELSEWHERE = {"docs/manual/clusters.md", "docs/manual/tables.md"}
+# It needs an exported file: its Python is read and not run.
+ELSEWHERE = {"docs/manual/tables.md"}
 
 
 def blocks(page: str) -> list[str]:
@@ -73,13 +72,6 @@ def test_examples_run(page: str, names: dict[str, Any]) -> None:
         assert shapes == of_vectors | dict.fromkeys(("mu", "tau"), (4, 200))
     if page == "README.md":
         assert Path("run.nc").exists()
-    if page == "docs/README.md":
-        made = ("banana.html", "banana.png", "mine.png", "price.png", "price.pdf")
-        assert all(Path(name).exists() for name in made)
-    if page.endswith("paper_figure.md"):
-        for name in ("chains", "density", "both", "serif"):
-            content = Path(f"{name}.pdf").read_bytes()
-            assert b"/FontFile2" in content and b"/Type3" not in content
 
 
 def test_every_page_with_python_is_run_or_read() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from tests.targets.odd_densities import JUMPS, KINDS, REFUSED, Density, Kind, Known, Refused, asymmetric
 
-PAGE = Path(__file__).parents[2] / "docs/manual/densities.md"
 LIMIT = 4.5
 CASES = [(kind, known) for kind in KINDS for known in kind.known]
 
@@ -121,21 +119,3 @@ def told(density: Density, sampler: str) -> str:
 def test_a_density_that_cannot_be_sampled_is_told(row: Refused, density: Density) -> None:
     said = told(density, row.sampler)
     assert re.search(row.says, said), said
-
-
-def table() -> str:
-    """Return the tables of the manual's page."""
-    lines = ["| density | how it is sampled |", "|---|---|"]
-    lines += [f"| {kind.name} | {kind.how} |" for kind in KINDS]
-    lines += ["", "| refused or stopped | why |", "|---|---|"]
-    lines += [f"| {row.name} | {row.why} |" for row in REFUSED]
-    return "\n".join(lines)
-
-
-def test_the_manuals_page_is_this_table() -> None:
-    assert table() in PAGE.read_text(), f"Put this into {PAGE.name}:\n{table()}"
-
-
-def test_each_kind_has_three_examples() -> None:
-    assert min(len(kind.known) for kind in KINDS) >= 3
-    assert min(len(row.densities) for row in REFUSED) >= 3

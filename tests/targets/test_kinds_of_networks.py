@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +18,6 @@ from torch.nn import functional
 import bnnviz
 from bnnviz import BnnvizError
 
-PAGE = Path(__file__).parents[2] / "docs/manual/networks.md"
 PRIOR_SD, NOISE_SD = 0.8, 0.3
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(7, odd.INPUTS))
@@ -635,21 +632,3 @@ def test_inputs_of_many_kinds_are_the_same_numbers(given: Any) -> None:
 def test_inputs_that_are_no_rows_of_numbers_are_refused(given: Any, says: str) -> None:
     with pytest.raises(BnnvizError, match=says):
         bnnviz.BNN(head(3), (given, Y))
-
-
-def table() -> str:
-    """Return the table of the manual's page."""
-    lines = ["| network | how it is sampled |", "|---|---|"]
-    lines += [f"| {kind.name} | {kind.how} |" for kind in TAKEN]
-    lines += ["", "| refused | why |", "|---|---|"]
-    lines += [f"| {row.name} | {row.why} |" for row in REFUSED]
-    return "\n".join(lines)
-
-
-def test_the_manuals_page_is_this_table() -> None:
-    assert table() in PAGE.read_text(), f"Put this into {PAGE.name}:\n{table()}"
-
-
-def test_each_kind_has_three_examples() -> None:
-    assert min(len(row.made) for row in (*TAKEN, *REFUSED)) >= 3
-    assert math.prod(kind.how.startswith((AS_IS, LOOP)) for kind in TAKEN)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -349,45 +347,3 @@ def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, sa
 def test_settings_that_do_not_fit_are_refused(make, said: str) -> None:
     with pytest.raises(BnnvizError, match=said):
         make()
-
-
-# --- the manual's page ---------------------------------------------------------------------------------------------
-
-PAGE = Path(__file__).parents[2] / "docs/manual/likelihoods.md"
-LEARNT = {"multivariate_gaussian": 2, "gaussian": 1, "student_t": 1, "generalized_gaussian": 1}  # columns
-
-
-def rows(heading: str) -> list[list[str]]:
-    """Return the cells of the table under a heading of the page, without its head."""
-    text = PAGE.read_text(encoding="utf-8")
-    part = text.partition(f"{heading}\n")[2].partition("\n## ")[0]
-    lines = [line.strip("|").split(" | ") for line in part.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line] for line in lines[2:]]
-
-
-def named(cell: str) -> list[str]:
-    return re.findall(r"`(\w+)`", cell)
-
-
-def test_the_page_has_every_likelihood_with_its_formula() -> None:
-    listed = {name for cells in rows("# Likelihoods") for name in named(cells[0])}
-    formulas = {name for cells in rows("## Formulas") for name in named(cells[0])}
-    assert listed == formulas == set(likelihoods.NAMES)
-    objects = {cells[1].strip("`").partition("(")[0] for cells in rows("# Likelihoods")}
-    assert objects == set(likelihoods.__all__) - {"Likelihood"}
-
-
-def test_the_page_has_every_parameter_that_a_likelihood_learns() -> None:
-    told = {
-        (name, parameter)
-        for cells in rows("## What is learnt")
-        for name in named(cells[0])
-        for parameter in named(cells[1])
-    }
-    found = set()
-    for name in likelihoods.NAMES:
-        made = likelihoods.make(name, 1.0, name in LEARNT, LEARNT.get(name, 1))
-        made = likelihoods.Ordinal(classes=3) if name == "ordinal" else made
-        raw = torch.zeros(1, len(made.parameters), dtype=torch.float64)
-        found |= {(name, parameter) for parameter in made.natural(raw)}
-    assert told == found

@@ -190,8 +190,7 @@ class NUTS(Hamiltonian):
     @property
     def of_low_rank(self) -> bool:
         """Whether the metric knows a few directions; left to the sampler, that of a network does not."""
-        # On the network 1-50-1 it costs a third more a step, and weights have fewer effective draws
-        # (docs/architecture/performance.md).
+        # On the network 1-50-1 it costs a third more a step, and weights have fewer effective draws.
         return super().of_low_rank and not (self.metric == "auto" and isinstance(self.target, BNN))
 
     def deepest(self, adaptation: StepSizeAndMetric | AdaptationInputs) -> int | Tensor:
