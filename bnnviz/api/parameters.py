@@ -63,7 +63,7 @@ class WithParameters:
         """
         with self._lock:
             run = self._run
-            if run.sampler.weighted:
+            if run.sampler.traits.weighted:
                 raise BnnvizError(
                     "The draws have weights, without which no mean of them is right: read summary() instead.", "sampler"
                 )

@@ -76,7 +76,7 @@ def print_summary(summary: dict[str, Any], as_json: bool) -> None:
 
     summary = to_json(summary)
     summary["seed"] = str(summary["seed"])  # it counts nothing
-    if REGISTRY.get(summary["sampler"]).one_point:
+    if REGISTRY.get(summary["sampler"]).traits.one_point:
         summary["draws"] = f"{summary['draws']:,}, all one point"
     for title, rows in _parts(summary):
         if rows:

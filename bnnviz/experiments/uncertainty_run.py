@@ -83,7 +83,7 @@ def _available(ood: str) -> str | None:
 
 def _attacked(run: ViewedRun, base: float) -> dict[str, Any]:
     """Attack one draw and let the others judge; a draw that is alone judges itself."""
-    alone = run.store.common(run.alive) * int(run.alive.sum()) < 2 or not run.sampler.converges
+    alone = run.store.common(run.alive) * int(run.alive.sum()) < 2 or not run.sampler.traits.converges
     judge = "attacker" if alone else "others"
     return attack(run, eps=_EPS, rows=_ATTACKED, judge=judge, examples=0, base=base)
 

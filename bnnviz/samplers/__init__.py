@@ -9,7 +9,7 @@ import pkgutil
 from importlib import import_module
 from typing import Any
 
-from bnnviz.samplers.base import REGISTRY, Sampler
+from bnnviz.samplers.base import REGISTRY, Sampler, Traits
 
 _found = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}.") if not module.ispkg)
 # By the last part of their names, whatever their families: the order of menus.
@@ -18,7 +18,7 @@ for _module in sorted(_found, key=lambda name: name.rpartition(".")[2]):
 
 _CLASSES = {sampler.__name__: sampler for sampler in REGISTRY}
 
-__all__ = ["REGISTRY", "Sampler"]
+__all__ = ["REGISTRY", "Sampler", "Traits"]
 
 
 def __getattr__(name: str) -> Any:

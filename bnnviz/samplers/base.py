@@ -15,6 +15,7 @@ while a run samples is in the state, a ``NamedTuple``:
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
@@ -48,6 +49,56 @@ OF_U = ("potential", "loss")
 SHORT_DESCENT = 100
 
 
+@dataclass(frozen=True)
+class Traits:
+    """Constant properties of a sampler, which decide how a run drives, judges and shows it.
+
+    Attributes
+    ----------
+    exact : bool
+        Draws follow the target but for Monte Carlo error, without a bias from a step size.
+    converges : bool
+        Draws approach the target's law as their number grows; those of an approximation do not.
+    weighted : bool
+        Draws come with weights (`Draws.log_weight`), which every sum over them needs.
+    weighed_by : str
+        What draws are weighted by, where they are.
+    one_point : bool
+        All draws of a chain are one point.
+    has_density : bool
+        Draws follow a law whose density is known (`Sampler.approximation`).
+    functional : bool
+        States are densities, which the chain trace draws on a line (`FunctionalTrace.curves`).
+    descends : bool
+        It finds modes itself, so chains begin at random points.
+    tunes : bool
+        A run begins with a warm-up of the kernel.
+    warms_up_by_moves : bool
+        The warm-up takes `Sampler.warmup_moves` moves, and no draw after it is dropped.
+    ends : str or None
+        Field of `Info`: where it is true of no chain, `Sampler.adapt` learns nothing from the step and
+        `Sampler.pre_draw` draws nothing for the next one. None where this is unknown.
+    emits : frozenset of str
+        Parts of a frame that the chain trace fills (``ratios``: the statistics, by ``box``); they decide the views.
+    reference_rank : int
+        Rank as a reference for long runs: the highest is used, 0 never.
+    """
+
+    exact: bool = True
+    converges: bool = True
+    weighted: bool = False
+    weighed_by: str = "1 / rate"
+    one_point: bool = False
+    has_density: bool = False
+    functional: bool = False
+    descends: bool = False
+    tunes: bool = True
+    warms_up_by_moves: bool = False
+    ends: str | None = None
+    emits: frozenset[str] = frozenset({"path"})
+    reference_rank: int = 0
+
+
 class Sampler(param.Parameterized):
     """A Markov kernel over all chains at once.
 
@@ -64,56 +115,30 @@ class Sampler(param.Parameterized):
 
     registered: ClassVar[str] = ""
     title: ClassVar[str] = ""
-    #: Parts of a frame that its chain trace can fill (``ratios``: its statistics, by ``box``): they decide the views.
-    emits: ClassVar[frozenset[str]] = frozenset({"path"})
+    traits: ClassVar[Traits] = Traits()
     presets: ClassVar[list[dict[str, Any]]] = []
     #: Fields of `Info` that are averaged over moves, zero where a step ends none, with what each is called.
     info_means: ClassVar[dict[str, str]] = {}
-    #: A field of `Info`: where it is true of no chain, `adapt` learns nothing of the step, and `pre_draw` draws nothing
-    #: for the next one. None of samplers for which that cannot be told.
-    ends: ClassVar[str | None] = None
     #: What it says of its moves.
     text: ClassVar[type[MoveText]] = MoveText
-    #: Whether a run must find a mode of the target before it begins (`Start.mode`).
+    #: Whether a run must find a mode of the target before it begins (`Start.mode`); it may depend on settings.
     needs_mode: ClassVar[bool] = False
-    #: Whether its draws follow the target but for Monte Carlo noise, as those of a method without a step size do.
-    exact: ClassVar[bool] = True
-    #: Whether its draws come with weights (`Draws.log_weight`): no sum over them is right without.
-    weighted: ClassVar[bool] = False
-    #: Whether a run of it begins with a warm-up of its kernel.
-    tunes: ClassVar[bool] = True
     #: Whether its steps are the same operations whatever the state is, so that they can be compiled.
     compiles: ClassVar[bool] = True
-    #: Whether its draws come nearer to the target's law the more there are of them; of an approximation they do not.
-    converges: ClassVar[bool] = True
-    #: Whether all draws of a chain are one point, so that one says as much as many.
-    one_point: ClassVar[bool] = False
-    #: Whether its draws follow a law whose density is known (`approximation`).
-    has_density: ClassVar[bool] = False
-    #: Whether it looks for modes itself: then it sets out from random points, wherever others do.
-    descends: ClassVar[bool] = False
-    #: What draws are weighed by, where they are.
-    weighed_by: ClassVar[str] = "1 / rate"
-    #: Steps after which the tuning ends, whatever it has seen.
+    #: Whether its draws have weights that undo a bias in where they are taken (`event_weights`).
+    weighs: ClassVar[bool] = False
+    #: Steps after which the tuning ends in any case.
     tuning_limit: ClassVar[int] = 5000
-    #: Whether its tuning takes `warmup_moves` moves, and no draw after it is thrown away.
-    warms_up_by_moves: ClassVar[bool] = False
     #: Gradients of single rows that a step of one chain costs, at most.
     gradients_per_step: int
     #: Numbers that a state holds of each chain and coordinate, about.
     width: ClassVar[int] = 2
-    #: Whether its states are densities, which its chain trace draws on a line (`FunctionalTrace.curves`).
-    functional: ClassVar[bool] = False
-    #: Whether its draws have weights, which undo a bias in where they are taken (`event_weights`).
-    weighs: ClassVar[bool] = False
-    #: Place among the samplers for long runs that others are measured against; the highest is taken, 0 never is.
-    reference_rank: ClassVar[int] = 0
 
     start: str = "auto"
     mode_steps: int = 3000
     temperature: float = 1.0
     every: int = 1
-    #: Moves of each chain that its tuning takes, on average; where it `warms_up_by_moves`.
+    #: Moves of each chain that its tuning takes, on average; where it warms up by moves (`Traits`).
     warmup_moves: int = 200
     #: Whether a step may read tensor values on the host to spare work (CPU only).
     host_sync: bool = True
@@ -211,7 +236,7 @@ class Sampler(param.Parameterized):
 
     def ends_warmup(self, state: Any) -> bool:
         """Return whether the warm-up is over with the step that led to a state, and not with its window."""
-        return self.warms_up_by_moves and self.is_tuned(state)
+        return self.traits.warms_up_by_moves and self.is_tuned(state)
 
     def warmup_share(self, state: Any) -> float | None:
         """Return the share of the warm-up that is done, 0 to 1; None where that is not known."""

@@ -67,14 +67,14 @@ def steps_to_window(sampler: Sampler, steps: int) -> int:
 
     A sampler that warms up by moves has one window, which ends where its warm-up has to.
     """
-    if sampler.warms_up_by_moves:
+    if sampler.traits.warms_up_by_moves:
         return max(sampler.tuning_limit - steps, 1)
     return WINDOW - steps % WINDOW
 
 
 def is_window(sampler: Sampler, steps: int) -> bool:
     """Return whether a window ends after so many steps."""
-    return steps >= sampler.tuning_limit if sampler.warms_up_by_moves else steps % WINDOW == 0
+    return steps >= sampler.tuning_limit if sampler.traits.warms_up_by_moves else steps % WINDOW == 0
 
 
 def end_window(sampler: Sampler, rng: RandomNumbers, state: Any, steps: int) -> tuple[Any, bool]:

@@ -141,8 +141,8 @@ class _Estimator(BaseEstimator):
         theta = draws.flatten(0, 1)
         self.posterior_ = NetworkDraws(run.target, theta, run.log_weights, len(draws))
         self.n_draws_ = len(theta)
-        self.rhat_ = self._rhat(draws) if run.sampler.converges else float("nan")
-        if run.sampler.converges and not self.rhat_ <= MIXED:
+        self.rhat_ = self._rhat(draws) if run.sampler.traits.converges else float("nan")
+        if run.sampler.traits.converges and not self.rhat_ <= MIXED:
             found = f"disagree on what they predict (R-hat {self.rhat_:.2f}, good below {MIXED})"
             short = f"have too few draws to tell whether they agree ({draws.shape[1]} each)"
             warnings.warn(

@@ -69,7 +69,7 @@ def _item(cls: type) -> dict[str, Any]:
         "name": cls.registered,
         "title": cls.title,
         "doc": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
-        "emits": sorted(cls.emits),
+        "emits": sorted(cls.traits.emits),
         "dim": getattr(cls, "fixed_dim", None),
         "settings": settings.describe(cls),
         "presets": cls.presets,

@@ -55,7 +55,7 @@ def test_where_data_change_chains_descend_anew_and_draws_wait_for_them(name: str
     until(run, 30)
     assert run.gradients - spent == each, "at rest nothing is charged"
     assert run.state.adaptation.resting or run.finished
-    assert run.finished == run.sampler.one_point
+    assert run.finished == run.sampler.traits.one_point
 
 
 def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None:

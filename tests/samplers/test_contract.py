@@ -152,7 +152,7 @@ def test_a_window_is_the_whole_warmup_of_a_sampler_that_counts_its_moves(name: s
     """Blocks of steps end with a window, and each block costs as much as several steps."""
     sampler = samplers.REGISTRY.get(name)()
     ends = {step for step in range(1, 200) if warmup.is_window(sampler, step)}
-    if sampler.warms_up_by_moves:
+    if sampler.traits.warms_up_by_moves:
         assert not ends or min(ends) == sampler.tuning_limit
     else:
         assert ends == {50, 100, 150}

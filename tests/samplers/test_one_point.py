@@ -21,7 +21,7 @@ NETWORK = {"data": "toy_a", "hidden": "3"}
 
 
 def test_they_are_these() -> None:
-    assert {cls.registered for cls in samplers.REGISTRY if cls.one_point} == set(POINTS)
+    assert {cls.registered for cls in samplers.REGISTRY if cls.traits.one_point} == set(POINTS)
 
 
 @pytest.mark.parametrize("sampler", POINTS)

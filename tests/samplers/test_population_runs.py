@@ -341,4 +341,4 @@ def test_settings_of_the_ablations_change_while_a_run_goes_on() -> None:
 
 
 def test_every_population_is_in_these_tests() -> None:
-    assert {cls.registered for cls in samplers.REGISTRY if cls.weighted} == {"pmcnet", "pmcnet_light"}
+    assert {cls.registered for cls in samplers.REGISTRY if cls.traits.weighted} == {"pmcnet", "pmcnet_light"}

@@ -22,7 +22,7 @@ from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.bounds import grid
 
 FEW = {"draws": 40, "chains": 300}
-EVERY = [cls.registered for cls in samplers.REGISTRY if cls.exact]
+EVERY = [cls.registered for cls in samplers.REGISTRY if cls.traits.exact]
 
 APPROXIMATE = ("interpolated", "regression")
 

@@ -107,7 +107,7 @@ def sampler_cases(target: targets.Target) -> Iterator[SamplerCase]:
 
 def _exact() -> list[type[samplers.Sampler]]:
     """Return the samplers that have no step size to be wrong by."""
-    return [cls for cls in samplers.REGISTRY if cls.exact]
+    return [cls for cls in samplers.REGISTRY if cls.traits.exact]
 
 
 def _fits(sampler: samplers.Sampler, target: targets.Target) -> bool:

@@ -165,7 +165,7 @@ def _candidates() -> list[type[samplers.Sampler]]:
     """Return the samplers that may be chosen, those that others are measured against first."""
     plain = samplers.Sampler.proposal.__func__
     found = [cls for cls in samplers.REGISTRY if cls.proposal.__func__ is not plain]
-    return sorted(found, key=lambda cls: (-cls.reference_rank, not cls.converges))
+    return sorted(found, key=lambda cls: (-cls.traits.reference_rank, not cls.traits.converges))
 
 
 def _pilot(bench: _Bench, seconds: float, gradient_s: float) -> list[Try]:

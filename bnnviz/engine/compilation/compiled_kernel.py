@@ -46,7 +46,7 @@ class CompiledKernel:
         self._info = builder(form.info)
         self._nothing = [part.contiguous() for part in flat(form.pre_drawn)]
         names = field_names(form.info)
-        self._ends = None if sampler.ends is None else form.info_packing.places[names.index(sampler.ends)]
+        self._ends = None if sampler.traits.ends is None else form.info_packing.places[names.index(sampler.traits.ends)]
         self._loop = None if loop is None else loop(self._ends, self._nothing)
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 """Pack the tensors of a state into one vector for each data type: what a program takes and returns is few tensors.
 
-That pays where hardly anything is asked of the states between the steps of a block (`Sampler.ends`): elsewhere each
+That pays where hardly anything is asked of the states between the steps of a block (`Traits.ends`): elsewhere each
 tensor would be taken out of its vector again.
 """
 
@@ -89,7 +89,7 @@ class StatePacking:
         asked = {id(part) for part in flat(outline)}
         self._asked = [number for number, part in enumerate(parts) if id(part) in asked]
         self._order = [*self._asked, *(number for number, part in enumerate(parts) if id(part) not in asked)]
-        together = sampler.ends is not None
+        together = sampler.traits.ends is not None
         first, *rest = (
             Packing([parts[number] for number in numbers], together)
             for numbers in (self._asked, self._order[len(self._asked) :])

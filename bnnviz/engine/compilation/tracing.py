@@ -52,7 +52,7 @@ def form_of(sampler: Sampler, state: Any) -> StepForm:
     rng.draws.clear()
     _, info = sampler.kernel(rng, state, pre_drawn)
     learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
-    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), sampler.ends is not None)
+    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), sampler.traits.ends is not None)
     vectors = [_own(vector) for vector in packing.packed(moving)]
     return StepForm(vectors, list(rng.draws), learnt is not None, pre_drawn, packing, info, info_packing)
 

@@ -340,7 +340,7 @@ def _with_a_step_size() -> list[type[StochasticGradient]]:
 def _reference(target: targets.Target, seed: int) -> Run | None:
     """Return a run of the first sampler along paths that needs no mode; None where none fits."""
     for cls in samplers.REGISTRY:
-        if issubclass(cls, PDMP) and not cls().needs_mode and cls.exact:
+        if issubclass(cls, PDMP) and not cls().needs_mode and cls.traits.exact:
             chosen = Spec(
                 target=target.registered,
                 target_settings={name: getattr(target, name) for name in settings.declared(type(target))},

@@ -66,7 +66,7 @@ def search_iterations(
 def _checked(spec: Spec, most: int, by: str) -> int:
     """Return the draws that the sampler makes of each proposal in an iteration."""
     kind = samplers.REGISTRY.get(spec.sampler)
-    of_each = declared(kind).get("draws_each") if kind.weighted else None
+    of_each = declared(kind).get("draws_each") if kind.traits.weighted else None
     if of_each is None:
         raise BnnvizError(f"{spec.sampler} has no iterations of a population; choose a sampler that has.", "sampler")
     if "evaluate" not in declared(targets.REGISTRY.get(spec.target)):

@@ -34,7 +34,7 @@ class OutputCache:
         rows, _ = run.target.held_out()
         keys = self._keys()
         shape = (len(keys), len(rows), max(run.target.outputs_per_row, 1))
-        if run.sampler.weighted or not len(keys) or np.prod(shape, dtype=float) > _MOST:
+        if run.sampler.traits.weighted or not len(keys) or np.prod(shape, dtype=float) > _MOST:
             return None
         if keys != list(self._known):
             self._renew(keys, shape, rows)

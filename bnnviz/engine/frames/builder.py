@@ -70,7 +70,7 @@ class FrameBuilder:
         self._components = Components(run)
         self._blocks = correlations.blocks(target)
         self._block = self._blocks[0]
-        self._layers = [] if run.sampler.weighted else graph.layers(target)
+        self._layers = [] if run.sampler.traits.weighted else graph.layers(target)
         self._graph = graph.GraphPart(run, chain, self._components)
         self._seq = self._last_steps = 0
         self._last_frame = -np.inf
@@ -78,7 +78,7 @@ class FrameBuilder:
         self._rates = Rates()
         self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
         self._importance = Importance(run, chain)
-        measured = run.sampler.weighted and self.predictor is not None
+        measured = run.sampler.traits.weighted and self.predictor is not None
         self._test_metrics = TestMetrics(run, chain, self._importance) if measured else None
         self._own = OwnTable(run, self._mixing, self.predictor is not None)
         self._counted = Counts()
@@ -178,9 +178,9 @@ class FrameBuilder:
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for the whole run."""
         run, target = self.run, self.run.target
-        weighted, one_point = run.sampler.weighted, run.sampler.one_point
+        weighted, one_point = run.sampler.traits.weighted, run.sampler.traits.one_point
         own = _WEIGHTED_PARTS if weighted else _POINT_PARTS if one_point else _ENGINE_PARTS
-        parts = [*own, *sorted(run.sampler.emits)]
+        parts = [*own, *sorted(run.sampler.traits.emits)]
         has_density = target.dim == 1 and target.window() is not None
         if has_density:
             parts.append("density")
@@ -239,11 +239,15 @@ class FrameBuilder:
         by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
         if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
             return ""
-        return "no PC 1, PC 2 of one point" if self.run.sampler.one_point else f"PC 1, PC 2 from {PCA_FIRST} draws on"
+        return (
+            "no PC 1, PC 2 of one point"
+            if self.run.sampler.traits.one_point
+            else f"PC 1, PC 2 from {PCA_FIRST} draws on"
+        )
 
     def _exact(self) -> dict[str, Any]:
         """Return the target's density of its only coordinate."""
-        return {"label": self._names[0], **density.line(self.run.target), "curved": self.run.sampler.functional}
+        return {"label": self._names[0], **density.line(self.run.target), "curved": self.run.sampler.traits.functional}
 
     def plane(self) -> Projection:
         """Return the plane that paths are drawn in."""
@@ -314,7 +318,7 @@ class FrameBuilder:
             return self._test_metrics.part(name)
         if name in self._own.emits:
             return self._own.part(name, self._components.first.values)
-        return self._of_chain(name, fast) if name in self.run.sampler.emits else {}
+        return self._of_chain(name, fast) if name in self.run.sampler.traits.emits else {}
 
     def _of_chain(self, name: str, fast: bool) -> dict[str, Any]:
         """Return a part that the sampler makes of the watched chain."""
@@ -340,7 +344,7 @@ class FrameBuilder:
         run = self.run
         if self.predictor is None or self._chain.chain_trace.now is None:
             return {}
-        if run.sampler.weighted:
+        if run.sampler.traits.weighted:
             theta = self._importance.current(_RESAMPLED)
             return (
                 self.predictor.spread_of(theta)
@@ -360,9 +364,9 @@ class FrameBuilder:
             "step": run.steps,
             "events": run.sampler_stats.events,
             "gradients": run.gradients,
-            "draws": min(drawn, 1) if run.sampler.one_point else drawn,
+            "draws": min(drawn, 1) if run.sampler.traits.one_point else drawn,
             "chains": run.spec.chains,
-            "ess": self._importance.weight_ess if run.sampler.weighted else self._variances.ess,
+            "ess": self._importance.weight_ess if run.sampler.traits.weighted else self._variances.ess,
             "events_per_s": self._rates.events,
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
@@ -376,7 +380,7 @@ class FrameBuilder:
         part = self._chain.chain_trace.part("caption", self.plane(), False)
         if not part:
             return {"text": _PHASES[run.phase] + self._way(), "kind": "phase", "warning": "", "remedies": []}
-        rests = run.sampler.one_point and run.finished
+        rests = run.sampler.traits.one_point and run.finished
         if fast and run.phase != "start" and not rests:
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {
@@ -445,7 +449,7 @@ class FrameBuilder:
     def _density(self, fast: bool) -> dict[str, Any]:
         """Return the histogram of the draws, and densities that the watched chain has been, if its states are such."""
         part = density.histogram(self.run)
-        if not part or not self.run.sampler.functional or self._chain.chain_trace.now is None:
+        if not part or not self.run.sampler.traits.functional or self._chain.chain_trace.now is None:
             return part and part | {"curves": None}
         line = np.linspace(*self.run.target.window()[0], _CURVE_POINTS)
         return part | {"curves": self._chain.chain_trace.curves(line) | {"x": line}}
@@ -454,9 +458,9 @@ class FrameBuilder:
         run = self.run
         counts = self._counted.rows if run.sampler_stats.events else []
         own = [] if run.state is None else run.sampler.text(run.sampler).rows(run.state)
-        if run.sampler.weighted:
+        if run.sampler.traits.weighted:
             return {"rows": [*self._importance.rows(), *counts, *own]}
-        if run.sampler.one_point:
+        if run.sampler.traits.one_point:
             return {"rows": [*counts, *own]}
         first = self._components.first
         if first.values.size:

@@ -41,7 +41,7 @@ def histogram(run: DrawSource) -> dict[str, Any]:
     if not draws.size:
         return {}
     equal = np.full(draws.size, 1 / draws.size)
-    shares = diagnostics.normalised(run.log_weights).ravel() if run.sampler.weighted else equal
+    shares = diagnostics.normalised(run.log_weights).ravel() if run.sampler.traits.weighted else equal
     mass, edges = np.histogram(draws, _BINS, run.target.window()[0], weights=shares)
     width = edges[1] - edges[0]
     return {"x": edges[:-1] + width / 2, "y": mass / width, "width": width, "draws": draws.size}

@@ -20,7 +20,7 @@ class OwnTable:
 
     def __init__(self, run: SingleRun, mixing: LiveMixing, predicts: bool) -> None:
         self.emits = self._PARTS if predicts and run.spec.file is not None else ()
-        self._mixing, self._weighted = mixing, run.sampler.weighted
+        self._mixing, self._weighted = mixing, run.sampler.traits.weighted
         self._typed, self._judged = TypedRow(run), LiveVerdict(run)
 
     @property

@@ -52,7 +52,7 @@ def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> d
     ``infinite_share`` the share of draws at which U is not finite. They are None where U takes too long, or where
     nothing has been drawn; ``pareto_k`` also where all weights are equal, as of a density that is approximated exactly.
     """
-    if not run.sampler.has_density:
+    if not run.sampler.traits.has_density:
         return {}
     names = ("pareto_k", "total_variation", "infinite_share")
     count = int(min(effort.draws, effort.work / (2 * max(run.target.examples, 1) * max(run.target.row_work, 1))))

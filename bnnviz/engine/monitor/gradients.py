@@ -22,7 +22,11 @@ _GRAIN = 0.1  # of U: acceptance probabilities are wrong by a tenth where neighb
 def of_gradient(run: DrawSource) -> Iterator[str]:
     """Say what is wrong with a function of the caller's own, tried at draws and on lines between them."""
     draws = run.store.view(run.alive)
-    if not isinstance(run.target, Callable) or run.sampler.functional or draws.shape[0] * draws.shape[1] < 2 * _LINES:
+    if (
+        not isinstance(run.target, Callable)
+        or run.sampler.traits.functional
+        or draws.shape[0] * draws.shape[1] < 2 * _LINES
+    ):
         return
     target, pooled = run.target.clone(), draws.flatten(0, 1)
     chosen = pooled[np.random.default_rng(0).choice(len(pooled), 2 * _LINES, replace=False)].to(target.dtype)

@@ -72,17 +72,17 @@ class LiveVerdict:
         except BnnvizError as error:  # no draw has a weight
             text, word = f"No verdict yet: {error.sentence}", ""
         else:
-            if not run.sampler.weighted:
+            if not run.sampler.traits.weighted:
                 found |= self._mixed(rhat)
             more = remedies.more(run) if run.finished else ""
-            text = verdict(found, run.target.data_set is not None, run.sampler.converges, MORE + more) or ""
+            text = verdict(found, run.target.data_set is not None, run.sampler.traits.converges, MORE + more) or ""
             word = text.partition(":")[0]
         self._judged, self._part = (draws, run.finished), {"text": text, "word": word, "draws": draws}
 
     def _measured(self) -> dict[str, Any]:
         """Return the figures at the held-out rows, of some draws as long as there will be others."""
         run = self._run
-        if run.finished or run.sampler.weighted:
+        if run.finished or run.sampler.traits.weighted:
             return measure(run)
         rows, _ = run.target.held_out()
         affordable = _WORK / max(len(rows) * run.target.row_work, 1)

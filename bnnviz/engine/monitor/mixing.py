@@ -161,7 +161,7 @@ class LiveMixing:
         label, text = "R-hat of functions", f"{rhat:.2f}"
         if not np.isnan(canonical):
             label, text = f"{label}; weights in one order", f"{text}; {canonical:.2f}"
-        return [[label, text, rhat_tone(rhat, self._run.sampler.converges)]]
+        return [[label, text, rhat_tone(rhat, self._run.sampler.traits.converges)]]
 
 
 def rhat_tone(rhat: float, converges: bool) -> str:

@@ -33,7 +33,7 @@ _FEWEST_ENERGIES, _LOW = 100, 0.3
 
 def of_moves(run: DrawSource) -> Iterator[str]:
     """Say what is wrong with the moves that led to a run's draws; nothing where the draws are no chains."""
-    if run.sampler.weighted or not run.sampler.converges:
+    if run.sampler.traits.weighted or not run.sampler.traits.converges:
         return
     stats = run.sample_stats
     yield from _of_still_chains(run)

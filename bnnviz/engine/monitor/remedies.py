@@ -57,7 +57,7 @@ def shorter_step(run: DrawSource) -> str:
 
 def reference_sampler() -> str:
     """Return the option that takes the sampler that others are measured against, after a blank."""
-    return f" ({option(sampler=max(samplers.REGISTRY, key=lambda cls: cls.reference_rank).registered)})"
+    return f" ({option(sampler=max(samplers.REGISTRY, key=lambda cls: cls.traits.reference_rank).registered)})"
 
 
 def narrower_prior(run: DrawSource) -> str:
@@ -128,6 +128,6 @@ def more_weighed(run: DrawSource) -> str:
 
 def otherwise(run: DrawSource) -> str:
     """Say what helps where the sampler's own sentence offers nothing."""
-    if run.sampler.weighted:
+    if run.sampler.traits.weighted:
         return f"Begin elsewhere{of_sampler(run, start='random')}, or {more_weighed(run)}."
     return f"Widen the bound's margin{raised(run, 'margin')}."

@@ -27,15 +27,15 @@ _NARROW = "the chains have not been everywhere yet, so make more draws{}"
 
 def warnings(run: DrawSource, found: dict[str, Any]) -> list[str]:
     """Return why the estimates of a run are not to be relied on yet; nothing where no figure says so."""
-    if run.sampler.weighted:
+    if run.sampler.traits.weighted:
         return [*_of_weights(run, found), *_of_coverage(run, found)]
-    if not run.sampler.converges:
+    if not run.sampler.traits.converges:
         return []
     known = None if "cov" not in found else run.target.cov()
     inflation = found["widening"]
     of_variances = _of_variance_inflation(run, inflation) if known is None else _of_known(run, found, known)
     # A functional's draws are wider than the density by what it is, and not because of settings.
-    of_variances = () if run.sampler.functional else of_variances
+    of_variances = () if run.sampler.traits.functional else of_variances
     return [*_of_chains(run, found), *of_variances]
 
 

@@ -56,7 +56,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         "phase": run.phase,
         "notes": run.notes,
         **({} if run.search is None else {"search": run.search}),
-        **(_importance(run) if run.sampler.weighted else _convergence(run, draws)),
+        **(_importance(run) if run.sampler.traits.weighted else _convergence(run, draws)),
         **_estimates(run, draws),
         **measured_approximation(run),
         "widening": _variance_inflation(run),
@@ -70,14 +70,14 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         *_missing(run),
     ]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
-    judged = verdict(found, held_out, run.sampler.converges, MORE + remedies.more(run))
+    judged = verdict(found, held_out, run.sampler.traits.converges, MORE + remedies.more(run))
     return found | ({} if judged is None else {"verdict": judged}) | {"warnings": told}
 
 
 def _missing(run: DrawSource) -> Iterator[str]:
     """Say which figures are None for want of a package, and how to get it."""
     if not diagnostics.has_arviz():
-        figures = "The weights' Pareto k-hat is" if run.sampler.weighted else "ESS and R-hat are"
+        figures = "The weights' Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
         yield f"{figures} missing: {optional.install('arviz_stats')}."
     if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not diagnostics.has_learn():
         yield diagnostics.without_learn()
@@ -108,7 +108,7 @@ def _importance(run: DrawSource) -> dict[str, float | None]:
 
 def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
-    if run.sampler.weighted:
+    if run.sampler.traits.weighted:
         found = weighted_variance_inflation(run, torch.as_tensor(run.draws), run.log_weights, _EFFORT)
     else:
         found = measured_variance_inflation(run, _EFFORT)
@@ -135,7 +135,7 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     one point, as of MAP: they would speak of copies.
     """
     network = isinstance(run.target, BNN)
-    if run.sampler.one_point:
+    if run.sampler.traits.one_point:
         return dict.fromkeys(_CONVERGENCE + (_OF_FUNCTIONS if network else ()))
     dim = draws.shape[2]
     columns = np.unique(np.linspace(0, dim - 1, min(dim, _MOST_COLUMNS)).astype(int))
@@ -165,7 +165,7 @@ def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> f
 def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
     if draws.shape[1] == 0:
         return {}
-    if run.sampler.weighted:
+    if run.sampler.traits.weighted:
         return _weighted_estimates(run, draws)
     found: dict[str, Any] = {}
     if draws.shape[2] <= _MOST_MOMENTS:

@@ -160,7 +160,7 @@ class Variances:
         ratio = 1 + self.variance_inflation.share
         share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
         cause = "the chains have not been everywhere yet"
-        if not self._run.sampler.converges:
+        if not self._run.sampler.traits.converges:
             cause = "it is an approximation, and more draws do not bring it nearer"
         return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
 
@@ -194,7 +194,7 @@ class Variances:
             return [["Variance / truth (worst)", f"{ratios[worst]:.2f}", tones[worst]]]
         names = self._run.target.names()
         rows = variance_rows(zip(names, *self._moments, tones, strict=True))
-        again, by = zip(names, self._weighted, strict=False), self._run.sampler.weighed_by
+        again, by = zip(names, self._weighted, strict=False), self._run.sampler.traits.weighed_by
         rows += [[f"Variance of {name} weighted by {by}", f"{variance:.2f}", ""] for name, variance in again]
         return rows + self._path_rows(names)
 
@@ -215,7 +215,7 @@ class Variances:
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
-            [f"R-hat; bulk, tail ESS ({label})", sizes, rhat_tone(self.rhat, self._run.sampler.converges)],
+            [f"R-hat; bulk, tail ESS ({label})", sizes, rhat_tone(self.rhat, self._run.sampler.traits.converges)],
             ["ESS per second; per million gradients", "; ".join(rates), ""],
         ]
 

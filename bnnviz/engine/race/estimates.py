@@ -141,7 +141,7 @@ class Estimates:
 
     def moments(self) -> MomentEstimates | None:
         """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
-        if self._run.sampler.weighted:
+        if self._run.sampler.traits.weighted:
             return self._weighted()
         values = self.values()
         return None if values.shape[1] < 2 else moments_of(values)

@@ -86,7 +86,7 @@ class Lane(ViewedRun):
     def drawn(self) -> int:
         """Draws of each chain; one of a sampler whose draws are all one point."""
         made = self.store.common(self.alive) * self.store.every
-        return min(made, 1) if self.sampler.one_point else made
+        return min(made, 1) if self.sampler.traits.one_point else made
 
     @property
     def over(self) -> bool:
@@ -151,7 +151,7 @@ class Lane(ViewedRun):
         """Return how well the draws of a network predict its test rows; nothing of another target."""
         if not isinstance(self.target, BNN):
             return {}
-        if self.sampler.weighted:
+        if self.sampler.traits.weighted:
             return scores(self.target, self.resampled(_SCORED))
         return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
 
@@ -189,9 +189,9 @@ class LaneFigures:
 
     def _mixing(self) -> dict[str, float]:
         lane = self._lane
-        if lane.sampler.weighted:
+        if lane.sampler.traits.weighted:
             ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
-        elif not lane.sampler.converges:  # one point, or draws of an approximation: nothing mixes
+        elif not lane.sampler.traits.converges:  # one point, or draws of an approximation: nothing mixes
             ess = rhat = float("nan")
         else:
             self._components.refit()
@@ -211,7 +211,7 @@ class LaneFigures:
             return {}
         found = dict.fromkeys(FUNCTION_FIGURES, float("nan"))
         # Where no estimates are noted, the functions are too dear to be evaluated for this.
-        if lane.sampler.weighted or not lane.sampler.converges or not lane.recorded:
+        if lane.sampler.traits.weighted or not lane.sampler.traits.converges or not lane.recorded:
             return found
         values = lane.estimates.values()
         if values.shape[1] < 4:

@@ -79,7 +79,7 @@ class PredictiveCache:
 
     def _wanted(self) -> list[Any]:
         run = self._run
-        if not run.sampler.weighted:
+        if not run.sampler.traits.weighted:
             return chosen_draws(run.store, run.alive, self._most)
         made = int(run.store.counts.sum())
         if made > _WEIGHED_AGAIN * self._resampled[0]:
@@ -89,7 +89,7 @@ class PredictiveCache:
 
     def _theta(self, key: Any) -> Tensor:
         """Return one draw, (1, dim)."""
-        if self._run.sampler.weighted:
+        if self._run.sampler.traits.weighted:
             return self._resampled[1][key][None]
         return weights(self._run.store, [key])
 

@@ -201,7 +201,7 @@ class Race(SamplerComparison):
     @property
     def _guest(self) -> Lane:
         """The first lane that sets out from a start that is found for it, or the first of all."""
-        return next((lane for lane in self.lanes if not lane.sampler.descends), self.lanes[0])
+        return next((lane for lane in self.lanes if not lane.sampler.traits.descends), self.lanes[0])
 
     @property
     def _at_mode(self) -> bool:
@@ -213,7 +213,7 @@ class Race(SamplerComparison):
 
     def _set_out(self, start: Start) -> None:
         for number, lane in enumerate(self.lanes):
-            own = Start(self._x0, start.mode) if lane.sampler.descends else start
+            own = Start(self._x0, start.mode) if lane.sampler.traits.descends else start
             try:
                 lane.set_out(own)
             except BnnvizError as error:
@@ -229,7 +229,7 @@ class Race(SamplerComparison):
         sentence = "All lanes set out from the same modes, each chain from the end of its own descent"
         if self._one_centre:
             sentence = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
-        searches = any(lane.sampler.descends for lane in self.lanes)
+        searches = any(lane.sampler.traits.descends for lane in self.lanes)
         return sentence + (", but those that look for one themselves, from random points." if searches else ".")
 
     # what is looked at

@@ -156,7 +156,7 @@ class Reference:
 
 def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
     """Return the spec of the reference run of a race: another seed, more chains, the sampler that ranks highest."""
-    sampler = max(samplers.REGISTRY, key=lambda cls: cls.reference_rank)
+    sampler = max(samplers.REGISTRY, key=lambda cls: cls.traits.reference_rank)
     lane = spec.lanes[0]
     dim = lane.known_dim if target is None else target.dim
     fewer = _NUMBERS // (CHAINS * max(dim, 1))

@@ -67,7 +67,7 @@ def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
     """Take points from a run of this process, as `read` does."""
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet; let it go on first.", "start")
-    logs = run.log_weights if run.sampler.weighted else _logs(run.event_weights()) if points == DRAWS else None
+    logs = run.log_weights if run.sampler.traits.weighted else _logs(run.event_weights()) if points == DRAWS else None
     return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
 
 

@@ -322,7 +322,7 @@ def _buffers(run: SingleRun) -> dict[str, torch.Tensor]:
     """Return what is written of each draw by the path of its array, (chains, draws, numbers)."""
     stats = run.draw_stats.buffer
     told = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}
-    weights = {LOG_WEIGHT: run.logs.buffer} if run.sampler.weighted else {}
+    weights = {LOG_WEIGHT: run.logs.buffer} if run.sampler.traits.weighted else {}
     return {X: run.store.buffer, **weights, **told}
 
 

@@ -31,7 +31,7 @@ def keep(notes: list[str], beginning: str, sentence: str) -> None:
 
 def rejects(sampler: Sampler) -> bool:
     """Return whether a sampler leaves out what it proposes where U is not finite, and goes on."""
-    return sampler.weighted or "acceptance_rate" in sampler.sample_stats()
+    return sampler.traits.weighted or "acceptance_rate" in sampler.sample_stats()
 
 
 def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[str]) -> str:
@@ -55,7 +55,7 @@ def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, no
             return (
                 f"Chain {chain} came {at} where U is minus infinity{where}, so that the density is infinite; {cause}."
             )
-        left_out = "have no weight" if sampler.weighted else "are rejected"
+        left_out = "have no weight" if sampler.traits.weighted else "are rejected"
         notes.append(
             f"{INFINITE}, first{where} ({at}, chain {chain}): the density is infinite there, and they {left_out}, so"
             f" that draws are of what is left; {cause}."
@@ -98,7 +98,7 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> str:
     """
     told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
     # A functional whose tail is outside has an infinite mean of U wherever it is proposed.
-    if isinstance(target, BNN) or told is None or (rejects(sampler) and not sampler.functional):
+    if isinstance(target, BNN) or told is None or (rejects(sampler) and not sampler.traits.functional):
         return ""
     potential = step_batch.column(told)
     at = step_batch.column("failed") & ~torch.isfinite(potential)

@@ -26,7 +26,7 @@ class KeptDraws:
         chains, dim = self.spec.chains, self.target.dim
         kept = (self.draw_limit, self.dropped, self.device)
         self.store = DrawStore(chains, dim, *kept, self.dtype, self.capacity)
-        columns = 1 if self.sampler.weighted else 0
+        columns = 1 if self.sampler.traits.weighted else 0
         # As many as there are draws: the store of draws may keep fewer than its capacity.
         self.logs = DrawStore(chains, columns, *kept, torch.float64, self.store.buffer.shape[1])
         columns = len(self.sampler.sample_stats())
@@ -45,13 +45,13 @@ class KeptDraws:
         if self.draw_limit != self.spec.draws:
             return 0
         ahead = self.phase in ("start", "tuning") and self.spec.start_points is None
-        return 0 if ahead and self.sampler.warms_up_by_moves else self.spec.warmup
+        return 0 if ahead and self.sampler.traits.warms_up_by_moves else self.spec.warmup
 
     @property
     def draw_limit(self) -> int | None:
         """Draws of each chain after which it ends: where its spec has no end, one if all would be the same point."""
         endless = self.spec.draws is None
-        return 1 if endless and self.sampler.one_point else self.spec.draws
+        return 1 if endless and self.sampler.traits.one_point else self.spec.draws
 
     @property
     def capacity(self) -> int:
@@ -130,7 +130,7 @@ class KeptDraws:
     @property
     def log_weights(self) -> np.ndarray | None:
         """Logarithms of the weights (chains, draws) that the draws came with; None where they have none."""
-        if not self.sampler.weighted:
+        if not self.sampler.traits.weighted:
             return None
         return self.logs.view(self.alive)[..., 0].cpu().numpy()
 

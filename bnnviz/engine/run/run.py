@@ -151,7 +151,7 @@ class Run(Restorable):
         if self.spec.draws is None:
             return float("nan")
         done, total = float(self.store.made.min()), self.spec.draws + self.store.skip
-        if self.sampler.warms_up_by_moves and self.state is not None:
+        if self.sampler.traits.warms_up_by_moves and self.state is not None:
             done, total = done + self.warmup_moves * self.sampler.warmup_share(self.state), total + self.warmup_moves
         return min(done / total, 1.0)
 
@@ -239,7 +239,7 @@ class Run(Restorable):
         self.waiting.begin_tuning()
         if self.spec.kernel == "compiled":
             self.notes += remarks(self.sampler, self.target)
-        if not self.sampler.tunes or self.sampler.ends_warmup(self.state):
+        if not self.sampler.traits.tunes or self.sampler.ends_warmup(self.state):
             self._end_warmup()
 
     def _block_length(self, seconds: float) -> int:
@@ -332,7 +332,7 @@ class Run(Restorable):
         if not self.sampler.is_tuned(self.state):
             awaited = self.sampler.awaited(self.state)
             self.notes.append(f"The tuning ended after {self.steps} steps, before {awaited}.")
-        if self._points is not None and self.sampler.converges:
+        if self._points is not None and self.sampler.traits.converges:
             # Chains that took equally many steps are not spread as the target is, however they began.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
             # No path leads from where they were to there.
@@ -373,7 +373,7 @@ class Run(Restorable):
         x = self.sampler.reach(step_batch.before[-1])
         if x is not None:
             # From where the block began: its first step may lead as far as any.
-            begun, slow = self.sampler.reach(step_batch.before[0]), self.sampler.descends
+            begun, slow = self.sampler.reach(step_batch.before[0]), self.sampler.traits.descends
             self._runaways = self._runaways or failures.RunawayWatch(begun, slow)
             if said := self._runaways.sentence(self.target, x):
                 self._fail(said)

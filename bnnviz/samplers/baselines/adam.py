@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, counters, length
+from bnnviz.samplers.base import Sampler, Traits, counters, length
 from bnnviz.samplers.baselines.text import TrainedText
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
@@ -85,9 +85,7 @@ def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) 
 class Trained(Sampler):
     """Base of the samplers that are trained by Adam: batches, learning rate and its schedule."""
 
-    exact = False
-    converges = False
-    descends = True
+    traits = Traits(exact=False, converges=False, descends=True)
     start = "random"
     info_means = {"loss": "loss", "penalty": "penalty"}
     text = TrainedText

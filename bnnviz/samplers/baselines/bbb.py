@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, Traits
 from bnnviz.samplers.baselines.adam import LossGradient, untrained
 from bnnviz.samplers.baselines.descent import Descending, Rest
 from bnnviz.samplers.baselines.text import ELBOText
@@ -61,7 +61,14 @@ class BayesByBackprop(Functional, Descending):
     registered = "bbb"
     title = "Bayes by Backprop"
     trained = "c"
-    has_density = True
+    traits = Traits(
+        exact=False,
+        converges=False,
+        descends=True,
+        has_density=True,
+        functional=True,
+        weighed_by="truth / mixture",
+    )
     text = ELBOText
     width = 7
 

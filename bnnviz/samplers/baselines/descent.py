@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import StepBatch
+from bnnviz.samplers.base import StepBatch, Traits
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
@@ -159,7 +159,7 @@ class Descending(Trained):
 class Point(Descending):
     """Base of the descents to a point: of the negative log likelihood, and of the prior's term where it counts."""
 
-    one_point = True
+    traits = Traits(exact=False, converges=False, descends=True, one_point=True)
 
     @property
     def regular(self) -> bool:

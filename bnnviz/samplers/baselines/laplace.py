@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY, Sampler, counters, length
+from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters, length
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.text import LaplaceText
 from bnnviz.samplers.random import RandomNumbers, log_normal
@@ -65,9 +65,7 @@ class Laplace(Sampler):
 
     registered = "laplace"
     title = "Laplace approximation"
-    exact = False
-    converges = False
-    has_density = True
+    traits = Traits(exact=False, converges=False, has_density=True)
     needs_mode = True
     start = "mode"
     gradients_per_step = 0

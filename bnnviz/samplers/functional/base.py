@@ -303,10 +303,6 @@ class Functional(Sampler):
         Set by `prepare`.
     """
 
-    weighed_by = "truth / mixture"
-
-    functional = True
-
     first_sd = settings.Number(
         None,
         bounds=(1e-4, 100.0),

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, counters, length
+from bnnviz.samplers.base import REGISTRY, Traits, counters, length
 from bnnviz.samplers.functional.base import Energy, Functional, Hermite, MeanField, energy, quadrature
 from bnnviz.samplers.functional.text import FuncHMCText
 from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric
@@ -97,7 +97,7 @@ class FuncHMC(Functional, Hamiltonian):
     title = "FuncHMC"
     info_means = {"accepted": "acceptance", "entropy": "entropy"}
     text = FuncHMCText
-    exact = False
+    traits = Traits(exact=False, warms_up_by_moves=True, functional=True, weighed_by="truth / mixture")
 
     num_leapfrog_steps = settings.Integer(
         10, bounds=(1, 1000), scale="log", live=True, label="Leapfrog steps", doc="Leapfrog steps of a trajectory."

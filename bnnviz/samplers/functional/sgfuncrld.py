@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, counters, length
+from bnnviz.samplers.base import REGISTRY, Traits, counters, length
 from bnnviz.samplers.functional.base import Functional, MeanField
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
@@ -79,6 +79,7 @@ class SGFuncRLD(Functional, StochasticGradient):
     registered = "sgfuncrld"
     title = "SGFuncRLD"
     width = 7
+    traits = Traits(exact=False, functional=True, weighed_by="truth / mixture")
 
     variant = settings.Choice(
         "corrected",

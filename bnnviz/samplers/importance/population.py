@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, counters
+from bnnviz.samplers.base import Sampler, Traits, counters
 from bnnviz.samplers.importance.draw_collector import PopulationDrawCollector, PopulationStats, PopulationTrace
 from bnnviz.samplers.importance.mixture import Covariance, Full
 from bnnviz.samplers.importance.text import WeightsText
@@ -121,10 +121,14 @@ class Info(NamedTuple):
 class Population(Sampler):
     """Base of adaptive importance samplers with normal proposals; a subclass says which covariances they have."""
 
-    emits = frozenset({"population", "gauge"})
-    exact = False  # without their weights
-    weighted, tunes, compiles = True, False, False
-    weighed_by = "target / mixture"
+    traits = Traits(
+        exact=False,  # without their weights
+        weighted=True,
+        weighed_by="target / mixture",
+        tunes=False,
+        emits=frozenset({"population", "gauge"}),
+    )
+    compiles = False
     text = WeightsText
     covariance: ClassVar[type[Covariance]] = Full
 

@@ -17,12 +17,13 @@ automatic parameter tuning.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from bnnviz import settings
+from bnnviz.samplers.base import Traits
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
@@ -94,7 +95,7 @@ class AdaptationInputs(NamedTuple):
 class Hamiltonian(Discrete):
     """Base of the samplers that follow a momentum by leapfrog steps; all rows are read."""
 
-    warms_up_by_moves: ClassVar[bool] = True
+    traits = Traits(warms_up_by_moves=True)
 
     step_size = settings.Number(
         None,

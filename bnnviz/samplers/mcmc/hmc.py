@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, SHORT_DESCENT, StepBatch, counters, length
+from bnnviz.samplers.base import REGISTRY, SHORT_DESCENT, StepBatch, Traits, counters, length
 from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
 from bnnviz.samplers.mcmc import chees
 from bnnviz.samplers.mcmc.chees import TrajectoryLength
@@ -121,7 +121,7 @@ class HMC(Hamiltonian):
 
     registered = "hmc"
     title = "HMC"
-    reference_rank = 1
+    traits = Traits(warms_up_by_moves=True, reference_rank=1)
     info_means = {
         "accepted": "accepted",
         "acceptance_rate": "acceptance",

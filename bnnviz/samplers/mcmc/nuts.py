@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, counters, length
+from bnnviz.samplers.base import REGISTRY, Traits, counters, length
 from bnnviz.samplers.mcmc.hamiltonian import (
     DIVERGED,
     AdaptationInputs,
@@ -172,7 +172,7 @@ class NUTS(Hamiltonian):
 
     registered = "nuts"
     title = "NUTS"
-    reference_rank = 2
+    traits = Traits(warms_up_by_moves=True, ends="ended", reference_rank=2)
     info_means = {
         "acceptance_rate": "acceptance",
         "n_steps": "leapfrog steps of a tree",
@@ -180,7 +180,6 @@ class NUTS(Hamiltonian):
         "diverging": "share that diverged",
         "reached_max_treedepth": "share of the largest depth",
     }
-    ends = "ended"
     text = NUTSText
 
     max_depth = settings.Integer(

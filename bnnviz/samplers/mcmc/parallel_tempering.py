@@ -14,13 +14,13 @@ Deligiannidis and A. Doucet, Non-reversible parallel tempering, JRSS B 84 (2022)
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, counters
+from bnnviz.samplers.base import REGISTRY, Traits, counters
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.observers import StepBatch
@@ -112,7 +112,7 @@ class ParallelTempering(Discrete):
 
     registered = "parallel_tempering"
     title = "Parallel tempering"
-    warms_up_by_moves: ClassVar[bool] = True
+    traits = Traits(warms_up_by_moves=True)
     info_means = {
         "acceptance_rate": "acceptance",
         "swapped": "swaps with a neighbour",

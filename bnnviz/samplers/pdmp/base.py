@@ -13,7 +13,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import Sampler
+from bnnviz.samplers.base import Sampler, Traits
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
@@ -98,7 +98,7 @@ class PDMP(PathLearner, Sampler):
         What events that come too late do to the posterior, as the end of a sentence.
     """
 
-    emits = frozenset({"events", "envelope", "path", "ratios"})
+    traits = Traits(emits=frozenset({"events", "envelope", "path", "ratios"}))
     text = ProcessText
     # A process that meets no rate at all would double its cells for ever.
     widest_cell: ClassVar[float] = 1e3

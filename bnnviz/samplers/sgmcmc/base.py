@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import length
+from bnnviz.samplers.base import Traits, length
 from bnnviz.samplers.discrete import Discrete, State, StepSize
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
@@ -59,7 +59,7 @@ class Move(NamedTuple):
 class StochasticGradient(Discrete):
     """Base of the stochastic-gradient samplers: batches, the size of a step and its schedule."""
 
-    exact = False
+    traits = Traits(exact=False)
     info_means = {"drift": "by the gradient", "noise": "by noise"}
     text = DriftText
 

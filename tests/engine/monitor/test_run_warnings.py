@@ -159,7 +159,7 @@ def test_where_the_truth_is_known_the_page_says_one_sentence_of_variances(
 def test_the_table_shows_no_identity_that_the_known_variances_contradict(variance: float, shown: int) -> None:
     """It finds them 0.49 too wide."""
     found = measures(variance)
-    found._run.target.dim, found._run.sampler.weighed_by = 2, ""
+    found._run.target.dim, found._run.sampler.traits = 2, samplers.Traits(weighed_by="")
     rows = [label for label, _, _ in found.rows()]
     assert rows.count("Variances / true (Stein's identity)") == shown
 
@@ -168,7 +168,7 @@ def test_the_table_shows_an_identity_that_says_one_beside_variances_that_are_wro
     """Draws of one mode of two fulfil it up to chance, on either side."""
     for share in (-0.05, 0.05):
         found = measures(1.4)
-        found._run.target.dim, found._run.sampler.weighed_by = 2, ""
+        found._run.target.dim, found._run.sampler.traits = 2, samplers.Traits(weighed_by="")
         found.variance_inflation = VarianceInflation(share, 0.05, None, None)
         assert "Variances / true (Stein's identity)" in [label for label, _, _ in found.rows()], share
 

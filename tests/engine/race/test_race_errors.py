@@ -122,8 +122,8 @@ def test_intervals_outlive_a_checkpoint() -> None:
 
 def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
     """Make references short, by the sampler that ranks second: the first one takes half a minute."""
-    first, second = sorted(samplers.REGISTRY, key=lambda sampler: -sampler.reference_rank)[:2]
-    assert first.reference_rank > second.reference_rank > 0
+    first, second = sorted(samplers.REGISTRY, key=lambda sampler: -sampler.traits.reference_rank)[:2]
+    assert first.traits.reference_rank > second.traits.reference_rank > 0
     monkeypatch.setattr(first, "reference_rank", 0)
     for name, value in {"CHAINS": 8, "DRAWS": draws, "WARMUP": warmup}.items():
         monkeypatch.setattr(reference, name, value)

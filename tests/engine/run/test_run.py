@@ -745,7 +745,7 @@ def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
         run.advance(0.05)
     part = run.frame(["density"])["density"]
     assert part["draws"] >= 4
-    assert (part["curves"] is not None) is run.sampler.functional
+    assert (part["curves"] is not None) is run.sampler.traits.functional
 
 
 @pytest.mark.slow
