@@ -21,36 +21,8 @@ class DataEntry(ABC):
 
     Parameters
     ----------
-    name : str
-        Unique; what a spec holds.
-    title, doc : str
-        What a menu shows, and what a tooltip explains.
-    inputs : int
-        Number of input columns.
-    rows : int
-        Number of rows: of the whole file, or of the training part of a generated set.
-    task : {"regression", "classification"} or None, default "regression"
-        What the target is; None where only the attached table says so.
-    classes : int, default 0
-        Number of classes; 0 for regression.
-    splits : int, default 1
-        How many divisions into training and test rows there are.
-    file : DataFile or None, default None
-        The file it is read from; None for a generated set.
-    more_files : tuple of DataFile, default ()
-        Further files that it is read from.
-    standardised : bool, default True
-        Whether a network sees standardised inputs.
-    validation : bool, default False
-        Whether it has validation rows.
-    weights : PublishedWeights or None, default None
-        Weights of a network on it that somebody has published.
-    attached : bool, default False
-        Whether its rows are a table of the user's that travels with the spec.
     shape : (int, int, int) or None, default None
         Channels, height and width of its images; None for a table.
-    trainable : bool, default True
-        Whether it has training rows, or is there to be tested on only.
     """
 
     name: str

@@ -28,15 +28,7 @@ _TIMEOUT_S = (5, 30)  # to connect, and between two pieces of the answer
 
 
 class DownloadError(BnnvizError):
-    """A file that cannot be downloaded.
-
-    Parameters
-    ----------
-    sentence : str
-        What is wrong and what to do about it.
-    cause : str
-        Why, in a few words.
-    """
+    """A file that cannot be downloaded."""
 
     def __init__(self, sentence: str, cause: str) -> None:
         super().__init__(sentence, field="data")
@@ -48,19 +40,7 @@ class DownloadError(BnnvizError):
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file, where it comes from and how to know it.
-
-    Parameters
-    ----------
-    path : str
-        Where it lies, with forward slashes, in the folder named by BNNVIZ_DATA and in the cache. In its
-        place there may be a compressed file with one more ``.gz`` at the end of its name.
-    url : str or None
-        Where it is downloaded from; None where nobody publishes it.
-    checksum : str or None
-        Of the bytes of the file at `path`: a SHA-256 in hexadecimal, or another algorithm of `hashlib`, as pooch
-        writes it: ``md5:`` and the digits. None where there is none, as of a folder: it is taken as it is.
-    """
+    """A file, where it comes from and how to know it."""
 
     path: str
     url: str | None
@@ -83,13 +63,7 @@ class DataFile:
 
 
 def published(*paths: str) -> tuple[DataFile, ...]:
-    """Return files of ``checksums.csv`` by their paths; an empty cell there is an address or a checksum that is not.
-
-    Raises
-    ------
-    KeyError
-        If a path is not in the table.
-    """
+    """Return files of ``checksums.csv`` by their paths; an empty cell there is an address or a checksum that is not."""
     return tuple(_published()[path] for path in paths)
 
 
@@ -101,13 +75,7 @@ def _published() -> dict[str, DataFile]:
 
 
 def shared_folder() -> Path | None:
-    """Return the folder that the variable BNNVIZ_DATA names, or None where it is not set.
-
-    Raises
-    ------
-    BnnvizError
-        If it names no folder.
-    """
+    """Return the folder that the variable BNNVIZ_DATA names, or None where it is not set."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -123,21 +91,7 @@ def cache_folder() -> Path:
 
 
 def find(file: DataFile, *, embedded: bool = True) -> Path | None:
-    """Return the place of a file that is on this machine, without a look into it; None where it is nowhere.
-
-    Parameters
-    ----------
-    file : DataFile
-        The file to find.
-    embedded : bool, default True
-        Whether the files that come with bnnviz are looked through, too.
-
-    Returns
-    -------
-    Path or None
-        Its first place among the folder of BNNVIZ_DATA, the cache and the package; it ends in ``.gz`` when it is
-        compressed there.
-    """
+    """Return the place of a file that is on this machine, without a look into it; None where it is nowhere."""
     for folder in _folders(embedded):
         place = folder / file.path
         for candidate in (place, place.with_name(f"{place.name}.gz")):
@@ -162,23 +116,7 @@ def is_here(file: DataFile) -> bool:
 
 
 def locate(file: DataFile) -> Path:
-    """Find a file that is on this machine already, and check it.
-
-    Parameters
-    ----------
-    file : DataFile
-        The file to find.
-
-    Returns
-    -------
-    Path
-        Its place, as `find` gives it.
-
-    Raises
-    ------
-    BnnvizError
-        If it is nowhere, cannot be read, or is not the expected file.
-    """
+    """Find a file that is on this machine already, and check it."""
     place = find(file)
     if place is None:
         fetched = "fetch it with 'bnnviz data fetch', or " if file.url else ""
@@ -208,26 +146,7 @@ def _replacement(file: DataFile, place: Path) -> str:
 
 
 def fetch(file: DataFile) -> Path:
-    """Find a file on this machine, or download it into the cache.
-
-    Parameters
-    ----------
-    file : DataFile
-        The file to find. A copy in the cache whose checksum is wrong is downloaded again; one in the folder of
-        BNNVIZ_DATA is somebody's own and stays.
-
-    Returns
-    -------
-    Path
-        The place of the checked file.
-
-    Raises
-    ------
-    DownloadError
-        If it is not on this machine and cannot be downloaded.
-    BnnvizError
-        If the file that is on this machine is not the expected one.
-    """
+    """Find a file on this machine, or download it into the cache."""
     place = find(file)
     if place is None or _is_cached(place):
         return _download(file)

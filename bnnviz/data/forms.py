@@ -30,10 +30,6 @@ class ImageRows:
     ----------
     x_train, x_test : ndarray of uint8, shape (rows, channels, height, width)
     y_train, y_test : ndarray of int, shape (rows,)
-    groups : ndarray of int or None, default None
-        The group of each training row, see `ImageSet`.
-    test_rows : ndarray of int or None, default None
-        For each test row its number in the published set; None where they are all there, in their order.
     """
 
     x_train: np.ndarray
@@ -46,17 +42,7 @@ class ImageRows:
 
 @dataclass(frozen=True)
 class Form:
-    """One of the ways in which a set's files may be there.
-
-    Parameters
-    ----------
-    files : tuple of DataFile
-        All that it is read from.
-    read : callable
-        ``read(place of the first file, ...) -> ImageRows``.
-    note : str, default ""
-        A sentence on it, such as that it is a part of the set only.
-    """
+    """One of the ways in which a set's files may be there."""
 
     files: tuple[DataFile, ...]
     read: Callable[..., ImageRows]
@@ -80,12 +66,6 @@ class Images(DataEntry):
     ----------
     shape : (int, int, int)
         Channels, height and width.
-    class_names : tuple of str
-        What each class is called.
-    forms : tuple of Form
-        In the order in which they are looked for.
-    mean, sd : tuple of float or None, default None
-        See `ImageSet`.
     finish : callable or None, default None
         ``finish(ImageSet, ImageRows) -> ImageSet``: what makes this set of the one that was published; None where it is
         that one.
@@ -110,11 +90,6 @@ class Images(DataEntry):
         """Return the form that is on this machine, the first whose files all are; else the one to download.
 
         What comes with bnnviz stands in for a set that can be downloaded and has not been.
-
-        Raises
-        ------
-        BnnvizError
-            If no form is on this machine and nobody publishes one.
         """
         found = self._local() or self._embedded() or self._published()
         if found is None:

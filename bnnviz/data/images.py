@@ -294,23 +294,7 @@ def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float,
 
 
 def balanced_rows(y: np.ndarray, rows: int, part: Part, seed: int = 0) -> np.ndarray:
-    """Draw so many of the rows of a part, each class with an equal share where it has as many.
-
-    Parameters
-    ----------
-    y : ndarray of int, shape (all rows,)
-        The class of each row.
-    rows : int
-        How many to draw at most.
-    part : {"train", "val", "test"}
-        What the rows are for: each part has a generator of its own.
-    seed : int, default 0
-
-    Returns
-    -------
-    ndarray of int
-        Sorted row numbers. Fewer rows are among more of the same seed.
-    """
+    """Draw so many of the rows of a part, each class with an equal share where it has as many."""
     return _balanced(y, rows, np.random.default_rng([seed, PARTS.index(part)]))
 
 

@@ -15,25 +15,7 @@ class Split(NamedTuple):
 
 
 def split_rows(rows: int, split: int) -> Split:
-    """Divide rows as the published splits of the UCI sets do.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of the whole set.
-    split : int
-        Number of the split, from 0.
-
-    Returns
-    -------
-    Split
-        A tenth of the rows are test rows.
-
-    Notes
-    -----
-    One legacy generator with seed 1 per set draws one permutation per split, so the splits before the
-    wanted one have to be drawn too.
-    """
+    """Divide rows as the published splits of the UCI sets do."""
     generator = np.random.RandomState(1)
     for _ in range(split + 1):
         order = generator.choice(rows, rows, replace=False)
@@ -48,8 +30,6 @@ def divided(x: np.ndarray, y: np.ndarray, **rows: np.ndarray) -> dict[str, np.nd
     ----------
     x : ndarray, shape (rows, inputs)
     y : ndarray, shape (rows,)
-    rows : ndarray of int
-        Row numbers by part: ``train``, ``test``, ``val``.
     """
     return {f"x_{part}": x[which] for part, which in rows.items()} | {
         f"y_{part}": y[which] for part, which in rows.items()

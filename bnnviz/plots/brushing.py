@@ -55,21 +55,7 @@ def brush(dark: bool = False) -> link_selections:
 
 
 def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
-    """Link what is of draws in a figure; other marks, such as rows of data, stay as they are.
-
-    Parameters
-    ----------
-    figure : hv.Overlay
-    chosen : link_selections
-        From `brush`.
-    **options
-        Of the figure, for Bokeh, such as its width.
-
-    Raises
-    ------
-    BnnvizError
-        If its points do not know their draws.
-    """
+    """Link what is of draws in a figure; other marks, such as rows of data, stay as they are."""
     elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
     ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
     if not ours:

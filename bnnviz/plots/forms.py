@@ -13,19 +13,7 @@ PRINT = (".pdf", ".svg", ".eps", ".png")
 
 
 def check(out: Path, field: str = "out") -> None:
-    """Refuse a file that no figure can be written to.
-
-    Parameters
-    ----------
-    out : Path
-    field : str, default "out"
-        The option that names it.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no figure of that ending, or what draws it is not installed.
-    """
+    """Refuse a file that no figure can be written to."""
     ending = out.suffix.lower()
     if ending not in (PAGE, *PRINT):
         raise BnnvizError(f"A figure is written to {PAGE}, {', '.join(PRINT)}, not to {out.name!r}.", field)

@@ -20,22 +20,7 @@ class FramePart(NamedTuple):
 
 
 def part(source: Any, name: str, what: str) -> FramePart:
-    """Return a part of a frame.
-
-    Parameters
-    ----------
-    source : Run, Race, Recording, path or dict
-        What shows it now; a recording, which has kept frames; or the part itself, with its scene under ``scene``.
-    name : str
-        Of the part.
-    what : str
-        What it is, as an error says it: "a path".
-
-    Raises
-    ------
-    BnnvizError
-        If the source has no such part.
-    """
+    """Return a part of a frame."""
     if isinstance(source, Mapping):
         own = {key: as_arrays(value) for key, value in source.items() if key != "scene"}
         return FramePart(as_arrays(dict(source.get("scene") or {})), own)
@@ -101,13 +86,7 @@ class ClassPredictions(NamedTuple):
 
 
 def network_draws(source: Any) -> Any:
-    """Return the network of a run or of a recording with its draws.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no network on data, or there are no draws.
-    """
+    """Return the network of a run or of a recording with its draws."""
     if hasattr(source, "network_draws"):
         return source.network_draws()
     from bnnviz.engine.evaluation import metrics
@@ -135,14 +114,6 @@ def class_predictions(
         A run of a network with classes; or probabilities (rows, classes) or (draws, rows, classes).
     observed : array_like, shape (rows,), optional
         Class numbers, where probabilities are given.
-    classes : sequence of str, optional
-        Names of the classes.
-    name : str, optional
-
-    Raises
-    ------
-    BnnvizError
-        If it is no classifier, or what is given does not fit.
     """
     if isinstance(source, ClassPredictions):
         return source
@@ -212,11 +183,6 @@ def number_transforms(source: Any) -> list[NumberTransforms] | None:
     ----------
     source : Run, Recording, path, array, list or dict
         A run of a network that predicts numbers, or transforms (rows,), or several of these.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no network, or there are no draws.
     """
     from bnnviz.engine.evaluation.transforms import transforms
 

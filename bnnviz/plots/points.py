@@ -14,21 +14,7 @@ MOST = 100_000
 
 
 def cloud(element: Any, palette: Palette, colour: str, **how: Any) -> Any:
-    """Style points; of more than 100,000 return a picture of how many lie where, by Datashader.
-
-    Parameters
-    ----------
-    element : hv.Points, hv.Scatter or hv.Curve
-    palette : Palette
-    colour : str
-    **how
-        As of `bnnviz.plots.style.marks`, for points.
-
-    Raises
-    ------
-    BnnvizError
-        If there are so many, and Datashader is not installed.
-    """
+    """Style points; of more than 100,000 return a picture of how many lie where, by Datashader."""
     if len(element) > MOST:
         return counted(element, palette, colour)
     if isinstance(element, hv.Curve):

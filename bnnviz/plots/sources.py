@@ -32,16 +32,12 @@ class SourceDraws:
 
     Parameters
     ----------
-    name : str
-        What they are of: the name of a recording, of a sampler.
     values : dict of str to ndarray, shape (chains, draws)
         Each variable, a number a draw.
     log_weights : ndarray or None, shape (chains, draws)
         Logarithms of the draws' weights; None where they count the same.
     diverging : ndarray of bool or None, shape (chains, draws)
         Which draws a divergent move led to; None where that is not known.
-    every : int, default 1
-        These are every so many-th draw, which keep their numbers.
     """
 
     name: str
@@ -56,21 +52,7 @@ class SourceDraws:
         return next(iter(self.values.values())).shape
 
     def chosen(self, variables: str | Sequence[str] | None = None, most: int = MOST_VARIABLES) -> list[str]:
-        """Return names of variables: those asked for, or else the first few.
-
-        Parameters
-        ----------
-        variables : str or sequence of str, optional
-            Names; ``theta`` stands for all of ``theta[0]``, ``theta[1]``, ..., and ``PC 1`` for the first principal
-            component of all variables.
-        most : int, default 4
-            Of those that nobody asked for.
-
-        Raises
-        ------
-        BnnvizError
-            If there is no variable of such a name.
-        """
+        """Return names of variables: those asked for, or else the first few."""
         if variables is None:
             return list(self.values)[:most]
         asked = [variables] if isinstance(variables, str) else list(variables)
@@ -106,13 +88,7 @@ class SourceDraws:
         return (stacked - centre) @ axes
 
     def finite(self, variable: str) -> np.ndarray:
-        """Return a variable (chains, draws) as float64, for a statistic.
-
-        Raises
-        ------
-        BnnvizError
-            If a draw of it is not finite.
-        """
+        """Return a variable (chains, draws) as float64, for a statistic."""
         values = np.asarray(self.of(variable), dtype=float)
         if not np.isfinite(values).all():
             raise BnnvizError(
@@ -197,13 +173,7 @@ def read(source: Any) -> list[SourceDraws]:
 
 
 def one(source: Any, name: str | None = None) -> SourceDraws:
-    """Return the draws of a single source.
-
-    Raises
-    ------
-    BnnvizError
-        As `read`.
-    """
+    """Return the draws of a single source."""
     if isinstance(source, SourceDraws):
         return source
     if isinstance(source, str | os.PathLike):
@@ -405,13 +375,7 @@ def _told_apart(found: list[SourceDraws]) -> list[SourceDraws]:
 def shared(
     found: Sequence[SourceDraws], variables: str | Sequence[str] | None, most: int = MOST_VARIABLES
 ) -> list[str]:
-    """Return names of variables that all sources have.
-
-    Raises
-    ------
-    BnnvizError
-        If one that is asked for is missing in one, or they have none in common.
-    """
+    """Return names of variables that all sources have."""
     if variables is not None:
         asked, *_ = [draws.chosen(variables) for draws in found]  # each is asked, so that each that lacks one says so
         return asked

@@ -58,15 +58,7 @@ class PanelPlace(NamedTuple):
 
 
 def move_apart(figure: Figure, size: tuple[float | None, float | None] = (None, None)) -> None:
-    """Move panels apart that lie over each other, and make them fit the size that was asked for.
-
-    Parameters
-    ----------
-    figure : Figure
-        Of Matplotlib, drawn by HoloViews.
-    size : (float or None, float or None)
-        Inches of the whole figure, across and down. None: axes keep their size in that direction, and it grows.
-    """
+    """Move panels apart that lie over each other, and make them fit the size that was asked for."""
     panels = _panels(figure)
     fixed = any(each is not None for each in size)
     if not panels or (len(panels) == 1 and not fixed):

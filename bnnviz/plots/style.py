@@ -96,12 +96,7 @@ def loaded() -> list[str]:
 
 
 class Paint:
-    """Colour a drawn figure: a hook of HoloViews, which calls it with the plot and the element.
-
-    Parameters
-    ----------
-    palette : Palette
-    """
+    """Colour a drawn figure: a hook of HoloViews, which calls it with the plot and the element."""
 
     def __init__(self, palette: Palette) -> None:
         self.palette = palette
@@ -170,16 +165,7 @@ def palette_of(dark: bool) -> Palette:
 
 
 def apply(element: Any, bokeh: Options | None = None, matplotlib: Options | None = None, **both: Any) -> Any:
-    """Set options of an element for each backend that is loaded, in place; return the element.
-
-    Parameters
-    ----------
-    element : HoloViews object
-    bokeh, matplotlib : dict, optional
-        Options of one backend.
-    **both
-        Options that both have.
-    """
+    """Set options of an element for each backend that is loaded, in place; return the element."""
     own = {"bokeh": bokeh or {}, "matplotlib": matplotlib or {}}
     for backend in loaded():
         element.opts(**both, **own[backend], backend=backend)
@@ -203,15 +189,7 @@ def _styled(element: Any, palette: Palette, bokeh: Options, matplotlib: Options,
 
 
 def paint(fig: Any, palette: Palette, scale: float = 1.0) -> None:
-    """Colour a figure's surface, axes, grid and title, and set their type.
-
-    Parameters
-    ----------
-    fig : bokeh.plotting.figure
-    palette : Palette
-    scale : float, default 1
-        Of the type.
-    """
+    """Colour a figure's surface, axes, grid and title, and set their type."""
     size, small = f"{scale * LABEL_SIZE:g}px", f"{scale * TICK_SIZE:g}px"
     fig.update(
         background_fill_color=palette.surface,
@@ -366,17 +344,8 @@ def finish(
 
     Parameters
     ----------
-    figure : hv.Overlay, hv.NdOverlay or hv.Element
-    palette : Palette
-    title : str, default ""
     size : (int, int)
         Pixels, without a legend beside the figure.
-    legend : str, optional
-        Where it stands; None for none.
-    room : int, default 110
-        Pixels for a legend that stands at the right.
-    bokeh, matplotlib, **both
-        As of `apply`, such as xlim, ylim, logx and xticks.
     """
     figure, hooks = _told_apart(figure), _PAINTS[id(palette)]
     width, height = size

@@ -11,16 +11,6 @@ from bnnviz.errors import BnnvizError
 
 
 def broken(place: Path, what: str, reason: object) -> BnnvizError:
-    """Return the refusal of a file.
-
-    Parameters
-    ----------
-    place : Path
-        The file.
-    what : str
-        What it should have been, such as "an idx file".
-    reason : object
-        What is wrong with it.
-    """
+    """Return the refusal of a file."""
     text = str(reason) or type(reason).__name__
     return BnnvizError(f"The file {place} is no whole {what} ({text}): put the published one there.", "data")

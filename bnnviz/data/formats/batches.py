@@ -75,44 +75,17 @@ class _Unpickler(pickle.Unpickler):
 
 
 def unpickle(content: bytes) -> Any:
-    """Read a pickle of dictionaries, lists, numbers, texts (as bytes) and arrays of bytes.
-
-    Parameters
-    ----------
-    content : bytes
-        The pickle.
-
-    Raises
-    ------
-    pickle.UnpicklingError
-        If it names anything else, which is then not imported.
-    """
+    """Read a pickle of dictionaries, lists, numbers, texts (as bytes) and arrays of bytes."""
     return _Unpickler(io.BytesIO(content), encoding="bytes").load()
 
 
 def read_batches(place: Path, folder: str, names: Sequence[str], label: str) -> tuple[np.ndarray, np.ndarray]:
     """Read batches out of the archive, one after another.
 
-    Parameters
-    ----------
-    place : Path
-        The archive, compressed or not.
-    folder : str
-        The folder in it.
-    names : sequence of str
-        The batches in that folder.
-    label : str
-        The key of the labels, ``labels`` or ``fine_labels``.
-
     Returns
     -------
     x : ndarray of uint8, shape (rows, 3, 32, 32)
     y : ndarray of int64, shape (rows,)
-
-    Raises
-    ------
-    BnnvizError
-        If the archive or a batch in it is damaged, or a batch holds what is not allowed.
     """
     found = []
     try:

@@ -25,11 +25,6 @@ def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
     x : ndarray of uint8, shape (rows, channels, height, width)
     y : ndarray of int64, shape (rows,)
         The digits.
-
-    Raises
-    ------
-    BnnvizError
-        If it is damaged or holds something else.
     """
     held = mat_arrays(place)
     if not {"X", "y"} <= set(held):

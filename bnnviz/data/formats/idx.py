@@ -17,23 +17,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_idx(place: Path) -> np.ndarray:
-    """Read an idx file of unsigned bytes.
-
-    Parameters
-    ----------
-    place : Path
-        The file, compressed by gzip or not.
-
-    Returns
-    -------
-    ndarray of uint8
-        Of the shape that the header tells.
-
-    Raises
-    ------
-    BnnvizError
-        If it cannot be read, is no such file, or is longer or shorter than its header says.
-    """
+    """Read an idx file of unsigned bytes."""
     try:
         with place.open("rb") as plain:
             packed = plain.read(2) == _GZIP

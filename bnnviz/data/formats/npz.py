@@ -19,20 +19,7 @@ _BROKEN = (
 
 
 def read_npz(place: Path, names: Sequence[str]) -> list[np.ndarray]:
-    """Read arrays by name.
-
-    Parameters
-    ----------
-    place : Path
-        The file.
-    names : sequence of str
-        The arrays to read, in this order.
-
-    Raises
-    ------
-    BnnvizError
-        If the file is damaged, lacks one of them, or holds one as a pickle.
-    """
+    """Read arrays by name."""
     try:
         found = np.load(place, allow_pickle=False)
         if isinstance(found, np.ndarray):

@@ -25,13 +25,6 @@ _WHAT = "archive of GTSRB"
 def read_training(place: Path, root: str = "GTSRB/Final_Training/Images") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Read the training pictures: a folder for each class, with a table ``GT-*.csv`` in it.
 
-    Parameters
-    ----------
-    place : Path
-        The zip file, or the folder that it was unpacked into.
-    root : str
-        Where the folders of the classes are in it.
-
     Returns
     -------
     x : ndarray of uint8, shape (rows, 3, 32, 32)
@@ -39,11 +32,6 @@ def read_training(place: Path, root: str = "GTSRB/Final_Training/Images") -> tup
     y : ndarray of int64, shape (rows,)
     tracks : ndarray of int64, shape (rows,)
         The track of 30 pictures of one sign that each belongs to: the number before the underscore in its name.
-
-    Raises
-    ------
-    BnnvizError
-        If it is damaged or not laid out like this, or Pillow is missing.
     """
     with _Tree(place) as tree:
         tables = [path for path in tree.paths(root) if path.match("GT-*.csv")]
@@ -58,22 +46,10 @@ def read_test(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Read the test pictures and their table, which is published apart.
 
-    Parameters
-    ----------
-    pictures, labels : Path
-        The zip files, or the folders that they were unpacked into.
-    root, table : str
-        Where the pictures are in the first, and the table in the second.
-
     Returns
     -------
     x : ndarray of uint8, shape (rows, 3, 32, 32)
     y : ndarray of int64, shape (rows,)
-
-    Raises
-    ------
-    BnnvizError
-        If they are damaged or not laid out like this, or Pillow is missing.
     """
     with _Tree(labels) as tree:
         rows = tree.table(PurePosixPath(table))

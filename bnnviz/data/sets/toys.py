@@ -31,10 +31,6 @@ class Toy(DataEntry):
         ``curve(x, noise) -> y``, with x before the shift.
     interval : (float, float)
         Where the test inputs lie, evenly spaced, before the shift.
-    shift : float
-        Added to every x afterwards, which centres the inputs.
-    seed : int
-        Of the generator of points and noise.
     """
 
     draw: Callable[[np.random.Generator, int], np.ndarray]

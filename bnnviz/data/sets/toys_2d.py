@@ -27,10 +27,6 @@ class Shape(DataEntry):
     ----------
     curves : callable
         ``curves(rows) -> (x, y)`` without noise: inputs (rows, 2) and class numbers (rows,).
-    noise_sd : float
-        Standard deviation of the noise of each coordinate.
-    seed : int
-        Of the generator of the noise.
     """
 
     curves: Callable[[int], tuple[np.ndarray, np.ndarray]]

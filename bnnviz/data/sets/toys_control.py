@@ -50,13 +50,7 @@ class ControlNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class ControlSet(DataEntry):
-    """Inputs N(0, 1) and labels of a network whose weights are drawn, one network for each split.
-
-    Parameters
-    ----------
-    threshold : bool
-        Whether a label is the likelier class, or drawn with its probability.
-    """
+    """Inputs N(0, 1) and labels of a network whose weights are drawn, one network for each split."""
 
     threshold: bool
     inputs: int = UNITS

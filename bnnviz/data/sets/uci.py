@@ -23,22 +23,7 @@ from bnnviz.data.splits import divided, split_rows
 
 @dataclass(frozen=True, kw_only=True)
 class TextTable(DataEntry):
-    """A text file of one row per line: numbers, and for classes a name in the last column.
-
-    Parameters
-    ----------
-    file : DataFile
-        The text; of classes separated by commas, of numbers by spaces.
-    y_label, y_unit : str
-        What the target is called and its unit, empty where it has none.
-    target : int, default -1
-        The target's column; the features are those before it.
-    dropped : tuple of int, default ()
-        Columns that are no features.
-    sizes : tuple of int, default ()
-        Of training and validation rows, where there are such: the rows are drawn by a seed for each split. Otherwise
-        a tenth of the rows are test rows, by the rule of the published splits.
-    """
+    """A text file of one row per line: numbers, and for classes a name in the last column."""
 
     file: DataFile
     splits: int = 20

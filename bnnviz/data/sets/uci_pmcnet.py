@@ -25,25 +25,7 @@ def _weights(folder: str, hidden: str, activation: str) -> PublishedWeights:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperSplit(DataEntry):
-    """Rows in three MATLAB files, one for each part.
-
-    Parameters
-    ----------
-    folder : str
-        Of its files.
-    y_label, y_unit : str
-        What the target is called and its unit, empty where it has none.
-    y_key : str, default "y"
-        What the target's array is called, before the underscore.
-    class_names : tuple of str, default ()
-        What each class is called; empty for a regression.
-    first_class : int, default 0
-        The number that the files give to the first class.
-    positive : int, default 1
-        Of two classes the one that the paper's precision, recall and specificity are about.
-    noise_sd : float or None, default None
-        The observation noise to assume where none is given, in the target's unit.
-    """
+    """Rows in three MATLAB files, one for each part."""
 
     folder: str
     y_label: str

@@ -13,19 +13,7 @@ _HINT = "code words as numbers, fill gaps, and give every row as many"
 
 
 def numbers(what: str, given: Any) -> np.ndarray:
-    """Return numbers as an array that PyTorch takes: native byte order, a dtype of its own, strides above 0.
-
-    Parameters
-    ----------
-    what : str
-        What they are called in a sentence, such as ``inputs``.
-    given : array_like, DataFrame, Series or sparse matrix
-
-    Raises
-    ------
-    BnnvizError
-        If they are texts or dates, of no common shape, or hidden by a mask.
-    """
+    """Return numbers as an array that PyTorch takes: native byte order, a dtype of its own, strides above 0."""
     if hasattr(given, "toarray"):
         given = given.toarray()
     if hasattr(given, "to_numpy") and hasattr(given, "iloc"):
@@ -47,13 +35,7 @@ def _called(given: Any) -> str:
 
 
 def check_order(inputs: Any, observations: Any) -> None:
-    """Raise where two of pandas have the same labels in different orders: which rows belong together is a guess.
-
-    Raises
-    ------
-    BnnvizError
-        If so.
-    """
+    """Raise where two of pandas have the same labels in different orders: which rows belong together is a guess."""
     one, other = (getattr(given, "index", None) for given in (inputs, observations))
     if not all(hasattr(index, "equals") and index.is_unique for index in (one, other)) or one.equals(other):
         return

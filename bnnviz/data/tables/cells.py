@@ -161,17 +161,7 @@ def _pandas() -> ModuleType:
 
 
 class TextColumns(NamedTuple):
-    """Hold the columns of a file that are read as texts first.
-
-    Attributes
-    ----------
-    cells : dict
-        Of each column which cells hold something, and their texts without a unit that all have.
-    readings : dict of Readings
-        What these texts are as numbers.
-    units : dict of str
-        The unit of each column in which all cells have it.
-    """
+    """Hold the columns of a file that are read as texts first."""
 
     cells: dict[str, tuple[np.ndarray, np.ndarray]]
     readings: dict[str, Readings]
@@ -288,13 +278,7 @@ def with_gaps(
     name: str,
     notes: list[str],
 ) -> Columns:
-    """Take the numbers that stand for no value out; ask where a number looks like one.
-
-    Raises
-    ------
-    BnnvizError
-        If a number such as -999 lies far off all others of its column, and nobody has said what it is.
-    """
+    """Take the numbers that stand for no value out; ask where a number looks like one."""
     given = [float(text) for text in missing or () if is_number(text)]
     for key, (values, present) in columns.items():
         if values.dtype == object:
@@ -348,13 +332,7 @@ def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.
 
 
 def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
-    """Raise where texts are no categories: amounts, or most of them in one row alone.
-
-    Raises
-    ------
-    BnnvizError
-        If a column has such texts, or more than `MOST_CATEGORIES`.
-    """
+    """Raise where texts are no categories: amounts, or most of them in one row alone."""
     check_amounts(columns, name)
     texts = {key: Counter(values.tolist()) for key, values in columns.items() if values.dtype == object}
     crowded = [key for key, counts in texts.items() if len(counts) > MOST_CATEGORIES]
@@ -375,13 +353,7 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
 
 
 def check_amounts(columns: dict[str, np.ndarray], name: str, is_target: bool = False) -> None:
-    """Raise where texts are amounts that are not read as such.
-
-    Raises
-    ------
-    TableQuestion
-        If a column has dates, numbers in several units, or numbers that are written otherwise.
-    """
+    """Raise where texts are amounts that are not read as such."""
     for key, values in columns.items():
         if values.dtype != object and are_dates(values):
             raise TableQuestion(
@@ -450,13 +422,7 @@ def is_constant(values: np.ndarray) -> bool:
 
 
 def check_size(key: str, values: np.ndarray) -> None:
-    """Raise where numbers differ by so little that the squares of their distances are 0.
-
-    Raises
-    ------
-    BnnvizError
-        If they do.
-    """
+    """Raise where numbers differ by so little that the squares of their distances are 0."""
     if values.dtype != object and 0 < np.ptp(values) < 1 / _LARGEST:
         raise wrong(f"The numbers of {key} differ by less than {1 / _LARGEST:g}; give them in another unit.")
 

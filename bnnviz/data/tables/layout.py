@@ -30,22 +30,7 @@ _BREAK = re.compile(r"\s*[\r\n]+\s*")  # table programs break long names within 
 
 
 class Layout(NamedTuple):
-    """How a file is laid out.
-
-    Attributes
-    ----------
-    names : list of str
-        Of its columns.
-    separator : str
-    body : str
-        Its rows, without the line of names.
-    lines_before : int
-        Lines of the file before the rows.
-    unnamed : list of str
-        Those names that are made up, since the line of names has none there.
-    notes : list of str
-        What was done, one sentence each.
-    """
+    """How a file is laid out."""
 
     names: list[str]
     separator: str
@@ -62,23 +47,7 @@ class Layout(NamedTuple):
 
 
 def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> Layout:
-    """Return the layout of a file.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        What the file is called.
-    target : str or None, default None
-        The column to predict: a first line that names it is the line of names, even if it holds numbers.
-    fewest : int, default 2
-        Columns that it has to have.
-
-    Raises
-    ------
-    BnnvizError
-        If it has fewer columns, or more than `MOST_COLUMNS`, or two of one name.
-    """
+    """Return the layout of a file."""
     lines = lines_of(text)
     notes: list[str] = []
     at, separator, comment = _passed(lines, name)

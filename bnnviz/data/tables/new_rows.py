@@ -31,10 +31,6 @@ class NewRows(NamedTuple):
         Which rows have all inputs, each with a value that the training rows allow.
     observed : ndarray or None, shape (rows,)
         What the target's column holds, numbers or class numbers, nan where it holds nothing; None without that column.
-    notes : list of str
-        What was done, one sentence each.
-    kept : dict of list of str
-        The cells of the columns that were asked for, as they stand in the file.
     """
 
     x: np.ndarray
@@ -53,32 +49,7 @@ def read_rows(
     missing: Sequence[str] | None = None,
     keep: Sequence[str] = (),
 ) -> NewRows:
-    """Read rows to predict from a CSV file or a frame.
-
-    Parameters
-    ----------
-    source : path, bytes or DataFrame
-        With the columns of the table's inputs, by their names and in any order; further columns are left out. The
-        target's column may be there.
-    table : UserTable
-        What the network was trained on.
-    name : str or None, default None
-        What the file is called in sentences.
-    decimal, missing
-        As of `bnnviz.data.read_table`; None: as in the table.
-    keep : sequence of str
-        Columns of the file that are kept beside the rows, such as their keys.
-
-    Returns
-    -------
-    NewRows
-        One for each row of the file, in its order.
-
-    Raises
-    ------
-    BnnvizError
-        If columns are missing, or hold texts where the table has numbers.
-    """
+    """Read rows to predict from a CSV file or a frame."""
     if source_file.is_frame(source):
         name, decimal = name or "the frame", "."
     content, name = source_file.content(source, name or (None if not isinstance(source, bytes) else "the new rows"))
@@ -103,19 +74,7 @@ def read_rows(
 
 
 def encoded_row(cells: Mapping[str, float | str], table: UserTable) -> np.ndarray:
-    """Return one row (inputs,) in the columns that the network has.
-
-    Parameters
-    ----------
-    cells : mapping
-        Of each column of the file that is an input a number, or one of the texts that the training rows have.
-    table : UserTable
-
-    Raises
-    ------
-    BnnvizError
-        If one is missing, or no such value.
-    """
+    """Return one row (inputs,) in the columns that the network has."""
     levels = _levels(table)
     columns: Columns = {}
     for key, texts in levels.items():

@@ -106,14 +106,7 @@ def written_otherwise(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Readings:
-    """What the texts of a column are as numbers, in both writings.
-
-    Parameters
-    ----------
-    values : dict of {".", ","} to ndarray
-        The numbers by decimal mark; nan where a text is none.
-    texts : ndarray of str
-    """
+    """What the texts of a column are as numbers, in both writings."""
 
     values: dict[Decimal, np.ndarray]
     texts: np.ndarray
@@ -161,23 +154,7 @@ def decimal_of(columns: Mapping[str, Readings], given: Decimal | None) -> Decima
 
 
 def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> tuple[np.ndarray, str]:
-    """Return a column's numbers, nan where a text is none, and a sentence on what its marks are read as.
-
-    Parameters
-    ----------
-    key : str
-        What the column is called.
-    column : Readings
-    decimal : {".", ","} or None
-        The decimal mark of the file, where it is known.
-    place : str
-        Where a text is that can be read in both ways, such as ``line 3 of mine.csv``.
-
-    Raises
-    ------
-    TableQuestion
-        If it can be read in both ways and nothing tells which is meant.
-    """
+    """Return a column's numbers, nan where a text is none, and a sentence on what its marks are read as."""
     if column.is_open and decimal is None:
         at = int(column.differing.argmax())
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)

@@ -35,24 +35,7 @@ ROW_NUMBER, CONSTANT, EMPTY = "row number", "constant", "empty"
 
 
 class ColumnOverview(NamedTuple):
-    """What a column of a file holds.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        One of the kinds of this module.
-    missing : int
-        Cells without a value.
-    examples : tuple of str
-        The first different values, as the file has them.
-    levels : int
-        Different texts of a category.
-    remark : str
-        Why it is no input as it is, or what is open, as a sentence; "" where nothing is to be said.
-    is_refused : bool
-        Whether the reader takes no file in which this is an input.
-    """
+    """What a column of a file holds."""
 
     name: str
     kind: str
@@ -69,15 +52,7 @@ class ColumnOverview(NamedTuple):
 
 
 class TableOverview(NamedTuple):
-    """What the columns of a file hold.
-
-    Attributes
-    ----------
-    name : str
-        Of the file.
-    rows : int
-    columns : list of ColumnOverview
-    """
+    """What the columns of a file hold."""
 
     name: str
     rows: int

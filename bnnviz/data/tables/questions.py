@@ -11,18 +11,7 @@ _SHOWN = 12  # names in a sentence
 
 
 class Answer(NamedTuple):
-    """One answer to a question about a table.
-
-    Attributes
-    ----------
-    label : str
-        What it says, in a few words.
-    option : {"decimal", "missing", "task", "leave_out"}
-        The parameter of `bnnviz.data.read_table` that gives it.
-    values : tuple of str
-        What the parameter gets: one value, or what is added where it is a list; nothing of ``missing`` means that no
-        number stands for a missing value.
-    """
+    """One answer to a question about a table."""
 
     label: str
     option: str
@@ -30,19 +19,7 @@ class Answer(NamedTuple):
 
 
 class TableQuestion(BnnvizError):
-    """A table that cannot be read before somebody has answered.
-
-    Parameters
-    ----------
-    said : str
-        What is open, without a full stop.
-    remedy : str
-        How the sentence goes on: what a file or an option may say.
-    answers : tuple of Answer
-        Those that an option gives.
-    field : str, default "data"
-        As of `BnnvizError`.
-    """
+    """A table that cannot be read before somebody has answered."""
 
     def __init__(self, said: str, remedy: str, answers: tuple[Answer, ...], field: str = "data") -> None:
         super().__init__(said + remedy, field)

@@ -17,19 +17,7 @@ _OPEN = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
 
 class RowField(NamedTuple):
-    """One input of a table: a number, or one of its levels.
-
-    Attributes
-    ----------
-    name : str
-        Of the column of the file.
-    value : str
-        What stands in the field at first: the median, or the level that most rows have.
-    levels : tuple of str
-        () of a number.
-    hint : str
-        The range of a number over the rows.
-    """
+    """One input of a table: a number, or one of its levels."""
 
     name: str
     value: str
@@ -63,16 +51,7 @@ def _of_levels(name: str, texts: tuple[str, ...], table: UserTable, places: Mapp
 def read_texts(
     fields: list[RowField], texts: Mapping[str, Any], decimal: str | None
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return what stands in the fields as numbers and levels, and a sentence for each that holds neither.
-
-    Parameters
-    ----------
-    fields : list of RowField
-    texts : mapping
-        What was typed or chosen, by the fields' names; the others hold what they begin with.
-    decimal : str or None
-        The decimal mark of the file, where it shows one.
-    """
+    """Return what stands in the fields as numbers and levels, and a sentence for each that holds neither."""
     cells: dict[str, float | str] = {}
     wrong: dict[str, str] = {}
     for field in fields:

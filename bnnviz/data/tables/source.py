@@ -36,19 +36,7 @@ def is_frame(source: Any) -> bool:
 
 
 def content(source: Any, name: str | None) -> tuple[bytes, str]:
-    """Return the bytes of a file, or those that are given, and what it is called.
-
-    Parameters
-    ----------
-    source : path, bytes, open file, or frame of pandas, polars or PyArrow
-        Frames are written as a file, without their index.
-    name : str or None
-
-    Raises
-    ------
-    BnnvizError
-        If it cannot be read, or is too large.
-    """
+    """Return the bytes of a file, or those that are given, and what it is called."""
     if not isinstance(source, str | os.PathLike):
         found = source if isinstance(source, bytes) else _written(source)
         name = _clean(name or ("your frame" if is_frame(source) else "your file"))
@@ -130,13 +118,7 @@ def _read_file(path: Path, name: str) -> bytes:
 
 
 def decode(content: bytes, name: str) -> str:
-    """Return the text of a file's bytes.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no text in UTF-8 (or in UTF-16 with a byte order mark), or empty.
-    """
+    """Return the text of a file's bytes."""
     if content.startswith(_COMPRESSED):
         raise _wrong(f"The file {name} is a spreadsheet or compressed; save or unpack it as CSV first.")
     if content.startswith(_OTHERS):

@@ -19,22 +19,7 @@ _FONT = "font:15px/1.4 sans-serif"
 
 
 def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLike) -> Path:
-    """Write a race to a file.
-
-    Parameters
-    ----------
-    scene : dict
-        From `Race.scene`.
-    frame : dict
-        From `Race.frame`, with the parts caption, curves and table.
-    out : path
-        A page (``.html``) has the sentence, the curves and the table; other endings, as of `save`, the curves alone.
-
-    Raises
-    ------
-    BnnvizError
-        As `save`; or if there is no curve to print.
-    """
+    """Write a race to a file."""
     figure = race(frame["curves"])
     if Path(out).suffix.lower() != PAGE:
         if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
