@@ -24,6 +24,17 @@ def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequenti
     """Make the classic LeNet-5: conv6 - pool - conv16 - pool - 120 - 84 - classes, with ReLU.
 
     Parameters and errors as of `bnnviz.models.image_network`, for images of at least 12 x 12 pixels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        61,706 parameters for 28 x 28 grey pixels and 10 classes, 82,826 for 32 x 32.
+
+    Notes
+    -----
+    The first convolution keeps an image's size and the second does not, which gives the counts of the PMCnet paper for
+    both sizes (Huang, Chouzenoux, Elvira and Pesquet 2023, table 8). LeCun et al. 1998 have other activations and a
+    pooling with weights; ReLU and the maximum of 2 x 2 pixels are what is meant by the name today.
     """
     convolutions = Convolution(6, 2, True), Convolution(16, 0, True)
     return _network(check_images(shape, classes, "LeNet-5", 12), classes, convolutions, (120, 84), nn.ReLU)
@@ -33,6 +44,17 @@ def lenet5_swish(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Se
     """Make the LeNet-5 of the PDMP paper: conv6 - pool - conv16 - pool - conv120 - 84 - classes, with swish.
 
     Parameters and errors as of `bnnviz.models.image_network`, for images of at least 4 x 4 pixels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        545,546 parameters for 28 x 28 grey pixels and 10 classes.
+
+    Notes
+    -----
+    All convolutions keep the size, so the last one hands 120 images of 7 x 7 to the layer of 84 units, where most of
+    the weights are. The paper's code has swish on the logits too, which is an error: not here. It does not say which
+    pooling is meant; the maximum of 2 x 2 pixels is ours.
     """
     convolutions = Convolution(6, 2, True), Convolution(16, 2, True), Convolution(120, 2, False)
     return _network(check_images(shape, classes, "LeNet-5 with swish", 4), classes, convolutions, (84,), nn.SiLU)
@@ -43,6 +65,16 @@ def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequentia
 
     Parameters and errors as of `bnnviz.models.image_network`, for images of at least 16 x 16 pixels. The paper's are
     grey.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        59,447 parameters for 32 x 32 grey pixels and 43 classes, 59,747 for colours.
+
+    Notes
+    -----
+    Source: the functional-BNN paper, section 6.1, which gives the layers and no more: convolutions of 5 x 5 without
+    padding, ReLU and the maximum of 2 x 2 pixels are what LeNet-5 in code for this data set has.
     """
     convolutions = Convolution(6, 0, True), Convolution(16, 0, True)
     sizes = check_images(shape, classes, "The network for traffic signs", 16)
@@ -53,6 +85,11 @@ def small_cnn(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Seque
     """Make a network small enough for a class: conv4 - pool - conv8 - pool - classes, with ReLU.
 
     Parameters and errors as of `bnnviz.models.image_network`, for images of at least 16 x 16 pixels.
+
+    Returns
+    -------
+    torch.nn.Sequential
+        2,202 parameters for 28 x 28 grey pixels and 10 classes.
     """
     convolutions = Convolution(4, 0, True), Convolution(8, 0, True)
     sizes = check_images(shape, classes, "The small convolutional network", 16)

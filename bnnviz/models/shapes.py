@@ -8,7 +8,29 @@ from bnnviz.errors import BnnvizError
 
 
 def check_images(shape: Sequence[int], classes: int, network: str, least: int) -> tuple[int, int, int]:
-    """Return the shape of an image where a network can read it."""
+    """Return the shape of an image where a network can read it.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Channels, height and width.
+    classes : int
+        Number of classes.
+    network : str
+        What the network is called in a sentence.
+    least : int
+        Smallest height and width, in pixels.
+
+    Returns
+    -------
+    tuple of int
+        Channels, height and width.
+
+    Raises
+    ------
+    BnnvizError
+        If they are no three numbers, an image is too small, or there are fewer than two classes.
+    """
     sizes = tuple(shape)
     if len(sizes) != 3 or not all(_counts(size) for size in sizes):
         raise BnnvizError(
