@@ -15,10 +15,8 @@ import panel as pn
 import pytest
 from bokeh.document import Document
 from bokeh.models import BasicTickFormatter, Plot
-from example_frames import KINDS as EXAMPLES
-from example_frames import example_frame, example_scene
+from example_frames import example_scene
 
-from bnnviz import views
 from bnnviz.specs import catalogue
 from bnnviz.views.chain.rate_ratios import RateRatiosView
 from bnnviz.views.chain.thinning import ThinningView
@@ -237,28 +235,6 @@ def test_labels_and_words_within_a_figure_are_translated() -> None:
         assert made.root.xaxis[0].axis_label == label
         made.x_label = "rate ({unit})".format(unit="1/time")
         assert made.root.xaxis[0].axis_label == "Rate (1/Zeit)" and made.x_label == "rate (1/time)"
-
-
-@pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("kind", EXAMPLES)
-def test_views_of_example_runs_say_nothing_in_english(
-    kind: str, language: str, no_server: Document, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heard = listen(monkeypatch)
-    scene = example_scene(kind)
-    cards = [Card(view(), long_legend=True) for view in views.views_for(scene)]
-    for card in cards:
-        card.speak(language)
-        card.reset(scene)
-        for number in (1, 2, 40):
-            card.update(example_frame(scene, number))
-        card.head()
-    assert_said(
-        pn.Column(*(card.root for card in cards)),
-        heard,
-        language,
-        [*scene["names"], *strings([scene["data"], scene["blocks"]])],
-    )
 
 
 class Heard:

@@ -141,7 +141,6 @@ PRICES = ["974", "1,952", "2,001", "810", "999"]
 POINTS = [price.replace(",", ".") for price in PRICES]
 WHOLE, PARTS = (np.array(each)[:, None] for each in ([974, 1952, 2001, 810, 999], [974, 1.952, 2.001, 810, 999]))
 BOTH_WAYS = "can be .* or .*; write the numbers without marks between thousands, or say which mark"
-NO_CATEGORY = "hold texts"
 DATES = "holds dates"
 LONG = "more digits than are kept"
 IS_IT_MISSING = "stand for a missing value"

@@ -23,7 +23,6 @@ from bnnviz.targets import validation
 
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
 FRAME = pd.DataFrame({"a": [0, 1, 2], "b": [1, 0, 1]})
-ONES = np.ones(3)
 ORDERS = [2, 1, 0], [1, 0, 2], [0, 2, 1]
 
 

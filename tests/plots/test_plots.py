@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -136,17 +136,6 @@ DOTS = [
     Figure("HMC", "accuracy", 0.90, 0.002, published=0.95),
     Figure("HMC", "ess_pc1", 900.0, None, published=None),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _both() -> Iterator[None]:
-    """Draw with both backends, as a program that says nothing does; a warning of either is an error."""
-    style.use("bokeh", "matplotlib")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
-        warnings.filterwarnings("ignore", category=PendingDeprecationWarning)
-        yield
 
 
 @pytest.mark.parametrize("name", FIGURES)

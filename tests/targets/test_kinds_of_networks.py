@@ -454,8 +454,6 @@ REFUSED = (
     ),
 )
 
-REFUSALS = [pytest.param(row, made, id=f"{row.name}-{k}") for row in REFUSED for k, made in enumerate(row.made)]
-COMPILED = Refused("Compiled by `torch.compile`", "", "torch.compile", (lambda: torch.compile(head(3)),))
 MODULES = [pytest.param(kind, made, id=f"{kind.name}-{k}") for kind in TAKEN for k, made in enumerate(kind.made)]
 
 

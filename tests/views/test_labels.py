@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from bokeh.models import Label
 from example_frames import example_scene
 
-from bnnviz.views import BY_NAME
 from bnnviz.views.base import text_width
 from bnnviz.views.chain.thinning import ThinningView
 
@@ -34,9 +31,3 @@ def test_a_label_has_the_room_that_it_needs_and_is_not_cut(monkeypatch: pytest.M
         view.y_label = "RMSE (nats)"
         texts = [view.root.xaxis[0].axis_label, *(model.text for model in view.root.center if isinstance(model, Label))]
         assert "".join(texts) == labels[0] and view.root.yaxis[0].axis_label == labels[1]
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_an_axis_gives_its_unit_in_brackets(name: str) -> None:
-    for label in getattr(BY_NAME[name](), "_labels", ()):
-        assert not re.search(r", (nats|s|%|degrees)$", label)

@@ -98,11 +98,3 @@ def test_history_draws_the_spread_and_errors_lie_on_a_log_scale():
     view = shown("errors2", 0)
     assert "10⁻³" in view.root.xaxis[0].major_label_overrides.values()
     assert view.root.yaxis[0].major_label_overrides[6] == "PMCnet"
-
-
-def test_what_is_said_of_a_fit_stands_in_the_note():
-    assert "beta(" in shown("chances", 0).note
-    part = PARTS["chances"][0] | {"beta": None, "x": np.empty(0), "fit": np.empty(0), "said": "All agree."}
-    view = VIEWS["chances"]({})
-    view.update({"chances": part})
-    assert view.note == "observed good · All agree."

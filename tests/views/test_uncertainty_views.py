@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from colours import SIGHT, difference, lab
-from example_parts import SIX, example_parts
+from example_parts import example_parts
 
 pytest.importorskip("sklearn")
 
 from bnnviz.views import BY_NAME as VIEWS
-from bnnviz.views import DARK, LIGHT, views
+from bnnviz.views import DARK, LIGHT
 from bnnviz.views.series import MARKS, MOST
 
 PARTS = example_parts()
-NAMES = ("reliability", "entropy", "attack", "attack_entropy", "digit")
 
 
 def shown(name: str, number: int, dark: bool = False):
@@ -25,19 +24,6 @@ def shown(name: str, number: int, dark: bool = False):
 
 def finite(values: np.ndarray) -> np.ndarray:
     return values[np.isfinite(values)]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_lane_has_its_own_colour_and_mark_and_none_appears_in_the_lab(name):
-    view = shown(name, min(1, len(PARTS[name]) - 1) if name == "digit" else 0, dark=True)
-    if name == "reliability":
-        view = shown(name, 1, dark=True)
-    for place, glyphs in enumerate(view._glyphs):
-        assert {glyph.colour for glyph in glyphs} == {DARK.chains[place]}
-    legend = view.legend_html()
-    assert all(method in legend for method in SIX)
-    assert all(colour in legend for colour in DARK.chains[:6])
-    assert VIEWS[name] not in views()
 
 
 def test_the_marks_differ_from_each_other():
@@ -132,14 +118,3 @@ def test_of_many_classes_the_likeliest_and_the_observed_are_shown():
     band = finite(view.shade.data["x"])
     assert band.tolist() == [names.index(part["classes"][40]) + side for side in (-0.5, 0.5)]
     assert view.note == "observed Speed limit 40; the likeliest for 0 of 6; 12 of 43 classes"
-
-
-def test_what_few_lanes_say_stands_in_the_note():
-    part, view = PARTS["digit"][0], shown("digit", 0)
-    best = int(np.argmax(part["lanes"][0]["mean"]))
-    assert view.note.startswith(f"observed 7; BPS {best} ({part['lanes'][0]['mean'][best]:.2f}); σ-BPS ")
-    ends = finite(view.packed_columns[0].data["line_y"]).reshape(-1, 2)
-    np.testing.assert_allclose(ends, np.stack([part["lanes"][0]["low"], part["lanes"][0]["high"]], -1), rtol=1e-6)
-    unknown = shown("digit", 2)
-    assert not finite(unknown.shade.data["x"]).size
-    assert "observed" not in unknown.note + unknown.legend_html()

@@ -158,7 +158,7 @@ def test_the_density_begins_anew_with_what_is_followed():
     scene = example_scene("network1d")
     view, frame = MarginalView(scene), example_frame(scene, 30)
     view.update(frame)
-    assert view.x_label == "PC 1"
+    assert view.x_label == frame["marginal"]["label"]
     frame["marginal"] |= {"label": "w12", "x": frame["marginal"]["x"] / 1000, "y": 1000 * frame["marginal"]["y"]}
     view.update(frame)
     assert view.x_label == "w12" and view.root.x_range.end < 0.1 < 100 < view.root.y_range.end
