@@ -12,18 +12,13 @@ import holoviews as hv
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from bokeh.models import GridPlot, Plot
 
 from bnnviz import plots
-from bnnviz.plots.output import rendered
 from bnnviz.plots.spacing import move_apart
 from tests.plots.examples import draws, made_tree, part
 
 BESIDE: dict[str, Callable[[], Any]] = {
     "legends": lambda: plots.trace(draws(), "x[0]") + plots.rank(draws(), "x[0]"),
-    "three": lambda: (
-        plots.trace(draws(), "x[0]") + plots.rank(draws(), "x[0]") + plots.prediction(part("network1d", "prediction"))
-    ),
     "two rows": lambda: (
         plots.pair(made_tree(), ["a", "b"])
         + plots.trace(made_tree(), "a")
@@ -59,12 +54,11 @@ def overlapping(figure: Any) -> list[tuple[int, int]]:
     ]
 
 
-def printed(figure: Any, size: tuple[float | None, float | None] = (None, None), *, moved: bool = True) -> Any:
+def printed(figure: Any, size: tuple[float | None, float | None] = (None, None)) -> Any:
     drawn = hv.render(figure, backend="matplotlib")
     drawn.draw_without_rendering()
-    if moved:
-        move_apart(drawn, size)
-        drawn.draw_without_rendering()
+    move_apart(drawn, size)
+    drawn.draw_without_rendering()
     return drawn
 
 
@@ -77,18 +71,8 @@ def test_nothing_lies_over_the_next_panel(name: str) -> None:
         plt.close(drawn)
 
 
-def test_panels_of_holoviews_alone_do_so() -> None:
-    drawn = printed(BESIDE["legends"](), moved=False)
-    try:
-        assert overlapping(drawn)
-    finally:
-        plt.close(drawn)
-
-
 SIZED = {
     "two, 7 inches": (lambda: BESIDE["legends"](), hv.Layout, (7.0, 2.4)),
-    "three, 10 inches": (lambda: BESIDE["three"](), hv.Layout, (10.0, 2.4)),
-    "one, a column": (lambda: plots.density(draws(), "x[0]"), hv.Overlay, (3.3, 2.2)),
     "one with a legend": (lambda: plots.trace(draws(), "x[0]"), hv.Overlay, (3.3, 2.4)),
 }
 
@@ -109,21 +93,3 @@ def test_a_figure_has_the_size_that_was_asked_for(name: str, tmp_path: Path) -> 
     page = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ([\d.]+)", plots.save(figure, tmp_path / "a.pdf").read_bytes())
     # Labels may change a little where axes become narrower: to a twentieth of an inch.
     np.testing.assert_allclose([float(each) / 72 for each in page.groups()], [width, height], atol=0.05)
-
-
-def test_axes_that_nobody_sized_keep_their_size() -> None:
-    before, after = (printed(BESIDE["legends"](), moved=moved) for moved in (False, True))
-    try:
-        sizes = [[axes.get_window_extent().size for axes in drawn.axes] for drawn in (before, after)]
-        np.testing.assert_allclose(sizes[0], sizes[1], rtol=0.02)
-    finally:
-        plt.close(before)
-        plt.close(after)
-
-
-def test_panels_of_a_page_become_narrower_with_the_window() -> None:
-    figure = BESIDE["legends"]()
-    grid, _ = rendered(figure), plots.page(figure, "two")
-    assert isinstance(grid, GridPlot)
-    text = plots.page(figure, "two")
-    assert text.count('"sizing_mode":"stretch_width"') >= 1 + len(list(grid.select({"type": Plot})))

@@ -1,7 +1,8 @@
-"""Interrupt a run in one way or another, and assert that what is left of it is as of one that goes on."""
+"""An interrupted run keeps the draws that an uninterrupted one makes, and can be resumed where that is promised."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import multiprocessing
 import pickle
@@ -30,11 +31,47 @@ _INTERRUPTED = (-signal.SIGINT, 130)
 _LONGEST_S = 60.0  # a script that is interrupted in a step of ninety seconds
 
 
+@pytest.fixture(scope="module")
+def host() -> Iterator[ScriptHost]:
+    with ScriptHost() as made:
+        yield made
+
+
 # --- Ctrl-C in a script
 
+LONG = {"warmup": MANY}
+slow = pytest.mark.slow
 
-def ctrl_c(host: ScriptHost, folder: Path, *, sampler: str, phase: str, **options: Any) -> None:
-    ended = host.run(_IN_SCRIPTS + f"ctrl_c({sampler!r}, {phase!r}, **{options!r})", folder)
+
+@pytest.mark.parametrize(
+    ("sampler", "phase", "options"),
+    [
+        ("boomerang", "start", {"settings": {"mode_steps": 10**5}}),
+        ("hmc", "tuning", LONG),
+        pytest.param("map", "tuning", {"settings": {"steps": 10**6}}, marks=slow),
+        pytest.param("nuts", "tuning", LONG, marks=slow),
+        pytest.param("bps", "warm-up", LONG, marks=slow),
+        pytest.param("pmcnet_light", "warm-up", LONG, marks=slow),
+        ("bps", "sampling", {"settings": {"metric": "unit"}}),
+        ("bps", "sampling", {"times": 2}),
+        ("nuts", "sampling", {}),
+        ("sgld", "sampling", {"settings": {"step_size": 0.01}}),
+        *(
+            pytest.param(sampler, "sampling", {"settings": settings}, marks=slow)
+            for sampler, settings in (
+                ("boomerang", {"mode_steps": 50}),
+                ("parallel_tempering", {}),
+                ("bbb", {"steps": 50}),
+                ("laplace", {"mode_steps": 300}),
+                ("mc_dropout", {"steps": 50}),
+                ("pmcnet", {}),
+                ("func_hmc", {}),
+            )
+        ),
+    ],
+)
+def test_ctrl_c_in_a_script(host: ScriptHost, tmp_path: Path, sampler: str, phase: str, options: dict) -> None:
+    ended = host.run(_IN_SCRIPTS + f"ctrl_c({sampler!r}, {phase!r}, **{options!r})", tmp_path)
     told = ended.told
     assert ended.code == 0 and told, ended.errors
     assert told["same"] and not (told["running"] or told["threads"] or told["children"]), told
@@ -42,27 +79,37 @@ def ctrl_c(host: ScriptHost, folder: Path, *, sampler: str, phase: str, **option
     if phase == "sampling":
         assert FEW <= told["draws"] < MANY
     else:
-        says = f"There are no draws yet: the run is in its phase {phase}, so nothing is estimated."
-        assert told["draws"] == 0 and says in told["warnings"]
+        assert told["draws"] == 0
 
 
-def uncaught(host: ScriptHost, folder: Path, *, script: str) -> None:
+@pytest.mark.parametrize("script", ["uncaught('hmc', 3)", "uncaught_in_a_long_step()"])
+def test_ctrl_c_that_nobody_catches(host: ScriptHost, tmp_path: Path, script: str) -> None:
     begun = time.monotonic()
-    ended = host.run(_IN_SCRIPTS + script, folder)
+    ended = host.run(_IN_SCRIPTS + script, tmp_path)
     assert ended.code in _INTERRUPTED, ended
     assert time.monotonic() - begun < _LONGEST_S, "the step under way was waited for"
     assert "terminate called" not in ended.errors and "Fatal" not in ended.errors
     assert "long_step" in script or "KeyboardInterrupt" in ended.errors
 
 
-def compiling(host: ScriptHost, folder: Path, *, kernel: str, sampler: str) -> None:
-    ended = host.run(_IN_SCRIPTS + f"while_compiling({kernel!r}, {sampler!r})", folder)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "sampler"), [("auto", "bps"), ("compiled", "hmc")])
+def test_ctrl_c_while_a_step_is_compiled(host: ScriptHost, tmp_path: Path, kernel: str, sampler: str) -> None:
+    ended = host.run(_IN_SCRIPTS + f"while_compiling({kernel!r}, {sampler!r})", tmp_path)
     assert ended.code == 0 and ended.told, ended.errors
     assert not (ended.told["running"] or ended.told["threads"] or ended.told["children"]), ended.told
 
 
-def others(host: ScriptHost, folder: Path, *, script: str, **expected: Any) -> None:
-    ended = host.run(_IN_SCRIPTS + script, folder)
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("race()", {"running": False, "rows": 2, "threads": 1}),
+        ("fit()", {"fitted": False, "threads": 1}),
+        ("pilot()", {"run": False, "threads": 1}),
+    ],
+)
+def test_ctrl_c_in_a_race_a_fit_and_a_pilot(host: ScriptHost, tmp_path: Path, script: str, expected: dict) -> None:
+    ended = host.run(_IN_SCRIPTS + script, tmp_path)
     assert ended.code == 0, ended.errors
     assert ended.told == expected
 
@@ -84,10 +131,17 @@ def shell(kernel: bool) -> Iterator[Any]:
         interactive.clear_instance()
 
 
-def cell(host: ScriptHost, folder: Path, *, code: str, sampler: str = "hmc", kernel: bool = True) -> None:
+SAMPLE = "run = bnnviz.sample(**given, callback=interrupt)"
+
+
+@pytest.mark.parametrize(
+    ("code", "kernel"),
+    [(SAMPLE, True), (SAMPLE, False), ("run = bnnviz.start(**given, callback=interrupt); run.wait()", True)],
+)
+def test_a_cell_of_a_notebook_is_interrupted(code: str, kernel: bool) -> None:
     """Interrupt a cell, and look at the run in the next one."""
     with shell(kernel) as ipython:
-        ipython.push({"bnnviz": bnnviz, "given": asked(sampler), "signal": signal})
+        ipython.push({"bnnviz": bnnviz, "given": asked("hmc"), "signal": signal})
         ipython.run_cell(
             "left = [1]\n"
             "def interrupt(run):\n"
@@ -104,7 +158,7 @@ def cell(host: ScriptHost, folder: Path, *, code: str, sampler: str = "hmc", ker
         going, draws = ipython.user_ns["going"], ipython.user_ns["draws"]
     assert going == ("wait()" in code)
     assert draws.shape[1] >= FEW
-    assert np.array_equal(draws, first_draws(draws.shape[1], **asked(sampler)))
+    assert np.array_equal(draws, first_draws(draws.shape[1], **asked("hmc")))
 
 
 # --- stop(), and blocks
@@ -119,7 +173,7 @@ def ended(run: bnnviz.Run, sampler: str = "hmc") -> None:
     draws = run.draws
     assert not run.running and not run.playing
     assert not draws.shape[1] or np.array_equal(draws, first_draws(draws.shape[1], **asked(sampler)))
-    with pytest.raises(BnnvizError, match="This run has ended"):
+    with pytest.raises(BnnvizError, match="ended"):
         run.play()
 
 
@@ -129,7 +183,7 @@ def until_draws(run: bnnviz.Run) -> bnnviz.Run:
     return run
 
 
-def stopped_from_a_thread(host: ScriptHost, folder: Path) -> None:
+def test_stop_from_threads() -> None:
     run = until_draws(going())
     threads = [threading.Thread(target=run.stop) for _ in range(3)]
     for each in threads:
@@ -140,13 +194,13 @@ def stopped_from_a_thread(host: ScriptHost, folder: Path) -> None:
     ended(run)
 
 
-def stopped_by_its_callback(host: ScriptHost, folder: Path) -> None:
+def test_stop_from_a_callback() -> None:
     run = bnnviz.sample(**asked("bps"), callback=lambda run: run.draws.shape[1] >= FEW and run.stop())
     assert run.draws.shape[1] >= FEW
     ended(run, "bps")
 
 
-def stopped_at_once(host: ScriptHost, folder: Path) -> None:
+def test_stop_at_once() -> None:
     ended(going("boomerang", settings={"mode_steps": 10**5}).stop(), "boomerang")
     ended(going(paused=True).stop().stop())
 
@@ -155,7 +209,8 @@ class Mine(Exception):
     pass
 
 
-def left_block(host: ScriptHost, folder: Path, *, kind: type[BaseException]) -> None:
+@pytest.mark.parametrize("kind", [Mine, KeyboardInterrupt])
+def test_an_exception_ends_a_block(kind: type[BaseException]) -> None:
     with pytest.raises(kind), going() as run:
         until_draws(run)
         raise kind("mine")
@@ -163,7 +218,7 @@ def left_block(host: ScriptHost, folder: Path, *, kind: type[BaseException]) -> 
     ended(run)
 
 
-def block_to_its_end(host: ScriptHost, folder: Path) -> None:
+def test_a_block_ends_its_run() -> None:
     with going() as run:
         until_draws(run)
     ended(run)
@@ -172,7 +227,17 @@ def block_to_its_end(host: ScriptHost, folder: Path) -> None:
 # --- exceptions of the caller's functions
 
 
-def raising(host: ScriptHost, folder: Path, *, kind: type[BaseException], after: int, sampler: str = "hmc") -> None:
+@pytest.mark.parametrize(
+    ("kind", "after", "sampler"),
+    [
+        (RuntimeError, 0, "hmc"),
+        (Mine, 300, "bps"),
+        (KeyboardInterrupt, 300, "hmc"),
+        (SystemExit, 300, "hmc"),
+        (MemoryError, 300, "hmc"),
+    ],
+)
+def test_a_density_raises(kind: type[BaseException], after: int, sampler: str) -> None:
     """Raise an exception at a call of the density, which comes out of `sample` with the run."""
     calls = itertools.count()
 
@@ -192,7 +257,8 @@ def raising(host: ScriptHost, folder: Path, *, kind: type[BaseException], after:
     assert np.array_equal(run.draws, first_draws(run.draws.shape[1], **asked(sampler)))
 
 
-def rejected(host: ScriptHost, folder: Path, *, sampler: str, first: bool) -> None:
+@pytest.mark.parametrize(("sampler", "first"), [("nuts", False), ("hmc", True)])
+def test_errors_of_a_domain_are_rejected_points(sampler: str, first: bool) -> None:
     """Raise an error of a domain at points of some chains: they count as points where U is infinite."""
 
     def bounded(x: torch.Tensor, raises: bool) -> torch.Tensor:
@@ -205,10 +271,11 @@ def rejected(host: ScriptHost, folder: Path, *, sampler: str, first: bool) -> No
     given = {"dim": 2, "sampler": sampler, "chains": 1 if first else 4, "draws": 60, "warmup": 30, "seed": 2}
     run, same = (bnnviz.sample(partial(bounded, raises=raises), **given) for raises in (True, False))
     assert np.array_equal(run.draws, same.draws)
-    assert any("raised an error of its domain" in note for note in run.summary()["notes"])
+    assert any("domain" in note for note in run.summary()["notes"])
 
 
-def callback_raises(host: ScriptHost, folder: Path, *, kind: type[BaseException]) -> None:
+@pytest.mark.parametrize("kind", [Mine, SystemExit])
+def test_a_callback_raises(kind: type[BaseException]) -> None:
     def callback(run: bnnviz.Run) -> None:
         if run.draws.shape[1] >= FEW:
             raise kind("mine")
@@ -227,7 +294,11 @@ def sampled(seed: int) -> bnnviz.Run:
     return bnnviz.sample("gaussian", "hmc", draws=20, warmup=5, chains=2, seed=seed)
 
 
-def in_processes(host: ScriptHost, folder: Path, *, method: str, beside: bool = False) -> None:
+@pytest.mark.parametrize(
+    ("method", "beside"),
+    [("fork", True), pytest.param("fork", False, marks=slow), pytest.param("spawn", False, marks=slow)],
+)
+def test_runs_in_processes(method: str, beside: bool) -> None:
     """Take runs from a pool of processes; also one that is forked beside a run that goes on."""
     live = bnnviz.start("gaussian", "hmc", draws=None) if beside else None
     with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
@@ -237,18 +308,18 @@ def in_processes(host: ScriptHost, folder: Path, *, method: str, beside: bool = 
     assert np.array_equal(run.draws, sampled(4).draws)
 
 
-def in_threads(host: ScriptHost, folder: Path) -> None:
+def test_runs_in_threads() -> None:
     with ThreadPoolExecutor(3) as pool:
         runs = list(pool.map(sampled, [4, 5, 4]))
     assert all(np.array_equal(run.draws, sampled(4).draws) for run in (runs[0], runs[2]))
     assert not np.array_equal(runs[1].draws, runs[0].draws)
 
 
-def in_joblib(host: ScriptHost, folder: Path, *, backend: str) -> None:
+@pytest.mark.slow
+def test_runs_in_joblib() -> None:
     joblib = pytest.importorskip("joblib")
-    runs = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(sampled)(seed) for seed in (4, 5))
-    if backend == "loky":
-        pytest.importorskip("joblib.externals.loky").get_reusable_executor().shutdown()
+    runs = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(sampled)(seed) for seed in (4, 5))
+    pytest.importorskip("joblib.externals.loky").get_reusable_executor().shutdown()
     assert np.array_equal(runs[0].draws, sampled(4).draws)
 
 
@@ -261,7 +332,16 @@ def default(change: Callable[[Any], Any], value: Any, usual: Any) -> Iterator[No
         change(usual)
 
 
-def in_a_mode(host: ScriptHost, folder: Path, *, mode: Callable[[], Any], sampler: str = "hmc") -> None:
+@pytest.mark.parametrize(
+    ("mode", "sampler"),
+    [
+        (torch.inference_mode, "hmc"),
+        (torch.no_grad, "bps"),
+        (partial(default, torch.set_default_dtype, torch.float64, torch.float32), "bps"),
+        (partial(torch.device, "meta"), "hmc"),
+    ],
+)
+def test_modes_of_torch_change_no_draw(mode: Callable[[], Any], sampler: str) -> None:
     given = {"draws": 20, "warmup": 5, "chains": 2, "settings": {"start": "random"}}
     own = network()
     expected = bnnviz.sample(own, sampler, **given).draws
@@ -273,19 +353,23 @@ def in_a_mode(host: ScriptHost, folder: Path, *, mode: Callable[[], Any], sample
 # --- half of a run
 
 
-def copied(host: ScriptHost, folder: Path, *, sampler: str, copy_of: Callable[[Any, Path], Any]) -> None:
+@pytest.mark.parametrize(
+    ("sampler", "copy_of"),
+    [("nuts", lambda run: pickle.loads(pickle.dumps(run))), ("bps", copy.deepcopy)],
+)
+def test_a_copy_goes_on(sampler: str, copy_of: Callable[[Any], Any]) -> None:
     """Copy a run half-way, and go on with the copy."""
     given = named(sampler) | {"draws": 15}
     part = bnnviz.start(**given, paused=True)
-    for _ in range(8 if sampler == "hmc" else 40):
+    for _ in range(8 if sampler == "nuts" else 40):
         part.step()
-    again = copy_of(part, folder)
+    again = copy_of(part)
     part.stop()
     assert not again.playing
     assert np.array_equal(again.play().wait().draws, bnnviz.sample(**given).draws)
 
 
-def pickled_at_its_end(host: ScriptHost, folder: Path) -> None:
+def test_a_finished_run_is_pickled() -> None:
     run = bnnviz.sample(network(), "hmc", draws=20, warmup=5, chains=2)
     again = pickle.loads(pickle.dumps(run))
     assert np.array_equal(again.draws, run.draws)
@@ -293,40 +377,44 @@ def pickled_at_its_end(host: ScriptHost, folder: Path) -> None:
     assert again.spec == run.spec
 
 
-def by_joblib(run: bnnviz.Run, folder: Path) -> bnnviz.Run:
-    joblib = pytest.importorskip("joblib")
-    joblib.dump(run, folder / "run.joblib")
-    return joblib.load(folder / "run.joblib")
-
-
 # --- the process ends, the disk fails, the time is up
 
 
-def killed(host: ScriptHost, folder: Path, *, number: signal.Signals, sampler: str) -> None:
-    ended = host.run(_IN_SCRIPTS + f"recorded({int(number)}, {sampler!r})", folder)
+@pytest.mark.parametrize(
+    ("number", "sampler"),
+    [
+        (signal.SIGTERM, "bps"),
+        (signal.SIGKILL, "hmc"),
+        pytest.param(signal.SIGHUP, "sgld", marks=slow),
+    ],
+)
+def test_a_signal_ends_a_recorded_run(host: ScriptHost, tmp_path: Path, number: signal.Signals, sampler: str) -> None:
+    ended = host.run(_IN_SCRIPTS + f"recorded({int(number)}, {sampler!r})", tmp_path)
     assert ended.code == -number, ended
-    recording = Recording(folder / "run")
+    recording = Recording(tmp_path / "run")
     recording.check()
     whole = bnnviz.sample(**named(sampler)).draws
     assert 0 < recording.whole < whole.shape[1]
     assert np.array_equal(recording.read_draws()[:, : recording.whole], whole[:, : recording.whole])
-    assert np.array_equal(bnnviz.resume(folder / "run").wait().draws, whole)
+    assert np.array_equal(bnnviz.resume(tmp_path / "run").wait().draws, whole)
 
 
-def unwritable(host: ScriptHost, folder: Path, *, how: str, says: str) -> None:
-    ended = host.run(_IN_SCRIPTS + f"unwritable({how!r})", folder)
+@pytest.mark.parametrize("how", ["full", "removed", "a file"])
+def test_a_recording_cannot_be_written(host: ScriptHost, tmp_path: Path, how: str) -> None:
+    ended = host.run(_IN_SCRIPTS + f"unwritable({how!r})", tmp_path)
     assert ended.code == 0, ended.errors
     assert ended.told["same"] and ended.told["phase"] == "done"
-    assert sum(says in note for note in ended.told["notes"]) == 1, ended.told["notes"]
+    assert len(ended.told["notes"]) == 1
 
 
-def waited(host: ScriptHost, folder: Path, *, seconds: float, paused: bool) -> None:
+@pytest.mark.parametrize(("seconds", "paused"), [(0.2, False), (0.0, True)])
+def test_wait_returns_when_its_time_is_over(seconds: float, paused: bool) -> None:
     run = going(paused=paused)
     assert run.wait(seconds) is run and run.running and run.playing != paused
     ended(run.stop())
 
 
-def out_of_time(host: ScriptHost, folder: Path) -> None:
+def test_a_run_ends_when_its_minutes_are_over() -> None:
     run = bnnviz.sample(network(), minutes=0.05)
     assert run.phase == "done" and run.draws.shape[1] >= 10
-    assert any("The run ended after" in note for note in run.summary()["notes"])
+    assert run.summary()["notes"]
