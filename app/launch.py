@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import secrets
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,18 +15,29 @@ from bokeh.server.server import Server
 from panel.command.serve import Serve
 
 from bnnviz.errors import BnnvizError
-from bnnviz_app.access.gate import Gate
+from bnnviz_app import LANGUAGE_COOKIE, THEME_COOKIE, bokeh_fixes
+from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
-from bnnviz_app.access.limits import MOST_BODY, MOST_MESSAGE
-from bnnviz_app.access.roles import GATE
 from bnnviz_app.access.secret import Secret
-from bnnviz_app.polls.answers import take_answers
-from bnnviz_app.prepared import SHELF, Shelf
+from bnnviz_app.classroom.requests import answer_class
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
 # longer from the page to its connection gets the page built again, with style sheets from elsewhere.
 SESSION_LIFETIME_MS = 15_000
 SESSION_CHECK_MS = 200
+MOST_MESSAGE = 20 << 20  # bytes of a browser's message: a file comes in pieces of 10 MiB
+MOST_BODY = 1 << 20  # bytes of a form: there is only the login
+_FIRST_PAGES = ("bnnviz_app.page", "bnnviz_app.pages.lab")
+
+
+def session_options() -> dict[str, Any]:
+    """Return how a server makes sessions: tokens are signed, and hold no header and no cookie that lets anyone in."""
+    return {
+        "sign_sessions": True,
+        "secret_key": secrets.token_bytes(32),
+        "include_headers": [],
+        "include_cookies": [THEME_COOKIE, LANGUAGE_COOKIE],
+    }
 
 
 class _ServeAt(Serve):
@@ -40,16 +53,16 @@ class _ServeAt(Serve):
         return super().customize_applications(args, {self._route: application})
 
     def customize_kwargs(self, args: Namespace, server_kwargs: dict[str, Any]) -> dict[str, Any]:
-        """Take no larger body of a request than a form has."""
-        return super().customize_kwargs(args, server_kwargs | {"http_server_kwargs": {"max_body_size": MOST_BODY}})
+        """Sign sessions, and take no larger body of a request than a form has."""
+        limits = {"http_server_kwargs": {"max_body_size": MOST_BODY}}
+        return super().customize_kwargs(args, server_kwargs) | limits | session_options()
 
     def customize_server(self, server: Server) -> Server:
         """Put the gate before the server, which has not begun to answer."""
         guard(server._tornado, self._gate)
         pn.state.cache[GATE] = self._gate
         if self._gate.students is not None:
-            take_answers(server._tornado, self._gate, self._route)
-            pn.state.cache[SHELF] = Shelf(server._tornado, self._gate, self._route)
+            answer_class(server._tornado, self._gate, self._route)
         return super().customize_server(server)
 
 
@@ -67,6 +80,9 @@ def launch(
     students: Secret | None = None,
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM."""
+    bokeh_fixes.apply()
+    for module in _FIRST_PAGES:  # while the workers start in processes of their own
+        importlib.import_module(module)
     gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)

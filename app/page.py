@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +12,7 @@ from urllib.parse import urlencode
 import panel as pn
 import panel_material_ui as pmui
 from bokeh.document import Document
-from bokeh.events import ConnectionLost
+from bokeh.events import ConnectionLost, DocumentReady
 from bokeh.models import CustomJS
 from bokeh.settings import settings
 from panel.io.resources import LOCAL_DIST
@@ -23,9 +22,9 @@ from bnnviz.views import DOCUMENT_THEME
 from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE
 from bnnviz_app.access import roles
-from bnnviz_app.address import flags
+from bnnviz_app.classroom.bar import ClassBar, class_bar
 from bnnviz_app.components.guidance.help import TITLE
-from bnnviz_app.learn.languages import DEFAULT
+from bnnviz_app.learn import languages
 from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
@@ -63,6 +62,7 @@ const theme = cb_obj.dark_theme ? "dark" : "default"
 document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
 """
 
+_AGAIN_MS = 5000  # until a page that had to wait is loaded again
 TOGGLE = "Toggle theme"
 _TOGGLE_THEME = "page.data.dark_theme = !page.data.dark_theme"
 
@@ -84,19 +84,11 @@ def _links(here: str, language: str, carried: Mapping[str, str]) -> str:
     """Return the links to all pages as HTML, in a language; they keep how this page looks and speaks."""
     say = wording(language)
     return "".join(
-        f"<a href='?{html.escape(urlencode({'page': entry.name, **_heard(entry, language, carried)}))}'"
+        f"<a href='?{html.escape(urlencode({'page': entry.name, **carried}))}'"
         f" class='{'here' if entry.name == here else ''}'"
         f" lang='{language}' title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
         for entry in _offered().values()
-        if entry.listed
     )
-
-
-def _heard(entry: PageEntry, language: str, carried: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what a link to a page says beside the page's name."""
-    # What a class looks at together has no buttons to choose a language with.
-    chosen = entry.name in OF_CLASS and language != DEFAULT
-    return {**carried, "lang": language} if chosen else carried
 
 
 def _nav(here: str, page: Any) -> pn.pane.HTML:
@@ -131,9 +123,11 @@ def _lead(nav: pn.pane.HTML, page: Any) -> None:
     nav.object = _links(page.name, page.language, page.carried)
 
 
-def _say(question: pmui.IconButton, toggle: pmui.IconButton, language: str) -> None:
-    """Have the buttons of the header in a language."""
+def _say(question: pmui.IconButton, toggle: pmui.IconButton, bar: ClassBar | None, language: str) -> None:
+    """Have what stands around the page in a language."""
     say = wording(language)
+    if bar is not None:
+        bar.param.update(words=languages.text(language, languages.POLL), language=language)
     question.description, toggle.description = say(TITLE), say(TOGGLE)
 
 
@@ -159,18 +153,32 @@ def take_own_styles(document: Document) -> None:
         document.template_variables["dist_url"] = LOCAL_DIST
 
 
+def _wait(sentence: str) -> None:
+    """Show why a page does not open yet, and load it again after a while."""
+    pn.pane.HTML(f"<p role='alert'>{html.escape(sentence)}</p>").servable()
+    again = CustomJS(code=f"setTimeout(() => location.reload(), {_AGAIN_MS})")
+    pn.state.curdoc.js_on_event(DocumentReady, again)
+
+
 def open_page() -> None:
     """Build the page of the current session into its document."""
     pn.extension()
     take_own_styles(pn.state.curdoc)
     pn.state.curdoc.theme = DOCUMENT_THEME
     pn.state.curdoc.js_on_event(ConnectionLost, CustomJS(code=_LOST))
+    waits = roles.OPEN_PAGES.refusal(pn.state.curdoc.session_context)
+    if waits is not None:
+        _wait(waits)
+        return
     name = _asked()
     dark = is_dark(pn.state.session_args, pn.state.cookies)
     pn.config.theme = "dark" if dark else "default"
     entry = _offered()[name]
     page = entry.build(dark)
     nav = _nav(name, page)
+    bar = class_bar(page.language)
+    if bar is not None:
+        page.main[0].insert(0, bar)
     question = pmui.IconButton(icon="help_outline", description=wording(page.language)(TITLE), color="default")
     question.on_click(lambda event: page.guide.toggle())
     # In the language of the page, which the library's own has not.
@@ -200,14 +208,11 @@ def open_page() -> None:
     )
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
-    page.on_language = lambda: _say(question, toggle, page.language)
+    page.on_language = lambda: _say(question, toggle, bar, page.language)
     page.on_carried = lambda: _lead(nav, page)
     toggle.jscallback(clicks=_TOGGLE_THEME, args={"page": frame})
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())
-    pn.state.onload(partial(pn.state.cache["loading"].discard, pn.state.curdoc.session_context.id))
-    # A page that was built ahead hears only now of the address that it is handed out for.
-    pn.state.onload(lambda: page.arrive(flags(pn.state.session_args)))
     # The page reads the address itself: Panel fails on some that people may type, such as one with two question marks.
     frame.servable(location=False)

@@ -22,8 +22,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.memory import COLLECTOR
-from bnnviz_app.steps import alone
 
 PERIOD = 0.062  # seconds between two ticks
 SLOW_EVERY = 5  # ticks between two updates of a slow view
@@ -276,7 +274,6 @@ class Session:
             self.playing = bool(status["playing"])
         self._screen.show_frame(frame)
         self.heartbeat.beat()
-        COLLECTOR.played()
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()
@@ -332,7 +329,7 @@ class Session:
         self._handle, self._every_view, self._jumps = handle, True, 0
         # What was changed while it was being prepared it does not know.
         self._starting = self._starting or self.spec is not spec
-        await alone(self._show(self._screen.show_scene, scene))
+        await self._show(self._screen.show_scene, scene)
         self._lingers = 0.0  # what was said of the run before is over, and is said again where it befalls this one
         await self._tell("")
         await self._greet()

@@ -38,7 +38,6 @@ PACKAGES = {
     "datashader": Package("datashader", "shading"),
     "dask": Package("distributed", "cluster"),
     "distributed": Package("distributed", "cluster"),
-    "greenlet": Package("greenlet", "app"),
     "h5netcdf": Package("h5netcdf", "metrics"),
     "h5py": Package("h5py", "metrics"),
     "holoviews": Package("holoviews", "plots"),

@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import re
+import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from bokeh.server.util import check_allowlist
 from tornado.httputil import HTTPServerRequest
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app.access.secret import Secret
 
+#: The name of the gate among the settings of a server and in Panel's cache.
+GATE = "gate"
 _ANYWHERE = ("0.0.0.0", "::", "")
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[0-9]{1,5})?", re.IGNORECASE)
 _ORIGIN = re.compile(r"https?://([^/\s]+)", re.IGNORECASE)
 _PLAIN_PATH = re.compile(r"(/[\w.~-]+)*/?")
-_REMEDY = "a name is added by bnnviz serve --allow-host, or panel serve --allow-websocket-origin."
+_REMEDY = "add a name with bnnviz serve --allow-host."
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Hold who is let in."""
+    """Hold who is let in, and as what."""
 
     hosts: frozenset[str]
     secret: Secret | None = None
     any_address: bool = False
     frames: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
     cookie: str = "bnnviz-access"
     students: Secret | None = None
+    #: Signs the ids that tell students apart, so that nobody makes up another.
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     @property
-    def person(self) -> str:
-        """The name under which a student's browser keeps which of them it is."""
+    def student_cookie(self) -> str:
+        """The cookie of who came by the students' link; a teacher who opens that link stays a teacher."""
+        return f"{self.cookie}-student"
+
+    @property
+    def person_cookie(self) -> str:
+        """The cookie that tells one student from another."""
         return f"{self.cookie}-person"
+
+    def new_person(self) -> str:
+        """Return a signed id for a student's browser."""
+        name = secrets.token_urlsafe(12)
+        return f"{name}.{self._signature(name)}"
+
+    def person(self, request: HTTPServerRequest) -> str:
+        """Return who sends a request: the browser's signed id, or else its address."""
+        given = _cookie(request, self.person_cookie)
+        name, _, signature = given.partition(".")
+        known = name and hmac.compare_digest(signature.encode(), self._signature(name).encode())
+        return given if known else request.remote_ip
+
+    def _signature(self, name: str) -> str:
+        return hmac.new(self.key, name.encode(), hashlib.sha256).hexdigest()[:32]
 
     @classmethod
     def at(
@@ -73,12 +98,6 @@ class Gate:
         cookie = f"bnnviz-access-{port or 'socket'}"
         return cls(lowered, secret, anywhere, tuple(frames), cookie=cookie, students=students)
 
-    @classmethod
-    def under(cls, patterns: Iterable[str], request: HTTPServerRequest) -> Gate:
-        """Return the gate of a server that asks for nothing, and answers as this machine and under these names."""
-        port = (_reached(request) or "").rpartition(":")[2]
-        return cls(frozenset(f"{host}:{port}" for host in _LOOPBACK), patterns=tuple(patterns))
-
     def refusal(self, request: HTTPServerRequest) -> str | None:
         """Return why a request is not answered, whoever it comes from; None where it may be."""
         host = request.headers.get("Host", "")
@@ -103,15 +122,8 @@ class Gate:
         return any(self._takes(host, request) for host in {given, bare})
 
     def lets_in(self, request: HTTPServerRequest) -> bool:
-        """Tell whether a request shows that it may come in."""
-        if self.secret is None:
-            return True
-        return any(secret.is_shown(*self.shown(request)) for secret in (self.secret, self.students) if secret)
-
-    def shown(self, request: HTTPServerRequest) -> tuple[str, str]:
-        """Return the cookie and the header by which a request shows who it comes from."""
-        kept = request.cookies.get(self.cookie)
-        return "" if kept is None else kept.value, request.headers.get("Authorization", "")
+        """Tell whether a request may come in."""
+        return self.secret is None or self._shows(request, self.secret) or self._shows(request, self.students)
 
     def opened_by(self, word: str) -> Secret | None:
         """Return the secret that a token or a password is; None where it is none."""
@@ -119,15 +131,23 @@ class Gate:
 
     def is_student(self, request: HTTPServerRequest) -> bool:
         """Tell whether a request comes from a student of a class."""
-        return self.students is not None and not self.secret.is_shown(*self.shown(request))
+        return self.students is not None and not self._shows(request, self.secret)
+
+    def cookie_of(self, secret: Secret) -> str:
+        """Return the name of the cookie that keeps a secret."""
+        return self.student_cookie if secret is self.students else self.cookie
+
+    def _shows(self, request: HTTPServerRequest, secret: Secret | None) -> bool:
+        if secret is None:
+            return False
+        kept = _cookie(request, self.cookie_of(secret))
+        return secret.is_shown(kept, request.headers.get("Authorization", ""))
 
     def _takes(self, host: str, request: HTTPServerRequest) -> bool:
         host = host.lower()
         if not _HOST.fullmatch(host):
             return False
-        if host in self.hosts or (self.patterns and check_allowlist(host, self.patterns)):
-            return True
-        return self.any_address and host == _reached(request)
+        return host in self.hosts or (self.any_address and host == _reached(request))
 
     def _odd_arguments(self, request: HTTPServerRequest) -> str | None:
         """Refuse what Bokeh would repeat into the addresses of scripts."""
@@ -147,6 +167,11 @@ def bracketed(address: str) -> str:
         return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
     except ValueError:  # a name
         return address
+
+
+def _cookie(request: HTTPServerRequest, name: str) -> str:
+    kept = request.cookies.get(name)
+    return "" if kept is None else kept.value
 
 
 def _arguments(request: HTTPServerRequest, name: str) -> list[str]:

@@ -5,27 +5,20 @@ from __future__ import annotations
 import asyncio
 import html
 import posixpath
-import secrets
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from bokeh.server.tornado import BokehTornado
-from bokeh.server.views.ws import WSHandler
-from bokeh.settings import settings
 from tornado.httputil import HTTPServerRequest
-from tornado.web import Application, RequestHandler
+from tornado.routing import AnyMatches, Router, Rule
+from tornado.web import RequestHandler
 
-from bnnviz_app.access import limits
-from bnnviz_app.access.gate import Gate
+from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.headers import guarding
-from bnnviz_app.access.lobby import why_full
-from bnnviz_app.access.patches import check_patches
 from bnnviz_app.access.secret import Secret
 
 _TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
 _PAUSE_S = 1.0  # after a wrong word
-_AGAIN_S = 5  # between two looks whether a class has room
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>bnnviz</title>{head}
 <link rel="icon" href="data:,">
@@ -49,65 +42,36 @@ _ASKED = {
 
 def guard(application: BokehTornado, gate: Gate) -> None:
     """Have an application answer through a gate only."""
-    login = application.prefix + _LOGIN
+    application.settings[GATE] = gate
+    application.default_router.rules.insert(0, Rule(AnyMatches(), _Barrier(application, gate)))
+    application.add_transform(guarding(gate.frames))
 
-    def find_guarded(request: HTTPServerRequest, **kwargs: Any) -> Any:
+
+class _Barrier(Router):
+    """Answer the requests that a gate does not let through."""
+
+    def __init__(self, application: BokehTornado, gate: Gate) -> None:
+        self._application, self._gate = application, gate
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        """Return what answers in the application's place; None where the gate lets a request through."""
+        gate, login = self._gate, self._application.prefix + _LOGIN
+
         def instead(handler: type[RequestHandler], **how: Any) -> Any:
-            return application.get_handler_delegate(request, handler, how)
+            return self._application.get_handler_delegate(request, handler, how)
 
         sentence = gate.refusal(request)
         if sentence is not None:
             return instead(_Refused, status=403, sentence=sentence)
         if gate.secret is not None and request.path == login:
-            return instead(_Login, gate=gate, home=application.prefix + "/")
+            return instead(_Login, gate=gate, home=self._application.prefix + "/")
         if _TOKEN in request.query_arguments and request.method == "GET":
             return instead(_TakeToken, gate=gate, login=login)
         if gate.lets_in(request):
-            if _asks_for_page(request) and gate.is_student(request):
-                sentence = why_full(application, gate, request)
-                if sentence is not None:
-                    return instead(_Lobby, sentence=sentence)
-            return Application.find_handler(application, request, **kwargs)
+            return None
         if _asks_for_page(request):
             return instead(_ToLogin, gate=gate, login=login)
         return instead(_Refused, status=403, sentence=f"This needs the {gate.secret.what}.")
-
-    application.find_handler = find_guarded
-    application.bnnviz_gate = gate
-    application.add_transform(guarding(gate.frames))
-    _ask_gate_at_sockets()
-    limits.bound_messages()
-    check_patches()
-
-
-def guard_all() -> None:
-    """Guard each application without a gate at its first request: ``panel serve`` has no other place for one.
-
-    Its gate answers under this machine's own names and those that ``--allow-websocket-origin`` gives, and asks for no
-    token.
-    """
-
-    def find_guarded(application: BokehTornado, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        names = settings.allowed_ws_origin() or application.websocket_origins
-        guard(application, Gate.under(names, request))
-        return application.find_handler(request, **kwargs)
-
-    # The function that `guard` gives an application stands before this one.
-    BokehTornado.find_handler = find_guarded
-
-
-def _ask_gate_at_sockets() -> None:
-    """Have sockets ask the gate: tornado itself does not ask where Origin and Host are the same."""
-    if getattr(WSHandler.check_origin, "of_gate", False):
-        return
-    check: Callable[[WSHandler, str], bool] = WSHandler.check_origin
-
-    def check_origin(handler: WSHandler, origin: str) -> bool:
-        gate: Gate | None = getattr(handler.application, "bnnviz_gate", None)
-        return check(handler, origin) if gate is None else gate.takes_origin(origin, handler.request)
-
-    check_origin.of_gate = True
-    WSHandler.check_origin = check_origin
 
 
 def _asks_for_page(request: HTTPServerRequest) -> bool:
@@ -143,22 +107,6 @@ class _Refused(RequestHandler):
         self.finish(sentence + "\n")
 
 
-class _Lobby(RequestHandler):
-    """Have a student wait before a class that is full; the page tries again by itself."""
-
-    def initialize(self, sentence: str) -> None:
-        self._sentence = sentence
-
-    def get(self) -> None:
-        """Say why, and when it goes on."""
-        self.set_status(503)
-        self.set_header("Retry-After", str(_AGAIN_S))
-        self.set_header("Cache-Control", "no-store")
-        head = f'<meta http-equiv="refresh" content="{_AGAIN_S}">'
-        body = f"<h1>bnnviz</h1><p>{html.escape(self._sentence)}</p><p>This page looks again every {_AGAIN_S} s.</p>"
-        self.finish(_PAGE.format(head=head, body=body))
-
-
 class _Door(RequestHandler):
     """Hold what the pages before the dashboard share."""
 
@@ -171,9 +119,9 @@ class _Door(RequestHandler):
 
     def _let_in(self, gate: Gate, secret: Secret) -> None:
         how = {"path": "/", "httponly": True, "samesite": "Strict", "secure": self.request.protocol == "https"}
-        self.set_cookie(gate.cookie, secret.cookie, **how)
-        if secret is gate.students and gate.person not in self.request.cookies:
-            self.set_cookie(gate.person, secrets.token_urlsafe(16), **how)
+        self.set_cookie(gate.cookie_of(secret), secret.cookie, **how)
+        if secret is gate.students and gate.person_cookie not in self.request.cookies:
+            self.set_cookie(gate.person_cookie, gate.new_person(), **how)
 
     def _go(self, address: str) -> None:
         """Go to an address on this server, as a step that this page takes.

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
 from dataclasses import dataclass
 from typing import Any
 
 import panel as pn
+from bokeh.application.application import SessionContext
+from tornado.httputil import HTTPServerRequest
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.address import Visit
 
-GATE = "gate"  # under this name the server keeps it
+MOST_PAGES = 120  # of a class, playing or not: some 6 MB each
 KEPT = "Recordings are the teacher's: students of a class have none."
+_ROLE, _PERSON = "role", "person"  # in the token of a session
+_COMES_S = 5.0  # within which a browser connects to a page
 _HINT = "the class's computer is shared"
 
 
@@ -75,7 +80,7 @@ STUDENT = Role(
     most_chains=16,
     most_draws=20_000,
     most_numbers=20_000,
-    most_pages=2,
+    most_pages=3,
 )
 
 
@@ -85,19 +90,67 @@ def is_class() -> bool:
     return gate is not None and gate.students is not None
 
 
+def visitor(request: HTTPServerRequest) -> dict[str, str]:
+    """Return who sends a request, for the signed token of a session: no cookie and no secret."""
+    if not is_class():
+        return {}
+    gate: Gate = pn.state.cache[GATE]
+    role = STUDENT if gate.is_student(request) else OWNER
+    return {_ROLE: role.name, _PERSON: gate.person(request)}
+
+
 def present() -> Role:
-    """Return the role of who has opened the present page."""
-    return of(pn.state.cookies, pn.state.headers)
-
-
-def of(cookies: Mapping[str, str], headers: Mapping[str, str]) -> Role:
-    """Return the role of who sends these cookies and headers."""
+    """Return the role of who has opened the present page; the session was told it when it was made."""
     if not is_class():
         return OWNER
-    gate = pn.state.cache[GATE]
-    given = {name.lower(): value for name, value in headers.items()}
-    shown = cookies.get(gate.cookie, ""), given.get("authorization", "")
-    return STUDENT if gate.secret is None or not gate.secret.is_shown(*shown) else OWNER
+    context = None if pn.state.curdoc is None else pn.state.curdoc.session_context
+    told = None if context is None else context.token_payload.get(_ROLE)
+    return OWNER if told == OWNER.name else STUDENT
+
+
+class Pages:
+    """Count the pages that students have open, whatever kind of request has made them."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _OpenPage] = {}
+
+    def opened(self, context: SessionContext) -> None:
+        """Count a session that is about to be made."""
+        told = context.token_payload
+        if told.get(_ROLE) == STUDENT.name:
+            self._open[context.id] = _OpenPage(str(told.get(_PERSON)), context)
+
+    def closed(self, context: SessionContext) -> None:
+        """Count a session no longer."""
+        self._open.pop(context.id, None)
+
+    def refusal(self, context: SessionContext) -> str | None:
+        """Return why a page that is being made has to wait; None where it need not."""
+        mine = self._open.get(context.id)
+        if mine is None:
+            return None
+        others = [page for page in self._open.values() if page is not mine and page.counts]
+        if sum(page.person == mine.person for page in others) >= STUDENT.most_pages:
+            return f"You have {STUDENT.most_pages} pages of this class open. Close one, and this page opens."
+        if len(others) >= MOST_PAGES:
+            return f"The class is full: {MOST_PAGES} pages are open. This page opens when another is closed."
+        return None
+
+
+class _OpenPage:
+    """Hold whose page a session is."""
+
+    def __init__(self, person: str, context: SessionContext) -> None:
+        self.person, self._context, self._since = person, context, time.monotonic()
+
+    @property
+    def counts(self) -> bool:
+        """Whether a browser has the page, or is about to; one that was reloaded stays for a while without a browser."""
+        session = self._context.session
+        return (session is not None and session.connection_count > 0) or time.monotonic() - self._since < _COMES_S
+
+
+OPEN_PAGES = Pages()
 
 
 def _refuse(asked: int, most: int | None, what: str, field: str) -> None:

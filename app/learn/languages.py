@@ -2,10 +2,10 @@
 
 Beside a file for each lesson (`bnnviz_app.learn.lessons`) a language has ``page.json``, what buttons and headings say
 and how its numbers are written, ``pieces.json``, what the pieces for the hand say, ``poll.json``, what is said around a
-question to a class (`bnnviz_app.polls`), ``notes.json``, what a teacher has to say (`bnnviz_app.learn.notes`),
-``figures.json``, what the figures of tables are (`bnnviz_app.components.cards`), and ``glossary.json``, its terms
-(`bnnviz_app.learn.glossary`). Languages but English have ``words.json``, what views, tables and the bar say, and
-``help.json``, what the header and the dialog of keys and marks say (`bnnviz_app.learn.wording`).
+question to a class (`bnnviz_app.classroom`), ``figures.json``, what the figures of tables are
+(`bnnviz_app.components.cards`), and ``glossary.json``, its terms (`bnnviz_app.learn.glossary`). Languages but English
+have ``words.json``, what views, tables and the bar say, and ``help.json``, what the header and the dialog of keys and
+marks say (`bnnviz_app.learn.wording`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bnnviz_app import LANGUAGE_COOKIE
 FOLDER = Path(__file__).parents[1] / "lessons"
 DEFAULT = "en"
 # The files of a language that are no lessons.
-PAGE, PIECES, POLL, NOTES, FIGURES, GLOSSARY = "page", "pieces", "poll", "notes", "figures", "glossary"
+PAGE, PIECES, POLL, FIGURES, GLOSSARY = "page", "pieces", "poll", "figures", "glossary"
 
 _NO_BREAK, _JOINED = "\u00a0", "\u2060"
 #: What is read as one thing: 25 %, v · grad U, 2.4 / √d, max(0, a + b t), a = 2, E[x] = 1.

@@ -2,7 +2,6 @@
 // keeps, the question, and the way on.
 
 const KEPT = "bnnviz-lessons"
-const CHANNEL = "bnnviz-lesson"  // to a teacher's notes in another window
 
 function seen_of(name) {
   try { return new Set(JSON.parse(localStorage.getItem(KEPT) ?? "{}")[name] ?? []) } catch { return new Set() }
@@ -37,18 +36,7 @@ export function render({model}) {
   }
   root.append(choice.element, below)
   model.on("words", () => { speak(); fill() })  // they may come before the content in their language, or after it
-  const channel = new BroadcastChannel(CHANNEL), from = crypto.randomUUID?.() ?? String(Math.random())
-  const tell = () => {
-    const {kind, name, number} = model.content, at = {lesson: name, step: number, language: model.words.code}
-    channel.postMessage({from, at: kind === "step" || kind === "question" ? at : {}})
-  }
-  channel.onmessage = ({data}) => {
-    if (data?.ask) { tell() }
-    if (data?.to === from && ["next", "back"].includes(data.go)) { model.send_msg(data.go) }
-  }
-  model.on("content", () => { fill(); tell() })
-  model.on("notes", fill)
-  model.on("remove", () => channel.close())
+  model.on("content", fill)
   speak()
   fill()
   return root
@@ -95,14 +83,8 @@ function make_lesson(model) {
   const next = make_button(words.next, {className: "next"}, send("next"))
   const way = make("nav", {className: "way", label: words.steps}, back, again, next)
   const all = make_button(words.all, {className: "all-lessons"}, send("all"))
-  const notes = make("a", {className: "notes", target: "bnnviz-notes", textContent: words.notes, title: words.notes_hint})
-  notes.hidden = !model.notes
-  notes.addEventListener("click", (event) => {
-    event.preventDefault()
-    window.open(notes.href, notes.target, "popup,width=620,height=720")
-  })
   const told = make("div", {className: "told"}, article, choices, answer, meaning)
-  const element = make("section", {className: "lesson", label: words.lesson}, make("div", {className: "line"}, all, notes), title, about, sentence, steps, told, way)
+  const element = make("section", {className: "lesson", label: words.lesson}, make("div", {className: "line"}, all), title, about, sentence, steps, told, way)
   const terms = explained(told, meaning)
   let asked = "", listed = ""
 
@@ -114,7 +96,6 @@ function make_lesson(model) {
     title.textContent = content.title
     about.textContent = `${filled(words.minutes, content)}. ${content.aim}`
     sentence.textContent = content.sentence
-    notes.href = model.notes
     element.classList.toggle("under-way", number > 0)
     // The same buttons as long as their names are the same: one of them may have the focus.
     if (listed !== content.titles.join("|")) {

@@ -24,7 +24,6 @@ class LessonText(JSComponent):
     content = param.Dict(default={}, doc="What is shown: a list of lessons, or a step of one.")
     words = param.Dict(default={}, doc="What buttons and headings say, and the ``code`` of their language.")
     languages = param.Dict(default={}, doc="The names of all languages, by their codes.")
-    notes = param.String(default="", doc="Where a teacher's notes are; empty where there are none to be read.")
 
     _esm = script(__file__, "panel.js")
 
@@ -32,9 +31,8 @@ class LessonText(JSComponent):
 class LessonPanel(PageComponent):
     """Show the list of lessons, or where in a lesson its reader is."""
 
-    def __init__(self, language: str, on_message: Callable[[Any], None], notes: str = "") -> None:
+    def __init__(self, language: str, on_message: Callable[[Any], None]) -> None:
         self.root = LessonText(
-            notes=notes,
             languages=languages.names(),
             sizing_mode="stretch_both",
             margin=0,
@@ -50,9 +48,8 @@ class LessonPanel(PageComponent):
         self._lessons, self._words = lessons.load(language), languages.page(language)
         self.root.words = {**self._words, "code": language}
 
-    def lead(self, flags: Mapping[str, str], notes: str) -> None:
-        """Have the links to lessons keep these flags, and the notes another address."""
-        self.root.notes = notes
+    def lead(self, flags: Mapping[str, str]) -> None:
+        """Have the links to lessons keep these flags."""
         if self.root.content.get("kind") == "all" and self._flags != flags:
             self.show_all(flags, self.root.content["sentence"])
 

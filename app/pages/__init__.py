@@ -17,7 +17,6 @@ class PageEntry:
     module: str
     purpose: str
     keeps: bool = False
-    listed: bool = True
 
     @property
     def build(self) -> Callable[[], Any]:
@@ -77,19 +76,10 @@ _ENTRIES = (
         "Find runs that were kept on disk, compare them, and go on with them.",
         keeps=True,
     ),
-    PageEntry(
-        "notes",
-        "Notes",
-        "bnnviz_app.pages.notes",
-        "Read beside a lesson what to say at its step, in a window of its own.",
-        keeps=True,
-        listed=False,
-    ),
 )
 PAGES: dict[str, PageEntry] = {entry.name: entry for entry in _ENTRIES}
 #: Pages of a class only.
 OF_CLASS: dict[str, PageEntry] = {
-    "follow": PageEntry("follow", "Follow", "bnnviz_app.pages.follow", "Look at what the teacher's Lab shows."),
     "ask": PageEntry(
         "ask",
         "Ask",

@@ -15,6 +15,7 @@ from bnnviz.specs import url
 from bnnviz.specs.demo import PlainSpec
 from bnnviz_app import address
 from bnnviz_app.access import roles
+from bnnviz_app.classroom import requests
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.component import PageComponent
@@ -29,6 +30,7 @@ from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.wording import wording
+from bnnviz_app.pages import PAGES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS
 
@@ -46,12 +48,14 @@ class Page:
     """Show the page of one session."""
 
     name: ClassVar[str]  # in the address
+    leads: ClassVar[bool] = True  # where the teacher opens this page, the class is told
     language: str = languages.DEFAULT  # of all that it says
 
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
         self._flags: dict[str, str] = {}
         self._keep(flags, dark)
         self.dark, self.large = dark, address.is_on(flags, "projector")
+        self._leads = self.leads and requests.leads()
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
         self.on_language: Callable[[], None] = lambda: None  # told when the page has another language
         self.on_carried: Callable[[], None] = lambda: None  # told when links to other pages say something else
@@ -75,13 +79,6 @@ class Page:
     def carried(self) -> dict[str, str]:
         """What links to other pages say of this one: how it looks and speaks."""
         return {name: self._flags[name] for name in address.CARRIED if name in self._flags}
-
-    def arrive(self, flags: Mapping[str, str]) -> None:
-        """Keep the flags of an address that is known only after the page was built, to look as the page does."""
-        before = dict(self._flags)
-        self._keep(flags, self.dark)
-        if self._flags != before:
-            self._readdress()
 
     def close(self) -> None:
         """End what the page runs."""
@@ -122,6 +119,17 @@ class Page:
     def _readdress(self) -> None:
         self.address.query = url.query_text({"page": self.name, **self._in_address(), **self._flags})
         self.on_carried()
+        if self._leads:
+            place = url.query_text({"page": self.name, **self._place()})
+            requests.current().move(f"?{place}", *self._titles())
+
+    def _place(self) -> dict[str, str]:
+        """Return the part of the address that leads a class to what the teacher looks at."""
+        return {}
+
+    def _titles(self) -> tuple[dict[str, str], int | None]:
+        """Return what the teacher looks at by its title in each language, and its step if it has steps."""
+        return {languages.DEFAULT: PAGES[self.name].title}, None
 
     def _header(self, *buttons: Any) -> pn.Row:
         self._projector = header_button(_PROJECTOR, self._project)

@@ -29,7 +29,6 @@ from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scene_bar import SceneBar, SceneMenu
 from bnnviz_app.components.guidance.scenes import Action, Scene, SceneStep
 from bnnviz_app.components.guidance.tour import Tour
-from bnnviz_app.components.run.freeze_button import FreezeButton
 from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
@@ -37,10 +36,7 @@ from bnnviz_app.components.tables.row_form import RowQuestion
 from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.components.widgets import button, header_button
-from bnnviz_app.following import LeadingSession, lead
-from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages.base import RunPage, preset, visit
-from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
@@ -89,10 +85,6 @@ class LabPage(RunPage):
         return wanted | {PART} if self.selection.active and not turn else wanted
 
     # ---- what it is made of -------------------------------------------------------------------------------
-
-    def _session(self, spec: Spec, heartbeat: Heartbeat) -> Session:
-        kind = LeadingSession if roles.present().keeps else Session
-        return kind(spec, pn.state.cache["backend"], self, heartbeat, pn.state.curdoc)
 
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
@@ -144,10 +136,7 @@ class LabPage(RunPage):
         around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question]
         strip = Strip(self.timeline)
         pickers = [self.controls, self.plane, self.component, self.block, self.points]
-        # Only who teaches a class has others look.
-        self.freezing = [FreezeButton(self.session)] if roles.is_class() and roles.present().keeps else []
-        buttons = [self.record_button, *self.freezing]
-        self.components = [*around, *self.cards.values(), strip, *buttons, self.bar, *pickers]
+        self.components = [*around, *self.cards.values(), strip, self.record_button, self.bar, *pickers]
         self.stage[:] = [self.caption.root, *(card.root for card in self.cards.values())]
         self._arrange(_emitted(visit.spec))
 
@@ -187,8 +176,7 @@ class LabPage(RunPage):
 
     def _buttons(self) -> list[Any]:
         record = [self.record_button.root] if roles.present().keeps else []
-        freeze = [button.root for button in self.freezing]
-        return [*freeze, *record, header_button("Scenes", self._list_scenes), *super()._buttons()]
+        return [*record, header_button("Scenes", self._list_scenes), *super()._buttons()]
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}
@@ -224,6 +212,14 @@ class LabPage(RunPage):
             return codes
         place = {"scene": scene.name, "step": str(self.bar.number + 1)}
         return place if self.session.spec == self._led else place | codes
+
+    def _place(self) -> dict[str, str]:
+        scene = self.bar.scene
+        return {} if scene is None else {"scene": scene.name, "step": str(self.bar.number + 1)}
+
+    def _titles(self) -> tuple[dict[str, str], int | None]:
+        scene = self.bar.scene
+        return super()._titles() if scene is None else ({"en": scene.title}, self.bar.number + 1)
 
     def _obey(self, visit: address.Visit) -> None:
         sentences, known = list(visit.sentences), scenes.load()
@@ -420,8 +416,6 @@ def build(dark: bool) -> LabPage:
     lab = LabPage(dark, asked)
     lab.session.origin = origin
     lab.session.open()
-    if roles.present().keeps:
-        lead(lab.session)
     return lab
 
 

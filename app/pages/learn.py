@@ -7,7 +7,6 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.specs import url
 from bnnviz_app import address
 from bnnviz_app.access import roles
 from bnnviz_app.components.widgets import set_class
@@ -17,7 +16,6 @@ from bnnviz_app.learn.panel import LessonPanel
 from bnnviz_app.learn.replay_button import LessonReplay
 from bnnviz_app.learn.stage import LessonStage
 from bnnviz_app.pages.base import Page
-from bnnviz_app.polls.card import poll_card
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -35,9 +33,8 @@ class LearnPage(Page):
         self._chosen: int | None = None
         self._missing: dict[str, Any] = {}
         self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
-        self.panel = LessonPanel(self.language, self._obey, self._notes())
+        self.panel = LessonPanel(self.language, self._obey)
         self.stage = LessonStage(dark, self.language, self._key, self._again)
-        self._poll = poll_card(self.language)
         self._replay = LessonReplay(self.language, self._look, self._complain) if roles.present().keeps else None
         self._lay_out()
         self._open(asked)
@@ -57,9 +54,8 @@ class LearnPage(Page):
             self.panel.root, self.stage.root, sizing_mode="stretch_both", margin=0, stylesheets=sheets
         )
         hidden = (self.guide.root, self.address, self.narrator.root, *self.stage.hidden)
-        above = [] if self._poll is None else [self._poll.root]
         self.main = [
-            pn.Column(*above, self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
+            pn.Column(self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
         ]
         self.tools = self._header(*(() if self._replay is None else self._replay.roots))
         self._say_around()
@@ -76,8 +72,8 @@ class LearnPage(Page):
         self._missing.pop("no_language", None)
         self.panel.speak(language)
         self.stage.speak(language)
-        for shown in filter(None, (self._poll, self._replay)):
-            shown.speak(language)
+        if self._replay is not None:
+            self._replay.speak(language)
         self._say_around()
         if self.lesson is not None:
             self.lesson = self._lessons[self.lesson.name]
@@ -206,14 +202,7 @@ class LearnPage(Page):
 
     def _readdress(self) -> None:
         super()._readdress()
-        self.panel.lead(self._flags, self._notes())
-
-    def _notes(self) -> str:
-        """Return the address of the notes of a lesson, which nobody projects; empty for who may not read them."""
-        if not roles.present().keeps:
-            return ""
-        looks = {name: text for name, text in self.carried.items() if name != "projector"}
-        return "?" + url.query_text({"page": "notes", **looks, "lang": self.language})
+        self.panel.lead(self._flags)
 
     def _turn(self) -> None:
         self.stage.theme(self.dark)
@@ -222,8 +211,15 @@ class LearnPage(Page):
         set_class(self._outer, "large", self.large)
         self.panel.magnify(self.large)
         self.stage.magnify(self.large)
-        if self._poll is not None:
-            self._poll.magnify(self.large)
+
+    def _titles(self) -> tuple[dict[str, str], int | None]:
+        if self.lesson is None:
+            return super()._titles()
+        titles = {code: lessons.load(code)[self.lesson.name].title for code in languages.names()}
+        return titles, self.number + 1
+
+    def _place(self) -> dict[str, str]:
+        return self._in_address()
 
     def _in_address(self) -> dict[str, str]:
         return {} if self.lesson is None else {"lesson": self.lesson.name, "step": str(self.number + 1)}

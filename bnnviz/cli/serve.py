@@ -28,7 +28,7 @@ from bnnviz.cli.options import examples
 from bnnviz.cli.output import say
 from bnnviz.errors import BnnvizError
 
-_NEEDED = ("panel", "panel_material_ui", "greenlet", "distributed", "cryptography")
+_NEEDED = ("panel", "panel_material_ui", "distributed", "cryptography")
 _LEAST_TOKEN = 16  # letters of a token: it may be guessed at any pace
 _READ_S = 60.0  # until a browser that was started has read the page that sends it to the dashboard
 _ROUTE = "/app"  # of the page, whatever the folder is called that it is served from
@@ -192,8 +192,9 @@ def serve_dashboard(
         say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C ends it).")
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
-    # A page binds some thousand callbacks, and Bokeh would look at the signature of each.
+    # Bokeh would check the signature of each of a page's thousand callbacks, and then all models of the page.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
+    os.environ.setdefault("BOKEH_VALIDATE_DOC", "no")
     if not os.environ.get("BNNVIZ_SCHEDULER"):
         from bnnviz.engine.cluster import local_cluster
 
@@ -225,26 +226,18 @@ def find_app() -> Path:
 
 
 def _announce_later(address: str, port: int, page: str, secret: Any, students: Any, show: bool) -> None:
-    """Have the address told when it answers; of a class first find out how many this machine can hold."""
-    announced = [_announce, address, port, page, secret, show]
-    if students is not None:
-        capacity = classes.measured()
-        classes.hold(capacity)
-        announced = [_announce_class, address, port, page, secret, students, capacity]
-    threading.Thread(target=announced[0], args=announced[1:], daemon=True).start()
+    """Print the address, or the links of a class, when the dashboard answers."""
 
+    def announce() -> None:
+        url = _url_when_up(address, port, page, secret)
+        if students is not None:
+            classes.show(url, _url_when_up(address, port, page, students))
+            return
+        print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
+        if show and _has_screen():
+            _open(url)
 
-def _announce(address: str, port: int, page: str, secret: Any, show: bool) -> None:
-    """Say where the dashboard is, and open it, as soon as it answers."""
-    url = _url_when_up(address, port, page, secret)
-    print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
-    if show and _has_screen():
-        _open(url)
-
-
-def _announce_class(address: str, port: int, page: str, secret: Any, students: Any, capacity: classes.Capacity) -> None:
-    """Say where the class is, as soon as the dashboard answers."""
-    classes.show(*(_url_when_up(address, port, page, each) for each in (secret, students)), capacity)
+    threading.Thread(target=announce, daemon=True).start()
 
 
 def _url_when_up(address: str, port: int, page: str, secret: Any) -> str:

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import gzip
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from bokeh.application import Application
-from bokeh.application.handlers.function import FunctionHandler
-from bokeh.core.serialization import DeserializationError
-from bokeh.server.server import Server
-from bokeh.server.tornado import BokehTornado
+from servers import BROWSER, serving
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
-from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
-
-import panel.io.server  # isort: skip  # noqa: F401  its handlers take the place of Bokeh's
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app.access import guard as guarding
-from bnnviz_app.access import limits
 from bnnviz_app.access.gate import Gate
-from bnnviz_app.access.guard import guard, guard_all
 from bnnviz_app.access.headers import policy
 from bnnviz_app.access.secret import Password, Secret
 
 TOKEN = "a-token-of-this-test"
-BROWSER = {"Accept": "text/html"}
 
 
 class Visitor:
@@ -61,23 +48,10 @@ class Visitor:
         return True
 
 
-@asynccontextmanager
-async def server(gate: Callable[[int], Gate] | None, **how: Any) -> AsyncIterator[Visitor]:
-    application = Application(FunctionHandler(lambda doc: None))
-    made = Server({"/app": application}, io_loop=IOLoop.current(), port=0, address="127.0.0.1", **how)
-    if gate is not None:
-        guard(made._tornado, gate(made.port))
-    made.start()
-    try:
-        yield Visitor(made.port)
-    finally:
-        made.stop()
-
-
-def visit(scene: Callable[[Visitor], Awaitable[None]], gate: Callable[[int], Gate] | None, **how: Any) -> None:
+def visit(scene: Callable[[Visitor], Awaitable[None]], gate: Callable[[int], Gate]) -> None:
     async def main() -> None:
-        async with server(gate, **how) as visitor:
-            await asyncio.wait_for(scene(visitor), 60)
+        async with serving(lambda doc: None, gate) as server:
+            await asyncio.wait_for(scene(Visitor(server.port)), 60)
 
     asyncio.run(main())
 
@@ -88,14 +62,6 @@ def with_token(port: int) -> Gate:
 
 def open_to_all(port: int) -> Gate:
     return Gate.at("127.0.0.1", port, None)
-
-
-@pytest.fixture
-def unguarded() -> Iterator[None]:
-    """Have `guard_all` undone."""
-    before = BokehTornado.find_handler
-    yield
-    BokehTornado.find_handler = before
 
 
 def cookie(response: HTTPResponse) -> dict[str, str]:
@@ -315,23 +281,6 @@ def test_no_foreign_address_is_repeated_into_a_script() -> None:
     visit(scene, open_to_all)
 
 
-def test_panel_serve_has_the_same_gate_without_a_token(unguarded: None) -> None:
-    guard_all()
-    guard_all()
-
-    async def scene(visitor: Visitor) -> None:
-        assert (await visitor.get("/app")).code == 200
-        assert await visitor.shakes_hands(Origin=visitor.base)
-        assert await visitor.shakes_hands(Origin="http://lab.example.org:80")
-        host = f"evil.example:{visitor.port}"
-        assert (await visitor.get("/app", {"Host": host})).code == 403
-        assert not await visitor.shakes_hands(Host=host, Origin=f"http://{host}")
-        answer = await visitor.get("/app")
-        assert len(answer.headers.get_list("Content-Security-Policy")) == 1
-
-    visit(scene, None, allow_websocket_origin=["lab.example.org"])
-
-
 # --- headers and limits
 
 
@@ -354,18 +303,3 @@ def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
 def test_only_scripts_from_the_web_open_the_policy_to_it() -> None:
     assert "https:" not in policy([])
     assert "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: https:" in policy([], elsewhere=True)
-
-
-def packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content)).decode()
-
-
-def test_a_message_that_becomes_huge_is_refused() -> None:
-    assert limits.unpacked(packed(b"abc")) == b"abc"
-    small = packed(bytes(200 << 20))
-    assert len(small) < 1 << 20
-    with pytest.raises(DeserializationError, match="more than"):
-        limits.unpacked(small)
-    for broken in ("no base 64!", base64.b64encode(b"no gzip").decode(), packed(b"abc")[:20]):
-        with pytest.raises(DeserializationError):
-            limits.unpacked(broken)

@@ -14,13 +14,9 @@ from urllib.parse import urljoin
 
 import panel as pn
 import pytest
-from bokeh.application import Application
-from bokeh.application.handlers.function import FunctionHandler
-from bokeh.server.server import Server
-from bokeh.util.token import generate_jwt_token, generate_session_id
+from servers import serving, token_of
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HTTPResponse
 from tornado.httpserver import HTTPServer
-from tornado.ioloop import IOLoop
 from tornado.iostream import IOStream
 from tornado.netutil import bind_sockets
 from tornado.web import Application as Site
@@ -29,7 +25,6 @@ from tornado.websocket import WebSocketHandler, websocket_connect
 
 from bnnviz.cli.main import main
 from bnnviz_app.access.gate import Gate
-from bnnviz_app.access.guard import guard
 from bnnviz_app.access.secret import Secret
 
 TOKEN = "a-token-of-this-test"
@@ -83,8 +78,8 @@ def proxy(port: int, strips: bool) -> type[RequestHandler]:
 
 
 class Browser:
-    def __init__(self, port: int) -> None:
-        self.base = f"http://127.0.0.1:{port}"
+    def __init__(self, port: int, token: str) -> None:
+        self.base, self._token = f"http://127.0.0.1:{port}", token
 
     async def get(self, path: str, headers: dict[str, str] | None = None, **how: Any) -> HTTPResponse:
         request = HTTPRequest(self.base + path, headers=BROWSER | (headers or {}), follow_redirects=False, **how)
@@ -94,25 +89,23 @@ class Browser:
         """Tell whether a page of an origin gets a first message through a socket."""
         headers = {"Host": NAME, "Origin": origin, **cookie}
         request = HTTPRequest(self.base.replace("http", "ws") + path, headers=headers)
-        token = generate_jwt_token(generate_session_id())
-        line = await websocket_connect(request, subprotocols=["bokeh", token])
+        line = await websocket_connect(request, subprotocols=["bokeh", self._token])
         return await asyncio.wait_for(line.read_message(), 20) is not None
 
 
 @asynccontextmanager
 async def behind(prefix: str, strips: bool) -> AsyncIterator[Browser]:
-    application = Application(FunctionHandler(lambda doc: pn.Row("text").server_doc(doc)))
-    served = Server({"/app": application}, io_loop=IOLoop.current(), port=0, address="127.0.0.1", prefix=prefix)
-    guard(served._tornado, Gate.at("127.0.0.1", served.port, Secret(TOKEN), [NAME]))
-    served.start()
-    sockets = bind_sockets(0, "127.0.0.1")
-    front = HTTPServer(Site([(".*", proxy(served.port, strips))]))
-    front.add_sockets(sockets)
-    try:
-        yield Browser(sockets[0].getsockname()[1])
-    finally:
-        front.stop()
-        served.stop()
+    def gate(port: int) -> Gate:
+        return Gate.at("127.0.0.1", port, Secret(TOKEN), [NAME])
+
+    async with serving(lambda doc: pn.Row("text").server_doc(doc), gate, prefix=prefix) as served:
+        sockets = bind_sockets(0, "127.0.0.1")
+        front = HTTPServer(Site([(".*", proxy(served.port, strips))]))
+        front.add_sockets(sockets)
+        try:
+            yield Browser(sockets[0].getsockname()[1], token_of(served))
+        finally:
+            front.stop()
 
 
 @pytest.mark.parametrize("strips", [True, False], ids=["as JupyterHub", "with --prefix"])
@@ -153,16 +146,13 @@ def test_a_unix_socket_answers_its_owner_under_the_names_that_were_given(tmp_pat
     place = tmp_path / "socket"
 
     async def scene() -> None:
-        application = Application(FunctionHandler(lambda doc: pn.Row("text").server_doc(doc)))
-        served = Server({"/app": application}, io_loop=IOLoop.current(), unix_socket=str(place))
-        guard(served._tornado, Gate.at("", None, Secret(TOKEN), [NAME]))
-        served.start()
-        try:
+        def gate(port: int) -> Gate:
+            return Gate.at("", None, Secret(TOKEN), [NAME])
+
+        async with serving(lambda doc: pn.Row("text").server_doc(doc), gate, unix_socket=str(place)):
             assert stat.S_IMODE(place.stat().st_mode) == 0o600
             for host, code in ((NAME, 302), ("127.0.0.1:5006", 403), ("evil.example", 403)):
                 assert await status_at(place, "/app", host) == code
-        finally:
-            served.stop()
 
     asyncio.run(asyncio.wait_for(scene(), 60))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
 import json
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -12,26 +14,20 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 import pytest
-from bokeh.application import Application
-from bokeh.application.handlers.function import FunctionHandler
 from bokeh.document import Document
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 from bokeh.server.server import Server
-from bokeh.util.token import generate_jwt_token, generate_session_id
-from panel.io import document as panel_document
-from panel.reactive import Syncable
+from bokeh.util.token import generate_jwt_token
+from servers import serving, token_of
 from tornado.httpclient import HTTPRequest
-from tornado.ioloop import IOLoop
 from tornado.websocket import websocket_connect
 
 from bnnviz.views.pointer import Pointer, read_message
-from bnnviz_app.access.gate import Gate
-from bnnviz_app.access.guard import guard
+from bnnviz_app.access.messages import MOST_UNPACKED
 from bnnviz_app.components.cards.image_wall import ImageWall
 from bnnviz_app.components.controls.image_input import ImageInput
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.server import _lock_events, _send_early
 
 JUNK: list[Any] = [None, True, -1, 10**30, 1e308, "x" * 9000, "\ud800", [], [[1]], {}, {"a": 1}, {"id": "1001"}]
 TYPED: list[Any] = [
@@ -155,17 +151,18 @@ class Browser:
 class Served:
     """A server, and the pages that it has built."""
 
-    def __init__(self, port: int, pages: list[Page]) -> None:
-        self._port, self.pages = port, pages
+    def __init__(self, server: Server, pages: list[Page]) -> None:
+        self._server, self.pages = server, pages
 
     async def browser(self) -> tuple[Browser, Page]:
-        request = HTTPRequest(f"ws://127.0.0.1:{self._port}/app/ws")
-        token = generate_jwt_token(generate_session_id())
-        line = await websocket_connect(request, subprotocols=["bokeh", token])
-        browser = Browser(line)
+        browser = Browser(await self.line(token_of(self._server)))
         await browser.is_greeted()
         assert await browser.send({}, "PULL-DOC-REQ") == "PULL-DOC-REPLY"
         return browser, self.pages[-1]
+
+    async def line(self, token: str) -> Any:
+        request = HTTPRequest(f"ws://127.0.0.1:{self._server.port}/app/ws")
+        return await websocket_connect(request, subprotocols=["bokeh", token])
 
 
 @asynccontextmanager
@@ -176,14 +173,8 @@ async def served() -> AsyncIterator[Served]:
         pages.append(Page())
         pages[-1].build(document)
 
-    application = Application(FunctionHandler(build))
-    server = Server({"/app": application}, io_loop=IOLoop.current(), port=0, address="127.0.0.1")
-    guard(server._tornado, Gate.at("127.0.0.1", server.port, None))
-    server.start()
-    try:
-        yield Served(server.port, pages)
-    finally:
-        server.stop()
+    async with serving(build) as server:
+        yield Served(server, pages)
 
 
 @pytest.fixture
@@ -417,12 +408,72 @@ def test_a_figure_hears_what_its_script_says_and_nothing_else(text: Any) -> None
     assert read_message(text) is None
 
 
-def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
-    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Syncable, "_event_coroutine", Syncable._event_coroutine)
-    _lock_events()
+@pytest.mark.parametrize("size", [1 << 10, 200 << 20])
+def test_packed_bytes_are_unpacked_up_to_a_limit(size: int, log: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with served() as server:
+            browser, page = await server.browser()
+            packed = {"type": "bytes", "data": base64.b64encode(gzip.compress(bytes(size))).decode()}
+            assert await browser.change(page.model(page.text), "value", packed) == "OK"
+            assert page.text.value == "words"
 
+    asyncio.run(scene())
+    assert any("too many" in record.getMessage() for record in log.records) == (size > MOST_UNPACKED)
+
+
+def test_a_button_that_has_just_come_answers_its_first_press(log: pytest.LogCaptureFixture) -> None:
+    """BokehJS names such a model whole, with attributes that the server does not take from a browser."""
+
+    async def scene() -> None:
+        async with served() as server:
+            browser, page = await server.browser()
+            event = press(page.button)
+            whole = {"type": "object", "name": "x", "id": model_of(page.button).id, "attributes": {"label": "forged"}}
+            event["msg_data"]["values"]["entries"][0][1] = whole
+            moved = {
+                "kind": "ModelChanged",
+                "model": whole | {"id": page.model(page.whole).id},
+                "attr": "value",
+                "new": 6,
+            }
+            assert await browser.send({"events": [event, moved]}) == "OK"
+            await asyncio.sleep(0.3)
+            assert (page.heard, page.whole.value, page.button.label) == (["button"], 6, "button")
+
+    asyncio.run(scene())
+
+
+def test_a_forged_token_makes_no_session_and_blocks_nobody(log: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with served() as server:
+            forged = generate_jwt_token("mine", expiration=300, extra_payload={"headers": {}, "cookies": 5})
+            for token in (forged, forged, f"{forged}.signature", "no token", ""):
+                line = await server.line(token)
+                assert await Browser(line).ends(), token
+            assert server.pages == []
+            browser, page = await server.browser()
+            assert await browser.change(page.model(page.whole), "value", 5) == "OK"
+
+    asyncio.run(scene())
+
+
+def test_a_session_that_cannot_be_made_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with serving(lambda document: None) as server:
+            (context,) = server._tornado._applications.values()
+            token = token_of(server, headers={}, cookies=5)  # signed, and still a payload that fails
+            request = f"ws://127.0.0.1:{server.port}/app/ws"
+            for _ in range(2):
+                line = await websocket_connect(request, subprotocols=["bokeh", token])
+                assert await Browser(line).ends()
+                assert not context._pending_sessions
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
+
+
+def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
+    log: pytest.LogCaptureFixture,
+) -> None:
     async def scene() -> None:
         async with served() as server:
             browser, page = await server.browser()
@@ -437,11 +488,8 @@ def test_what_is_pressed_while_a_slider_moves_may_change_a_figure(
 
 
 def test_what_is_pressed_before_a_browser_has_painted_its_page_is_seen(
-    log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    log: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(panel_document, "_drain_unconnected_events", panel_document._drain_unconnected_events)
-    _send_early()
-
     async def scene() -> None:
         async with served() as server:
             browser, page = await server.browser()  # which has read the page, and not said that it is painted

@@ -9,15 +9,20 @@ patch is taken where the document itself says that a browser may make it:
 - The data of a source that the server listens to.
 - An event that the server has subscribed to.
 
+A packed part of a message is unpacked here first, up to a limit, so that a small message cannot fill the memory.
+
 A value has to be one that the control takes: within its bounds, one of its options, of its type, and the control not
 disabled. All else is refused with a line in the log, and the rest of the message goes on.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import logging
 import math
 import re
+import zlib
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -29,10 +34,6 @@ from bokeh.document.models import DocumentModelManager
 from bokeh.events import Event
 from bokeh.model import DataModel, Model
 from bokeh.models import ColumnDataSource, DataRange1d, Plot, Range1d, Toolbar
-from bokeh.protocol.exceptions import MessageError
-from bokeh.server.protocol_handler import ProtocolHandler
-from bokeh.server.session import ServerSession
-from bokeh.server.views.ws import WSHandler
 from panel.custom import ReactiveESM
 from panel.models.browser import BrowserInfo
 from panel.models.location import Location
@@ -55,9 +56,11 @@ _PLAIN_TYPES = frozenset(_DECODED - {"object", "object_ref", "ref", "set", "slic
 _EVENT_TYPES = _PLAIN_TYPES | {"event", "ref"}
 _DTYPES = frozenset({"bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"})
 _MOST_PARTS, _MOST_DEPTH = 200_000, 24
+MOST_UNPACKED = 64 << 20  # bytes
+_GZIP = 31  # zlib's code for a gzip header and the largest window
 _LONGEST = 120  # letters of a name in the log
 #: What is raised where a message is not what Bokeh writes.
-_MALFORMED = (TypeError, ValueError, LookupError, AttributeError, RecursionError, OverflowError, MemoryError)
+MALFORMED = (TypeError, ValueError, LookupError, AttributeError, RecursionError, OverflowError, MemoryError)
 
 
 # What Bokeh's own scripts write to a model for themselves: it is passed over without a word.
@@ -66,43 +69,6 @@ _FOR_ITSELF = ((Toolbar, "stylesheets"),)
 
 class RefusedPatch(Exception):
     """Say why a part of a message is not taken."""
-
-
-def check_patches() -> None:
-    """Have Bokeh's server take from browsers only what this module lets through."""
-    if getattr(ServerSession._handle_patch, "checked", False):
-        return
-    handle, receive, make = ServerSession._handle_patch, WSHandler._receive, ProtocolHandler.__init__
-
-    async def handle_checked(session: ServerSession, message: Any, connection: Any) -> Any:
-        keep_allowed(session.document, message)
-        return await handle(session, message, connection)
-
-    async def receive_checked(handler: WSHandler, fragment: str | bytes) -> Any:
-        try:
-            return await receive(handler, fragment)
-        except (*_MALFORMED, MessageError):
-            handler._protocol_error("a message that is none")
-            return None
-
-    def make_without_push(handler: ProtocolHandler) -> None:
-        make(handler)
-        handler._handlers |= {"PUSH-DOC": _refuse_document, "PATCH-DOC": _patch_what_is_there}
-
-    handle_checked.checked = True
-    ServerSession._handle_patch = handle_checked
-    WSHandler._receive = receive_checked
-    ProtocolHandler.__init__ = make_without_push
-
-
-async def _patch_what_is_there(message: Any, connection: Any) -> Any:
-    """Pass a message on to its page, unless that has gone since it was sent."""
-    return connection.ok(message) if connection._session is None else await ServerSession.patch(message, connection)
-
-
-async def _refuse_document(message: Any, connection: Any) -> Any:
-    log.warning("A browser sent a document of its own, which is refused.")
-    return connection.error(message, "A page is not replaced by its browser.")
 
 
 def keep_allowed(document: Document, message: Any) -> None:
@@ -121,7 +87,7 @@ def keep_allowed(document: Document, message: Any) -> None:
             _check_event(event, models, message.buffers)
         except RefusedPatch as refusal:
             log.warning("A browser's message is refused: %s.", refusal)
-        except _MALFORMED as error:
+        except MALFORMED as error:
             log.warning("A browser's message is refused: it is malformed (%s).", type(error).__name__)
         else:
             kept.append(event)
@@ -144,14 +110,30 @@ def _check_event(event: Any, models: DocumentModelManager, buffers: Any) -> None
     if names is None:
         raise RefusedPatch(f"a browser makes no {_short(kind)}")
     attr, new = (event[name] for name in names)
-    model = models.get_by_id(event["model"]["id"])
-    if model is None:
-        raise RefusedPatch("the page has no such model")
-    if not isinstance(attr, str) or not event.keys() <= {"kind", "model", *names, "cols"}:
+    model = _named_model(event, models)
+    if not isinstance(attr, str) or not event.keys() <= {"kind", "model", *names, "cols"} or not _are_names(event):
         raise RefusedPatch("it is malformed")
     if not any(attr in allowed for allowed in _allowed(model, attr)):
         raise RefusedPatch(f"a browser does not change {_short(attr)} of {type(model).__name__}")
     _check_value(model, attr, _plain(new, buffers))
+
+
+def _named_model(owner: dict[str, Any], models: DocumentModelManager) -> Model:
+    """Return the model of the page that a part of a message names, and leave nothing but its id there.
+
+    BokehJS writes a model whole where it came to the page after the browser had loaded it.
+    """
+    name = owner["model"]["id"]
+    model = models.get_by_id(name)
+    if model is None:
+        raise RefusedPatch("the page has no such model")
+    owner["model"] = {"id": name}
+    return model
+
+
+def _are_names(event: dict[str, Any]) -> bool:
+    columns = event.get("cols") or []
+    return isinstance(columns, list) and all(isinstance(name, str) for name in columns)
 
 
 def _allowed(model: Model, attr: str) -> Iterator[frozenset[str]]:
@@ -213,6 +195,8 @@ def _look_through(value: Any, types: frozenset[str]) -> None:
                     raise RefusedPatch(f"a value is no {_short(kind)}")
                 if kind == "ndarray" and part.get("dtype") not in _DTYPES:
                     raise RefusedPatch("an array of another type")
+                if kind == "bytes" and isinstance(part["data"], str):
+                    _check_packed(part["data"])
                 if kind == "number" and not _is_finite(part["value"]):
                     raise RefusedPatch("a number that is not finite")
                 inner += [each for name, each in part.items() if not (kind == "bytes" and name == "data")]
@@ -228,6 +212,17 @@ def _look_through(value: Any, types: frozenset[str]) -> None:
         if not level:
             return
     raise RefusedPatch("a value that is nested too deeply")
+
+
+def _check_packed(text: str) -> None:
+    """Refuse packed bytes that are damaged or become too many."""
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        stream.decompress(base64.b64decode(text), MOST_UNPACKED)
+    except (binascii.Error, ValueError, zlib.error):
+        raise RefusedPatch("packed bytes that are damaged") from None
+    if not stream.eof:
+        raise RefusedPatch("packed bytes that become too many")
 
 
 def _check_value(model: Model, attr: str, value: Any) -> None:
@@ -283,6 +278,7 @@ def _check_message(event: dict[str, Any], models: DocumentModelManager, buffers:
     name = told["name"]
     if name in _OF_DOCUMENT:
         return
+    _leave_id(told["values"])
     _look_through(told, _EVENT_TYPES)
     made = Deserializer(list(models)).decode(told, list(buffers))
     model = getattr(made, "model", None)
@@ -293,6 +289,16 @@ def _check_message(event: dict[str, Any], models: DocumentModelManager, buffers:
     for owner in _owners(model._event_callbacks.get(name, ())):
         if getattr(owner, "disabled", False):
             raise RefusedPatch(f"{type(owner).__name__} is disabled")
+
+
+def _leave_id(values: dict[str, Any]) -> None:
+    """Leave of the model that an event names nothing but its id; see `_named_model`."""
+    if values.get("type") == "map":
+        for entry in values.get("entries", ()):
+            if entry[0] == "model":
+                entry[1] = {"id": entry[1]["id"]}
+    elif "model" in values:
+        values["model"] = {"id": values["model"]["id"]}
 
 
 def _short(value: Any) -> str:

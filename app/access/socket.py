@@ -1,0 +1,114 @@
+"""Open a page's web socket for a known session, and take from it only what its page lets a browser change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Awaitable
+from typing import Any
+
+from bokeh.protocol.exceptions import MessageError, ProtocolError
+from bokeh.server.protocol_handler import ProtocolHandler
+from bokeh.server.session import ServerSession
+from bokeh.util.token import check_token_signature, get_session_id
+from panel.io.server import WSHandler
+
+from bnnviz_app.access.gate import GATE, Gate
+from bnnviz_app.access.messages import MALFORMED, keep_allowed
+
+_CORKED_S = 0.002
+
+log = logging.getLogger(__name__)
+
+
+class PageSocket(WSHandler):
+    """Connect a browser to its page."""
+
+    @property
+    def handler(self) -> ProtocolHandler | None:
+        """What handles messages: never Bokeh's own, not even while the connection opens."""
+        return self._protocol
+
+    @handler.setter
+    def handler(self, made: ProtocolHandler | None) -> None:
+        self._protocol = None if made is None else _PageProtocol()
+
+    def check_origin(self, origin: str) -> bool:
+        """Ask the gate; tornado asks nobody where Origin and Host are the same."""
+        gate: Gate = self.settings[GATE]
+        return gate.takes_origin(origin, self.request)
+
+    def open(self, *args: Any, **kwargs: Any) -> None:
+        """Begin without delaying small packets; a token that this server did not write ends the connection."""
+        try:
+            known = check_token_signature(self._token or "", self.application.secret_key, signed=True)
+        except MALFORMED:
+            known = False
+        if not known:
+            log.warning("A socket with a forged token is closed.")
+            self.close()
+            return
+        self.set_nodelay(True)
+        super().open(*args, **kwargs)
+
+    async def _async_open(self, token: str) -> None:
+        try:
+            await super()._async_open(token)
+        except Exception:
+            # Bokeh would leave a session that cannot be made pending, and whoever asks for it waiting.
+            pending = self.application_context._pending_sessions.pop(get_session_id(token), None)
+            if pending is not None and not pending.done():
+                pending.set_exception(ProtocolError("The session could not be made."))
+                pending.exception()  # retrieved, also where nobody waits
+            log.exception("A session could not be opened.")
+            self.close()
+
+    async def _receive(self, fragment: str | bytes) -> Any:
+        try:
+            return await super()._receive(fragment)
+        except (*MALFORMED, MessageError):
+            self._protocol_error("a malformed message")
+            return None
+
+    def write_message(self, *args: Any, **kwargs: Any) -> Awaitable[None]:
+        """Write a piece of a message; the pieces of one leave together, so that the browser wakes up once."""
+        self._cork()
+        return super().write_message(*args, **kwargs)
+
+    def _cork(self) -> None:
+        stream = None if self.ws_connection is None else self.ws_connection.stream
+        if stream is None or getattr(self, "_corked", False) or not hasattr(socket, "TCP_CORK"):
+            return
+
+        def uncork() -> None:
+            self._corked = False
+            with contextlib.suppress(OSError, AttributeError):  # closed meanwhile
+                stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+        with contextlib.suppress(OSError, AttributeError):  # a Unix socket, or one that is closed
+            stream.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+            self._corked = True
+            asyncio.get_running_loop().call_later(_CORKED_S, uncork)
+
+
+class _PageProtocol(ProtocolHandler):
+    """Handle a browser's messages."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handlers |= {"PUSH-DOC": _refuse_document, "PATCH-DOC": _patch}
+
+
+async def _patch(message: Any, connection: Any) -> Any:
+    """Patch a page with what its browser may change; a page that was closed meanwhile needs nothing."""
+    if connection._session is None:
+        return connection.ok(message)
+    keep_allowed(connection.session.document, message)
+    return await ServerSession.patch(message, connection)
+
+
+async def _refuse_document(message: Any, connection: Any) -> Any:
+    log.warning("A browser sent a document, which is refused.")
+    return connection.error(message, "A page is not replaced by its browser.")

@@ -1,0 +1,35 @@
+"""Show students where the class is and what it is asked, above whatever page they have open."""
+
+from __future__ import annotations
+
+import param
+from panel.custom import JSComponent
+
+from bnnviz_app.access import roles
+from bnnviz_app.components.widgets import script
+from bnnviz_app.learn import languages
+from bnnviz_app.theme import SHEETS, styles
+
+_STYLES = styles(__file__)
+
+
+class ClassBar(JSComponent):
+    """Ask the server every two seconds, and show the teacher's place and question; answers go by requests too."""
+
+    words = param.Dict(default={}, doc="What buttons and sentences say.")
+    language = param.String(doc="The code of the page's language.")
+
+    _esm = script(__file__, "bar.js")
+
+
+def class_bar(language: str) -> ClassBar | None:
+    """Return a bar for a student's page; None for the teacher, and where there is no class."""
+    if not roles.is_class() or roles.present() is roles.OWNER:
+        return None
+    return ClassBar(
+        words=languages.text(language, languages.POLL),
+        language=language,
+        sizing_mode="stretch_width",
+        margin=0,
+        stylesheets=[SHEETS["pills"], _STYLES["bar"]],
+    )

@@ -1,5 +1,0 @@
-"""Name the functions that Bokeh calls when the server and its sessions begin and end; Bokeh runs this script once."""
-
-from bnnviz_app.server import on_server_loaded, on_server_unloaded, on_session_created, on_session_destroyed
-
-__all__ = ["on_server_loaded", "on_server_unloaded", "on_session_created", "on_session_destroyed"]
