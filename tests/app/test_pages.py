@@ -98,17 +98,6 @@ def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> N
     assert urls and all(url.startswith("static/") for url in urls)
 
 
-def test_a_page_that_was_built_ahead_takes_what_its_address_carries() -> None:
-    page = PAGES["lab"].build(False)
-    told: list[dict[str, str]] = []
-    page.on_carried = lambda: told.append(page.carried)
-    page.arrive({})
-    assert told == []
-    page.arrive({"lang": "de", "theme": "default"})
-    assert told == [{"theme": "default", "lang": "de"}] and "lang=de" in page.address.query
-    page.close()
-
-
 def test_cards_that_are_not_shown_follow_the_theme_too() -> None:
     page = PAGES["population"].build(False)
     assert isinstance(page, PopulationPage)
