@@ -28,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 help:
 	@echo 'make serve         open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
-	@echo 'make test          lint, the quick tests and the Lab in a browser: minutes'
+	@echo 'make test          lint, the quick tests and a walk through all pages in a browser: minutes'
 	@echo 'make test-nightly  the slow tests: statistics, processes that are killed, all pages in a browser: hours'
 	@echo 'make install       only make the environment: then $(VENV)/bin/bnnviz works'
 	@echo 'make docs          build the documentation in build/docs/html: three minutes'
@@ -52,7 +52,7 @@ lint: $(TESTABLE)
 test: lint
 	$(PY) -m pytest -n 2 --ignore tests/browser -m 'not browser and not slow'
 	@$(PY) tests/get_browser.py || true
-	$(PY) -m pytest tests/browser/test_lab.py -m 'not slow'
+	$(PY) -m pytest tests/browser/test_walk.py
 
 # Set BNNVIZ_DATA to a folder of the published data sets to include the tests of these.
 test-nightly: $(TESTABLE)

@@ -58,11 +58,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of tests/browser (only those of the Lab are quick); skip what lacks data or a GPU."""
+    """Mark the tests of tests/browser (only the walk is quick); skip what lacks data or a GPU."""
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
-            if item.path.name != "test_lab.py":
+            if item.path.name != "test_walk.py":
                 item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("data") and not os.environ.get("BNNVIZ_DATA"):
             item.add_marker(pytest.mark.skip(reason="BNNVIZ_DATA names no folder of the published data sets"))

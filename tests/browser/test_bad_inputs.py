@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from bad_page_inputs import FOLDED, GAUSSIAN, NETWORK, Bad
-from test_lab import ON_NETWORK, Lab, alone, cluster, until
+from driving import ON_NETWORK, Lab, alone, cluster, until
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from test_lab import Lab, until
+from driving import Lab, until
 
 # Few points, so that one more counts; a small network, so that a busy machine keeps up.
 CURVE = (

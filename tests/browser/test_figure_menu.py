@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from driving import Lab
 from PIL import Image
-from test_lab import Lab
 
 BANANA = "?target=banana&sampler=bps&seed=11"
 # The element that is seen at the middle of the page is in this figure's card, and fills the page.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_lab import ON_NETWORK, OVERFLOW, Lab, at_length, until
+from driving import ON_NETWORK, OVERFLOW, Lab, at_length, until
 from test_share import address, opened
 
 SCENES = {

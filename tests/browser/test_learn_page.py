@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_lab import OVERFLOW, until
+from driving import OVERFLOW, until
 
 from bnnviz_app.learn import languages, lessons
 

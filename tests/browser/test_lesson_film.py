@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from test_lab import OVERFLOW
+from driving import OVERFLOW
 
 from bnnviz.replays.lesson import ReplayLesson
 from bnnviz.replays.player import lesson_page

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_lab import until
+from driving import until
 
 from bnnviz.views.palette import in_light
 from bnnviz_app.learn import lessons

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from test_lab import OVERFLOW, RUNS_OUT, at_length, until
+from driving import OVERFLOW, RUNS_OUT, at_length, until
 
 from bnnviz import experiments
 from bnnviz.experiments import results

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_lab import OVERFLOW, Lab, until
+from driving import OVERFLOW, Lab, until
 
 
 class PopulationPage(Lab):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_lab import OVERFLOW, Lab, until
+from driving import OVERFLOW, Lab, until
 
 BUDGET = 12_000
 SHORT = f"&target=gaussian&lanes=hmc,sgld,bps&chains=2&1.warmup=5&2.warmup=5&3.warmup=5&budget={BUDGET}"

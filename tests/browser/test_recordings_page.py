@@ -10,8 +10,7 @@ from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from test_lab import OVERFLOW, Lab, until
-from test_your_data_page import BLUR
+from driving import BLUR, OVERFLOW, Lab, until
 
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.writer import RecordingWriter

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from bad_links import BAD_LINKS
-from test_lab import Lab, at_length, until
+from driving import Lab, at_length, until
 
 from bnnviz.specs.run import Spec
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from driving import OVERFLOW, until
 from test_draw import Drawing
-from test_lab import OVERFLOW, until
 
 # How many numbers of each future's line the trajectory has.
 FUTURES = """() => {

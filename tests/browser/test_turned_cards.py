@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_lab import ON_NETWORK, OVERFLOW, Lab, until
+from driving import ON_NETWORK, OVERFLOW, Lab, until
 
 LABEL = """() => {
   const path = [...Bokeh.documents[0]._all_models.values()].find((m) => m.type === "Figure" && m.name === "trajectory")

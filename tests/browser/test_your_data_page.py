@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from test_clipping import cut_words
-from test_lab import Lab, until
+from driving import BLUR, Lab, until
 
 ROWS = [f"{i / 7:.3f},{'new' if i % 3 else 'old'},2024-01-{i % 28 + 1:02d},{i % 9},{i * i / 50:.3f}" for i in range(80)]
 FILE = "\n".join(["size,kind,day,depth,price", *ROWS])
@@ -42,13 +41,6 @@ class OwnTablePage(Lab):
         return " ".join(self.page.get_by_role("dialog").locator("h3, p, table").all_inner_texts())
 
 
-BLUR = """() => {
-  let focused = document.activeElement
-  while (focused?.shadowRoot?.activeElement) { focused = focused.shadowRoot.activeElement }
-  focused?.blur()
-}"""
-
-
 def test_escape_closes_the_dialog_where_the_focus_has_gone(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = OwnTablePage(open_page(f"{dashboard.url}?page=lab&your_data=1", viewport={"width": 1280, "height": 720}))
     lab.zone().wait_for()
@@ -56,24 +48,6 @@ def test_escape_closes_the_dialog_where_the_focus_has_gone(open_page: Callable[.
     lab.page.evaluate(BLUR)
     lab.page.keyboard.press("Escape")
     until(lambda: not lab.page.locator(".MuiDialog-root").count(), 10, "the dialog stayed")
-
-
-# What stands in a dialog before its content has come, how high it is then, and the ground of what comes.
-BEFORE = """(inside) => {
-  const shown = [...inside.children].map((child) => [child, child.style.display])
-  for (const [child] of shown) { child.style.display = "none" }
-  const found = [getComputedStyle(inside, "::before").content, inside.offsetHeight]
-  for (const [child, display] of shown) { child.style.display = display }
-  const ground = (el) => getComputedStyle(el).backgroundColor
-  return [...found, ground(inside.children[0]) === ground(inside.closest(".MuiPaper-root"))]
-}"""
-
-
-def test_a_dialog_whose_content_has_not_come_says_so(open_page: Callable[..., Any], dashboard: Any) -> None:
-    lab = OwnTablePage(open_page(f"{dashboard.url}?page=lab&your_data=1", viewport={"width": 1280, "height": 720}))
-    lab.zone().wait_for()
-    sign, height, covered = lab.page.locator(".MuiDialogContent-root").evaluate(BEFORE)
-    assert sign == '"…"' and height >= 40 and covered
 
 
 def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
@@ -97,8 +71,6 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     lab.role("price").select_option("target")
     lab.page.get_by_text("HMC was taken").wait_for()
     screenshot(lab.page, "your-data")
-    assert not cut_words(lab.page, ((1280, 720), (390, 844)))
-    lab.page.set_viewport_size({"width": 1280, "height": 720})
     lab.page.get_by_role("dialog").get_by_role("button", name="Play", exact=True).click()
     until(lambda: "houses.csv: price" in lab.verdict() and "verdict yet" in lab.verdict(), 60, "no state was said")
     until(lambda: re.search(r"intervals held \d+ % of 8 held-out rows", lab.verdict()), 300, "no verdict came")
@@ -113,8 +85,6 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     lab.page.get_by_label(re.compile("^depth")).fill("4")
     until(lambda: "90 % interval" in lab.answer(), 20, "the prediction did not come back")
     screenshot(lab.page, "your-data-row")
-    assert not cut_words(lab.page, ((1280, 720), (390, 844)))
-    lab.page.set_viewport_size({"width": 1280, "height": 720})
     lab.page.get_by_label(re.compile("^depth")).press("Escape")
     lab.page.get_by_role("button", name="Share", exact=True).click()
     lab.page.get_by_text("data of your own").first.wait_for()

@@ -1,0 +1,153 @@
+"""Drive the dashboard in a browser, and look at the runs behind it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+import pytest
+
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.engine.cluster.certificates import ClusterKey
+from bnnviz.errors import BnnvizError
+
+#: The Lab's second example, which feeds all views.
+ON_NETWORK = "?target=network&t.hidden=25-10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=20"
+
+# A number for each figure that changes with what it draws.
+FIGURES = """() => {
+  const sums = {}
+  for (const model of Bokeh.documents[0]._all_models.values()) {
+    if (model.type !== "Figure") { continue }
+    let sum = 0, place = 1
+    const inked = model.tags.flatMap((ink) => ink.tags.map((stroke) => stroke.source))
+    const drawn = [...model.renderers.map((r) => r.data_source), ...inked]
+    for (const source of new Set(drawn)) {
+      for (const column of Object.values(source?.data ?? {})) {
+        for (const value of column) { place += 1; if (Number.isFinite(value)) { sum += value * (place % 97) } }
+      }
+    }
+    sums[model.name] = sum
+  }
+  return sums
+}"""
+# By how many pixels a page is wider and higher than its window.
+OVERFLOW = (
+    """() => [document.documentElement.scrollWidth - innerWidth, document.documentElement.scrollHeight - innerHeight]"""
+)
+
+# What around an element is wider than its place, by how many pixels.
+RUNS_OUT = """(element) => {
+  const found = []
+  for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+    const over = at.scrollWidth - at.clientWidth
+    if (at.clientWidth && over > 1) { found.push(`${at.tagName} ${at.className}: ${over}`) }
+  }
+  return found
+}"""
+
+# Take the focus away from whatever has it.
+BLUR = """() => {
+  let focused = document.activeElement
+  while (focused?.shadowRoot?.activeElement) { focused = focused.shadowRoot.activeElement }
+  focused?.blur()
+}"""
+
+
+def at_length(*values: Any) -> Any:
+    """Mark a case that repeats what another one shows: it runs nightly."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+class Lab:
+    """The page as a user sees it."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def ready(self) -> Lab:
+        """Wait for the first frame."""
+        self.page.wait_for_selector(".step b", timeout=60_000)
+        until(lambda: self.figures()["trajectory"] != 0, 60, "the first run drew nothing")
+        return self
+
+    def number(self, name: str) -> float:
+        """Return a number of the status line."""
+        text = self.page.locator(f".{name} b").inner_text().replace(",", "").split(" ")[0]
+        return float("nan") if text == "–" else float(text)
+
+    def figures(self) -> dict[str, float]:
+        """Return a number for each figure that changes with its data."""
+        return self.page.evaluate(FIGURES)
+
+    def press(self, label: str) -> None:
+        """Click a button."""
+        self.button(label).click()
+
+    def button(self, label: str) -> Any:
+        """Return a button by its label."""
+        return self.page.get_by_role("button", name=label, exact=True)
+
+    def select(self, label: str) -> Any:
+        """Return a select by its label."""
+        return self.page.get_by_role("combobox", name=re.compile(rf"^{label}\b"))
+
+    def pick(self, label: str, option: str) -> None:
+        """Choose an option of a select."""
+        self.select(label).click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+        self.page.wait_for_timeout(200)
+
+    def field(self, label: str) -> Any:
+        """Return a text field or a slider's handle by its label."""
+        return self.page.locator(f".MuiFormControl-root:has(label:text-matches('^{label}')) input:visible").first
+
+    def said(self) -> str:
+        """Return what the strip above the views says."""
+        return self.page.locator(".said").inner_text()
+
+
+def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
+    """Wait for a condition and return its value."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"{otherwise} within {seconds:g} s")
+
+
+@contextmanager
+def cluster(dashboard: Any) -> Iterator[Backend]:
+    """Look into the cluster that the page has started, as another client of its scheduler."""
+    process = until(dashboard.cluster, 30, "no scheduler was started")
+    listening = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    for port in listening:
+        try:
+            backend = Backend.connect(f"tls://127.0.0.1:{port}", key=ClusterKey.read(dashboard.key))
+        except BnnvizError:
+            continue
+        with backend:
+            yield backend
+        return
+    raise AssertionError(f"no scheduler listens among the ports {listening}")
+
+
+def of_run(backend: Backend, run_id: str) -> dict[str, Any] | None:
+    """Return the census's row of a run."""
+    return next((row for row in backend.census() if row["run_id"] == run_id), None)
+
+
+def alone(backend: Backend) -> str:
+    """Return the id of the one run there is, once those of the tests before have ended."""
+
+    def only() -> str | None:
+        rows = backend.census()
+        return rows[0]["run_id"] if len(rows) == 1 else None
+
+    return until(only, 15, "there was not exactly one run")
