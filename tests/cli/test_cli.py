@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shlex
 import signal
@@ -22,7 +21,7 @@ import psutil
 import pytest
 
 from bnnviz import experiments
-from bnnviz.cli import options, sample
+from bnnviz.cli import sample
 from bnnviz.cli.main import main
 from bnnviz.cli.output import print_json
 from bnnviz.engine.recording import reader
@@ -120,14 +119,6 @@ def test_examples_of_readme_and_manual_are_accepted(tmp_path: Path, monkeypatch:
     assert answers(lines) == [0] * len(lines)
 
 
-@pytest.mark.parametrize("line", ["serve --help", "list data --json"])
-def test_answers_without_what_is_slow_to_import(line: str) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", "bnnviz.cli", *shlex.split(line)]
-    imports = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    slow = "torch|panel|bokeh|distributed|holoviews|matplotlib|pandas"
-    assert not re.search(rf"\| +({slow})$", imports, re.MULTILINE)
-
-
 def test_version() -> None:
     assert re.fullmatch(r"bnnviz \d+\.\d+\.\d+\n", run("--version")[1])
 
@@ -141,23 +132,6 @@ def test_list_json_is_one_list_of_objects_with_a_name(kind: str, capsys: pytest.
     entries = json.loads(capsys.readouterr().out)
     known = experiments.describe() if kind == "papers" else catalogue.load()[kind]
     assert [entry["name"] for entry in entries] == [entry["name"] for entry in known] != []
-
-
-@pytest.mark.parametrize("kind", ["targets", "samplers", "data"])
-def test_list_shows_each_entry_and_its_settings(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_here(f"list {kind}") == 0
-    table = capsys.readouterr().out
-    for entry in catalogue.load()[kind]:
-        assert entry["name"] in table
-        assert run_here(f"list {kind} {entry['name']}") == 0
-        shown = capsys.readouterr().out
-        assert all(setting["name"] in shown for setting in entry.get("settings", []))
-
-
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
-    command = f"{shlex.quote(sys.executable)} -m bnnviz.cli list targets --json | head -c 1"
-    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
-    assert (result.stdout, result.stderr) == ("[", "")
 
 
 # --- bad input
@@ -218,14 +192,6 @@ def test_bad_input_exits_2_with_one_sentence(
     assert err.endswith(".\n")
 
 
-def test_a_setting_of_two_owners_must_be_prefixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = catalogue.load()["run"][0]
-    two = {"sampler": {"title": "S", "settings": [setting]}, "run": {"title": "R", "settings": [setting]}}
-    with pytest.raises(ValueError, match=rf"write sampler\.{setting['name']} or run\.{setting['name']}\."):
-        options.find_owner(setting["name"], two)
-    assert options.find_owner(f"run.{setting['name']}", two) == ("run", setting)
-
-
 @pytest.mark.parametrize("command", ["sample {}", "sweep {} --out runs"])
 @pytest.mark.parametrize(
     "text",
@@ -265,25 +231,6 @@ def test_yaml_has_no_tags_and_no_bombs(text: str, tmp_path: Path, capsys: pytest
     assert not (tmp_path / "runs").exists()
 
 
-SHORT = "sample --target banana --draws 20 --chains 2 --set warmup=5"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "environment",
-    [{"LANG": "C"}, {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"}, {"PYTHONIOENCODING": "latin-1"}],
-    ids=["no home", "ascii", "latin-1"],
-)
-def test_a_run_is_printed_in_every_encoding_and_without_a_home(environment: dict[str, str], tmp_path: Path) -> None:
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    for words in (SHORT, f"{SHORT} --json", "list data --json"):
-        command = [sys.executable, "-m", "bnnviz.cli", *words.split()]
-        result = subprocess.run(command, env=kept | environment, capture_output=True, check=True, cwd=tmp_path)
-        assert b"Traceback" not in result.stderr
-        if "--json" in words:
-            json.loads(result.stdout)
-
-
 def test_draws_that_cannot_be_saved_are_kept_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -317,12 +264,6 @@ def test_options_become_a_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (spec.seed, spec.device, spec.warmup, spec.settings["refresh_rate"]) == (5, "cpu", 9, 0.5)
     prefixed = line.replace(" refresh_rate", " sampler.refresh_rate")
     assert asked(monkeypatch, f"{prefixed} --set warmup=9") == spec
-
-
-def test_data_means_the_target_that_takes_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = asked(monkeypatch, "--data boston --set split=3 --set target.hidden=25-10")
-    assert spec.target_settings["data"] == "boston"
-    assert (spec.target_settings["split"], spec.target_settings["hidden"]) == (3, "25-10")
 
 
 def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -376,15 +317,6 @@ def test_sample_json_is_one_object_with_everything_promised() -> None:
     assert np.shape(summary["cov"]) == (2, 2)
     again = json.loads(run(line)[1])
     assert (again["mean"], again["cov"]) == (summary["mean"], summary["cov"])
-
-
-@pytest.mark.slow
-def test_sample_tells_people_the_same(tmp_path: Path) -> None:
-    code, out, err = run(f"sample --target gaussian --chains 4 --draws 50 --out {tmp_path / 'run'}")
-    assert code == 0, err
-    assert "smallest ESS of coordinates" in out
-    assert "± s.e." in out
-    assert (tmp_path / "run.nc").exists()
 
 
 @pytest.mark.slow

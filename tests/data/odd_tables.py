@@ -145,7 +145,6 @@ DATES = "holds dates"
 LONG = "more digits than are kept"
 IS_IT_MISSING = "stand for a missing value"
 OTHERWISE = "holds numbers that are written as"
-UNSEEN = "\ufeff", "\u200b", "\u200e"
 DATED = "a,y\n" + "".join(f"{i / 7:.3f},2020-01-{1 + i % 4:02d}\n" for i in range(COUNT))
 ROUNDED = [5 + k % 3 * 1e-14 for k in range(40)]
 UNIT = "give them in another unit"
@@ -179,12 +178,6 @@ KINDS = (
                 names=("c1", "c2"), options={"target_column": "c3"}
             ),
         ),
-    ),
-    Kind(
-        "minus signs as text programs write them: −, –, ‐",
-        "negative numbers",
-        tuple(cells([f"{mark}1.5", f"{mark}20", "2.5"], [-1.5, -20, 2.5]) for mark in "−–‐‑－")
-        + (cells(["–$5", "–$7.50"], [-5, -7.5], r"The \$ in every"),),
     ),
     Kind(
         "marks between thousands: commas, points, spaces, apostrophes",
@@ -232,20 +225,6 @@ KINDS = (
                 ("a", "b"),
                 "column 4, without a name, numbers",
             ),
-        ),
-    ),
-    Kind(
-        "a column under another name that counts the rows, such as a year of each; one called as a key whose numbers"
-        " come again",
-        "an input, and a note that it may be a name",
-        (
-            counted("customer_id", np.arange(40) // 2, noted="column customer_id is called as a key and taken"),
-            counted("key_pressure", np.arange(40) * 3, noted=""),
-            counted("year", np.arange(1980, 2020)),
-            counted("flat", np.arange(40)[::-1]),
-            counted("paid", np.arange(7, 47)),
-            counted("humid", np.random.default_rng(3).permutation(40), noted=""),
-            counted("day", np.arange(40) * 7, noted=""),
         ),
     ),
     Kind(
@@ -379,15 +358,6 @@ KINDS = (
         ),
     ),
     Kind(
-        "numbers that begin with zeros, as codes do",
-        "numbers, and a note",
-        (
-            cells(["01067", "10115", "20095"], [1067, 10115, 20095], "begin with zeros, such as 01067"),
-            cells(["01067", "10115", "20095"], [1067, 10115, 20095], "begin with zeros", separator=","),
-            cells(["007", "", "012"], [7, np.nan, 12], "begin with zeros", separator="\t"),
-        ),
-    ),
-    Kind(
         "numbers and texts in one column",
         "refused, with the line; of a target asked: `--task classification`, or `--missing TEXT`",
         (
@@ -414,20 +384,6 @@ KINDS = (
             true(PLAIN.replace("\n", ",\n").replace("y,\n", "y\n", 1)),
             true(PLAIN.replace("\n", "\n\n")),
             true(PLAIN.replace("\n", "\r")),
-        ),
-    ),
-    Kind(
-        "names that are numbers (years), or `NaN`; names over several lines",
-        "names, where a text stands above numbers or the target is among them",
-        (
-            true(PLAIN)._replace(content=PLAIN.replace("rooms,price,y", "2019,2020,y"), names=("2019", "2020")),
-            true(PLAIN)._replace(content=PLAIN.replace("rooms", "NaN"), names=("NaN", "price")),
-            true(PLAIN)._replace(content=PLAIN.replace("price", '"price\n(EUR)"'), names=("rooms", "price (EUR)")),
-            true(PLAIN)._replace(
-                content=PLAIN.replace("rooms,price,y", "2019,2020,2021"),
-                names=("2019", "2020"),
-                options={"target_column": "2021"},
-            ),
         ),
     ),
     Kind(
@@ -472,25 +428,6 @@ KINDS = (
         ),
     ),
     Kind(
-        "texts that differ in capitals alone",
-        "different texts, and a note",
-        (
-            one_of(["Yes", "no", "YES"], {"b=YES": "YES", "b=Yes": "Yes", "b=no": "no"}, "differ in capitals alone"),
-            one_of(["a", "A"], {"b=a": "a"}, "differ in capitals alone"),
-            one_of(["Straße", "STRASSE"], {"b=Straße": "Straße"}, "differ in capitals alone"),
-        ),
-    ),
-    Kind(
-        "texts that differ in blanks, or in how an accent is written",
-        "one text",
-        (
-            one_of(["u v", "u  v", "w"], {"b=w": "w"}, "read as b=w", ["u v", "u v", "w"]),
-            one_of([" u", "u ", "u\u00a0", "w"], {"b=w": "w"}, "read as b=w", ["u", "u", "u", "w"]),
-            one_of(["\u00e9", "e\u0301", "w"], {"b=\u00e9": "\u00e9"}, "read as b=", ["\u00e9", "\u00e9", "w"]),
-            one_of(['"u\nv"', "u v", "w"], {"b=w": "w"}, "read as b=w", ["u v", "u v", "w"]),
-        ),
-    ),
-    Kind(
         "a constant column, a column without a value",
         "left out, and a note",
         (
@@ -511,12 +448,6 @@ KINDS = (
             asked("a,b,y\n1,2,3.5\n", "has 1 row without a missing value; at least 5"),
             asked(column(["", "", "", "1.5"]), "has 3 rows without a missing value"),
         ),
-    ),
-    Kind(
-        "byte order marks, spaces of no width and marks of direction within",
-        "as if they were not there",
-        tuple(true(PLAIN.replace("price", f"{mark}price").replace("\n6", f"\n{mark}6")) for mark in UNSEEN)
-        + (true("\ufeff\ufeff" + PLAIN), true(PLAIN + "\x1a")),
     ),
     Kind(
         "UTF-8; UTF-16 and UTF-32 with a byte order mark",

@@ -7,8 +7,6 @@ import gzip
 import hashlib
 import pickle
 import socket
-import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -26,9 +24,6 @@ from bnnviz.data.sets.uci import TextTable
 from bnnviz.data.splits import split_rows
 from bnnviz.errors import BnnvizError
 
-TOYS = ("toy_a", "toy_b", "toy_c")
-SHAPES = ("moons", "circles")
-CONTROL = tuple(f"control_{rows}{labels}" for labels in ("", "_threshold") for rows in (50, 400, 1600))
 UCI = {  # rows, inputs, published mean of the target
     "boston": (506, 13, 22.53),
     "yacht": (308, 6, 10.50),
@@ -46,42 +41,6 @@ PMCNET = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine", "pmcnet_naval", "p
 
 
 # --- the registry ---------------------------------------------------------------------------------
-
-
-def test_names():
-    assert data.names("table") == [*TOYS, *SHAPES, *CONTROL, *UCI, *CLASSES, *PMCNET, "own"]
-    assert data.names() == [*data.names("table"), *data.names("images")]
-    with pytest.raises(BnnvizError, match="no data sets of kind 'sounds': choose one of table, images"):
-        data.names("sounds")
-
-
-@pytest.mark.parametrize("name", data.names("table"))
-def test_describe_is_plain_and_needs_no_file(name, monkeypatch, tmp_path):
-    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
-    facts = data.describe(name)
-    assert list(facts) == [
-        *("name", "kind", "title", "doc", "task", "classes", "inputs", "shape", "rows", "trainable", "splits"),
-        *("standardised", "validation", "published_weights", "attached"),
-    ]
-    assert facts["standardised"] == (name not in (*TOYS, *SHAPES, *CONTROL))
-    assert facts["validation"] == (name in PMCNET)
-    assert facts["published_weights"] == (name in PMCNET and name != "pmcnet_wine")
-    assert facts["attached"] == (name == "own")
-    assert (facts["kind"], facts["shape"], facts["trainable"]) == ("table", None, True)
-    assert facts["name"] == name
-    assert (facts["task"] == "classification") == (facts["classes"] >= 2)
-    assert facts["task"] in ("regression", "classification", None)
-    assert (facts["task"] is None) == facts["attached"]
-    assert facts["title"]
-    assert facts["doc"].endswith(".")
-    many = {*UCI, *CLASSES, *CONTROL, "pmcnet_wine", "own"}
-    assert facts["splits"] == (5 if name == "protein" else 20 if name in many else 1)
-
-
-def test_boston_says_what_its_column_b_is():
-    doc = data.describe("boston")["doc"]
-    assert "column B encodes race" in doc
-    assert "only for comparison with old papers" in doc
 
 
 @pytest.mark.parametrize("call", [data.describe, data.load, data.fetch, data.path])
@@ -104,20 +63,6 @@ def test_bad_splits_are_refused(split):
 def test_a_name_is_registered_once():
     with pytest.raises(BnnvizError, match="registered already"):
         data.register(toys.SETS[0])
-
-
-def test_toys_have_no_file():
-    for call in (data.fetch, data.path):
-        with pytest.raises(BnnvizError, match="toy_b is generated and has no file"):
-            call("toy_b")
-
-
-def test_data_loads_neither_torch_nor_pooch():
-    code = (
-        "import sys; from bnnviz import data; data.load('toy_a'); data.describe('boston');"
-        " sys.exit(bool({'torch', 'pooch', 'requests'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # --- the toys -------------------------------------------------------------------------------------
@@ -165,48 +110,7 @@ def test_toys_follow_their_formulas(name, rows, shift, spans, test_interval, cur
         assert np.median(np.abs(noise[steep])) == pytest.approx(0.6745 * toys.NOISE_SD, rel=0.35)
 
 
-@pytest.mark.parametrize("name", TOYS)
-def test_toys_are_the_same_each_time_and_stay_as_they_are(name):
-    first, second = data.load(name), data.load(name)
-    np.testing.assert_array_equal(first.y_train, second.y_train)
-    assert first.y_train is not second.y_train
-    assert not first.standardise
-    np.testing.assert_array_equal(first.standardiser.x(first.x_train), first.x_train)
-    np.testing.assert_array_equal(first.standardiser.y(first.y_train), first.y_train)
-
-
-def test_toys_do_not_share_their_noise():
-    noises = [toy.y_train[:20] - toy.truth(toy.x_train)[:20] for toy in map(data.load, TOYS)]
-    assert np.abs(np.corrcoef(noises)[np.triu_indices(3, 1)]).max() < 0.9
-
-
-def test_a_toy_survives_pickling():
-    toy = data.load("toy_b")
-    copy = pickle.loads(pickle.dumps(toy))
-    np.testing.assert_array_equal(copy.truth(toy.x_test), toy.truth(toy.x_test))
-
-
 # --- two classes in the plane ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_shapes_are_fixed_and_lie_around_the_origin(name):
-    first, second = data.load(name), data.load(name)
-    np.testing.assert_array_equal(first.x_train, second.x_train)
-    assert (first.x_train.shape, first.x_test.shape) == ((120, 2), (200, 2))
-    assert (first.task, first.classes, first.class_names, first.x_names) == (
-        "classification",
-        2,
-        ("0", "1"),
-        ("x1", "x2"),
-    )
-    assert np.bincount(first.y_train.astype(int)).tolist() == [60, 60]
-    assert np.abs(first.x_train).max() < 2
-    assert np.abs(first.x_train.mean(axis=0)).max() < 0.15
-    assert not first.standardise
-    np.testing.assert_array_equal(first.standardiser.x(first.x_train), first.x_train)
-    for side, column in zip(first.test_box, first.x_test.T, strict=True):
-        assert side[0] < column.min() and column.max() < side[1]
 
 
 @pytest.mark.parametrize(
@@ -271,19 +175,6 @@ def test_bad_tables_are_refused(x, y, sentence):
         made(x, y, *good)
     with pytest.raises(BnnvizError, match=f"test rows of the data set mine .*{sentence}"):
         made(*good, x, y)
-
-
-def test_train_and_test_need_the_same_columns():
-    with pytest.raises(BnnvizError, match="2 input columns for training and 1 for the test"):
-        made(np.zeros((2, 2)), np.zeros(2), np.zeros((2, 1)), np.zeros(2))
-
-
-def test_class_numbers_are_not_standardised():
-    x, y = np.arange(12.0)[:, None], np.array([0.0, 1, 2] * 4)
-    known = made(x, y, x, y, task="classification")
-    assert (known.classes, known.class_names) == (3, ("0", "1", "2"))
-    np.testing.assert_array_equal(known.standardiser.y(y), y)
-    np.testing.assert_allclose(known.standardiser.x(x).std(), 1)
 
 
 @pytest.mark.parametrize(("labels", "names"), [([0, 0.5], ()), ([-1, 0], ()), ([0, 1e12], ()), ([0, 2], ("a", "b"))])
@@ -387,14 +278,6 @@ def test_classes_are_counted_from_0_and_keep_their_names(name):
         # Every class is among the training rows, and every feature says something.
         assert set(loaded.y_train) == set(range(len(counts)))
         np.testing.assert_allclose(loaded.standardiser.x(loaded.x_train).std(axis=0), 1)
-
-
-def test_wine_is_scikit_learns():
-    known = pytest.importorskip("sklearn.datasets").load_wine()
-    loaded = data.load("wine")
-    train, test = split_rows(178, 0)
-    np.testing.assert_array_equal(loaded.x_test, known.data[test])
-    np.testing.assert_array_equal(loaded.y_train, known.target[train])
 
 
 # --- files from a folder and from a server --------------------------------------------------------
@@ -504,69 +387,12 @@ def test_a_file_that_is_not_in_the_folder_is_looked_for_in_the_cache_and_downloa
     assert len(asked) == 1
 
 
-def test_a_file_in_the_folder_goes_before_the_cache_and_one_that_comes_with_bnnviz(
-    folder, register, tmp_path, monkeypatch
-):
-    register("http://127.0.0.1:1/unused")
-    monkeypatch.setattr(files, "EMBEDDED", tmp_path / "embedded")
-    packed = tmp_path / "embedded" / f"{WHERE}.gz"
-    packed.parent.mkdir(parents=True)
-    packed.write_bytes(gzip.compress(TEXT))
-    cached = tmp_path / "cache" / WHERE
-    cached.parent.mkdir(parents=True)
-    cached.write_bytes(TEXT)
-    assert data.path("tiny") == folder.resolve()
-    folder.unlink()
-    assert data.path("tiny") == cached
-    cached.unlink()
-    # The same bytes as those that would be downloaded: nobody is asked for them.
-    assert data.fetch("tiny") == data.path("tiny") == packed
-    assert_is_tiny(data.load("tiny"))
-    packed.write_bytes(gzip.compress(TEXT[:-4]))
-    with pytest.raises(BnnvizError, match=r"not the expected one .*: install bnnviz again"):
-        data.load("tiny")
-
-
-def test_a_folder_that_is_none_is_named(register, monkeypatch, tmp_path):
-    register("http://127.0.0.1:1/unused")
-    monkeypatch.setenv(files.VARIABLE, str(tmp_path / "nowhere"))
-    for call in (data.load, data.fetch, data.path, data.is_here):
-        with pytest.raises(
-            BnnvizError, match="BNNVIZ_DATA names .*nowhere, which is no folder: correct it, or unset it"
-        ):
-            call("tiny")
-
-
 def test_wrong_file_in_folder(folder, register):
     register("http://127.0.0.1:1/origin.txt")
     folder.write_bytes(TEXT + b" ")
     for call in (data.load, data.fetch, data.path):
         with pytest.raises(BnnvizError, match=r"not the expected one .*SHA-256 differs"):
             call("tiny")
-
-
-def test_a_compressed_file_in_the_folder_is_read(folder, register):
-    register("http://127.0.0.1:1/unused")
-    folder.unlink()
-    packed = folder.with_name("tiny.txt.gz")
-    packed.write_bytes(gzip.compress(TEXT))
-    assert data.fetch("tiny") == data.path("tiny") == packed.resolve()
-    assert_is_tiny(data.load("tiny", 3))
-    for broken in (gzip.compress(TEXT)[:-9], b"no gzip", gzip.compress(TEXT)[:-30] + bytes(30)):
-        packed.write_bytes(broken)
-        with pytest.raises(BnnvizError, match="cannot be read .it is no whole gzip file"):
-            data.load("tiny")
-    packed.write_bytes(gzip.compress(TEXT + b" "))
-    with pytest.raises(BnnvizError, match=r"not the expected one .*SHA-256 differs"):
-        data.load("tiny")
-
-
-def test_unreadable_file_in_folder(folder, register):
-    register("http://127.0.0.1:1/origin.txt")
-    folder.unlink()
-    folder.mkdir()
-    with pytest.raises(BnnvizError, match="cannot be read"):
-        data.load("tiny")
 
 
 def test_download_is_made_once(cache, register, server):
@@ -699,45 +525,12 @@ def test_the_whole_set_is_read_when_it_comes(cache, tmp_path, monkeypatch):
     assert (len(loaded.y_test), loaded.stands_in, loaded.remarks(), entry.remark()) == (30, False, [], "")
 
 
-def test_page_that_does_not_exist(cache, register, server):
-    register(f"{server[0]}/gone.txt")
-    with pytest.raises(BnnvizError, match=r"gone.txt could not be downloaded \(HTTPError\): check the network"):
-        data.load("tiny")
-
-
 def test_no_network(cache, register):
     with socket.socket() as unused:  # bound but not listening: a connection is refused
         unused.bind(("127.0.0.1", 0))
         register(f"http://127.0.0.1:{unused.getsockname()[1]}/data.txt")
         with pytest.raises(BnnvizError, match=rf"\(ConnectionError\): .*set BNNVIZ_DATA to a folder .*{WHERE}"):
             data.load("tiny")
-
-
-def test_cache_that_cannot_be_used(cache, register, server):
-    register(f"{server[0]}/data.txt")
-    cache.write_text("a file where a folder should be")
-    with pytest.raises(BnnvizError, match=r"The cache .* cannot be used .* make it a folder"):
-        data.load("tiny")
-
-
-def test_without_pooch_the_sentence_names_it(monkeypatch):
-    monkeypatch.delenv(files.VARIABLE, raising=False)
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(BnnvizError, match="Downloading data needs pooch; install it with: .*, or set BNNVIZ_DATA to"):
-        data.load("naval")
-    assert len(data.load("boston").x_train) == 455
-    digits = data.load("mnist")
-    assert len(digits.y_train) == 1500
-    assert "(the package pooch is missing)" in digits.remarks()[0]
-
-
-def test_origins_are_fixed():
-    commits = ("6eb4497628d12b0f300f4b4f6bdc386bebad565c", "d20fcb6402ae34e653d4513b00f39257bb37ed7f")
-    for name in (*UCI, *CLASSES):
-        file = registry._entries[name].file
-        assert name == "glass" or any(f"/{commit}/" in file.url for commit in commits)
-        assert file.path.startswith(f"{'uci_regression' if name in UCI else 'small_classification'}/{name}")
-        assert len(file.checksum) == 64
 
 
 def test_every_file_of_the_table_of_checksums_belongs_to_a_set():

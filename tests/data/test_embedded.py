@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import numpy as np
 import pytest
 
 from bnnviz import data, experiments
-from bnnviz.cli.main import main
 from bnnviz.data import embedding, files, forms
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.sets import images_28
@@ -52,26 +50,6 @@ def test_a_part_of_the_images_stands_in_and_says_so(name: str) -> None:
     assert note.startswith(data.remark(name).removesuffix("."))
     assert f"'bnnviz data fetch {name}' tries again" in note
     assert loaded.chosen(1000, 300).remarks() == [note]
-
-
-def test_the_same_is_in_the_list_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["data", "list", "--json"])
-    assert ended.value.code == 0
-    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
-    assert all(listed[name]["here"] and not listed[name]["remark"] for name in (*WHOLE, *DIVIDED))
-    assert all(listed[name]["here"] and "come with bnnviz" in listed[name]["remark"] for name in PARTS)
-    assert not listed["naval"]["here"] and not listed["cifar10"]["here"]
-
-
-def test_each_file_is_said_to_be_from_somewhere_and_none_is_left_over() -> None:
-    text = (files.EMBEDDED / "README.md").read_text()
-    for place in PLACES:
-        within = place.relative_to(files.EMBEDDED)
-        assert f"`{within}`" in text or f"`{within.parent}`" in text, within
-    known = {file.path for file in embedding.tables()} | {images_28.MNIST_PART.path, images_28.NOT_MNIST_PART.path}
-    assert {str(place.relative_to(files.EMBEDDED)).removesuffix(".gz") for place in PLACES} == known
-    assert sum(place.stat().st_size for place in PLACES) < 1_500_000
 
 
 def test_a_file_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:

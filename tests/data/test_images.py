@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import os
 import pickle
 import struct
@@ -22,14 +21,9 @@ import pytest
 from scipy.io import savemat
 
 from bnnviz import data
-from bnnviz.cli.main import main
 from bnnviz.data import files, registry
-from bnnviz.data.files import DataFile
-from bnnviz.data.formats import batches, house_numbers
 from bnnviz.data.formats.batches import read_batches, unpickle
-from bnnviz.data.formats.idx import read_idx
 from bnnviz.data.formats.npz import read_npz
-from bnnviz.data.formats.signs import read_test, read_training
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
 
@@ -148,14 +142,6 @@ def test_rotation_is_counter_clockwise_and_black_outside():
             images.rotated(wrong)
 
 
-def test_remarks_name_classes_without_training_rows():
-    assert made().remarks() == []
-    assert made(notes=("A note.",)).remarks() == ["A note."]
-    remarks = made(y_train=np.zeros(40, int), notes=("A note.",)).remarks()
-    assert remarks[0] == "A note."
-    assert "class 1 or class 2 or class 3" in remarks[1]
-
-
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
@@ -178,41 +164,6 @@ def test_images_that_are_none_are_refused(wrong, says):
 
 
 # --- the registry
-
-
-def test_names_and_facts(monkeypatch, tmp_path):
-    monkeypatch.setenv(files.VARIABLE, str(tmp_path))
-    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(files, "EMBEDDED", tmp_path / "nothing")
-    assert data.names("images") == NAMES
-    for name in NAMES:
-        facts = data.describe(name)
-        assert facts["kind"] == "images"
-        assert facts["inputs"] == np.prod(facts["shape"])
-        assert facts["trainable"] == (facts["rows"] > 0) == (name != "notmnist")
-        assert facts["task"] == "classification"
-        assert facts["doc"].endswith(".")
-        json.dumps(facts)
-        assert not data.is_here(name)
-        with pytest.raises(BnnvizError, match=r"could not be downloaded .*: check the network, or put it into "):
-            data.load(name)
-
-
-def test_every_set_can_be_had_from_its_publisher_and_has_a_checksum():
-    for name in NAMES:
-        entry = registry._entries[name]
-        assert entry.forms[0].is_published
-        assert all(file.digest and file.algorithm in ("md5", "sha256") for file in entry.forms[0].files)
-
-
-def test_a_set_that_nobody_publishes_says_so(monkeypatch, tmp_path):
-    monkeypatch.delenv(files.VARIABLE, raising=False)
-    monkeypatch.setattr(files, "cache_folder", lambda: tmp_path)
-    entry = registry._entries["cifar10"]
-    alone = replace(entry, forms=entry.forms[1:])
-    assert not alone.is_here() and alone.remark() == ""
-    with pytest.raises(BnnvizError, match=r"Nobody is known to publish CIFAR-10: set BNNVIZ_DATA .*4000_1000.npz"):
-        alone.load(0)
 
 
 # --- files of the true formats, made here
@@ -378,13 +329,6 @@ def test_cifar_archives_are_read(folder):
     assert loaded.class_names[99] == "worm"
 
 
-@pytest.mark.parametrize("protocol", [3, 4])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_batches_may_be_pickled_by_python_3_too(protocol, order):
-    held = unpickle(pickle.dumps({b"data": np.array(bytes_of(2, 3), order=order)}, protocol))
-    assert np.array_equal(held[b"data"].values, bytes_of(2, 3))
-
-
 def test_svhn_is_read_and_its_ten_is_a_zero(folder):
     x, y = bytes_of(10, 3, 32, 32), np.arange(1, 11, dtype=np.uint8)
     contents = [mat(x, y), mat(x[:4], y[6:])]
@@ -410,30 +354,6 @@ def test_traffic_signs_are_read_with_their_tracks(kind, folder):
     assert loaded.classes == 43
 
 
-def test_unpacked_traffic_signs_are_read(folder):
-    images, members = signs()
-    for held in members:
-        for name, content in held.items():
-            place = folder / "gtsrb" / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-    loaded = data.load("gtsrb")
-    assert np.array_equal(loaded.x_train, images[:3])
-    assert np.array_equal(loaded.x_test, images[3:])
-    assert any("unpacked" in sentence for sentence in loaded.remarks())
-
-
-def test_traffic_signs_are_resized_whole(tmp_path):
-    place = tmp_path / "train.zip"
-    wide = np.repeat(np.repeat(bytes_of(3, 32, 32), 2, axis=1), 3, axis=2)
-    header = "Filename;ClassId\n00000_00000.ppm;0\n"
-    place.write_bytes(zipped({"a/GT-00000.csv": header.encode(), "a/00000_00000.ppm": picture(wide)}))
-    x, y, _ = read_training(place, root="a")
-    assert x.shape == (1, 3, 32, 32)
-    assert y.tolist() == [0]
-    assert np.abs(x[0].mean(axis=(1, 2)) - wide.mean(axis=(1, 2))).max() < 2
-
-
 def test_parts_of_sets_are_read_and_said_to_be_parts(folder):
     x, y = bytes_of(8, 32, 32, 3), np.arange(8, dtype=np.uint8)
     whole = {"x_train": x, "y_train": y, "x_test": x[:4], "y_test": y[:4]}
@@ -453,14 +373,6 @@ def test_parts_of_sets_are_read_and_said_to_be_parts(folder):
     loaded = put(folder, "fashion_mnist", 1, [first, *contents[2:]]).load(0)
     assert np.array_equal(loaded.x_train[:, 0], x[:, :28, :28, 0])
     assert any("first 10,000 of the 60,000" in sentence for sentence in loaded.remarks())
-
-
-def test_the_whole_set_is_preferred_to_a_part(folder):
-    arrays, contents = four_idx()
-    part = put(folder, "fashion_mnist", 1, [npz(x=arrays[0][:3], y=arrays[1][:3]), *contents[2:]])
-    assert len(part.load(0).y_train) == 3
-    both = put(folder, "fashion_mnist", 0, contents)
-    assert len(replace(both, forms=(both.forms[0], part.forms[1])).load(0).y_train) == 30
 
 
 # --- what is refused
@@ -525,66 +437,6 @@ def test_every_cut_of_an_archive_is_refused(tmp_path):
             read_batches(place, "cifar-10-batches-py", names, "labels")
 
 
-@pytest.mark.parametrize(
-    ("batch", "says"),
-    [
-        ([], "data_batch_1"),
-        ({b"data": bytes_of(2, 3072)}, "no b'labels'"),
-        ({b"data": bytes_of(2, 3072), b"labels": [0]}, "data_batch_1"),
-        ({b"data": bytes_of(2, 3000), b"labels": [0, 1]}, "data_batch_1"),
-        ({b"data": b"text", b"labels": [0, 1]}, "no array"),
-        ({b"data": bytes_of(2, 3072), b"labels": [0, None]}, "no numbers"),
-        ({b"data": bytes_of(2, 3072), b"labels": 7}, "data_batch_1"),
-        ({b"data": bytes_of(2, 3072), b"labels": [0, 2**70]}, "data_batch_1"),
-        ({b"data": bytes_of(2, 3072), b"labels": [0, 11]}, "no class numbers"),
-    ],
-)
-def test_batches_of_other_things_are_refused(batch, says, folder):
-    members = cifar10(bytes_of(12, 3, 32, 32), np.arange(12) % 10)
-    members["cifar-10-batches-py/data_batch_1"] = python2(batch)
-    assert says in refused(folder, "cifar10", 0, [tar(members)])
-
-
-def test_archives_without_a_batch_or_with_a_huge_one_are_refused(folder, monkeypatch):
-    members = cifar10(bytes_of(12, 3, 32, 32), np.arange(12) % 10)
-    del members["cifar-10-batches-py/test_batch"]
-    assert "no cifar-10-batches-py/test_batch in it" in refused(folder, "cifar10", 0, [tar(members)])
-    monkeypatch.setattr(batches, "_MOST_BYTES", 100)
-    assert "no file of a batch's size" in refused(folder, "cifar10", 0, [tar(members)])
-
-
-@pytest.mark.parametrize("packed", [True, False])
-def test_every_cut_of_an_idx_file_is_refused(packed, tmp_path):
-    place = tmp_path / "images"
-    whole = gzip.compress(idx(bytes_of(3, 4, 5))) if packed else idx(bytes_of(3, 4, 5))
-    for size in range(len(whole)):
-        place.write_bytes(whole[:size])
-        with pytest.raises(BnnvizError, match="no whole idx file"):
-            read_idx(place)
-    place.write_bytes(whole)
-    assert np.array_equal(read_idx(place), bytes_of(3, 4, 5))
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "two zeros"),
-        (b"\1\0\x08\1\0\0\0\1a", "two zeros"),
-        (b"\0\0\x0d\1\0\0\0\1a", "unsigned bytes"),
-        (b"\0\0\x08\0a", "unsigned bytes"),
-        (b"\0\0\x08\2\0\0\0\1", "cut off"),
-        (b"\0\0\x08\1\0\0\0\1ab", "more than the 1 bytes"),
-        (b"\0\0\x08\4" + b"\xff" * 16, "its header tells of"),
-        (b"\x1f\x8bnothing", "no whole idx file"),
-    ],
-)
-def test_idx_files_of_other_things_are_refused(content, says, tmp_path):
-    place = tmp_path / "images"
-    place.write_bytes(content)
-    with pytest.raises(BnnvizError, match=says):
-        read_idx(place)
-
-
 def test_labels_that_do_not_fit_the_images_are_refused(folder):
     arrays, contents = four_idx()
     assert "30 images and 20 labels" in refused(folder, "mnist", 0, [contents[0], contents[3], *contents[2:]])
@@ -594,22 +446,6 @@ def test_labels_that_do_not_fit_the_images_are_refused(folder):
     assert "no class numbers" in refused(
         folder, "mnist", 0, [contents[0], gzip.compress(idx(bytes_of(30))), *contents[2:]]
     )
-
-
-def test_every_cut_of_an_npz_is_refused(tmp_path):
-    place = tmp_path / "part.npz"
-    whole = npz(x=bytes_of(4, 5), y=bytes_of(4))
-    for size in range(len(whole)):
-        place.write_bytes(whole[:size])
-        with pytest.raises(BnnvizError, match="no whole .npz file"):
-            read_npz(place, ("x", "y"))
-    rng = np.random.default_rng(0)
-    for at in rng.integers(0, len(whole), 200):
-        place.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
-        try:
-            read_npz(place, ("x", "y"))
-        except BnnvizError as error:
-            assert "no whole .npz file" in error.sentence
 
 
 def test_npz_files_with_pickles_or_without_an_array_are_refused(tmp_path):
@@ -627,68 +463,6 @@ def test_npz_files_with_pickles_or_without_an_array_are_refused(tmp_path):
         np.save(stream, bytes_of(3))
     with pytest.raises(BnnvizError, match="a single array"):
         read_npz(place, ("x",))
-
-
-def test_house_numbers_that_are_none_are_refused(tmp_path):
-    place = tmp_path / "train_32x32.mat"
-    x, y = bytes_of(4, 3, 32, 32), np.arange(1, 5, dtype=np.uint8)
-    whole = mat(x, y)
-    for size in range(0, len(whole), 211):
-        place.write_bytes(whole[:size])
-        with pytest.raises(BnnvizError, match="train_32x32.mat"):
-            house_numbers.read_digits(place)
-    for held, says in (
-        ({"X": x.transpose(2, 3, 1, 0)}, "no X or no y"),
-        ({"X": x.transpose(2, 3, 1, 0), "y": y[:3]}, "X is uint8 of shape"),
-        ({"X": x.transpose(2, 3, 1, 0) / 2, "y": y}, "X is float64"),
-        ({"X": x.transpose(2, 3, 1, 0), "y": y - 1}, "not 1 to 10"),
-    ):
-        savemat(place, held)
-        with pytest.raises(BnnvizError, match=says):
-            house_numbers.read_digits(place)
-
-
-def test_traffic_signs_that_are_none_are_refused(tmp_path, monkeypatch):
-    _, (train, test, labels) = signs()
-    place, other = tmp_path / "train.zip", tmp_path / "labels.zip"
-    root = "GTSRB/Final_Training/Images"
-    name, table = f"{root}/00000/00000_00000.ppm", f"{root}/00000/GT-00000.csv"
-    whole = zipped(train)
-    for wrong, says in (
-        (b"no zip", "no whole archive of GTSRB"),
-        (whole[:-30], "no whole archive of GTSRB"),
-        (zipped({"a": b"b"}), "no table in it lists a picture"),
-        (zipped({**train, name: b"P6 no picture"}), "00000_00000.ppm"),
-        (zipped({**train, name: train[name][:-500]}), "00000_00000.ppm"),
-        (zipped({key: held for key, held in train.items() if key != name}), "there is no .*00000_00000.ppm"),
-        (zipped({**train, table: b"Name;Class\na;b\n"}), "no columns Filename and ClassId"),
-        (zipped({**train, table: b"Filename;ClassId\n00000_00000.ppm\n"}), "no number"),
-        (zipped({**train, table: b"Filename;ClassId\n00000_00000.ppm;-1\n"}), "no number"),
-        (zipped({**train, table: b"\xff\xfe"}), "no columns"),
-        (whole.replace(train[name][:40], bytes(40)), "no whole archive of GTSRB"),
-    ):
-        place.write_bytes(wrong)
-        with pytest.raises(BnnvizError, match=says):
-            read_training(place)
-    place.write_bytes(zipped(test))
-    other.write_bytes(zipped({"GT-final_test.test.csv": labels["GT-final_test.csv"]}))
-    with pytest.raises(BnnvizError, match="there is no GT-final_test.csv"):
-        read_test(place, other)
-    place.write_bytes(zipped({**train, name: picture(np.zeros((3, 1, 3000), np.uint8))}))
-    with pytest.raises(BnnvizError, match="3000 x 1"):
-        read_training(place)
-    place.write_bytes(whole)
-    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(BnnvizError, match="Reading pictures needs pillow; install it with"):
-        read_training(place)
-
-
-def test_a_file_that_is_not_the_expected_one_is_refused_in_the_folder(folder):
-    _, contents = four_idx()
-    entry = put(folder, "mnist", 0, contents)
-    (folder / "mnist/train-labels-idx1-ubyte.gz").write_bytes(contents[3])
-    with pytest.raises(BnnvizError, match=r"train-labels.* is not the expected one \(its MD5 differs\): put the file"):
-        entry.load(0)
 
 
 @pytest.fixture
@@ -738,37 +512,7 @@ def test_damaged_files_in_the_cache_are_fetched_again(server, tmp_path):
         entry.load(0)
 
 
-def test_a_file_that_nobody_publishes_is_asked_for(server):
-    with pytest.raises(BnnvizError, match="Nobody publishes the file a/b.npz: set BNNVIZ_DATA"):
-        files.fetch(DataFile("a/b.npz", None, "md5:0"))
-
-
 # --- the command line
-
-
-def test_the_command_line_lists_and_fetches_image_sets(folder, monkeypatch, capsys):
-    entry = put(folder, "mnist", 0, four_idx()[1])
-    monkeypatch.setitem(registry._entries, "mnist", entry)
-
-    def run(line: str) -> int:
-        with pytest.raises(SystemExit) as ended:
-            main(line.split())
-        return ended.value.code
-
-    assert run("data list --json") == 0
-    listed = {item["name"]: item for item in json.loads(capsys.readouterr().out)}
-    assert listed["mnist"]["here"] is True
-    assert listed["svhn"]["here"] is False
-    assert listed["toy_a"]["here"] is True
-    assert run("data list") == 0
-    assert "rotated_mnist" in capsys.readouterr().out
-    assert run("data fetch mnist --json") == 0
-    assert json.loads(capsys.readouterr().out)["mnist"][0].endswith("train-images-idx3-ubyte.gz")
-    assert run("data fetch mnist") == 0
-    assert capsys.readouterr().out.count("\n") == 4
-    for line, says in (("data fetch nope", "choose one of"), ("data fetch svhn", "could not be downloaded")):
-        assert run(line) == 2
-        assert says in capsys.readouterr().err
 
 
 # --- the true sets
@@ -807,21 +551,3 @@ def test_true_sets_have_their_published_numbers(name):
         mean = np.average(level, weights=counts)
         sd = np.sqrt(np.average((level - mean) ** 2, weights=counts))
         assert (mean, sd) == pytest.approx(moments, abs=5e-5)
-
-
-@pytest.mark.data
-def test_parts_of_true_sets_are_near_the_published_moments():
-    for name in ("cifar10", "fashion_mnist"):
-        x, _ = data.load(name).chosen(train=4_000).scaled("train")
-        # Images vary as a whole, so thousands of them know a mean to about a hundredth of an sd.
-        assert np.abs(x.mean(axis=(0, 2, 3))).max() < 0.03
-        assert np.abs(x.std(axis=(0, 2, 3)) - 1).max() < 0.03
-
-
-@pytest.mark.data
-def test_true_traffic_signs_keep_their_tracks_together():
-    loaded = data.load("gtsrb")
-    held = loaded.with_validation(172)
-    of_val = np.setdiff1d(loaded.groups, held.groups)
-    assert np.isin(loaded.groups, of_val).sum() == len(held.y_val)
-    assert len(np.unique(held.y_val)) == len(np.unique(held.y_train)) == 43

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -91,12 +89,6 @@ def test_units_are_those_of_the_table(trained: str, new: str, said: str) -> None
     assert bool(told) == bool(said) and said in " ".join(told)
 
 
-def test_a_table_of_an_earlier_version_says_nothing_of_units() -> None:
-    rows = "\n".join(f"{i}.5 kg;{i * i}" for i in range(9))
-    table = replace(read_table(f"a;y\n{rows}\n".encode(), "y", "regression"), units=None)
-    assert read_rows(b"a\n5 g\n", UserTable.unpack(table.pack())).x.tolist() == [[5.0]]
-
-
 def test_a_frame_keeps_its_numbers(table: UserTable) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"old": ["no", "yes"], "size": [1 / 3, 1e-7], "colour": ["red", "blue"]})
@@ -121,14 +113,6 @@ def test_a_file_without_names_whose_places_moved_is_refused() -> None:
     table = read_table("\n".join(f"{i * i + 0.5},{i},{3 * i + 0.25}" for i in range(9)).encode(), "c1")
     with pytest.raises(BnnvizError, match="lacks columns|places have moved"):
         read_rows(b"1,2\n3,4\n", table)
-
-
-def test_a_table_of_an_earlier_version_without_texts_predicts(table: UserTable) -> None:
-    old = UserTable(**{**vars(table), "levels": None})
-    with pytest.raises(BnnvizError, match="sample it again"):
-        read_rows(TRAINED, old)
-    plain = read_table("\n".join(["a,b", *(f"{i},{2 * i}.5" for i in range(9))]).encode(), "b")
-    assert read_rows(b"a\n4\n", UserTable(**{**vars(plain), "levels": None})).x.tolist() == [[4.0]]
 
 
 def test_one_column_is_enough_in_either_writing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -32,11 +31,6 @@ def read(text: str, target: str = "y", task: str | None = None) -> data.UserTabl
 # --- what is refused
 
 
-def test_the_table_of_bad_inputs_is_long_enough():
-    assert len(BAD_TABLES) >= 35
-    assert len({name for name, _, _ in BAD_TABLES}) == len(BAD_TABLES)
-
-
 @pytest.mark.parametrize(("make", "words"), [row[1:] for row in BAD_TABLES], ids=[row[0] for row in BAD_TABLES])
 def test_a_bad_table_gets_one_sentence(make, words, tmp_path):
     source, target, task = make(tmp_path)
@@ -62,12 +56,6 @@ def test_a_file_of_too_many_rows_is_not_read_to_its_end(tmp_path, monkeypatch):
     with pytest.raises(BnnvizError, match="more than 200,000 rows"):
         data.read_table(place, "y")
     assert len(content_sizes[0]) < 0.3 * place.stat().st_size
-
-
-def test_without_pandas_the_sentence_names_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(BnnvizError, match="Reading a CSV file needs pandas; install it with: pip install"):
-        read(GOOD)
 
 
 # --- what is read
@@ -112,16 +100,6 @@ def test_decimal_commas_are_read_where_the_separator_is_no_comma():
     assert table.notes == tuple(f"The commas in the numbers of {key} are read as decimal points." for key in "ay")
 
 
-def test_without_a_line_of_names_columns_are_counted():
-    table = read(GOOD.partition("\n")[2], "c3")
-    assert (len(table.x), table.x_names) == (30, ("c1", "c2"))
-    assert "it is a row, and the columns are c1 to c3" in table.notes[0]
-
-
-def test_columns_without_a_name_are_counted():
-    assert read(GOOD.replace("a,b,y", "a,,y", 1)).x_names == ("a", "c2")
-
-
 def test_rows_with_gaps_and_constant_columns_are_left_out_with_a_note():
     gaps = {3: "NA", 5: "", 7: "?", 9: "inf", 11: "nan"}
     table = read(rows("a,same,y", lambda i: f"{gaps.get(i, i)},5,{i}.5"))
@@ -130,10 +108,6 @@ def test_rows_with_gaps_and_constant_columns_are_left_out_with_a_note():
         "5 of 30 rows have a missing or infinite value and are left out.",
         "Constant columns are left out: same.",
     )
-
-
-def test_short_rows_have_gaps():
-    assert len(read(rows("a,b,y", lambda i: f"{i},{i}.5,{i}.5" if i != 4 else "4")).x) == 29
 
 
 def test_a_few_texts_become_columns_of_0_and_1():
@@ -200,14 +174,6 @@ def own_spec(text: str = GOOD, target: str = "y", **options) -> Spec:
     return Spec(target="network", target_settings=settings, attachment=read(text, target).pack(), **options).checked()
 
 
-def test_the_catalogue_marks_the_own_file():
-    assert [item["name"] for item in catalogue.load()["data"] if item["attached"]] == ["own"]
-    item = catalogue.find("targets", "network")
-    setting = next(s for s in item["settings"] if s["name"] == "data")
-    assert setting["hidden"] == ["own"]
-    assert "own" in setting["choices"]
-
-
 def test_the_json_names_the_file_and_holds_no_row_of_it():
     spec = own_spec()
     assert spec.file == read(GOOD).facts()
@@ -239,14 +205,6 @@ def test_another_file_than_the_specs_is_refused():
         Spec.from_json(own_spec().to_json(), read(GOOD.replace("29,", "30,")).pack())
 
 
-def test_another_data_set_forgets_the_file_and_finds_it_again():
-    spec = own_spec()
-    other = spec.replace(target_settings={"data": "toy_c"}).checked()
-    assert (other.file, other.target_attachment) == (None, None)
-    assert Run(other).target.examples == 28
-    assert other.replace(target_settings=spec.target_settings).checked() == spec
-
-
 def test_a_run_samples_the_file():
     run = Run(own_spec())
     table = read(GOOD)
@@ -274,13 +232,6 @@ def test_a_checkpoint_keeps_the_file(text, target):
     assert copy.spec == run.spec
     assert copy.spec.attachment == run.spec.attachment
     assert np.array_equal(finished(copy), finished(run))
-
-
-def test_only_the_own_data_set_takes_a_table():
-    with pytest.raises(BnnvizError, match="toy_c has its own rows"):
-        targets.Network(attachment=read(GOOD).pack())
-    with pytest.raises(BnnvizError, match="There is no file of yours yet"):
-        targets.Network(data="own")
 
 
 def test_points_replace_the_rows_of_a_file_with_one_input():
@@ -380,16 +331,6 @@ def test_bad_lines_exit_2_with_one_sentence(line, says, capsys):
     assert err.count("\n") == 1
 
 
-@pytest.mark.usefixtures("files")
-def test_a_file_called_like_a_data_set_is_read_only_with_a_target_column(monkeypatch):
-    specs: list[Spec] = []
-    monkeypatch.setattr("bnnviz.cli.sample._sample", lambda spec, *_: specs.append(spec) or 0)
-    assert (
-        run_here(["sample", "--data", "toy_c"]) == run_here(["sample", "--data", "toy_c", "--target-column", "y"]) == 0
-    )
-    assert [spec.target_settings["data"] for spec in specs] == ["toy_c", "own"]
-
-
 @pytest.mark.parametrize("given", [{}, {"noise": "fixed", "prior": "equal"}])
 def test_the_noise_of_a_table_is_learnt_whatever_the_sampler(tmp_path, monkeypatch, given):
     """One of a table's unknown unit cannot be fixed in advance; what is said stays."""
@@ -416,9 +357,3 @@ def test_a_table_is_a_target_of_sample():
     np.testing.assert_array_equal(run.draws, bnnviz.sample(spec).draws)
     frame = run.predict(GOOD.encode()).to_frame()
     assert len(frame) == len(table.y)
-
-
-def test_a_table_alone_has_all_chosen():
-    run = bnnviz.sample(read(GOOD), minutes=0.02, chains=2, draws=10)
-    assert run.spec.target_settings["noise"] == "learnt"
-    assert "was chosen" in run.summary()["notes"][0]

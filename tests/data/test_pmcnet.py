@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from bnnviz import BnnvizError, data, sample, targets
-from bnnviz.data.sets.toys_control import TEST_ROWS
 from bnnviz.engine.evaluation.predictions import scores
 from bnnviz.models import mlp, parse_hidden
 
@@ -49,17 +48,6 @@ def test_the_parts_of_wine_are_the_whole_table_once():
     assert not np.array_equal(data.load("pmcnet_wine", 0).x_test, data.load("pmcnet_wine", 1).x_test)
 
 
-def test_only_own_scales_standardise_validation_and_test_rows_by_themselves():
-    target = targets.Network(data="pmcnet_ionosphere", hidden="5", scaling="own")
-    known, own = data.load("pmcnet_ionosphere"), target.data_set
-    for part in ("val", "test"):
-        x = getattr(known, f"x_{part}")
-        np.testing.assert_allclose(own.scaled(part)[0], (x - x.mean(0)) / x.std(0))
-        expected = (x - known.x_train.mean(0)) / known.x_train.std(0)
-        np.testing.assert_allclose(known.scaled(part)[0], expected)
-    np.testing.assert_array_equal(own.scaled("train")[0], known.scaled("train")[0])
-
-
 def published(name: str, **settings) -> targets.Network:
     """Return a network at whose starting points the published weights lie."""
     network, _ = data.published_weights(name)
@@ -95,22 +83,6 @@ def test_the_published_start_on_glass_is_of_a_tanh_network():
     assert round(scores(target, start[None])["accuracy"], 3) == 0.674
     relu = targets.Network(data="pmcnet_glass", hidden="10", scaling="own", activation="relu").to("cpu", torch.float64)
     assert round(scores(relu, start[None])["accuracy"], 3) == 0.116
-
-
-@pytest.mark.data
-def test_regressions_see_the_target_in_its_unit():
-    target = published("pmcnet_protein")
-    assert target.data_set.standardiser.y_scale == 1.0
-    assert scores(target, target.initial(1, torch.Generator())[None])["rmse"] ** 2 == pytest.approx(15.3097, abs=1e-4)
-    assert target.likelihood.sd == 4.0
-
-
-def test_published_weights_of_another_network_are_refused():
-    with pytest.raises(BnnvizError, match="hidden=5 and activation=tanh, without a linear path: set these") as caught:
-        targets.Network(data="pmcnet_ionosphere", hidden="7", initial_weights="published")
-    assert caught.value.field == "initial_weights"
-    with pytest.raises(BnnvizError, match="Nobody has published weights for the data set moons"):
-        data.published_weights("moons")
 
 
 # --- validation rows -------------------------------------------------------------------------------------------------
@@ -172,11 +144,6 @@ def test_a_class_without_training_rows_is_told_and_does_no_harm():
     assert 0 <= run.summary()["accuracy"] <= 1
 
 
-def test_rows_of_one_class_are_refused_in_one_sentence():
-    with pytest.raises(BnnvizError, match=r"All rows of the data set tiny are of one class, .*: add rows"):
-        tiny(y_train=[0] * 6, y_val=[0] * 3, y_test=[0] * 3)
-
-
 # --- the control set -------------------------------------------------------------------------------------------------
 
 
@@ -192,13 +159,3 @@ def test_the_control_sets_labels_follow_their_truth():
     assert abs(inputs.mean()) < 4 / np.sqrt(inputs.size)
     best = [np.mean((s.truth(s.x_test) > 0.5) == s.y_test) for s in (data.load("control_50", k) for k in range(20))]
     assert 0.83 < np.median(best) < 0.92
-
-
-def test_control_sets_of_all_sizes_share_truth_and_test_rows():
-    few, many = data.load("control_50", 2), data.load("control_1600", 2)
-    np.testing.assert_array_equal(few.x_test, many.x_test)
-    np.testing.assert_array_equal(few.x_train, many.x_train[:50])
-    assert (len(few.x_train), len(many.x_train), len(few.x_test)) == (50, 1600, TEST_ROWS)
-    plain = data.load("control_400_threshold", 2)
-    np.testing.assert_array_equal(plain.y_train, plain.truth(plain.x_train) > 0.5)
-    assert not np.array_equal(data.load("control_50", 3).x_test, few.x_test)

@@ -18,7 +18,6 @@ bnnviz.sample(bnnviz.BNN(net, (x, x**2)), "bps", draws=10**6, warmup=2, chains=2
 
 
 def test_an_interrupt_that_nobody_catches_ends_without_an_abort() -> None:
-    """The other ways are in `odd_interruptions`, in forks of a process that has torch."""
     with subprocess.Popen([sys.executable, "-c", _SAMPLES], stdout=-1, stderr=-1, text=True) as process:
         assert process.stdout.readline() == "ready\n", process.stderr.read()
         process.send_signal(signal.SIGINT)

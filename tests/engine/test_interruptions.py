@@ -105,7 +105,7 @@ def test_ctrl_c_while_a_step_is_compiled(host: ScriptHost, tmp_path: Path, kerne
     [
         ("race()", {"running": False, "rows": 2, "threads": 1}),
         ("fit()", {"fitted": False, "threads": 1}),
-        ("pilot()", {"run": False, "threads": 1}),
+        pytest.param("pilot()", {"run": False, "threads": 1}, marks=slow),
     ],
 )
 def test_ctrl_c_in_a_race_a_fit_and_a_pilot(host: ScriptHost, tmp_path: Path, script: str, expected: dict) -> None:
@@ -296,7 +296,7 @@ def sampled(seed: int) -> bnnviz.Run:
 
 @pytest.mark.parametrize(
     ("method", "beside"),
-    [("fork", True), pytest.param("fork", False, marks=slow), pytest.param("spawn", False, marks=slow)],
+    [("fork", True), pytest.param("spawn", False, marks=slow)],
 )
 def test_runs_in_processes(method: str, beside: bool) -> None:
     """Take runs from a pool of processes; also one that is forked beside a run that goes on."""
@@ -399,7 +399,7 @@ def test_a_signal_ends_a_recorded_run(host: ScriptHost, tmp_path: Path, number: 
     assert np.array_equal(bnnviz.resume(tmp_path / "run").wait().draws, whole)
 
 
-@pytest.mark.parametrize("how", ["full", "removed", "a file"])
+@pytest.mark.parametrize("how", ["full", pytest.param("removed", marks=slow), pytest.param("a file", marks=slow)])
 def test_a_recording_cannot_be_written(host: ScriptHost, tmp_path: Path, how: str) -> None:
     ended = host.run(_IN_SCRIPTS + f"unwritable({how!r})", tmp_path)
     assert ended.code == 0, ended.errors

@@ -50,22 +50,6 @@ def test_without_a_share_the_cost_does_not_count(clock: Clock) -> None:
     assert throttle.wait == 3.0
 
 
-def test_limits_may_change_and_the_least_wait_goes_first(clock: Clock) -> None:
-    throttle = Throttle(0.1, most=2.0, clock=clock)
-    throttle.spent(1.0, least=10.0)
-    assert throttle.wait == 10.0
-    throttle.spent(1.0, least=0.0, most=4.0)
-    assert throttle.wait == 4.0
-
-
-def test_what_has_expired_is_due_at_once(clock: Clock) -> None:
-    throttle = Throttle(least=60.0, clock=clock)
-    throttle.spent()
-    assert not throttle.due
-    throttle.expire()
-    assert throttle.due
-
-
 def test_work_that_always_takes_as_long_takes_its_share(clock: Clock) -> None:
     throttle, worked, begun = Throttle(0.2, clock=clock), 0.0, clock.now
     while clock.now < begun + 1000:

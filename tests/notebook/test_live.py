@@ -6,7 +6,6 @@ import json
 import logging
 import subprocess
 import sys
-import threading
 import time
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.background import FairLock
 from bnnviz.notebook.widget import MOST_SIGHTS, Live
 from bnnviz.views import View
 
@@ -112,23 +110,6 @@ def test_a_step_is_one_step_and_a_pause_lasts(run):
     assert not run.playing
 
 
-def test_speed_is_steps_a_second(run):
-    run.speed = 20
-    run.play()
-    time.sleep(1.0)
-    run.pause()
-    # Late is possible on a busy machine, early is not.
-    assert 1 <= steps(run) <= 22
-
-
-def test_settings_change_on_the_way(run):
-    run.step()
-    run.change(refresh_rate=3.0)
-    assert run.spec.settings["refresh_rate"] == 3.0
-    with pytest.raises(bnnviz.BnnvizError, match="refresh_rate"):
-        run.change(refresh_rate=-1)
-
-
 def test_waiting_for_a_paused_run_is_refused(run):
     with pytest.raises(bnnviz.BnnvizError, match="paused"):
         run.wait()
@@ -160,40 +141,6 @@ def test_python_ends_in_peace_while_a_run_plays():
     assert (result.returncode, result.stdout, result.stderr) == (0, "left\n", "")
 
 
-@pytest.mark.parametrize("speed", [0, -1, "fast", float("inf"), float("nan")])
-def test_a_bad_speed_is_told(run, speed):
-    with pytest.raises(bnnviz.BnnvizError, match="speed = "):
-        run.speed = speed
-
-
-def test_who_waits_gets_the_next_turn():
-    turns, done, slices = FairLock(), threading.Event(), []
-
-    def work() -> None:
-        while not done.is_set():
-            with turns:
-                end = time.perf_counter() + 0.002
-                while time.perf_counter() < end:
-                    pass
-                slices.append(1)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    try:
-        until(lambda: slices, "no work was done")
-        waits = []
-        for _ in range(30):
-            time.sleep(0.005)
-            before = len(slices)
-            with turns:
-                waits.append(len(slices) - before)
-        # The slice under way, and one more where the worker stood in the door already.
-        assert max(waits) <= 2, waits
-    finally:
-        done.set()
-        worker.join()
-
-
 # The widget.
 
 
@@ -213,20 +160,6 @@ def test_the_page_gets_figures_that_move(run):
     assert not frame["playing"]
 
 
-def test_an_ask_that_finds_nothing_new_is_answered_by_the_next_step(run):
-    page = Page(run.live())
-    page.settle()
-    count = len(page.messages)
-    time.sleep(0.1)
-    assert len(page.messages) == count
-    run.step()
-    assert len(page.messages) == count + 1
-    assert ["1", "steps"] in page.last()["status"]
-    # Only asks are answered.
-    run.step()
-    assert len(page.messages) == count + 1
-
-
 def test_a_playing_run_answers_by_itself(run):
     page = Page(run.live())
     page.settle()
@@ -237,12 +170,6 @@ def test_a_playing_run_answers_by_itself(run):
         count = len(page.messages)
         page.tell(do="frame")
         until(lambda: len(page.messages) > count, "no frame came")  # noqa: B023
-
-
-def test_a_population_is_shown():
-    run = bnnviz.start("banana", "pmcnet", settings={"draws_each": 5}, chains=4, draws=None, paused=True)
-    assert [view.name for view in run.live()._shown] == ["population", "gauge"]
-    run.stop()
 
 
 def test_the_buttons_do_what_the_run_does(run):
@@ -301,25 +228,6 @@ def test_a_failure_is_shown():
     assert [content for content, _ in page.messages if "frame" in content][-1]["said"] == "out of luck"
 
 
-def test_colours_follow_the_page(run):
-    page = Page(run.live())
-    page.settle()
-    light = page.messages[0][0]["heads"]["trajectory"]
-    page.tell(do="theme", dark=True)
-    frame = page.last()
-    assert frame["heads"]["trajectory"] != light
-    assert "#a9b7c5" in frame["patch"]
-
-
-def test_who_zooms_keeps_the_ranges(run):
-    page = Page(run.live(views=["trace"]))
-    (view,) = page.live._sights["page"].views
-    page.tell(do="follow", name="trace", follow=False)
-    assert not view.follow
-    page.tell(do="follow", name="trace", follow=True)
-    assert view.follow
-
-
 def test_pages_do_not_pile_up(run):
     live = run.live()
     for number in range(MOST_SIGHTS + 3):
@@ -357,14 +265,6 @@ def test_a_figure_that_fails_does_not_end_the_run(run, monkeypatch, caplog):
     until(lambda: steps(run) > before, "the run has ended")
 
 
-def test_the_page_can_have_bokeh_from_the_kernel(run):
-    page = Page(run.live())
-    page.tell(do="bokeh")
-    content, (code,) = page.messages[-1]
-    assert content["bokeh"].encode() in code
-    assert len(code) > 500_000
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -376,15 +276,3 @@ def test_the_page_can_have_bokeh_from_the_kernel(run):
 def test_bad_arguments_get_one_sentence(run, arguments, words):
     with pytest.raises(bnnviz.BnnvizError, match=words):
         run.live(**arguments)
-
-
-@pytest.mark.slow
-def test_a_missing_library_is_named():
-    code = (
-        "import sys; sys.modules['anywidget'] = None\n"
-        "import bnnviz\n"
-        "try:\n    bnnviz.start('gaussian', 'bps', draws=5).live()\n"
-        "except bnnviz.BnnvizError as error:\n    print(error)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert result.stdout.strip() == "Live figures need anywidget; install it with: pip install 'bnnviz[notebook]'."

@@ -348,7 +348,7 @@ def test_datashader_counts_every_draw() -> None:
 
 @pytest.mark.parametrize(
     ("figure", "name"),
-    [(plots.trace, "draw"), (plots.acf, "lag (draws)"), (plots.density, "density"), (plots.trace, "mu")],
+    [(plots.trace, "draw"), (plots.acf, "lag (draws)"), (plots.density, "density")],
 )
 def test_a_source_may_have_the_name_of_an_axis(figure: Make, name: str, tmp_path: Path) -> None:
     drawn = figure({name: {"mu": draws()[..., 0]}, "another": {"mu": draws()[..., 1]}}, "mu")

@@ -106,11 +106,6 @@ def test_the_page_says_how_to_repeat_the_run(shot: ReplayFrames) -> None:
     assert {mark["phase"] for mark in said["marks"] if "phase" in mark} >= {"tuning", "warm-up", "sampling"}
 
 
-def test_a_film_without_a_view_is_refused(shot: ReplayFrames) -> None:
-    with pytest.raises(BnnvizError, match="nothing to show"):
-        page(replace(shot, scene={**shot.scene, "emits": ["status"]}))
-
-
 # --- what is shown is what the views show
 
 
@@ -175,14 +170,6 @@ def test_columns_that_need_it_are_cut_and_those_that_cannot_be_are_kept_whole() 
         assert np.all(same | (apart <= fine[frame]))
 
 
-def test_whole_numbers_stay_what_they_are() -> None:
-    out = bytearray()
-    kinds = np.array([0, 5, np.nan, 3, -1], np.float32)
-    pieces = _packed([kinds, kinds + 4096], [np.inf, np.inf], out)
-    sheet = {"at": [0, 1], "counts": [5, 5], "columns": [pieces]}
-    assert np.array_equal(decoded(sheet, bytes(out), 1)[0], kinds + 4096, equal_nan=True)
-
-
 @pytest.mark.slow
 def test_an_era_begins_without_the_draws_before_it() -> None:
     told = take_frames(PastRun(replace(BANANA, draws=None, warmup=2), [(560, {"refresh_rate": 2.0})], 620), 30)
@@ -195,28 +182,6 @@ def test_an_era_begins_without_the_draws_before_it() -> None:
         assert decoded(sheet, numbers, frame).shape[1] == told.frames[frame]["status"]["draws"]
     assert told.frames[first]["status"]["draws"] < told.frames[first - 1]["status"]["draws"]
     assert any(mark.get("high") for mark in content(page(told))["marks"])
-
-
-def test_light_and_dark_differ_in_colours_alone(shot: ReplayFrames) -> None:
-    timeline = ReplayTimeline(shot)
-    attributes = {value["attr"] for value in timeline.values() if value["dark"] is not None}
-    assert "tags" in attributes and not attributes & {"start", "end", "axis_label"}
-    for light, dark in timeline.legends.values():
-        strip = re.compile(r"#[0-9a-f]{6}")
-        assert [strip.sub("", each) for each in light.values] == [strip.sub("", each) for each in dark.values]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "spec", [BANANA.replace(draws=400, chains=4), NETWORK.replace(draws=200, chains=4)], ids=["banana", "network"]
-)
-def test_three_hundred_frames_are_under_six_megabytes(spec: Spec, capsys: pytest.CaptureFixture[str]) -> None:
-    told = take_frames(spec, 300)
-    assert len(told.frames) == 300
-    size = len(page(told).encode())
-    with capsys.disabled():
-        sys.stdout.write(f"{spec.target}: 300 frames, {size / 1e6:.2f} MB\n")
-    assert size < MOST_BYTES
 
 
 # --- from Python and by the command
@@ -282,15 +247,3 @@ def test_what_cannot_be_replayed_is_one_sentence(
     assert ended.value.code == 2
     assert said in caught[0] and "\n" not in caught[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.npz", "spec.json"]
-
-
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnnviz.replays import pictures
-
-    monkeypatch.setitem(sys.modules, "playwright", None)
-    with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[pictures\]'"):
-        pictures.check()
-    monkeypatch.undo()
-    monkeypatch.setattr(pictures, "find_chromium", lambda: None)
-    with pytest.raises(BnnvizError, match="CHROMIUM"):
-        pictures.check()

@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz.views import DARK, LIGHT, views_for
-from bnnviz.views.comparison import leaderboard
-from bnnviz.views.comparison.curves import CurvesView
 
 SAMPLERS = [item["name"] for item in catalogue.load()["samplers"]]
 TARGETS = [item["name"] for item in catalogue.load()["targets"]]
@@ -130,43 +127,3 @@ def part(*errors: list[float], diverged: int | None = None) -> dict:
         for i, each in enumerate(errors)
     ]
     return {"curves": {"lanes": lanes, "budget": 100_000}}
-
-
-def test_curves_are_drawn_on_log_scales_with_a_cross_where_a_lane_diverged():
-    (view_class,) = views_for(scene())
-    view = view_class(scene())
-    assert view.update(part([1.0, 0.1], [math.nan, 0.5], [], diverged=2))
-    first, second, lost = (packed.data for packed in view.packed_columns[:3])
-    assert np.allclose(first["x"], [4, 5]) and np.allclose(first["y"], [0, -1])
-    assert np.allclose(second["x"][:1], 5), "what is not known is not drawn"
-    assert len(lost["end_x"]) == 1 and np.isnan(lost["end_x"]).all() and np.isfinite(lost["lost_x"]).all()
-    assert view.root.x_range.start <= lost["lost_x"][0] <= 5 and lost["lost_y"][0] <= view.root.y_range.end
-    assert not view.update(part([1.0, 0.1], [math.nan, 0.5], [], diverged=2)), "the same is not sent again"
-    labels = view.root.xaxis[0].major_label_overrides
-    assert "100k" in labels.values() and labels[4.0] == "10k"
-    assert view.description.endswith("Sampler 0 0.1; Sampler 1 0.5")
-    view.reset(scene(2))
-    assert not view.packed_columns[0].data["x"].size
-
-
-def test_curves_that_run_away_do_not_widen_the_picture_without_end():
-    view = CurvesView(scene())
-    view.update(part([1e30, 1e31], [0.5, 0.05], [0.1, 0.1]))
-    assert view.root.y_range.end < 4
-
-
-def test_lanes_keep_their_colours_light_and_dark():
-    for dark, palette in ((False, LIGHT), (True, DARK)):
-        view = CurvesView(scene(), dark)
-        colours = [glyphs[0].colour for glyphs in view._glyphs]
-        assert colours == list(palette.chains[:6]) and all(colour in view.legend_html() for colour in colours[:3])
-
-
-def test_the_table_has_a_dash_for_what_is_unknown_and_says_who_diverged():
-    names = [each.name for each in leaderboard.columns_for(["nll", "rmse"])]
-    assert {"nll", "rmse"} <= set(names) and not {"accuracy", "ece"} & set(names)
-    row = {"lane": 1, "name": "SGLD <b>", "rank": None, "settings": {"step_size": 3.0}, "diverged": True}
-    row |= {"chains_lost": 4, **dict.fromkeys(names, math.nan)}
-    text = leaderboard.table_html([row], ["nll", "rmse"], 4)
-    assert "SGLD &lt;b&gt;" in text and "step_size=3" in text and ">diverged<" in text
-    assert "nan" not in text and text.count("<td>–</td>") == len(names) + 1

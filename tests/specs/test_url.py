@@ -123,13 +123,6 @@ def test_defaults_are_left_out(sampler: str, target: str) -> None:
     assert query == {"target": target, "sampler": sampler}
 
 
-def test_a_link_is_short_and_readable() -> None:
-    spec = Spec.from_json({**OPENING.to_json(), "sampler": "boomerang", "warmup": 20})
-    assert url.query_text(spec.to_query()) == (
-        "target=network&sampler=boomerang&t.hidden=25-10&s.refresh_rate=2&warmup=20"
-    )
-
-
 def test_what_the_link_does_not_name_is_the_openings() -> None:
     assert OPENING.read_query({}) == (OPENING.checked(), [])
     spec, _ = OPENING.read_query({"sampler": "bps"})
@@ -144,25 +137,12 @@ def test_what_the_link_does_not_name_is_the_openings() -> None:
     )
 
 
-def test_bytes_of_a_request_are_read() -> None:
-    spec, sentences = OPENING.read_query({"target": [b"banana"], "seed": [b"5", b"6"], "t.bend": [b"\xff"]})
-    assert (spec.target, spec.seed) == ("banana", 5)
-    assert len(sentences) == 2
-
-
 # --- points
 
 
 @given(st.lists(st.lists(number_of_point, min_size=2, max_size=2), max_size=200))
 def test_points_are_read_again(points: list[list[float]]) -> None:
     assert url.read_points(url.write_points(points)) == points
-
-
-def test_points_are_rounded_and_short() -> None:
-    assert url.write_points([[0.123456, -2.0], [1e-9, 12345.6, 1]][:1]) == "0.1235,-2"
-    full = url.write_points([[-0.123456, -1.23456, 1.0]] * url.MOST_POINTS)
-    assert len(full) < url.MOST_CHARACTERS
-    assert len(url.read_points(full)) == 200
 
 
 @pytest.mark.parametrize(
@@ -193,12 +173,6 @@ def test_a_bad_link_gets_its_sentence_and_a_run(query: str, sentence: str) -> No
     assert all("\n" not in said and len(said) < 280 for said in sentences)
     # Taken over as it is: a link to what was taken says nothing more.
     assert OPENING.read_query(spec.to_query()) == (spec, [])
-
-
-def test_no_more_sentences_than_anybody_reads() -> None:
-    _, sentences = OPENING.read_query("&".join(f"x{i}=1" for i in range(30)))
-    assert len(sentences) == url.MOST_SENTENCES
-    assert sentences[-1] == "27 more parameters of the link did not fit."
 
 
 def test_what_a_link_cannot_hold_is_said() -> None:
@@ -249,18 +223,6 @@ def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> Non
 def test_a_script_of_a_live_run_ends() -> None:
     assert f"draws={url.BATCH_DRAWS}," in OPENING.as_python()
     assert f"--draws {url.BATCH_DRAWS}" in OPENING.as_command()
-
-
-@given(specs())
-def test_a_script_says_the_spec(spec: Spec) -> None:
-    said: list[Spec] = []
-
-    def sample(target: str, sampler: str, **options: Any) -> None:
-        said.append(Spec(target=target, sampler=sampler, **options).checked())
-
-    call = spec.as_python().split("print(run)")[0].replace("import bnnviz", "").replace("bnnviz.sample", "sample")
-    exec(call, {"sample": sample})
-    assert said == [spec.replace(draws=spec.draws or url.BATCH_DRAWS)]
 
 
 def _run(command: list[str]) -> str:

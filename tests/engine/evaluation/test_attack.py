@@ -153,28 +153,6 @@ def test_images_are_attacked_in_pixels_and_stay_images():
     assert np.abs(after - before).max() == pytest.approx(0.1, abs=1e-6)
 
 
-def test_rows_and_bounds_are_chosen():
-    target, x, y = two_classes()
-    draws = near(0.3, 3)
-    found = bnnviz.attack(target, draws, eps=(0.0, 9.0), rows=[5, 2], bounds=(-4.0, 4.0))
-    assert found["examples"]["rows"].tolist() == [5, 2]
-    assert found["examples"]["observed"].tolist() == y[[5, 2]].tolist()
-    assert np.abs(found["examples"]["inputs"][1]).max() == 4.0
-    assert bnnviz.attack(target, draws, eps=(0.0,), rows=7)["rows"] == 7
-
-
-def test_memory_does_not_change_what_is_found(monkeypatch):
-    target, draws = of_images()
-    weights = np.linspace(-1, 0, len(draws))
-    whole = bnnviz.attack(target, draws, weights, attacker="mean"), bnnviz.uncertainty(target, draws, weights)
-    monkeypatch.setattr(attacking, "_AT_ONCE", 7)
-    monkeypatch.setattr(unsure, "_NUMBERS", 45)
-    parts = bnnviz.attack(target, draws, weights, attacker="mean"), bnnviz.uncertainty(target, draws, weights)
-    np.testing.assert_allclose(parts[0]["entropy"], whole[0]["entropy"], rtol=1e-12)
-    assert parts[0]["accuracy"] == whole[0]["accuracy"]
-    np.testing.assert_allclose(parts[1]["arrays"]["test"]["mutual"], whole[1]["arrays"]["test"]["mutual"], rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("options", "field"),
     [
@@ -194,13 +172,6 @@ def test_what_does_not_fit_is_refused(options, field):
     with pytest.raises(BnnvizError) as caught:
         bnnviz.attack(target, **({"draws": near(0.3, 3)} | options))
     assert caught.value.field == field
-
-
-def test_a_network_of_numbers_is_refused():
-    target = targets.BNN(nn.Linear(1, 1), (np.zeros((3, 1)), np.zeros(3)))
-    for ask in (bnnviz.attack, bnnviz.uncertainty):
-        with pytest.raises(BnnvizError, match="a network with classes"):
-            ask(target, np.zeros((4, 2)))
 
 
 # --- uncertainty

@@ -59,11 +59,6 @@ def test_the_correlations_are_those_of_all_draws():
     assert run.frame(["marginal"])["marginal"]["label"] == "x3"
 
 
-def test_no_more_than_a_thousand_draws_are_correlated():
-    part = holding(mixed(draws=1900)).frame(["weights"])["weights"]
-    assert 900 <= part["draws"] <= 1000 and part["correlation"][0, 1] == pytest.approx(-0.8, abs=0.06)
-
-
 def test_another_block_is_shown_when_it_is_asked_for_and_none_that_is_not_there():
     spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "25-10"}, sampler="bps", draws=None)
     run = ViewedRun(spec.checked())
@@ -101,23 +96,6 @@ def test_the_density_is_one_in_all_and_lies_where_the_draws_are():
     assert part["draws"] == 240
     x, y = diagnostics.density(np.ones(50))
     assert x.size == y.size == 0
-
-
-def test_at_full_speed_both_are_built_seldom():
-    run = holding(mixed())
-    run.steps = 100
-    assert {"weights", "marginal"} <= run.frame(["weights", "marginal"]).keys()
-    run.steps = 200
-    assert not {"weights", "marginal"} & run.frame(["weights", "marginal"]).keys()
-    # What is asked for comes at once.
-    run.watch(block=0, component={"kind": "coordinate", "i": 0})
-    run.steps = 300
-    assert {"weights", "marginal"} <= run.frame(["weights", "marginal"]).keys()
-
-
-def test_dimension_one_has_its_density_and_no_pairs():
-    run = ViewedRun(Spec(target="gaussian", target_settings={"size": 1}, sampler="bps", draws=None).checked())
-    assert not {"weights", "marginal"} & set(run.scene()["emits"])
 
 
 # ---- views ------------------------------------------------------------------------------------------------

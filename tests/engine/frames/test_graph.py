@@ -97,28 +97,3 @@ def test_an_edge_leads_from_its_input_to_its_unit_as_wide_as_its_weight():
     )
     assert np.allclose(grey["width"][3:] / edges["width"].max(), sd[[3, 6, 7]] / 4), "one scale for both"
     assert view.biases.data["sign"].tolist() == [1, -1, 1]
-
-
-def test_what_is_near_is_told_and_chosen_and_what_is_followed_is_dashed():
-    weights, sd = np.arange(1.0, 10.0), np.full(9, 0.5)
-    view = shown(weights, sd, chosen=3)
-    assert view.note == "w3 4.00, draws 0.00 ± 0.50" and view.chosen.data["y"].tolist() == [-0.25]
-    assert view.choose(1.5, 0.125) == 6 and view.note.startswith("w6 7.00")
-    assert view.choose(1.0, 0.25) == 4, "a unit's bias"
-    assert view.choose(2.0, 0.0) == 8 and not view.chosen.data["x"].size
-    assert not view.hover(2.0, 0.0) and view.hover(0.5, 0.25)
-    assert view.choose(0.5, 2.0) is None
-    view.choose(1.5, 0.125)
-    view.leave()
-    assert view.note.startswith("w3 4.00") and view.chosen.data["y"].tolist() == [-0.25], "what is followed, again"
-
-
-def test_units_of_a_wide_layer_have_room_before_the_first_frame():
-    layers = [
-        {"inputs": 1, "outputs": 50, "weight": 0, "bias": 50},
-        {"inputs": 50, "outputs": 1, "weight": 100, "bias": 150},
-    ]
-    view = NetworkGraphView({"layers": layers, "names": [f"w{i}" for i in range(151)]})
-    (units,) = [glyph for glyph in view.canvas.glyphs if glyph.source is view.units]
-    assert units.size < 300 / 50
-    assert NetworkGraphView().choose(0.5, 0.0) is None

@@ -10,7 +10,6 @@ from bnnviz import BnnvizError
 from bnnviz.engine.frames.typed_row import LEVELS
 from bnnviz.engine.history.fork import Fork
 from bnnviz.engine.history.timeline import Timeline
-from bnnviz.engine.monitor import live_verdict
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
@@ -55,31 +54,6 @@ def test_a_typed_row_is_predicted_as_the_run_predicts(run: bnnviz.Run, row: list
 def test_the_verdict_of_an_ended_run_is_that_of_its_summary(run: bnnviz.Run) -> None:
     assert run._run.frame(["verdict"])["verdict"]["text"] == run.verdict()
     assert {"verdict", "row"} <= set(run._run.scene()["emits"])
-
-
-def test_before_there_are_draws_the_verdict_says_what_it_waits_for() -> None:
-    run = ViewedRun(spec_of("y"))
-    part = run.frame(["verdict", "row"])
-    assert part["verdict"]["word"] == "" and "descends to a mode" in part["verdict"]["text"] and "row" not in part
-    run.prepare()
-    assert "warms up" in run.frame(["verdict"])["verdict"]["text"]
-    while run.store.common(run.alive) < 3:
-        run.take(1)
-    assert "and there are 3" in run.frame(["verdict"])["verdict"]["text"]
-
-
-def test_while_a_run_goes_on_the_verdict_is_of_some_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = ViewedRun(spec_of("y").replace(draws=None).checked())
-    while run.store.common(run.alive) < 12:
-        run.advance(0.05)
-    seen = []
-    real = live_verdict.measure
-    monkeypatch.setattr(live_verdict, "_DRAWS", 6)
-    monkeypatch.setattr(live_verdict, "_LEAST_DRAWS", 6)
-    monkeypatch.setattr(live_verdict, "measure", lambda *args: seen.append(len(args[1])) or real(*args))
-    part = run.frame(["verdict"])["verdict"]
-    assert seen == [6] and part["word"] in ("usable", "usable with care", "not usable yet", "not usable")
-    assert "held-out rows" in part["text"]
 
 
 def test_a_future_and_a_past_keep_the_row() -> None:

@@ -18,7 +18,7 @@ from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.history import timeline as timetravel
 from bnnviz.engine.history.fork import Fork, taken_up
-from bnnviz.engine.history.timeline import Checkpoint, History, ReplayTo, Timeline, log_of
+from bnnviz.engine.history.timeline import Checkpoint, History, Timeline
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.run import draw_store, kept_draws
@@ -150,64 +150,6 @@ def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     travel(story, spec_of())
 
 
-def test_events_keep_their_numbers_and_pressing_back_quickly_goes_event_by_event(travel: Any) -> None:
-    async def story(lab: Lab) -> None:
-        await lab.play_to(400)
-        events = list(lab.actor._slot.history._history.timeline.steps)
-        assert lab.run.chain_trace.count == len(events)
-        earlier = [step for step in events if step < lab.run.steps]
-        for _ in range(3):  # each but the last while the run is still on its way
-            await lab.actor.command("back", {"step": None})
-        await lab.do("back", step=None)
-        assert lab.run.steps == earlier[-4]
-        assert lab.run.chain_trace.count == events.index(earlier[-4]) + 1
-        await lab.do("fork")
-        await lab.do("event")
-        assert lab.run.lead.chain_trace.count == events.index(earlier[-4]) + 2
-
-    travel(story, spec_of())
-
-
-def test_a_change_and_another_chain_go_on_with_the_numbers() -> None:
-    run = at(spec_of(), 300)
-    run.change(SAMPLERS["bps"])
-    numbers = run.events.tolist()
-    assert numbers[0] == run.chain_trace.count > 0
-    run.watch(chain=1)
-    while run.chain_trace.count == numbers[1]:
-        run.step_proposal()
-    again = ViewedRun.restore(run.checkpoint())
-    assert run.chain_trace.count == numbers[1] + 1
-    assert torch.equal(again.events, run.events)
-
-
-@pytest.mark.slow
-def test_what_was_changed_changes_again(travel: Any) -> None:
-    spec, change = spec_of(), SAMPLERS["bps"]
-
-    async def story(lab: Lab) -> None:
-        await lab.play_to(200)
-        await lab.do("change", settings=change)
-        changed = lab.run.steps
-        await lab.play_to(changed + 200)
-        front, x = lab.run.steps, lab.run.state.x.clone()
-        await lab.do("back", step=changed - 50)
-        assert lab.run.spec.settings["refresh_rate"] != change["refresh_rate"]
-        assert same(lab.run, at(spec, changed - 50))
-        # Later than the change: it has been made on the way.
-        await lab.do("back", step=changed + 50)
-        assert same(lab.run, at(spec, changed + 50, (changed, change)))
-        # And before it again, and on from there by play.
-        await lab.do("back", step=changed - 50)
-        await lab.play_to(front)
-        assert lab.run.spec.settings["refresh_rate"] == change["refresh_rate"]
-        assert same(lab.run, at(spec, lab.run.steps, (changed, change)))
-        await lab.do("back", step=front)
-        assert torch.equal(lab.run.state.x, x)
-
-    travel(story, spec)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONGER)])
 def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(travel: Any, sampler: str) -> None:
@@ -236,69 +178,6 @@ def test_a_change_in_the_past_parts_the_run_and_both_futures_are_their_own(trave
         await lab.play_to(step + 50)
         assert same(lab.run, at(spec, lab.run.steps))
         assert (await lab.frame())["timeline"]["fork"] is None
-
-    travel(story, spec)
-
-
-def test_a_future_that_was_changed_before_changes_again_beside_the_new_one(travel: Any) -> None:
-    spec, change, other = spec_of(), {"refresh_rate": 5.0}, {"refresh_rate": 0.2}
-
-    async def story(lab: Lab) -> None:
-        await lab.play_to(200)
-        await lab.do("change", settings=change)
-        changed = lab.run.steps
-        await lab.play_to(changed + 100)
-        await lab.do("back", step=changed - 60)
-        reply = await lab.do("change", settings=other)
-        assert reply["changes"] == 1
-        await lab.play_to(changed + 150)
-        step = lab.run.steps
-        first, second = (branch.run for branch in lab.run.branches)
-        assert same(first, at(spec, step, (changed, change)))
-        assert same(second, at(spec, step, (changed - 60, other)))
-        # The page is told of the log of what it follows.
-        reply = await lab.do("follow", branch="A")
-        assert [tuple(entry) for entry in reply["log"]] == [(changed, change)]
-        reply = await lab.do("keep", branch="B")
-        assert [tuple(entry) for entry in reply["log"]] == [(changed - 60, other)]
-        assert same(lab.run, second)
-
-    travel(story, spec)
-
-
-@pytest.mark.slow
-def test_a_branch_forks_again_and_the_whole_fork_goes_back(travel: Any) -> None:
-    spec = spec_of()
-
-    async def story(lab: Lab) -> None:
-        await lab.play_to(150)
-        await lab.do("fork")
-        parted = lab.run.steps
-        await lab.do("change", settings={"refresh_rate": 5.0})
-        await lab.play_to(parted + 100)
-        await lab.do("fork")
-        again = lab.run.steps
-        await lab.do("change", settings={"refresh_rate": 0.2})
-        await lab.play_to(again + 100)
-        front = lab.run.steps
-        assert [branch.letter for branch in lab.run.branches] == ["A", "B", "C"]
-        states = [branch.run.state.x.clone() for branch in lab.run.branches]
-        await lab.do("back", step=again - 30)
-        assert [branch.letter for branch in lab.run.branches] == ["A", "B"]
-        await lab.do("back", step=parted - 30)
-        assert same(lab.run, at(spec, parted - 30))
-        await lab.do("return")
-        assert lab.run.steps == front
-        assert all(torch.equal(x, b.run.state.x) for x, b in zip(states, lab.run.branches, strict=True))
-        assert lab.run.followed == 2
-        assert (await lab.frame())["table"]["futures"] == ["C", "A", "B"]
-        with pytest.raises(BnnvizError, match="no future 'D'; choose one of A, B, C"):
-            await lab.do("follow", branch="D")
-        await lab.do("fork")
-        with pytest.raises(BnnvizError, match="4 futures already; keep one"):
-            await lab.do("fork")
-        with pytest.raises(BnnvizError, match="Keep one of the futures first"):
-            await lab.do("record", recording="mine")
 
     travel(story, spec)
 
@@ -417,22 +296,6 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
     travel(story, spec, record="mine", origin="mine")
 
 
-def test_what_cannot_be_is_said(travel: Any) -> None:
-    async def story(lab: Lab) -> None:
-        with pytest.raises(BnnvizError, match="No event of this run is known"):
-            await lab.do("back", step=None)
-        await lab.play_to(50)
-        for step in (-1, 1.5, True, "x"):
-            with pytest.raises(BnnvizError, match="A step is a whole number"):
-                await lab.do("back", step=step)
-        with pytest.raises(BnnvizError, match="one future only; fork it first"):
-            await lab.do("keep", branch="A")
-        await lab.do("back", step=10**9)
-        assert lab.run.steps >= 50
-
-    travel(story, spec_of())
-
-
 def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
     history = History(taken_up)
     for step in range(0, 200_000, 50):
@@ -509,71 +372,6 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     history.part(500)
     history.note(history.taken_up(history._checkpoints[-1]))
     assert all_come_back(history, had) == 20
-
-
-def test_marks_that_are_too_large_go_where_that_frees_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
-    history, run = History(taken_up), ViewedRun(spec_of(chains=3))
-    free = noted(history, run, 32, 1300)
-    size = history._size()
-    small = History(taken_up)
-    monkeypatch.setattr(timetravel, "_MOST_BYTES", size // 2)
-    had = noted(small, ViewedRun(spec_of(chains=3)), 32, 1300)
-    assert had.keys() == free.keys()
-    assert small._size() <= size // 2
-    assert all_come_back(small, had) > len(history._checkpoints) / 4
-    assert (small._checkpoints[0].step, small._checkpoints[-1].step) == (min(had), max(had))
-
-
-def test_a_fork_has_its_draws_there_too() -> None:
-    history, run = History(taken_up), ViewedRun(spec_of())
-    noted(history, run, 32, 320)
-    fork = Fork.of(run, Timeline(), deque())
-    fork.branches[1].run.change({"refresh_rate": 4.0})
-    history.parted(fork)
-    for _ in range(5):
-        fork.take(32, 1.0)
-        history.note(fork)
-    found = history.taken_up(history._checkpoints[-1])
-    for branch, other in zip(found.branches, fork.branches, strict=True):
-        assert same(branch.run, other.run)
-        assert torch.equal(branch.run.store.buffer, other.run.store.buffer)
-
-
-def test_a_timeline_forgets_every_second_event_of_very_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timetravel, "_EVENTS", 100)
-    timeline = Timeline()
-    for step in range(1, 1001):
-        timeline.add(step, 2)
-    assert len(timeline.steps) <= 100
-    assert timeline.steps[-1] == 1000
-    assert timeline.before(1000) < 1000
-    timeline.add(500, 3)
-    assert timeline.steps[-1] == 1000
-    timeline.cut(600)
-    assert timeline.steps[-1] <= 600
-
-
-@pytest.mark.slow
-def test_a_compiled_kernel_is_compiled_again_at_its_step() -> None:
-    spec = spec_of("bps", kernel="compiled")
-    run = ViewedRun(spec)
-    run.wait_for_compile = False
-    run.prepare()
-    mark = run.checkpoint()
-    while run.compiled_since is None:  # few steps: they are taken again, one by one
-        run.take(1)
-        time.sleep(0.05)
-    swapped = run.compiled_since
-    while run.steps < swapped + 40:
-        run.take(4)
-    again = ViewedRun.restore(mark)
-    again.wait_for_compile = False
-    journey = ReplayTo(again, run.steps, log_of(run))
-    while not journey.done:
-        journey.advance(0.1)
-    assert again.compiled_since == swapped
-    assert torch.equal(again.state.x, run.state.x)
 
 
 def test_the_branches_of_a_fork_are_the_same_until_one_is_changed() -> None:

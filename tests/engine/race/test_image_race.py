@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import math
-
 import numpy as np
 import pytest
 import torch
 
 from bnnviz import diagnostics
 from bnnviz.engine.evaluation.attack import EPS
-from bnnviz.engine.race.image_queries import ANGLES
 from bnnviz.engine.race.image_race import ImageRace
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import ImageRaceSpec
@@ -66,15 +62,6 @@ def test_figures_are_those_of_the_draws(gallery: ImageRace) -> None:
     assert found["ece"] == pytest.approx(diagnostics.calibration_error(mean, y, diagnostics.PAPER_BINS), abs=1e-4)
 
 
-def test_the_wall_has_the_hardest_images_first(gallery: ImageRace) -> None:
-    gallery.watch(wall="hardest")
-    tiles = gallery.frame(["wall"])["wall"]["tiles"]
-    mean = np.mean([diagnostics.predictive_entropy(gallery.probabilities(i)[0]) for i in (0, 1)], axis=0)
-    assert [tile["index"] for tile in tiles[:5]] == np.argsort(-mean)[:5].tolist()
-    first = tiles[0]
-    assert base64.b64decode(first["pixels"]["data"]) == gallery.images.x_test[first["index"]].tobytes()
-
-
 @pytest.mark.slow
 def test_asking_changes_no_draw(gallery: ImageRace) -> None:
     again = ImageRace(spec())
@@ -87,33 +74,12 @@ def test_asking_changes_no_draw(gallery: ImageRace) -> None:
     assert np.array_equal(gallery.lanes[1].draws, again.lanes[1].draws)
 
 
-def test_an_image_is_asked_about_as_it_is_turned(gallery: ImageRace) -> None:
-    gallery.watch(image={"index": 7, "angle": 30})
-    part = gallery.frame(["digit", "turned"])
-    assert part["digit"]["index"] == 7
-    assert part["digit"]["observed"] == gallery.images.y_test[7]
-    for lane, answer in zip(part["turned"]["lanes"], (gallery.queries.answer(i) for i in (0, 1)), strict=True):
-        # The image as it is turned now is among those at all angles.
-        assert np.allclose(answer[:, 0], answer[:, 1 + ANGLES.index(30)], atol=1e-5)
-        assert lane["entropy"] == pytest.approx(diagnostics.predictive_entropy(answer[:, 1:]))
-    turned = gallery.images.chosen().rotated(30).x_test[7]
-    assert np.abs(turned.astype(int) - gallery.queries.turned).max() <= 1
-
-
 def test_a_drawn_image_is_asked_about(gallery: ImageRace) -> None:
     pixels = gallery.images.x_test[3, 0].astype(float)
     gallery.watch(image={"pixels": pixels.tolist(), "angle": 0})
     part = gallery.frame(["digit"])["digit"]
     assert part["observed"] is None and part["drawn"]
     assert part["lanes"][1]["mean"] == pytest.approx(gallery.probabilities(1)[0][:, 3].mean(0), abs=1e-4)
-
-
-def test_attacked_images_hang_on_the_wall(gallery: ImageRace) -> None:
-    gallery.watch(wall="attacked")
-    tiles = gallery.frame(["wall"])["wall"]["tiles"]
-    assert len(tiles) == len(gallery.queries.tiles()) >= len(EPS)
-    gallery.watch(image={"attacked": len(tiles) - 1, "angle": 0})
-    assert gallery.frame(["digit"])["digit"]["attacked"] == len(tiles) - 1
 
 
 @pytest.mark.parametrize(
@@ -135,12 +101,6 @@ def test_what_does_not_fit_is_refused(gallery: ImageRace, choice: dict, field: s
     assert caught.value.field == field
 
 
-def test_a_gallery_needs_images() -> None:
-    with pytest.raises(BnnvizError, match="images") as caught:
-        ImageRace(spec(target="banana", target_settings={}, lanes=[{"sampler": "hmc"}, {"sampler": "nuts"}]))
-    assert caught.value.field == "target"
-
-
 @pytest.mark.slow
 def test_it_goes_on_from_a_checkpoint() -> None:
     gallery = ImageRace(spec())
@@ -149,31 +109,3 @@ def test_it_goes_on_from_a_checkpoint() -> None:
         gallery.advance(0.01)
     again = ended(ImageRace.restore(gallery.checkpoint()))
     assert np.array_equal(again.lanes[1].draws, ended(gallery).lanes[1].draws)
-
-
-@pytest.mark.slow
-def test_weighted_draws_are_asked_too() -> None:
-    light = {"sampler": "pmcnet_light", "warmup": 0, "settings": {"draws_each": 4, "mode_steps": 60}}
-    given = {"chains": 3, "lanes": [light, SGLD], "budget": 40_000}
-    gallery = ended(ImageRace(spec(**given)))
-    row = next(row for row in gallery.table() if row["lane"] == 0)
-    assert gallery.lanes[0].predictive_cache.asked > 1
-    assert math.isfinite(row["nll"])
-
-
-def test_other_images_from_elsewhere_are_asked_about(gallery: ImageRace) -> None:
-    names = gallery.ood_sets()
-    assert "mnist" not in names
-    before = gallery.table()
-    gallery.watch(ood=names[-1])
-    assert gallery.ood.name == names[-1]
-    assert gallery.probabilities(1)[1].shape[1] == len(gallery.ood.y_test)
-    # It is over, and all the same they are asked; what was known of the test rows stays.
-    after = gallery.table()
-    assert [row["nll"] for row in after] == [row["nll"] for row in before]
-    assert [row["auroc"] for row in after] != [row["auroc"] for row in before]
-
-
-def test_a_link_gives_the_same_gallery() -> None:
-    again, sentences = spec(budget=9000).read_query(spec().to_query())
-    assert again == spec() and isinstance(again, ImageRaceSpec) and not sentences

@@ -91,12 +91,6 @@ def test_lanes_with_other_targets_or_seeds_are_refused():
             RaceSpec((lanes[0], lanes[1].replace(**change)), 6000).checked()
 
 
-def test_names_tell_lanes_apart():
-    assert race_of("bps", "hmc").names() == ["Bouncy Particle", "HMC"]
-    twice = race_of(("sgld", {"step_size": 0.1}), ("sgld", {"step_size": 0.2}), "hmc", "hmc").names()
-    assert twice == ["SGLD (step_size 0.1)", "SGLD (step_size 0.2)", "HMC 1", "HMC 2"]
-
-
 # --- budget and pace
 
 
@@ -127,19 +121,6 @@ def test_lanes_advance_together():
         spent = [lane.gradients for lane in race.lanes if not lane.over]
         if len(spent) == len(race.lanes):
             assert max(spent) - min(spent) <= slack
-
-
-def test_a_step_is_one_step_of_the_lanes_that_are_behind():
-    race = Race(race_of("bps", "hmc", "sgld"))
-    race.step_proposal()
-    assert [lane.steps for lane in race.lanes] == [1, 1, 1]
-    costs = [lane.gradients for lane in race.lanes]
-    race.step_proposal()
-    behind = [cost == min(costs) for cost in costs]
-    assert [lane.steps - 1 for lane in race.lanes] == behind
-    for _ in range(900):
-        race.step_proposal()
-    assert race.finished or max(lane.gradients for lane in race.lanes) <= 4000
 
 
 # --- start and seed
@@ -201,16 +182,6 @@ def test_draws_and_curves_are_the_same_however_it_is_driven():
     assert [row["name"] for row in resumed.table()] == [row["name"] for row in played.table()]
 
 
-@pytest.mark.slow
-def test_a_checkpoint_before_the_start_begins_again():
-    race = Race(race_of("bps", "hmc"))
-    again = Race.restore(race.checkpoint())
-    assert again.phase == "start"
-    assert np.array_equal(finished(again).lanes[0].draws, finished(race).lanes[0].draws)
-    with pytest.raises(BnnvizError, match="cannot be read"):
-        Race.restore(b"no checkpoint")
-
-
 # --- divergence
 
 
@@ -228,43 +199,6 @@ def test_a_lane_that_diverges_is_named_and_last_and_the_others_finish():
     assert "SGLD" not in caption["text"]
     curve = next(curve for curve in race.curves() if curve["name"] == "SGLD")
     assert curve["diverged"] == race.lanes[0].gradients
-
-
-def test_some_chains_that_diverge_are_counted():
-    race = Race(race_of("bps", "hmc", target="gaussian"))
-    race.prepare()
-    state = race.lanes[1].state
-    x = state.x.clone()
-    x[1] = math.nan
-    race.lanes[1].state = state._replace(x=x)
-    row = next(row for row in finished(race).table() if row["name"] == "HMC")
-    assert row["chains_lost"] == 1 and not row["diverged"] and math.isfinite(row["error"])
-    assert "HMC: 1 of 2 chains diverged." in race.frame(["caption"])["caption"]["warning"]
-
-
-def test_a_lane_that_spends_all_on_its_warm_up_says_so():
-    race = finished(Race(race_of("bps", "hmc", warmup=100_000)))
-    assert [row["rank"] for row in race.table()] == [None, None]
-    caption = race.frame(["caption"])["caption"]
-    assert "no lane has draws" in caption["text"] and "Bouncy Particle and HMC spent all" in caption["warning"]
-
-
-def test_draws_before_the_first_measurement_are_not_denied():
-    race = Race(race_of("bps", "hmc", target="gaussian", budget=1_000_000))
-    race.prepare()
-    lane = race.lanes[0]
-    while not lane.store.common(lane.alive):
-        lane.step()
-    assert not lane.recorded
-    text = race.frame(["caption"])["caption"]["text"]
-    assert "no lane has draws" not in text and "the first draws are not measured yet" in text
-
-
-def test_where_all_lanes_diverge_nothing_is_ranked():
-    race = finished(Race(race_of(("sgld", WILD), ("sghmc", WILD), target="gaussian")))
-    assert "All lanes diverged" in race.error
-    assert [row["rank"] for row in race.table()] == [None, None]
-    assert "All lanes diverged" in race.frame(["caption"])["caption"]["text"]
 
 
 # --- frames
@@ -316,40 +250,6 @@ def test_the_command_prints_one_object_with_ranks_and_curves(capsys, tmp_path):
     assert found["lanes"][0]["gradients"] <= 5000
     assert "bnnviz: SGLD diverged and is not ranked.\n" in said.err
     assert figure.stat().st_size > 100_000
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("race bps --target banana", "2 to 6 samplers"),
-        ("race bps magic --target banana", "no sampler 'magic'"),
-        ("race bps hmc", "Say what to sample"),
-        ("race bps hmc:leaps --target banana", "NAME:key=value"),
-        ("race bps hmc:lips=3 --target banana", "no setting 'lips'"),
-        ("race bps hmc:leaps=many --target banana", "Lane 2"),
-        ("race bps hmc --target banana --budget 3", "budget"),
-        ("race bps hmc --target banana --set draws=4", "budget decides"),
-        ("race bps hmc --target banana --set leaps=4", "no setting 'leaps'"),
-        ("race bps nowhere.json --target banana", "Cannot read"),
-        ("race bps hmc --target banana --figure /no/such/place/x.html", "no folder"),
-        ("race bps sgld:batch_size=5 --target banana", "Lane 2"),
-    ],
-)
-def test_a_line_that_cannot_be_ends_with_one_sentence(capsys, line, words):
-    assert run_here(line) == 2
-    said = capsys.readouterr()
-    assert words in said.err and said.err.count("\n") == 1 and not said.out
-
-
-def test_a_race_as_json_is_read_and_specs_may_be_lanes(monkeypatch, tmp_path):
-    asked: list[RaceSpec] = []
-    monkeypatch.setattr("bnnviz.cli.race._race", lambda spec, figure, as_json: asked.append(spec) or 0)
-    spec = race_of("bps", ("hmc", {"num_leapfrog_steps": 3}))
-    (tmp_path / "race.json").write_text(json.dumps(spec.to_json()))
-    (tmp_path / "lane.json").write_text(json.dumps(spec.lanes[1].to_json()))
-    assert run_here(f"race {tmp_path}/race.json --budget 9000") == 0
-    assert run_here(f"race bps {tmp_path}/lane.json --budget 9000 --set warmup=5") == 0
-    assert asked == [RaceSpec(spec.lanes, 9000)] * 2
 
 
 def run_here(line: str) -> int:

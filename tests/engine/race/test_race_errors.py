@@ -67,18 +67,6 @@ def test_standard_errors_of_errors_are_their_spread_over_repetitions(quantities:
     assert np.median([each.log_se for each in found]) == pytest.approx(spread, rel=0.2)
 
 
-def test_moments_without_a_group_of_chains_are_those_of_the_others() -> None:
-    values = 100 + np.random.default_rng(0).standard_normal((18, 20, 3))
-    found = estimates.moments_of(values)
-    assert found.without.shape == (16, 2, 3)
-    assert np.allclose(found.without[0, 0], values[2:].mean((0, 1)))
-    assert np.allclose(found.without[0, 1], values[2:].std((0, 1)))
-    assert np.allclose(found.without[-1, 1], values[:-1].std((0, 1)))
-    assert estimates.moments_of(values[:3]).without is None
-    many = np.random.default_rng(0).standard_normal((16, 3, 9000))
-    assert estimates.moments_of(many).without.shape == (4, 2, 9000)
-
-
 def standing(*errors: tuple[float, float]) -> tuple[list[str | None], str]:
     """Return the ranks, by the lane's number, and what is said, of errors with their standard errors."""
     race = ended()
@@ -102,12 +90,6 @@ def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
     )
     ranks, said = standing((0.1, 0.5), (0.2, 0.5), (0.3, 0.5))
     assert ranks == ["1–3"] * 3 and f"those of {names[1]} and {names[2]}" in said
-
-
-def test_few_chains_rank_nobody() -> None:
-    ranks, said = standing((0.1, math.nan), (0.2, math.nan), (math.nan, math.nan))
-    assert ranks == ["1–2", "1–2", None]
-    assert "with fewer than four chains nobody can tell it from chance" in said
 
 
 def test_intervals_outlive_a_checkpoint() -> None:

@@ -31,12 +31,6 @@ def eager(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recorded_frames, "POLICY", policy)
 
 
-@pytest.fixture(autouse=True)
-def every_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    eager(monkeypatch)
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path / "home"))
-
-
 def on(run: ViewedRun, recorder: RecordingWriter, goal: int | None = None) -> None:
     """Advance to a step or to the end; all frames and files come at steps that no clock chooses."""
     run.prepare()

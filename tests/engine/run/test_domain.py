@@ -61,13 +61,6 @@ def test_other_errors_are_the_callers_to_see(error: Exception) -> None:
         evaluated(fails, torch.zeros(4, 2), RejectedPoints())
 
 
-def test_a_copy_for_a_run_counts_for_itself() -> None:
-    target = Callable(gamma, 2)
-    copy = target.clone()
-    copy.gradient(-torch.ones(3, 2))
-    assert copy.rejected.count == 3 and target.rejected.count == 0
-
-
 def test_a_matrix_without_a_factor_is_a_rejected_point() -> None:
     run = finished(Callable(wishart, 3), draws=60, warmup=20)
     assert run.phase == "done" and run.alive.all() and run.target.rejected.count
@@ -81,13 +74,6 @@ def test_draws_are_right_beside_points_that_raise() -> None:
     means = run.draws.mean(1)
     error = means.std(0, ddof=1) / math.sqrt(len(means))
     assert run.target.rejected.count and np.all(np.abs(means.mean(0) - 4) < 4.5 * error)
-
-
-def test_what_was_rejected_is_told_once_with_its_number() -> None:
-    run = finished(Callable(gamma, 2), settings={"step_size": 1.5, "metric": "unit"}, draws=50, warmup=20)
-    told = [note for note in run.notes if "raised an error of its domain" in note]
-    assert run.alive.all() and run.target.rejected.count > 1
-    assert told == [run.target.rejected.sentence()] and f"{run.target.rejected.count:,} points" in told[0]
 
 
 def test_the_number_goes_on_from_a_checkpoint() -> None:
@@ -122,15 +108,6 @@ def test_starts_are_tried_again_where_u_is_not_finite(function: object) -> None:
     again = Run(run.spec, target=target)
     again.prepare()
     assert torch.equal(again.state.x, run.state.x)
-
-
-def test_points_that_are_defined_at_once_stay() -> None:
-    target = Callable(lambda x: x[:, 0] - x[:, 0].log(), 1)
-    first = target.initial(8, torch.Generator().manual_seed(3))
-    run = Run(Spec(target=target.title, sampler="sgld", chains=8, seed=3, draws=10), target=target)
-    run.prepare()
-    fine = first[:, 0] > 0
-    assert 0 < fine.sum() < 8 and torch.equal(run.state.x[fine], first[fine])
 
 
 def test_a_density_that_is_nowhere_defined_is_refused_in_a_sentence() -> None:

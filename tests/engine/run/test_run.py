@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from families import PDMPS, fits
+from families import PDMPS
 from hypothesis import given
 from hypothesis import settings as trials
 from hypothesis import strategies as st
 from torch import nn
 
 import bnnviz
-from bnnviz import samplers, targets
-from bnnviz.engine.frames import counts
+from bnnviz import targets
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.samplers.pdmp.thinning import PROBE
 from bnnviz.specs.run import Spec
 
 PARTS = [
@@ -113,45 +108,6 @@ def test_nothing_that_looks_on_changes_a_draw(sampler, bound, samples, seed, loo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["bps", "boomerang"])
-@pytest.mark.parametrize("target", ["banana", "network"])
-def test_the_rate_drawn_at_speed_is_the_rate(sampler, target):
-    """At speed the curve goes through what was evaluated; it must lie where evaluating it anew would put it."""
-    more = {"target_settings": {"data": "toy_c", "hidden": "5"}} if target == "network" else {}
-    run = prepared(spec(sampler=sampler, target=target, chains=1, **more))
-    close = []
-    for _ in range(400):
-        run.step_event()
-        segment = run.chain_trace.past[-1]
-        if len(segment.knots) <= 2:
-            continue
-        t, quick = run.chain_trace._rate_curve(segment, 1.0, True)
-        x, v = run.sampler.flow(
-            segment.x.expand(len(t), -1), segment.v.expand(len(t), -1), torch.as_tensor(t), run.state.adaptation.scaling
-        )
-        exact = run.sampler.rate(x, v, run.target.gradient(x)[1], run.state.adaptation.scaling).double().numpy()
-        # Between its grid points the bound trusts the rate to be as smooth as the curve takes it to be.
-        close.append(np.abs(quick - exact).max() < 0.05 * (np.ptp(exact) + 1e-6))
-    assert len(close) > 100
-    assert np.mean(close) > 0.95
-
-
-def test_a_path_is_drawn_where_it_went_in_any_plane():
-    run = prepared(spec(sampler="boomerang", target="network", target_settings={"data": "toy_c", "hidden": "5"}))
-    for kind in ("pca", "coordinates", "pca"):
-        run.watch(plane={"kind": kind, "i": 3, "j": 5})
-        walked(run, run.steps + 300)
-        run.step_event()
-        run.frame(PARTS)
-        path, plane = run.frame(["path"])["path"], run._frames.plane()
-        began = torch.stack([segment.x for segment in [*run.chain_trace.past, run.chain_trace.now]])
-        where = (began.double().numpy() - plane.centre) @ plane.axes
-        drawn = np.stack([path["event_x"], path["event_y"]], axis=1)
-        assert len(drawn) > 3
-        assert np.allclose(drawn, where[-len(drawn) :], atol=1e-4)
-
-
-@pytest.mark.slow
 def test_seeds_differ():
     assert not np.array_equal(finished(ViewedRun(spec())).draws, finished(ViewedRun(spec(seed=1))).draws)
 
@@ -161,13 +117,6 @@ def test_a_checkpoint_before_the_first_step_starts_anew():
     assert np.array_equal(
         finished(ViewedRun.restore(ViewedRun(spec()).checkpoint())).draws, finished(ViewedRun(spec())).draws
     )
-
-
-def test_looking_for_a_start_takes_no_step_of_the_kernel():
-    run = ViewedRun(spec())
-    while run.phase == "start":
-        assert run.advance(0.5) == 0
-    assert run.steps == 0
 
 
 def test_a_broken_checkpoint_is_refused():
@@ -193,16 +142,6 @@ def test_changes_are_logged_and_repeatable():
     assert one.spec.settings["alpha"] == 2.0
     assert one.draws.shape[1] > 5
     assert np.array_equal(one.draws, two.draws)
-
-
-@pytest.mark.slow
-def test_a_refused_change_harms_nothing():
-    run, other = (walked(prepared(spec(draws=None)), 300) for _ in range(2))
-    before = run.spec
-    with pytest.raises(bnnviz.BnnvizError, match="needs a Gaussian target"):
-        run.change({"bound": "exact"})
-    assert run.spec == before and run.changes == [] and run.era == 0
-    assert np.array_equal(walked(run, 700).draws, walked(other, 700).draws)
 
 
 def test_a_tuning_that_sees_too_little_says_so(monkeypatch):
@@ -279,32 +218,6 @@ def test_chains_that_meet_nan_stop_and_are_named():
 
 
 @pytest.mark.slow
-def test_a_look_ahead_beyond_what_is_finite_harms_nobody():
-    """A long cell may end where a chain never comes to; the next look is nearer."""
-
-    class Near(Cliff):
-        beyond = 0
-
-        def potential(self, x: torch.Tensor) -> torch.Tensor:
-            self.beyond += int((x > 4.5).sum())
-            return torch.where(x[:, 0] > 4.5, torch.nan, x[:, 0] ** 2 / 2)
-
-        def initial(self, chains: int, rng: torch.Generator) -> torch.Tensor:
-            return torch.zeros(chains, 1, dtype=self.dtype)
-
-    target = Near()
-    run = ViewedRun(spec(chains=8, draws=300), target=target)
-    run.prepare()
-    while not run.finished:
-        run.step_proposal()
-    assert target.beyond
-    assert run.alive.all()
-    assert run.draws.std() == pytest.approx(1, abs=0.1)
-    run.chain_trace.last = dataclasses.replace(run.chain_trace.last, kind=PROBE, rate=math.nan)
-    assert "went too far" in run.chain_trace.part("caption", None, False)["text"]
-
-
-@pytest.mark.slow
 def test_when_all_chains_fail_the_draws_are_kept():
     class Trap(Cliff):
         evaluations = 0
@@ -374,14 +287,6 @@ def test_a_path_that_is_looked_at_while_it_grows_has_its_corners_where_the_event
     assert np.allclose(known[:-1], starts[-len(known) + 1 :])
 
 
-def test_one_dimension_is_shown_in_the_phase_plane():
-    run = prepared(spec(target="double_well", draws=None))
-    run.advance(0.5)
-    path = run.frame(["path"])["path"]
-    assert path["y_label"] == "velocity"
-    assert np.isfinite(path["x"]).all() and np.isfinite(path["y"]).all()
-
-
 @pytest.mark.slow
 def test_one_dimension_has_a_histogram_beside_the_known_density():
     run = prepared(spec(target="gaussian", target_settings={"size": 1, "mean_list": "[2]"}, draws=None, chains=16))
@@ -400,36 +305,6 @@ def test_one_dimension_has_a_histogram_beside_the_known_density():
     assert "density" not in prepared(spec(draws=None)).scene()["emits"]
 
 
-def test_at_speed_the_caption_sums_up_and_stays_long_enough_to_be_read(monkeypatch):
-    monkeypatch.setattr(counts, "_LEAST_S", 1000.0)  # however long this machine takes for what follows
-    run = prepared(spec(target="banana", draws=None))
-    run.step_proposal()
-    assert "sets out" in run.frame(["caption"])["caption"]["text"]
-    walked(run, 300)
-    run._frames._paces.clear()
-    text = run.frame(["caption"])["caption"]["text"]
-    assert text.startswith(f"All chains so far: {run.sampler_stats.bounces:,} bounces and")
-    walked(run, 500)
-    run._frames._paces.clear()
-    assert run.frame(["caption"])["caption"]["text"] == text
-    run.step_proposal()
-    assert "so far" not in run.frame(["caption"])["caption"]["text"], "a step is told for itself"
-
-
-@pytest.mark.slow
-def test_the_table_has_each_variance_beside_the_true_one():
-    run = prepared(spec(target="gaussian", target_settings={"correlation": 0.0, "spread": 2.0}, draws=None, chains=16))
-    while run.store.common(run.alive) < 400:
-        run.advance(0.3)
-    run.frame(["acf"])
-    rows = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
-    for label, true in (("Variance of x1; true 1", 1), ("Variance of x2; true 4", 4)):
-        variance, error = (float(part) for part in rows[label][0].split(" ± "))
-        assert abs(variance - true) < 5 * error
-        assert rows[label][1] == "good"
-    assert "R-hat; bulk, tail ESS (x1)" in rows
-
-
 def test_watching_another_chain_or_plane():
     run = prepared(spec(target="logistic_regression", draws=None))
     run.advance(0.3)
@@ -440,18 +315,6 @@ def test_watching_another_chain_or_plane():
     for bad in ({"chain": 3}, {"plane": {"kind": "coordinates", "i": 0, "j": 9}}):
         with pytest.raises(bnnviz.BnnvizError):
             run.watch(**bad)
-
-
-def test_the_paper_preset_says_that_it_is_wrong():
-    preset = next(p for p in samplers.BPS.presets if p["name"] == "literal")
-    run = prepared(spec(draws=None, chains=16, settings=preset["settings"]))
-    run.advance(4.0)
-    run._frames._paces.clear()
-    run.frame(["acf"])
-    caption = run.frame(["caption"])["caption"]
-    assert "violate the envelope" in caption["warning"]
-    assert "wider than it should be" in caption["warning"]
-    assert {"bound": "grid"} in [remedy["settings"] for remedy in caption["remedies"]]
 
 
 @pytest.mark.slow
@@ -495,34 +358,6 @@ def test_sample_takes_a_module_and_data():
     run = bnnviz.sample(net, "boomerang", draws=20, warmup=5, chains=2, settings={"mode_steps": 200})
     assert run.draws.shape == (2, 20, 13)
     assert run.summary()["rmse"] < 1.0
-
-
-def test_sample_takes_an_instance():
-    run = bnnviz.sample("banana", samplers.BPS(refresh_rate=2.0), draws=10, warmup=0)
-    assert run.spec.settings["refresh_rate"] == 2.0
-
-
-def test_start_returns_at_once_and_stops():
-    run = bnnviz.start("gaussian", "bps", draws=None, seed=0)
-    assert run.running
-    run.stop()
-    assert not run.running
-    assert run.draws.shape[0] == 4
-
-
-def test_a_failing_function_is_told_and_keeps_the_draws():
-    calls = []
-
-    def fails(x: torch.Tensor) -> torch.Tensor:
-        calls.append(1)
-        if len(calls) > 3000:
-            raise RuntimeError("out of luck")
-        return 0.5 * (x**2).sum(-1)
-
-    run = bnnviz.start(fails, "bps", dim=1, draws=100_000, warmup=0)
-    with pytest.raises(RuntimeError, match="out of luck"):
-        run.wait()
-    assert run.draws.shape[1] > 0
 
 
 @pytest.mark.parametrize(
@@ -621,19 +456,6 @@ def test_changed_data_that_do_not_fit_are_refused_and_harm_nothing():
     assert torch.equal(run.target.potential(run.state.x), before) and run.changes == []
 
 
-def test_while_there_are_no_draws_the_band_is_made_of_the_warm_up():
-    run = prepared(drawing())
-    while not run.store.made.any():
-        run.step_proposal()
-    part = run.frame(["prediction"])["prediction"]
-    assert part["settling"] and part["draws"] == 0
-    while run.phase != "sampling" or run.store.common(run.alive) < 30:
-        run.advance(0.05)
-    run._frames._paces.clear()
-    part = run.frame(["prediction"])["prediction"]
-    assert not part["settling"] and part["draws"] == 3 * run.store.common(run.alive)
-
-
 @pytest.mark.slow
 def test_the_learnt_noise_of_each_draw_is_its_own():
     learnt = drawing().replace(target_settings={**drawing().target_settings, "noise": "learnt"}).checked()
@@ -690,150 +512,8 @@ def test_a_box_in_the_path_or_the_trace_picks_the_draws_that_lie_in_it(watched):
     assert found["text"] == f"30 of {rows.shape[0]} draws"
 
 
-def test_an_event_shows_the_function_of_its_weights(watched):
-    step = int(watched.frame(["path"])["path"]["event_step"][-2])
-    found = picked(watched, {"event": step})
-    segment = next(s for s in watched.chain_trace.past if s.step == step)
-    end = watched.chain_trace.end_of(segment)[0][None]
-    assert np.allclose(found["functions"], watched._frames.predictor.functions(end), atol=1e-5)
-    assert found["kind"] == "event" and found["text"].startswith(f"event {segment.number + 1:,}: ")
-
-
-def test_a_box_in_a_plane_that_has_gone_keeps_its_draws(watched):
-    found = picked(watched, {"view": "path", "box": [-1e9, 0.0, -1e9, 1e9]})
-    watched.watch(plane={"kind": "coordinates", "i": 3, "j": 5})
-    after = watched.frame(["selection"])["selection"]
-    assert after["count"] == found["count"] and not np.allclose(after["path_x"], found["path_x"])
-    watched.watch(plane={"kind": "pca"})
-
-
 def test_nothing_is_picked_where_nothing_was_and_what_cannot_be_picked_is_refused(watched):
     assert picked(watched, None) == {"kind": "none"}
     for bad in ({"view": "acf", "box": [0, 1, 0, 1]}, {"view": "path", "box": [0, 1]}, {"event": -1}):
         with pytest.raises(bnnviz.BnnvizError):
             watched.select(bad)
-
-
-@pytest.mark.slow
-def test_picking_touches_no_draw():
-    runs = [prepared(drawing()) for _ in range(2)]
-    for step in range(50, 601, 50):
-        for run in runs:
-            walked(run, step)
-        picked(runs[0], {"view": "prediction", "box": [-1, 1, -1, 1]})
-    assert np.array_equal(runs[0].draws, runs[1].draws)
-
-
-def test_draws_without_a_limit_do_not_fill_the_memory():
-    """4,096 chains of a network would take 10 GB."""
-    run = ViewedRun(
-        Spec(target="network", target_settings={"data": "toy_a", "hidden": "25-10"}, chains=4096, draws=None)
-    )
-    assert 64 <= run.store.buffer.shape[1] < 100
-    assert run.store.buffer.numel() * run.store.buffer.element_size() < 5e8
-    assert ViewedRun(Spec(target="banana", draws=None)).store.buffer.shape[1] == 2000
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", [item.registered for item in samplers.REGISTRY])
-def test_every_sampler_draws_the_density_of_an_only_coordinate(sampler):
-    if not fits(sampler, "double_well"):
-        pytest.skip("it refuses densities")
-    run = ViewedRun(Spec(target="double_well", sampler=sampler, chains=2, draws=None, warmup=1).checked())
-    run.prepare()
-    while run.store.common(run.alive) < 2:
-        run.advance(0.05)
-    part = run.frame(["density"])["density"]
-    assert part["draws"] >= 4
-    assert (part["curves"] is not None) is run.sampler.traits.functional
-
-
-@pytest.mark.slow
-def test_device_time_is_the_threads_on_a_cpu():
-    run = ViewedRun(Spec("gaussian", {}, "bps", {}, chains=4, draws=200))
-    while not run.finished:
-        run.advance(0.1)
-    assert run.summary()["device_seconds"] == run.cpu_seconds > 0
-    assert ViewedRun.restore(run.checkpoint()).device_seconds == run.cpu_seconds
-
-
-def test_device_time_is_between_marks_in_the_queue_of_a_gpu(monkeypatch):
-    from bnnviz.engine.run.device import Clock
-
-    queue = []
-
-    class Event:
-        def __init__(self, enable_timing):
-            assert enable_timing
-
-        def record(self, stream):
-            queue.append((stream, len(queue)))
-            self.at = len(queue)
-
-        def synchronize(self):
-            queue.append("waited")
-
-        def elapsed_time(self, end):
-            return 250.0 * (end.at - self.at)
-
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
-    run = SimpleNamespace(device=torch.device("cuda:0"), threads=1, seconds=0.0, cpu_seconds=0.0, device_seconds=0.0)
-    with Clock(run):
-        pass
-    assert run.device_seconds == 0.25
-    assert [item[0] if isinstance(item, tuple) else item for item in queue] == ["stream of cuda:0"] * 2 + ["waited"]
-
-
-def test_a_long_way_to_the_start_says_how_far_it_is() -> None:
-    run = ViewedRun(
-        Spec(target="network", target_settings={"data": "toy_c"}, sampler="hmc", settings={"mode_steps": 100_000})
-    )
-    assert run.descent is None
-    run.advance(0.2)
-    assert 0 < run.descent.taken < run.descent.steps == 100_000
-    told = run.frame(["caption"])["caption"]["text"]
-    assert told.endswith(f"Step {run.descent.taken:,} of 100,000, about {run.descent.seconds_left:,.0f} s more.")
-    before = run.descent
-    assert before.seconds_left == pytest.approx(before.seconds * (100_000 / before.taken - 1))
-    run.change({"target.points": [[0.0, 0.0], [0.5, 1.0]]})
-    run.advance(0.05)
-    assert run.descent is not before
-    assert run.descent.seconds < before.seconds, "what the way to another mode took is counted too"
-    run = ViewedRun(run.spec.replace(settings={"mode_steps": 20}, target_settings={"data": "toy_c"}))
-    run.prepare()
-    assert run.descent is None
-    assert "Step" not in run.frame(["caption"])["caption"]["text"].partition("Adam")[2]
-
-
-def test_what_keeps_a_step_waiting_makes_no_block_shorter(monkeypatch: pytest.MonkeyPatch):
-    run = ViewedRun(Spec(target="banana", sampler="bps", chains=2, draws=None))
-    run.prepare()
-    step = run.sampler.step
-
-    def waits(rng, state):
-        time.sleep(0.05)
-        return step(rng, state)
-
-    monkeypatch.setattr(run.sampler, "step", waits)
-    for _ in range(20):
-        run.step_proposal()
-    # Far less than the wall's time, however slow the machine is: on a CPU its own time counts.
-    assert run._step_seconds < 0.025
-
-
-def test_what_a_step_computes_makes_blocks_shorter(monkeypatch: pytest.MonkeyPatch):
-    run = ViewedRun(Spec(target="banana", sampler="bps", chains=2, draws=None))
-    run.prepare()
-    step = run.sampler.step
-
-    def computes(rng, state):
-        until = time.thread_time() + 0.02
-        while time.thread_time() < until:
-            pass
-        return step(rng, state)
-
-    monkeypatch.setattr(run.sampler, "step", computes)
-    for _ in range(20):
-        run.step_proposal()
-    assert run._block_length(0.02) == 1
