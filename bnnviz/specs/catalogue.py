@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Iterable
 from importlib import resources
 from reprlib import repr as short_repr
 from typing import Any
@@ -57,19 +58,19 @@ def generate() -> dict[str, Any]:
 
     return {
         "version": VERSION,
-        "samplers": [_item(cls) for cls in samplers.REGISTRY],
-        "targets": [_item(cls) for cls in targets.REGISTRY],
+        "samplers": [_item(cls, cls.traits.emits) for cls in samplers.REGISTRY],
+        "targets": [_item(cls, cls.emits) for cls in targets.REGISTRY],
         "data": [data.describe(name) for name in data.names()],
         "run": settings.describe(RunSettings),
     }
 
 
-def _item(cls: type) -> dict[str, Any]:
+def _item(cls: type, emits: Iterable[str]) -> dict[str, Any]:
     return {
         "name": cls.registered,
         "title": cls.title,
         "doc": " ".join((cls.__doc__ or "").split("\n\n")[0].split()),
-        "emits": sorted(cls.traits.emits),
+        "emits": sorted(emits),
         "dim": getattr(cls, "fixed_dim", None),
         "settings": settings.describe(cls),
         "presets": cls.presets,
