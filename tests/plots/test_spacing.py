@@ -62,7 +62,9 @@ def printed(figure: Any, size: tuple[float | None, float | None] = (None, None))
     return drawn
 
 
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.slow] * (each != "legends")) for each in BESIDE]
+)
 def test_nothing_lies_over_the_next_panel(name: str) -> None:
     drawn = printed(BESIDE[name]())
     try:
@@ -77,6 +79,7 @@ SIZED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZED)
 def test_a_figure_has_the_size_that_was_asked_for(name: str, tmp_path: Path) -> None:
     make, kind, (width, height) = SIZED[name]

@@ -71,6 +71,7 @@ def test_nothing_is_said_of_how_copies_mix(sampler: str, capsys: pytest.CaptureF
     assert [row for row in frame["table"]["rows"] if "ESS" in row[0] or "R-hat" in row[0]] == []
 
 
+@pytest.mark.slow
 def test_a_leaderboard_counts_one_draw() -> None:
     lanes = [("map", {"steps": 20}), ("sgld", {"mode_steps": 20, "batch_size": 10})]
     race = bnnviz.race("network", lanes, target_settings=NETWORK, budget=400_000, chains=2, seed=1, reference=False)
@@ -78,6 +79,7 @@ def test_a_leaderboard_counts_one_draw() -> None:
     assert table["map"] == 1 < table["sgld"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plays", [True, False])
 def test_a_live_run_that_played_to_its_point_plays_on_after_a_change(tmp_path: Path, plays: bool) -> None:
     """Who draws other points sees the descent to theirs, as with a run that goes on; one that was stepped stays so."""

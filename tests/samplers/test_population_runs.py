@@ -315,6 +315,7 @@ def test_weights_are_exported_to_arviz(tmp_path) -> None:
     np.testing.assert_array_equal(opened["sample_stats"]["log_weight"].values, run.log_weights)
 
 
+@pytest.mark.slow
 def test_a_lane_of_a_race_is_measured_with_its_weights() -> None:
     lanes = tuple(
         Spec("gaussian", {}, name, settings, chains=4, draws=None)

@@ -162,6 +162,7 @@ def test_a_state_dict_that_does_not_fit_is_refused() -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_last_layer_alone_is_a_linear_model() -> None:
     """Features of frozen layers, a normal prior and noise: the posterior is normal, in closed form."""
     module = perceptron()

@@ -287,6 +287,7 @@ def test_convolutions_are_left_to_their_own_routines(bars):
     assert target_of("mlp").compiles
 
 
+@pytest.mark.slow
 def test_a_descent_reads_batches_and_ends_where_all_rows_are_explained(bars, monkeypatch):
     target = target_of("lenet5", torch.float32)
     monkeypatch.setattr(targets.ImageNetwork, "descent_rows", 10)

@@ -454,7 +454,12 @@ REFUSED = (
     ),
 )
 
-MODULES = [pytest.param(kind, made, id=f"{kind.name}-{k}") for kind in TAKEN for k, made in enumerate(kind.made)]
+#: The first of each kind is a quick test.
+MODULES = [
+    pytest.param(kind, made, id=f"{kind.name}-{k}", marks=[pytest.mark.slow] * bool(k))
+    for kind in TAKEN
+    for k, made in enumerate(kind.made)
+]
 
 
 def posterior(made: Callable[[], nn.Module], seed: int = 0, **options: Any) -> tuple[nn.Module, bnnviz.BNN]:
@@ -547,6 +552,7 @@ def test_a_network_that_cannot_be_sampled_is_refused_in_one_sentence(row: Refuse
     assert len(sentence) < 600
 
 
+@pytest.mark.slow
 def test_a_step_is_told_and_refused_by_processes() -> None:
     for kind in TAKEN:
         for made in kind.made if kind.name.startswith(("Steps", "Tied", "Convolution")) else ():
@@ -577,6 +583,7 @@ def test_whole_numbers_as_inputs_are_read_with_and_without_a_cast(words: Callabl
     np.testing.assert_allclose(target.potential(theta), cast.potential(theta), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_forward_that_is_rougher_than_single_precision_is_refused() -> None:
     def forward(m: Any, x: Tensor) -> Tensor:
         with torch.autocast("cpu", dtype=torch.bfloat16):

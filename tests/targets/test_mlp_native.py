@@ -186,6 +186,7 @@ def test_others_have_none(target: bnnviz.BNN) -> None:
     assert target._native is None
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_a_mistake_in_the_cpp_would_be_seen(tmp_path) -> None:
     """Leave the factor 2 out of the second derivative of a layer of the C++."""
@@ -201,6 +202,7 @@ def test_a_mistake_in_the_cpp_would_be_seen(tmp_path) -> None:
         assert_right(target, target.all_rows())
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_what_the_compiler_gets_wrong_is_not_taken(tmp_path, monkeypatch: pytest.MonkeyPatch, caplog) -> None:
     right = mlp_native._SOURCE.read_text(encoding="utf-8")

@@ -100,6 +100,7 @@ def corrected() -> tuple[Any, Any]:
     return sampler, after(sampler, state._replace(c=exact(sampler, CHAINS)), 500)
 
 
+@pytest.mark.slow
 def test_sgfuncrld_corrected_has_the_right_law() -> None:
     sampler, state = corrected()
     assert worst(state, sampler) < LIMIT
@@ -135,6 +136,7 @@ def test_the_gamma_term_is_the_divergence_of_the_metric() -> None:
         torch.testing.assert_close(divergence[:, part].detach(), slopes[:, part])
 
 
+@pytest.mark.slow
 def test_sgfuncrld_with_noise_of_another_scale_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     normal = RandomNumbers.normal
 

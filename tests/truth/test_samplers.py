@@ -300,7 +300,14 @@ def test_a_broken_sampler_is_caught(monkeypatch, sampler, method, wrong, target)
     ("sampler", "settings", "owner", "method", "wrong"),
     [
         ("bps", {"metric": "dense"}, samplers.REGISTRY.get("bps"), "scaled_gradient", unscaled),
-        ("zigzag", {"metric": "dense"}, samplers.REGISTRY.get("zigzag"), "_rates", of_the_axes),
+        pytest.param(
+            "zigzag",
+            {"metric": "dense"},
+            samplers.REGISTRY.get("zigzag"),
+            "_rates",
+            of_the_axes,
+            marks=pytest.mark.slow,
+        ),
         ("boomerang", {"learn_reference": True}, GaussianReference, "spread_of", by_the_diagonal),
     ],
 )
@@ -336,6 +343,7 @@ def test_missing_refreshment_on_an_isotropic_gaussian_is_caught():
     assert compare_moments(draws[:, 30:], target.mean(), target.cov()).p < LEVEL
 
 
+@pytest.mark.slow
 def test_a_dropped_prior_is_caught(monkeypatch):
     target = targets.LogisticRegression(prior_sd=0.7)
     x0 = np.random.default_rng(1).multivariate_normal(target.mean(), target.cov(), size=CHAINS)
@@ -348,6 +356,7 @@ def test_a_dropped_prior_is_caught(monkeypatch):
 # Biases of the papers, which must be there and be as large as stated.
 
 
+@pytest.mark.slow
 def test_draws_at_events_are_as_wide_as_stated():
     """BPS on N(0, 1) with refresh rate 0.1 gives sd 1.327 at event times."""
     target = targets.Gaussian(size=1)

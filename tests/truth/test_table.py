@@ -116,6 +116,7 @@ def test_a_row_that_takes_too_long_is_red_and_says_so() -> None:
         truth.measure(SamplerCase("bps", {"samples": "events"}), targets.Gaussian(size=3), draws=4, chains=2000)
 
 
+@pytest.mark.slow
 def test_the_command_gives_one_list_and_tells_each_row(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setattr(truth, "far", lambda case, patience: far(case, patience, 10, 50))
     with pytest.raises(SystemExit) as ended:
@@ -183,10 +184,12 @@ def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
     assert not row(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
 
 
+@pytest.mark.slow
 def test_a_missing_refreshment_makes_its_row_red() -> None:
     assert not far(SamplerCase("bps", {"refresh_rate": 0.0}), **FEW).ok
 
 
+@pytest.mark.slow
 def test_a_dropped_prior_makes_its_row_red() -> None:
     target = targets.LogisticRegression(prior_sd=0.7)
     assert target.mean() is not None

@@ -328,7 +328,7 @@ def test_a_proposal_is_accepted_where_its_uniform_mark_is_under_the_rate() -> No
 def test_what_was_proposed_lies_inside_the_thinning_figure() -> None:
     scene = example_scene("banana")
     view = ThinningView(scene)
-    for seq in range(200):
+    for seq in range(60):
         # Seen twice, a segment is looked at; at speed the widest ones reach out.
         view.update(example_frame(scene, seq))
         view.update(example_frame(scene, seq))

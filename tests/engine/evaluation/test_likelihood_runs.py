@@ -184,6 +184,7 @@ print(found.summary()["nll"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["several", "negative_binomial"])
 def test_a_recording_predicts_in_a_fresh_process(kind: str, tmp_path: Path) -> None:
     folder = str(tmp_path / "kept")

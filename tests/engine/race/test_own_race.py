@@ -42,6 +42,7 @@ def test_the_reference_of_a_density_of_ones_own_is_its_truth() -> None:
     assert all(np.isfinite(row["error"]) for row in race.table)
 
 
+@pytest.mark.slow
 def test_the_reference_is_not_kept_for_another_density_of_the_same_name() -> None:
     bnnviz.race(potential, ["hmc", "bps"], dim=2, budget=4_000, chains=2, warmup=10)
     assert not list(paths.references().glob("*.npz"))
@@ -71,6 +72,7 @@ def test_without_a_reference_nobody_is_ranked_and_the_table_stands(tmp_path: Pat
         race.figure(tmp_path / "race.pdf")
 
 
+@pytest.mark.slow
 def test_a_network_of_ones_own_has_a_page(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 20)[:, None]
     posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)

@@ -70,7 +70,9 @@ def test_the_line_is_the_rate_where_all_rows_are_alike() -> None:
         torch.testing.assert_close((height + slope * t)[:, 0], rate)
 
 
-@pytest.mark.parametrize("sampler", STRAIGHT)
+@pytest.mark.parametrize(
+    "sampler", [pytest.param(name, marks=[pytest.mark.slow] * (name != "bps")) for name in STRAIGHT]
+)
 def test_no_proposal_lies_above(sampler: str) -> None:
     run = bnnviz.sample("logistic_regression", sampler, settings=EXACT, draws=20, warmup=20, chains=8, seed=2)
     assert run.summary()["violation_share"] == 0

@@ -137,12 +137,14 @@ def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
     assert np.array_equal(one.path_moments().variance, other.path_moments().variance)
 
 
+@pytest.mark.slow
 def test_many_numbers_are_not_integrated() -> None:
     run = bnnviz.sample(spec("bps").replace(chains=4096, draws=4, warmup=0, target_settings={"size": 2}))
     assert "path_mean" not in run.summary()
     assert "path_mean" in bnnviz.sample(spec("bps").replace(draws=40)).summary()
 
 
+@pytest.mark.slow
 def test_the_table_shows_the_three_ways_side_by_side() -> None:
     run = ViewedRun(spec("bps", refresh_rate=0.1, samples="events").replace(draws=None, target_settings={"size": 1}))
     run.prepare()

@@ -65,6 +65,7 @@ def test_the_envelope_is_above_the_raised_line_up_to_the_horizon() -> None:
     assert plan.kind.item() == HORIZON and plan.t.item() == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sds_above", [3.0, 0.0])
 def test_with_batches_the_variance_is_right_where_the_line_is_raised(sds_above: float) -> None:
     """Two data at +-1 and batches of one: N(0, 1/2). On the bare line half of the rates are above: events come late."""
