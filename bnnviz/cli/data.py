@@ -1,26 +1,21 @@
-"""Run ``bnnviz list``, ``data`` and ``bench``: what there is to run, which files are here, how fast this machine is."""
+"""Run ``bnnviz list`` and ``bnnviz data``: what there is to run, and which files are here."""
 
 from __future__ import annotations
 
 import sys
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from bnnviz.cli.options import Json, examples
-from bnnviz.cli.output import console, failure, print_json, print_rows, table, text, until_interrupt
+from bnnviz.cli.output import console, print_json, print_rows, table
 from bnnviz.errors import BnnvizError
-from bnnviz.files import to_json
 from bnnviz.settings import bounds_text
 from bnnviz.specs import catalogue
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
 KINDS = ("targets", "samplers", "data", "papers")
 
-app, bench_app = typer.Typer(), typer.Typer()
+app = typer.Typer()
 group = typer.Typer(help="The data sets' files: which are on this machine, and how to get them here.")
 
 
@@ -109,46 +104,3 @@ def data_fetch(
         print_json(places)
     else:
         print("\n".join(place for found in places.values() for place in found))
-
-
-# --- the speed of this machine
-
-
-@bench_app.command(epilog=examples("bnnviz bench live", "bnnviz bench live --case startup --json"))
-def bench(
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="What to measure, such as live.")],
-    case: Annotated[str | None, typer.Option(help="Only this part of it.")] = None,
-    seconds: Annotated[float, typer.Option(min=1, help="How long each part is measured.")] = 60,
-    as_json: Json = False,
-) -> None:
-    """Measure this machine, beside what is aimed at.
-
-    Each figure is told on stderr when it is known; all of them come at the end.
-    """
-    from bnnviz.benchmarks import find
-
-    rows = []
-    screen = console(stderr=True)
-    with screen.status("Starting.") as status:
-        tell = status.update if screen.is_terminal else partial(print, file=sys.stderr, flush=True)
-        for row in until_interrupt(find(suite).run(case, seconds, tell)):
-            rows.append(row)
-            print(_line(to_json(row)), file=sys.stderr, flush=True)
-    heads = ("case", "metric", "value", "unit", "target", "", "note")
-    print_rows(rows, as_json, heads, map(_cells, to_json(rows)))
-
-
-def _line(row: dict[str, Any]) -> str:
-    parts = [f"{row['case']}, {row['metric']}: {text(row['value'])} {row['unit']}".rstrip()]
-    parts += [f"{row['target']} {_goal_status(row)}"] if row["target"] else []
-    return "; ".join(parts + [row["note"]] if row.get("note") else parts)
-
-
-def _cells(row: dict[str, Any]) -> tuple[str | Text, ...]:
-    status = _goal_status(row)
-    status = failure(status) if status == "missed" else status
-    return row["case"], row["metric"], text(row["value"]), row["unit"], row["target"], status, row.get("note", "")
-
-
-def _goal_status(row: dict[str, Any]) -> str:
-    return "" if not row["target"] else "met" if row["ok"] else "missed"

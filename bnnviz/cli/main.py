@@ -82,7 +82,7 @@ def program(
 # `bnnviz --help` lists the commands in this order, and the groups of commands after them.
 for commands in (
     *(data.app, reproduce.app, sample.app, predict.app, recordings.app, sweep.app),
-    *(race.app, race.wells_app, replay.app, data.bench_app, serve.app),
+    *(race.app, race.wells_app, replay.app, serve.app),
 ):
     app.add_typer(commands)
 app.add_typer(data.group, name="data")

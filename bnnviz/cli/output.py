@@ -153,27 +153,3 @@ def hold_interrupt() -> Iterator[list[int]]:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def until_interrupt(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield rows until Ctrl-C or SIGTERM, so that what the rows have started is ended too.
-
-    An interrupt counts too that was raised where nobody passes it on, as in what ends an object.
-    """
-    pressed: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        pressed.append(number)
-        signal.default_int_handler(number, frame)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        for row in rows:
-            if pressed:
-                break
-            yield row
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if pressed:
-        raise KeyboardInterrupt

@@ -143,7 +143,7 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
 
 @pytest.mark.slow
 def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
-    # How soon is measured by `bnnviz bench live --case drawing`.
+    # How soon is measured by `python -m benchmarks live --case drawing`.
     lab = draw().sampling()
     moving = lab.page.evaluate_handle(f"(at) => ({{done: ({UNTIL_MOVED})(at)}})", [0.0, 0.1])
     lab.drag("prediction", (0.0, 0.0), (0.0, 0.45))

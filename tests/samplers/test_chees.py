@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from truth.known_answers import SamplerCase, check
 
 from bnnviz import targets
-from bnnviz.benchmarks.suites.truth import SamplerCase, row
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.mcmc import chees
 from bnnviz.samplers.mcmc.chees import TrajectoryLength
@@ -94,5 +94,5 @@ def test_it_is_not_compiled_and_says_so() -> None:
 @pytest.mark.slow
 def test_draws_are_right_with_it() -> None:
     for target in (targets.REGISTRY.get("gaussian")(), targets.REGISTRY.get("double_well")()):
-        found = row(SamplerCase("hmc", CHEES), target, draws=40, chains=400)
+        found = check(SamplerCase("hmc", CHEES), target, draws=40, chains=400)
         assert found.ok, found

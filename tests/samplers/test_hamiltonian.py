@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from truth.known_answers import SamplerCase, check
 
 from bnnviz import targets
-from bnnviz.benchmarks.suites.truth import SamplerCase, row
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import reasonable
@@ -182,7 +182,7 @@ def test_trees_of_the_largest_depth_are_counted() -> None:
 def test_scales_and_correlations_leave_it_right(name: str, metric: str) -> None:
     correlation = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.3], [0.0, 0.3, 1.0]])
     target = targets.Gaussian(np.zeros(3), correlation * np.outer(SD, SD))
-    found = row(SamplerCase(name, {"metric": metric}), target, draws=40, chains=400)
+    found = check(SamplerCase(name, {"metric": metric}), target, draws=40, chains=400)
     assert found.ok, found
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from truth.known_answers import SamplerCase, check
 
 from bnnviz import targets
-from bnnviz.benchmarks.suites.truth import SamplerCase, row
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.mcmc import low_rank
 from bnnviz.samplers.mcmc.low_rank import LowRank
@@ -109,5 +109,5 @@ def test_a_run_is_restored_with_it() -> None:
 def test_draws_are_right_with_it(name: str) -> None:
     scales, correlation = np.array([1e-3, 1.0, 1.0, 1e3]), 0.9 + 0.1 * np.eye(4)
     target = targets.Gaussian(np.zeros(4), correlation * np.outer(scales, scales))
-    found = row(SamplerCase(name, {"metric": "low_rank"}), target, draws=40, chains=400)
+    found = check(SamplerCase(name, {"metric": "low_rank"}), target, draws=40, chains=400)
     assert found.ok, found

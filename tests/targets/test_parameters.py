@@ -22,7 +22,7 @@ from bnnviz.targets import Parameter, ParameterDensity
 EFFECTS = torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERRORS = torch.tensor([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
 LEVEL = 4.0  # standard errors
-PUBLISHED = Path(__file__).parents[2] / "bnnviz/benchmarks/posteriors/data/published.json"
+PUBLISHED = Path(__file__).parents[2] / "benchmarks/posteriors/data/published.json"
 
 
 def gamma(given: dict[str, Tensor]) -> Tensor:

@@ -8,9 +8,9 @@ import torch
 from scipy import linalg
 
 from bnnviz import samplers, targets
-from bnnviz.benchmarks.suites.truth import SamplerCase, known_targets, row
 from bnnviz.samplers.mcmc import nuts
 from bnnviz.samplers.random import RandomNumbers, seeded
+from truth.known_answers import SamplerCase, check, known_targets
 
 CHAINS = 20_000
 SCALES = np.array([1.0, 0.5])  # variances of the target's coordinates
@@ -131,7 +131,7 @@ def test_hmc_is_right_whatever_its_step_size() -> None:
         {"momentum_persistence": 0.7, "num_leapfrog_steps": 3, "vary": False},
     ):
         for name in ("gaussian", "double_well"):
-            found = row(SamplerCase("hmc", settings), known_targets()[name], draws=40, chains=600)
+            found = check(SamplerCase("hmc", settings), known_targets()[name], draws=40, chains=600)
             assert found.ok, (settings, name, found)
 
 
@@ -144,7 +144,7 @@ def test_hmc_at_a_temperature() -> None:
 def test_nuts_is_right_whatever_its_step_size() -> None:
     for settings in ({}, {"step_size": 0.7, "max_depth": 3, "every": 2}):
         for name in ("gaussian-1", "double_well"):
-            found = row(SamplerCase("nuts", settings), known_targets()[name], draws=20, chains=600)
+            found = check(SamplerCase("nuts", settings), known_targets()[name], draws=20, chains=600)
             assert found.ok, (settings, name, found)
 
 
@@ -178,7 +178,7 @@ def test_a_broken_nuts_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, w
     """The last point of a subtree, points without weights, and a subtree's own turns that go unseen."""
     monkeypatch.setattr(nuts.NUTS, method, wrong)
     settings = {"step_size": 1.2 if wrong is unweighted else 0.35}
-    found = row(SamplerCase("nuts", settings), known_targets()["gaussian-1"], draws=40, chains=3000)
+    found = check(SamplerCase("nuts", settings), known_targets()["gaussian-1"], draws=40, chains=3000)
     assert not found.ok, found
 
 
@@ -193,7 +193,7 @@ def louder(self: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> t
 @pytest.mark.parametrize(("method", "wrong"), [("uniform", always), ("normal", louder)])
 def test_a_broken_hmc_is_caught(monkeypatch: pytest.MonkeyPatch, method: str, wrong: object) -> None:
     monkeypatch.setattr(RandomNumbers, method, wrong)
-    found = row(
+    found = check(
         SamplerCase("hmc", {"step_size": 1.0, "num_leapfrog_steps": 4}),
         known_targets()["gaussian"],
         draws=40,

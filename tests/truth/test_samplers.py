@@ -15,7 +15,6 @@ import torch
 from families import PDMPS
 
 from bnnviz import samplers, targets
-from bnnviz.benchmarks.chains import begin
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.pdmp import thinning
@@ -27,6 +26,7 @@ from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
 from tests.quick_cases import some_quick
 from tests.truth.chains import LEVEL, compare, compare_moments, run_chains
+from truth.chains import begin
 
 CHAINS = 512
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 import bnnviz
+from benchmarks.posteriors.densities import eight_schools_centred
 from bnnviz import diagnostics
-from bnnviz.benchmarks.posteriors.densities import eight_schools_centred
 
 SCHOOLS = {
     "y": torch.tensor([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0]),

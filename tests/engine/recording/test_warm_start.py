@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from truth.calibration import KnownAnswers, limit, of_draws
 
 import bnnviz
-from bnnviz.benchmarks.calibration import KnownAnswers, limit, of_draws
 from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording

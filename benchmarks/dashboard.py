@@ -1,0 +1,173 @@
+"""Serve the dashboard in its own process, and measure the CPU time of processes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+import psutil
+
+from bnnviz.engine.cluster import local_cluster
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.engine.cluster.certificates import FILE_VARIABLE, ClusterKey
+from bnnviz.errors import BnnvizError
+
+HOST = "127.0.0.1"
+_CLUSTER_S = 30.0  # the workers start after the page answers
+_START_S = 60.0  # for the server to answer
+_END_S = 10.0  # for a process to end by itself
+# `make serve` does not pass on the second one either: Python would keep nothing that it compiles.
+_NOT_PASSED_ON = {"BNNVIZ_SCHEDULER", "PYTHONDONTWRITEBYTECODE"}
+
+
+class Dashboard:
+    """A dashboard in its own process.
+
+    Attributes
+    ----------
+    process : psutil.Process
+    port : int
+    url : str
+        Of the page, with the token.
+    begun : float
+        When the process was started, in seconds since the epoch.
+    """
+
+    def __init__(self, process: psutil.Process, port: int, token: str, key: ClusterKey) -> None:
+        self.process, self.port = process, port
+        self.url = f"http://{HOST}:{port}/app?token={token}"
+        self.begun = time.time()
+        self._key, self._family = key, {process}
+
+    def family(self) -> list[psutil.Process]:
+        """Return the page's process and all that it has started and that still run."""
+        with suppress(psutil.NoSuchProcess):  # kept: children of a process that has ended are lost
+            self._family.update(self.process.children(recursive=True))
+        return [process for process in self._family if process.is_running()]
+
+    def workers(self) -> list[psutil.Process]:
+        """Return what the page's process has started."""
+        return [process for process in self.family() if process != self.process]
+
+    def torch_libraries(self) -> list[str]:
+        """Return the libraries of torch that the page's process has loaded."""
+        paths = {Path(entry.path) for entry in self.process.memory_maps(grouped=True)}
+        return sorted(path.name for path in paths if "libtorch" in path.name or "torch" in path.parts)
+
+    def worker_at(self, address: str) -> psutil.Process:
+        """Return the worker process that listens at an address such as ``tls://127.0.0.1:1234``."""
+        port = int(address.rsplit(":", 1)[1])
+        return next(process for process in self.workers() if port in _listening(process))
+
+    @contextmanager
+    def cluster(self) -> Iterator[Backend]:
+        """Connect to the page's cluster as another client of its scheduler."""
+        until = time.monotonic() + _CLUSTER_S
+        while (backend := self._connect()) is None:
+            if time.monotonic() > until:
+                raise BnnvizError("The dashboard has started no workers here; unset BNNVIZ_SCHEDULER and try again.")
+            time.sleep(0.2)
+        with backend:
+            yield backend
+
+    def _connect(self) -> Backend | None:
+        """Return a client of the scheduler; None while the workers are starting."""
+        found = [process for process in self.workers() if local_cluster.__name__ in " ".join(process.cmdline())]
+        for port in sorted(port for process in found for port in _listening(process)):
+            with suppress(BnnvizError):  # it listens for something else there
+                return Backend.connect(f"tls://{HOST}:{port}", key=self._key)
+        return None
+
+
+@contextmanager
+def dashboard() -> Iterator[Dashboard]:
+    """Serve the dashboard as ``bnnviz serve`` does, on a free port and with its own workers."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "bnnviz.cli", "serve", "--address", HOST, "--port", str(port), "--no-show"]
+    environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
+    key, token = ClusterKey.make(), secrets.token_urlsafe(32)
+    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as folder:
+        file = Path(folder) / "key.pem"
+        key.write(file)
+        environment |= {FILE_VARIABLE: str(file), "BNNVIZ_TOKEN": token}
+        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        served = Dashboard(psutil.Process(child.pid), port, token, key)
+        try:
+            _wait(child, served, log)
+            yield served
+        finally:
+            family = served.family()
+            child.terminate()
+            _, alive = psutil.wait_procs(family, timeout=_END_S)
+            end(alive)
+            child.wait()
+
+
+def _wait(child: subprocess.Popen, served: Dashboard, log: TextIO) -> None:
+    """Wait until the server answers."""
+    while True:
+        with suppress(OSError), socket.create_connection((HOST, served.port), timeout=1):
+            return
+        late = time.time() - served.begun > _START_S
+        if late or child.poll() is not None:
+            log.seek(0)
+            lines = [line.strip() for line in log if line.strip()]
+            what = f"did not answer within {_START_S:g} s" if late else f"ended with code {child.returncode}"
+            raise BnnvizError(f"The dashboard {what} ({lines[-1] if lines else 'without output'}).")
+        time.sleep(0.02)
+
+
+def end(processes: Iterable[psutil.Process]) -> None:
+    """Kill these processes."""
+    processes = list(processes)
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes, timeout=_END_S)
+
+
+class Meter:
+    """CPU seconds since now of named groups of processes, and of everything else on this machine."""
+
+    def __init__(self, groups: dict[str, Callable[[], list[psutil.Process]]]) -> None:
+        self._groups = groups
+        self._before = self._read()
+
+    def read(self) -> dict[str, float]:
+        """Return the CPU seconds of each group, and of the ``others``."""
+        now = self._read()
+        used = {name: now[name] - self._before[name] for name in now}
+        used["others"] = used.pop("") - sum(used.values())
+        return used
+
+    def _read(self) -> dict[str, float]:
+        machine = psutil.cpu_times()
+        # On Linux the time of a guest is part of the user's.
+        busy = sum(machine) - machine.idle - getattr(machine, "iowait", 0.0) - getattr(machine, "guest", 0.0)
+        return {"": busy} | {name: cpu_seconds(*group()) for name, group in self._groups.items()}
+
+
+def cpu_seconds(*processes: psutil.Process) -> float:
+    """Return the CPU time that running processes have used."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            used = process.cpu_times()
+            total += used.user + used.system
+    return total
+
+
+def _listening(process: psutil.Process) -> set[int]:
+    connections = process.net_connections("tcp")
+    return {connection.laddr.port for connection in connections if connection.status == psutil.CONN_LISTEN}

@@ -1,0 +1,331 @@
+"""Measure the dashboard while a sampler runs: how often it is painted, how late, what that costs the sampler.
+
+Everything is measured from outside: the real ``bnnviz serve`` in a process of its own, and a real browser
+that plays a network, the Lab's second example.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import psutil
+from scipy.stats import bootstrap
+
+from benchmarks.browser import LabTab, PaintLog, Window, window
+from benchmarks.dashboard import Dashboard, Meter, cpu_seconds, dashboard
+from benchmarks.rows import Case, Goal, Row, Tell
+from bnnviz.engine.cluster.backend import Backend
+from bnnviz.errors import BnnvizError
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
+
+HOT_RATE, RATE = Goal(">=", 15), Goal(">=", 3)
+LATE = Goal("<", 150)
+FLAT = Goal("<=", 1.25)
+SLOW_BY_S = 0.15
+SLOW_LATE = Goal("<", 400)
+COST = Goal(">=", 0.95)
+FOLLOWS = Goal("<", 1)
+#: A network on five points, of which the middle one is dragged up and down.
+DRAGGED = (
+    "&target=network&t.data=toy_c&t.hidden=10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=10"
+    "&t.points=-0.4,-0.5;-0.2,0.3;0,0;0.2,0.3;0.4,-0.5"
+)
+HIGH, MOVED, REST_S = 0.45, 0.1, 3.0
+FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
+SETTLE_S = 3.0  # between play and the measurement
+LOOKS = ("looked_at", "background", "only_painting")
+# Of one look, and before it: what has come up in a pause is shown at once when a tab is looked at again.
+WINDOW_S, TURN_S = 3.0, 0.5
+
+
+def frames(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure how often each view is painted, how late, and what a frame costs in CPU time."""
+    with _playing(tell) as stage:
+        tell(f"Watching the page for {seconds:g} s.")
+        seen, used = stage.watch(seconds)
+        shown = stage.lab.shown_latency()
+    yield from _rates(seen, seconds)
+    yield from _latencies(seen, seconds, 0.95, LATE)
+    yield Row("latency_shown", shown, "ms", more={"note": "the status line's own figure, a median"})
+    yield from _costs(used, len(seen.frames), seconds)
+
+
+def slow_browser(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure the same with a browser that takes longer for every frame."""
+    with _playing(tell, SLOW_BY_S) as stage:
+        tell(f"Watching the page for {seconds:g} s in a browser that takes {1000 * SLOW_BY_S:g} ms more a frame.")
+        seen, used = stage.watch(seconds)
+    yield Row("rate_frames", len(seen.frames) / seconds, "1/s")
+    yield from _latencies(seen, seconds, 0.5, SLOW_LATE)
+    yield from _costs(used, len(seen.frames), seconds)
+
+
+def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Compare the sampler's steps for each second of CPU while its page is looked at and while it is not.
+
+    One run, in short windows that take turns, so that what else happens on this machine falls on all alike: a tab
+    that is looked at, and a tab in the background, which asks for no views. Cores share caches and memory, so a
+    browser that paints slows whatever runs beside it; in windows of a third kind the tab asks for no views, but the
+    browser goes on painting the old ones. What is lost against that, making and sending the views has cost.
+    """
+    with _playing(tell) as stage:
+        worker = stage.worker()
+        begin = time.time()
+        time.sleep(SETTLE_S)
+        rate = len(stage.lab.read().between(begin, time.time()).frames) / SETTLE_S
+        tell(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
+        turns = _Windows(time.time() + SETTLE_S)
+        stage.lab.take_turns(LOOKS, rate, _hot(), turns.begin, turns.each_s)
+        with stage.browser.left_alone():
+            paces = [_pace(stage, worker, turns, number) for number in range(turns.count(seconds))]
+        seen = stage.lab.read()
+    rounds = [dict(zip(LOOKS, paces[i : i + len(LOOKS)], strict=True)) for i in range(0, len(paces), len(LOOKS))]
+    yield from _compare(rounds)
+    yield Row("rate_looked_at", turns.rate(seen, len(paces)), "1/s", HOT_RATE)
+
+
+def startup(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure the second start of the server, the first frame after play, and look for torch."""
+    with window() as browser:
+        tell("Starting the server once, so that its files are in memory.")
+        with dashboard() as served:
+            browser.lab.open(served.url)
+            browser.lab.wait_for_paint()
+        tell("Starting the server again.")
+        meter = Meter({"browser": browser.processes})
+        with dashboard() as served:
+            lab = browser.lab
+            lab.open(served.url)
+            yield Row("serve_to_figures", time.time() - served.begun, "s")
+            lab.wait_for_paint()
+            yield Row("serve_to_page", time.time() - served.begun, "s", TO_PAGE)
+            yield from _opening_costs(served, meter.read())
+            lab.wait_for_first_frame()
+            yield Row("serve_to_first_segment", time.time() - served.begun, "s")
+            lab.probe()
+            yield Row("play_to_first_frame", lab.seconds_from_play(), "s", FIRST_FRAME)
+            yield Row("torch_in_page_process", len(served.torch_libraries()), "libraries", NO_TORCH)
+
+
+def drawing(seconds: float, tell: Tell) -> Iterator[Row]:
+    """Measure how soon the band follows when a data point is dragged while the network is sampled."""
+    with window() as browser, dashboard() as served:
+        lab = browser.lab
+        lab.open(served.url, DRAGGED)
+        lab.wait_for_paint()
+        lab.wait_for_first_frame()
+        lab.play()
+        time.sleep(SETTLE_S)
+        tell(f"Dragging a point up and down for {seconds:g} s.")
+        height, took, begin = 0.0, [], time.monotonic()
+        while not took or time.monotonic() - begin < seconds:
+            end = HIGH if height <= 0 else -HIGH
+            took.append(lab.seconds_from_drag(0.0, height, end, MOVED))
+            height = end
+            time.sleep(REST_S)  # until there are draws again for the new data
+    yield Row("drag_to_band", statistics.median(took), "s", FOLLOWS, {"drags": len(took), "slowest": max(took)})
+
+
+# --- the page while it plays
+
+
+@dataclass
+class _PlayingPage:
+    """A page that plays."""
+
+    served: Dashboard
+    browser: Window
+    backend: Backend
+
+    @property
+    def lab(self) -> LabTab:
+        """The page."""
+        return self.browser.lab
+
+    def worker(self) -> psutil.Process:
+        """Return the process that the run is in."""
+        return self.served.worker_at(_only_run(self.backend)["worker"])
+
+    def watch(self, seconds: float) -> tuple[PaintLog, dict[str, float]]:
+        """Return what is painted from now on, and the CPU seconds that it takes."""
+        worker = self.worker()
+        meter = Meter(
+            {"page": lambda: [self.served.process], "worker": lambda: [worker], "browser": self.browser.processes}
+        )
+        begin = time.time()
+        with self.browser.left_alone():
+            time.sleep(seconds)
+            used, until = meter.read(), time.time()
+        return self.lab.read().between(begin, until), used
+
+
+@contextmanager
+def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
+    tell("Starting the server and the browser.")
+    with window() as browser, dashboard() as served:
+        browser.lab.open(served.url, f"&{url.query_text(_network().to_query())}")
+        browser.lab.wait_for_paint()
+        browser.lab.wait_for_first_frame()
+        browser.lab.probe(delay_s)
+        browser.lab.play()
+        time.sleep(SETTLE_S)
+        with served.cluster() as backend:
+            yield _PlayingPage(served, browser, backend)
+
+
+def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
+    yield Row("rate_frames", len(seen.frames) / seconds, "1/s", HOT_RATE)
+    hot = _hot()
+    for name, moments in seen.paints.items():
+        goal = HOT_RATE if name in hot else RATE
+        yield Row(f"rate_{name}", len(moments) / seconds, "1/s", goal, {"hot": name in hot})
+
+
+def _latencies(seen: PaintLog, seconds: float, q: float, goal: Goal) -> Iterator[Row]:
+    """Give the latencies, of which one quantile has a goal and has to stay what it was in the first quarter."""
+    painted = [frame[2] for frame in seen.frames]
+    late = [1000 * (frame[2] - frame[0]) for frame in seen.frames]
+    parts = quarters(painted, late, seen.now - seconds, seen.now)
+    name = f"p{100 * q:.0f}"
+    yield from (
+        Row(f"latency_p{percent}", quantile(late, percent / 100), "ms", goal if percent == 100 * q else None)
+        for percent in (50, 95)
+    )
+    for number, part in enumerate(parts, start=1):
+        yield Row(f"latency_{name}_quarter_{number}", quantile(part, q), "ms")
+    growth = quantile(parts[-1], q) / quantile(parts[0], q)
+    yield Row("latency_growth", growth, "", FLAT, {"note": f"{name} of the last quarter over the first's"})
+    came = [1000 * (frame[2] - frame[1]) for frame in seen.frames]
+    yield Row("browser_p50", quantile(came, 0.5), "ms", more={"note": "from the frame's arrival to its paint"})
+
+
+def quantile(values: Sequence[float], q: float) -> float:
+    """Return a quantile; NaN of nothing."""
+    return float(np.quantile(values, q)) if len(values) else float("nan")
+
+
+def quarters(moments: Sequence[float], values: Sequence[float], begin: float, end: float) -> list[np.ndarray]:
+    """Divide values by their moments into the four quarters of a stretch of time."""
+    at, held = np.asarray(moments, dtype=float), np.asarray(values, dtype=float)
+    edges = np.linspace(begin, end, 5)
+    return [held[(at >= low) & (at < high)] for low, high in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def _costs(used: dict[str, float], painted: int, seconds: float) -> Iterator[Row]:
+    """Give the CPU time a frame takes; the worker's is not for frames only."""
+    for name in ("page", "browser"):
+        yield Row(f"cpu_{name}_per_frame", 1000 * used[name] / max(painted, 1), "ms")
+    for name in ("page", "browser", "worker", "others"):
+        yield Row(f"cpu_{name}", used[name] / seconds, "cores")
+
+
+def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
+    """Give the CPU time until the page was painted, of which each part slows the others where cores are few."""
+    page, workers = cpu_seconds(served.process), cpu_seconds(*served.workers())
+    parts = {"page": page, "workers": workers, "browser": used["browser"], "others": used["others"] - page - workers}
+    for name, seconds in parts.items():
+        yield Row(f"cpu_{name}_to_page", seconds, "s")
+
+
+# --- the sampler with and without a page
+
+
+@dataclass(frozen=True)
+class _PageRate:
+    per_cpu_s: float
+    per_s: float
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """Divide a measurement into windows, one look in each, of which the end is measured."""
+
+    begin: float
+    each_s: float = TURN_S + WINDOW_S
+
+    def count(self, seconds: float) -> int:
+        """Return the looks of whole rounds that fit into so many seconds: one round at least."""
+        return len(LOOKS) * max(1, int(seconds / (len(LOOKS) * self.each_s)))
+
+    def measured(self, number: int) -> tuple[float, float]:
+        """Return from when to when a look is measured."""
+        begin = self.begin + number * self.each_s
+        return begin + TURN_S, begin + self.each_s
+
+    def rate(self, seen: PaintLog, count: int) -> float:
+        """Return the frames that were painted a second in those of so many looks that were looked at."""
+        looked = [self.measured(number) for number in range(0, count, len(LOOKS))]
+        painted = sum(len(seen.between(*moments).frames) for moments in looked)
+        return painted / (len(looked) * WINDOW_S)
+
+
+def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: int) -> _PageRate:
+    """Return the run's pace during a look, which begins by itself."""
+    begin, end = turns.measured(number)
+    time.sleep(max(0.0, begin - time.time()))
+    step, used, began = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
+    time.sleep(max(0.0, end - time.time()))
+    steps = _only_run(stage.backend)["step"] - step
+    return _PageRate(steps / (cpu_seconds(worker) - used), steps / (time.perf_counter() - began))
+
+
+def _hot() -> list[str]:
+    from bnnviz.views import views
+
+    return [view.name for view in views() if view.hot]
+
+
+def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
+    spec = _network()
+    run = {"sampler": spec.sampler, "chains": spec.chains, "device": spec.device, "rounds": len(rounds)}
+    for look in LOOKS:
+        for unit in ("per_cpu_s", "per_s"):
+            median = statistics.median(getattr(paces[look], unit) for paces in rounds)
+            yield Row(f"steps_{unit}_{look}", median, "1/s", more=run)
+    for name, peer in (
+        ("background", "the same run in the background"),
+        ("only_painting", "that, with a browser that paints old views"),
+    ):
+        ratios = [paces["looked_at"].per_cpu_s / paces[name].per_cpu_s for paces in rounds]
+        ratio = statistics.median(ratios)
+        more = run | {"peer": peer, "ratio": ratio, "ratio_se": _median_error(ratios)}
+        yield Row(f"ratio_to_{name}", ratio, "", COST, more)
+
+
+def _median_error(values: Sequence[float]) -> float:
+    """Return the bootstrap's standard error of the median; NaN for fewer than two values."""
+    if len(values) < 2:
+        return float("nan")
+    return float(bootstrap((np.asarray(values),), np.median, n_resamples=2000, rng=0).standard_error)
+
+
+def _network() -> Spec:
+    """Return the network among the Lab's examples."""
+    preset = resources.files("bnnviz_app").joinpath("presets", "lab.json")
+    examples = {example["name"]: example for example in json.loads(preset.read_text(encoding="utf-8"))}
+    return Spec.from_json(examples["network"]["spec"]).checked()
+
+
+def _only_run(backend: Backend) -> dict[str, Any]:
+    rows = backend.census()
+    if len(rows) != 1:
+        raise BnnvizError(f"There are {len(rows)} live runs on the dashboard's workers and not just the one measured.")
+    return rows[0]
+
+
+CASES: dict[str, Case] = {
+    "frames": frames,
+    "slow_browser": slow_browser,
+    "sampler_cost": sampler_cost,
+    "startup": startup,
+    "drawing": drawing,
+}

@@ -1,0 +1,188 @@
+"""Compare NUTS with that of numpyro and blackjax: effective draws of the worst coordinate for each CPU second.
+
+The densities are a Gaussian with scales from 0.1 to 10, a logistic regression in 25 dimensions and a network 1-50-1.
+All samplers have four chains in single precision on one thread, 500 moves of warm-up and their defaults otherwise.
+Where chains disagree about weights, the effective sample size means little: R-hat is in the note, and a network has
+rows of its predictions too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import util
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks import budget, peers
+from benchmarks.rows import Case, Goal, Row, Tell
+from bnnviz import diagnostics, targets
+from bnnviz.api.run import start
+from bnnviz.engine.evaluation.predictions import Predictor
+
+GOALS = {"compiled": Goal(">=", 1.0), "eager": Goal(">=", 0.5)}
+PEERS: dict[str, Callable[..., peers.PeerRun]] = {"numpyro": peers.numpyro, "blackjax": peers.blackjax}
+INCLUDES = "initial positions, warm-up and sampling; compilation excluded"
+DTYPE = "float32"
+_DIM, _ROWS = 25, 500  # of the regression
+_MOST = 100_000  # draws of a chain, so that none is dropped
+_INPUTS, _PREDICTED = 40, 20_000  # of a network's predictions: inputs, and draws at most
+
+
+class Density(NamedTuple):
+    """A density for both: target and options of `bnnviz.start`, and what makes U of one state in JAX.
+
+    ``network`` is a target whose predictions are compared, in double precision.
+    """
+
+    ours: tuple[Any, dict[str, Any]]
+    theirs: Callable[[], peers.Potential]
+    dim: int
+    network: targets.BNN | None = None
+
+
+def _gaussian() -> Density:
+    precision = np.logspace(-1, 1, 50) ** -2.0
+
+    def potential(x: Tensor) -> Tensor:
+        return 0.5 * (torch.as_tensor(precision, dtype=x.dtype) * x * x).sum(-1)
+
+    def theirs() -> peers.Potential:
+        weights = np.asarray(precision, DTYPE)
+        return lambda x: 0.5 * (weights * x * x).sum()
+
+    return Density((potential, {"dim": len(precision)}), theirs, len(precision))
+
+
+def _logistic() -> Density:
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((_ROWS, _DIM)).astype(DTYPE)
+    y = (rng.random(_ROWS) < 1 / (1 + np.exp(-x @ rng.standard_normal(_DIM)))).astype(DTYPE)
+    rows, labels = torch.as_tensor(x), torch.as_tensor(y)
+
+    def potential(w: Tensor) -> Tensor:
+        logits = w @ rows.to(w.dtype).T
+        fit = torch.nn.functional.softplus(logits) - labels.to(w.dtype) * logits
+        return fit.sum(-1) + 0.5 * (w * w).sum(-1)
+
+    def theirs() -> peers.Potential:
+        from jax.nn import softplus
+
+        return lambda w: (softplus(x @ w) - y * (x @ w)).sum() + 0.5 * (w * w).sum()
+
+    return Density((potential, {"dim": _DIM}), theirs, _DIM)
+
+
+def _network() -> Density:
+    settings = {"data": "toy_c", "hidden": "50"}
+    target = targets.REGISTRY.get("network")(**settings).to("cpu", torch.float64)
+
+    def theirs() -> peers.Potential:
+        import jax.numpy as jnp
+
+        x, y = (np.asarray(rows.numpy(), DTYPE) for rows in (target.x, target.y))
+
+        def potential(theta: Any) -> Any:
+            units = x
+            for layer in target.layers:
+                weight = theta[layer.weight : layer.weight + layer.inputs * layer.outputs]
+                units = units @ weight.reshape(layer.outputs, layer.inputs).T
+                units = units + theta[layer.bias : layer.bias + layer.outputs]
+                units = jnp.tanh(units) if layer.activation == "tanh" else units
+            fit = ((units[:, 0] - y) ** 2).sum() / (2 * target.likelihood.sd**2)
+            return fit + 0.5 * target.prior_precision * (theta**2).sum()
+
+        return potential
+
+    return Density(("network", {"target_settings": settings}), theirs, target.dim, target)
+
+
+DENSITIES = {"gaussian": _gaussian, "logistic": _logistic, "network": _network}
+
+
+class Worth(NamedTuple):
+    """Effective sample size and R-hat of the worst of some quantities."""
+
+    ess: float
+    rhat: float
+
+    @classmethod
+    def of(cls, table: np.ndarray) -> Worth:
+        """Return that of a table (chains, draws, quantities); no effective draws of fewer than four."""
+        if table.ndim < 3 or table.shape[1] < 4:
+            return cls(0.0, np.nan)
+        table = table.astype(float)
+        rhat = max(diagnostics.rhat(table[..., i]) for i in range(table.shape[2]))
+        return cls(float(np.nanmin(diagnostics.ess_each(table))), rhat)
+
+
+def worths(density: Density, draws: np.ndarray) -> dict[str, Worth]:
+    """Return what draws (chains, draws, dim) are worth, by coordinates and by predictions of a network."""
+    found = {"": Worth.of(draws)}
+    if density.network is not None and draws.ndim == 3:
+        some = draws[:, :: -(-draws.shape[0] * draws.shape[1] // _PREDICTED) or 1]
+        theta = torch.as_tensor(some, dtype=torch.float64).flatten(0, 1)
+        predicted = Predictor(density.network).functions(theta, _INPUTS).astype(float)
+        found["prediction_"] = Worth.of(predicted.reshape(*some.shape[:2], -1))
+    return found
+
+
+def _compile(density: Density) -> float:
+    """Compile our step, which is kept on disk; return the seconds of the clock that this took."""
+    target, options = density.ours
+    begun = time.monotonic()
+    run = start(target, "nuts", draws=1, warmup=10, chains=budget.CHAINS, dtype=DTYPE, kernel="compiled", **options)
+    try:
+        run.run_to_end()
+    finally:
+        run.stop()
+    return time.monotonic() - begun
+
+
+def _rows(
+    name: str, density: Density, draws: np.ndarray, gradients: float, cpu_s: float, rivals: dict[str, dict[str, float]]
+) -> Iterator[Row]:
+    """Give the rate of each kind of quantity, and its ratio to that of each peer."""
+    for kind, worth in worths(density, draws).items():
+        rate, count = budget.per(worth.ess, cpu_s), draws.shape[1] if draws.ndim == 3 else 0
+        more: dict[str, Any] = {"sampler": "nuts", "chains": budget.CHAINS, "device": "cpu", "dtype": DTYPE}
+        more |= {"ess_per_cpu_s": rate, "grads_per_cpu_s": budget.per(gradients, cpu_s), "cpu_seconds": cpu_s}
+        more |= {"draws": count, "ess": worth.ess, "rhat": worth.rhat, "includes": INCLUDES}
+        note = f"{count} draws of a chain, ESS {worth.ess:.0f}, R-hat {worth.rhat:.3f}"
+        yield Row(f"{name}_{kind}rate", rate, "ESS/CPU s", None, more | {"note": note})
+        for peer, rates in rivals.items():
+            ratio = budget.per(rate, rates[kind])
+            compared = {"peer": peer, "ratio": ratio, "note": f"{rate:.3g} against {rates[kind]:.3g} ESS/CPU s"}
+            yield Row(f"{name}_{kind}by_{peer}", ratio, "", GOALS[name], more | compared)
+
+
+def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
+    density, rivals = DENSITIES[name](), {}
+    with budget.one_thread():
+        for peer, sample in PEERS.items():
+            if util.find_spec(peer) is None:
+                tell(f"{peer} is not installed, so there are no rows of it: pip install 'bnnviz[bench]'.")
+                continue
+            tell(f"NUTS of {peer} on {name}, for {seconds:g} CPU seconds.")
+            found = sample(density.theirs(), density.dim, seconds, budget.CHAINS, DTYPE)
+            if found.compiled:
+                tell(f"{peer} compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
+            rows = list(_rows(peer, density, found.draws, found.gradients, found.cpu_seconds, {}))
+            kinds = ["", "prediction_"][: len(rows)]
+            rivals[peer] = {kind: row.value for kind, row in zip(kinds, rows, strict=True)}
+            yield from rows
+        tell(f"Compiling NUTS on {name}.")
+        yield Row("compiling", _compile(density), "s", more={"includes": "the first compilation of our step"})
+        for kernel in GOALS:
+            tell(f"NUTS on {name}, {kernel}, for {seconds:g} CPU seconds.")
+            target, options = density.ours
+            options = {"kernel": kernel, "dtype": DTYPE, "draws": _MOST, "warmup": peers.WARMUP, **options}
+            run = budget.run(target, "nuts", seconds, **options)
+            yield from _rows(kernel, density, run.draws, run.summary.get("grad_evals", 0), run.cpu_seconds, rivals)
+
+
+CASES: dict[str, Case] = {name: partial(_case, name) for name in DENSITIES}

@@ -1,0 +1,101 @@
+r"""Judge draws by reference moments, by one rule for all samplers.
+
+Of every unconstrained coordinate the error of the mean is taken in standard deviations of the posterior, and the error
+of the standard deviation as a share of it. A run is *wrong* where one of these 2 dim errors is both larger than
+`TOLERANCE` and larger than chance allows: more standard errors than the worst of them all has in one table of a
+thousand. It is *too few* where it has fewer than `FEWEST` draws a chain, or is not wrong and has a coordinate with an
+effective sample size under `LEAST_ESS`, so that nothing can be told, and *right* otherwise. Standard errors come from
+the run's own batch means, so that a chain which stands still has small ones and is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.posteriors.catalogue import ReferenceMoments
+from bnnviz import diagnostics
+
+TOLERANCE = 0.05
+LEVEL = 1e-3
+FEWEST, LEAST_ESS = 20, 50
+_FREEDOM = 63  # of the batches behind a standard error
+
+Verdict = Literal["right", "wrong", "too few"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of a run.
+
+    Attributes
+    ----------
+    verdict : {"right", "wrong", "too few"}
+    bias, se : float
+        The worst error of all, and its standard error: of a mean in standard deviations, or of a standard deviation as
+        a share; nan where there are too few draws.
+    of : str
+        What it is of, such as ``sd of log tau``.
+    mean_bias, sd_bias : float
+        The worst of the means, and of the standard deviations.
+    allowed : float
+        The error that would not have been called wrong.
+    ess, rhat : float
+        Of the coordinate that is worst.
+    draws : int
+        Draws of a chain.
+    """
+
+    verdict: Verdict
+    bias: float = float("nan")
+    se: float = float("nan")
+    of: str = ""
+    mean_bias: float = float("nan")
+    sd_bias: float = float("nan")
+    allowed: float = float("nan")
+    ess: float = 0.0
+    rhat: float = float("nan")
+    draws: int = 0
+
+
+def judge(draws: np.ndarray, truth: ReferenceMoments, coordinates: tuple[str, ...]) -> Judgement:
+    """Return the judgement of draws (chains, draws, dim)."""
+    chains, count, dim = draws.shape
+    if not chains or count < FEWEST:
+        return Judgement("too few", draws=count)
+    draws = draws.astype(float)
+    found = diagnostics.moments_with_errors(draws)
+    sd = np.sqrt(np.diag(found.cov))
+    sd_se = np.divide(np.diag(found.cov_se), 2 * sd, out=np.zeros_like(sd), where=sd > 0)
+    errors = np.concatenate([(found.mean - truth.mean) / truth.sd, sd / truth.sd - 1])
+    se = np.concatenate([np.hypot(found.mean_se, truth.mean_se), np.hypot(sd_se, truth.sd_se)]) / np.tile(truth.sd, 2)
+    allowed = np.maximum(TOLERANCE, chance_limit(2 * dim) * se)
+    worst = int(np.argmax(np.abs(errors) / allowed))
+    kind, coordinate = ("mean", "sd")[worst // dim], coordinates[worst % dim]
+    each = diagnostics.ess_each(draws)
+    ess = float(each.min()) if np.isfinite(each).all() else 0.0
+    enough: Verdict = "right" if ess >= LEAST_ESS else "too few"
+    return Judgement(
+        "wrong" if abs(errors[worst]) > allowed[worst] else enough,
+        float(errors[worst]),
+        float(se[worst]),
+        f"{kind} of {coordinate}",
+        _largest(errors[:dim]),
+        _largest(errors[dim:]),
+        float(allowed[worst]),
+        ess,
+        max(diagnostics.rhat(draws[..., i]) for i in range(dim)),
+        count,
+    )
+
+
+def chance_limit(tests: int) -> float:
+    """Return the standard errors that chance lets the worst of so many errors have in one table of a thousand."""
+    return float(stats.t.isf(LEVEL / (2 * tests), _FREEDOM))
+
+
+def _largest(errors: np.ndarray) -> float:
+    return float(errors[np.argmax(np.abs(errors))])

@@ -1,0 +1,67 @@
+"""Define the rows that benchmarks give."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_SIGNS = {">=": operator.ge, "<=": operator.le, "<": operator.lt}
+
+#: Reports progress in a sentence.
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The limit that a value has to reach: ``sign`` is one of ``>=``, ``<=`` and ``<``."""
+
+    sign: str
+    limit: float
+
+    def met(self, value: float) -> bool:
+        """Return whether a value reaches it; NaN does not."""
+        return bool(_SIGNS[self.sign](value, self.limit))
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.limit:g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured value.
+
+    Parameters
+    ----------
+    metric : str
+        What was measured, unique within a case.
+    value : float
+        NaN if it could not be measured.
+    unit : str
+    goal : Goal, optional
+    more : dict, optional
+        Further keys. Rows of samplers have ``sampler``, ``chains``, ``device``, some of ``events_per_cpu_s``,
+        ``grads_per_cpu_s`` and ``ess_per_cpu_s``, and ``includes``: what the time covers. Rows that compare with
+        another library have ``peer`` and ``ratio``, ours by theirs.
+    """
+
+    metric: str
+    value: float
+    unit: str
+    goal: Goal | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the goal is met; True without one."""
+        return self.goal is None or self.goal.met(self.value)
+
+    def to_json(self, suite: str, case: str) -> dict[str, Any]:
+        """Return the row as ``--json`` prints it."""
+        row = {"suite": suite, "case": case, "metric": self.metric, "value": self.value, "unit": self.unit}
+        return row | {"target": "" if self.goal is None else str(self.goal), "ok": self.ok} | self.more
+
+
+#: Measures a case for some seconds.
+Case = Callable[[float, Tell], Iterator[Row]]

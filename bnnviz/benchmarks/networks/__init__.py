@@ -1,1 +1,0 @@
-"""Compare samplers on posteriors of networks, where nobody knows the moments."""

@@ -1,5 +1,0 @@
-"""Keep published posteriors with reference means and standard deviations, to judge samplers by."""
-
-from bnnviz.benchmarks.posteriors.catalogue import POSTERIORS, Posterior, ReferenceMoments
-
-__all__ = ["POSTERIORS", "ReferenceMoments", "Posterior"]

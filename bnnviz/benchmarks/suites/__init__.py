@@ -1,1 +1,0 @@
-"""List the suites: a module each, with a `Suite` called ``SUITE``."""

@@ -1,0 +1,234 @@
+"""Benchmarks: a short run of each suite, and comparisons that give neither side an advantage."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+
+from benchmarks import budget, cuda, nuts, pdmp, peers, posteriors, tables
+from benchmarks.__main__ import SUITES, cases, main
+from benchmarks.posteriors.catalogue import POSTERIORS, ReferenceMoments
+from benchmarks.posteriors.verdicts import TOLERANCE, judge
+from benchmarks.rows import Goal, Row
+
+
+def quiet(sentence: str) -> None:
+    """Ignore what is reported."""
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_suite_has_cases_and_refuses_others(suite: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cases(suite)
+    assert main([suite, "--case", "nope", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "'nope'" in err
+
+
+@pytest.mark.parametrize(
+    ("sign", "value", "met"),
+    [(">=", 3, True), (">=", 2.9, False), ("<", 3, False), ("<=", 3, True), (">=", math.nan, False)],
+)
+def test_a_goal_is_met_on_its_side_of_the_limit(sign: str, value: float, met: bool) -> None:
+    assert Row("rate", value, "1/s", Goal(sign, 3)).ok is met
+
+
+def test_rows_are_one_list_of_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Row("fast", 20.0, "1/s", Goal(">=", 15), {"peer": "x", "ratio": 2.0}), Row("unknown", math.nan, "ms")]
+    monkeypatch.setattr(nuts, "CASES", {"some": lambda seconds, tell: iter(rows)})
+    assert main(["nuts", "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)
+    assert first == {
+        "suite": "nuts", "case": "some", "metric": "fast", "value": 20.0, "unit": "1/s", "target": ">= 15",
+        "ok": True, "peer": "x", "ratio": 2.0,
+    }  # fmt: skip
+    assert second["value"] is None
+
+
+# --- comparisons
+
+
+def test_nothing_is_compiled_while_the_clock_runs() -> None:
+    """The kept programs of the first density were once deleted: the others were compiled within their budget."""
+    jax = pytest.importorskip("jax")
+
+    def sample(seconds: float, scale: float) -> peers.PeerRun:
+        draws = jax.jit(lambda x: scale * x)(np.ones((2, 3), "float32"))  # a new function, as of a new sampler
+        return peers.PeerRun(np.asarray(draws), 0.0, 0, seconds)
+
+    for scale in (1.5, 2.5):
+        before = len(peers._missed_programs())
+        assert peers.compiled_before(partial(sample, scale=scale), 1.0).compiled == 0
+        assert len(peers._missed_programs()) > before, "compilations are counted"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peer", nuts.PEERS)
+def test_draws_of_peers_are_those_of_the_density(peer: str) -> None:
+    pytest.importorskip(peer)
+    for scale in (1.0, 3.0):
+        sd = np.array([1.0, scale], "float32")
+        found = nuts.PEERS[peer](lambda x, sd=sd: 0.5 * ((x / sd) ** 2).sum(), 2, 0.1, 4, "float32")
+        assert found.compiled == 0 and found.draws.dtype == np.float32
+        size = np.array([nuts.Worth.of(found.draws[..., i : i + 1]).ess for i in range(2)])
+        assert (size > 100).all() and found.gradients > found.draws.shape[1]
+        assert (np.abs(found.draws.std((0, 1)) / sd - 1) * np.sqrt(2 * size)).max() < 5
+
+
+@pytest.mark.parametrize("name", nuts.DENSITIES)
+def test_peers_have_the_same_density(name: str) -> None:
+    pytest.importorskip("jax")
+    density = nuts.DENSITIES[name]()
+    target, _ = density.ours
+    x = 0.3 * torch.randn(2, density.dim, generator=torch.Generator().manual_seed(0))
+    ours = density.network.potential(x.double()) if density.network is not None else target(x)
+    theirs = [float(density.theirs()(row.numpy())) for row in x]
+    assert float(ours[0] - ours[1]) == pytest.approx(theirs[0] - theirs[1], rel=1e-4)
+
+
+def test_a_ratio_is_of_rates_and_each_row_states_what_is_included() -> None:
+    density, draws = nuts.DENSITIES["gaussian"](), np.random.default_rng(0).standard_normal((4, 100, 50))
+    rate, ratio = nuts._rows("eager", density, draws, 10.0, 2.0, {"numpyro": {"": 40.0}})
+    assert ratio.value == ratio.more["ratio"] == pytest.approx(rate.value / 40) and ratio.more["peer"] == "numpyro"
+    assert rate.value == pytest.approx(rate.more["ess"] / 2)
+    assert all(row.more["includes"] for row in (rate, ratio))
+    assert nuts.Worth.of(draws[:, :3]).ess == nuts.Worth.of(np.empty((0, 0, 0))).ess == 0
+
+
+def test_a_pdmp_is_compared_with_as_many_chains() -> None:
+    rival = pdmp._row("pdmp-jax_bps_4", 100.0, 10.0, {})
+    for chains, peer in ((4, "pdmp-jax"), (2, None)):
+        setup = pdmp.Setup("banana", "bps", "grid", chains)
+        (row,) = pdmp.measured(setup, 0.5, quiet, {("bps", 4): rival})
+        assert row.more.get("peer") == peer
+        assert row.more["grads_per_cpu_s"] > row.more["events_per_cpu_s"] == row.value > 0
+        assert row.more["includes"] and row.more["ess_per_cpu_s"] > 0
+    assert row.more.get("ratio") is None
+    assert not list(pdmp.measured(pdmp.Setup("toy_a", "bps", "grid", 4096), 0.5, quiet, {})), "too large"
+
+
+# --- posteriors
+
+TRUTH = ReferenceMoments(np.zeros(3), np.zeros(3), np.ones(3), np.zeros(3), "known")
+NAMES = ("a", "b", "c")
+
+
+def normal_draws(seed: int, count: int = 2000) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((4, count, 3))
+
+
+def test_exact_draws_are_right() -> None:
+    verdicts = [judge(normal_draws(seed, 100), TRUTH, NAMES).verdict for seed in range(40)]
+    # One of a thousand is wrong by chance: two of forty would be less than one chance in a thousand.
+    assert verdicts.count("wrong") <= 1
+    assert set(verdicts) <= {"right", "wrong"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "of"),
+    [
+        (lambda x: x * np.array([1.0, 0.7, 1.0]), "sd of b"),
+        (lambda x: x * np.array([1.0, 1.0, 1.2]), "sd of c"),
+        (lambda x: x + np.array([0.3, 0.0, 0.0]), "mean of a"),
+    ],
+)
+def test_biased_draws_are_wrong(spoil: Any, of: str) -> None:
+    found = judge(spoil(normal_draws(0)), TRUTH, NAMES)
+    assert (found.verdict, found.of) == ("wrong", of)
+    assert abs(found.bias) > found.allowed >= TOLERANCE
+
+
+def test_a_stuck_chain_is_wrong_and_few_draws_are_too_few() -> None:
+    assert judge(np.full((4, 100, 3), 0.5), TRUTH, NAMES).verdict == "wrong"
+    slow = np.repeat(normal_draws(0, 10), 100, axis=1)
+    assert {judge(draws, TRUTH, NAMES).verdict for draws in (slow, normal_draws(0, 5), np.empty((0, 0, 0)))} == {
+        "too few"
+    }
+    assert judge(normal_draws(0, 40_000) * 1.03, TRUTH, NAMES).verdict == "right", "a small error"
+
+
+def test_a_sampler_is_judged_on_a_posterior() -> None:
+    row = posteriors.measure(POSTERIORS["eight_schools_noncentred"], "hmc", 1.0)
+    assert row.more["verdict"] in ("right", "wrong", "too few") and row.more["includes"]
+    assert row.more["cpu_seconds"] < 4 and row.more["grads_per_cpu_s"] > 0
+    names = {cls.registered for cls in posteriors.chain_samplers()}
+    assert {"nuts", "hmc", "bps", "sgld"} <= names and names.isdisjoint({"map", "laplace", "pmcnet", "func_hmc"})
+
+
+def test_a_silent_error_misses_its_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    posterior = POSTERIORS["gp_regression"]
+    known = posterior.reference()
+    wrong = known.mean + 0.7 * known.sd * normal_draws(0)
+    for warnings, ok in (([], False), (["The chains disagree."], True)):
+        run = budget.BudgetRun(wrong, {"warnings": warnings, "grad_evals": 7}, 2.0, "")
+        monkeypatch.setattr(budget, "run", lambda *_, run=run, **__: run)
+        row = posteriors.measure(posterior, "hmc", 1.0)
+        assert (row.more["verdict"], row.ok) == ("wrong", ok)
+
+
+def test_an_error_of_a_density_is_a_warning() -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        raise ValueError("no such point")
+
+    found = budget.run(broken, "hmc", 1.0, dim=2)
+    assert "no such point" in found.warnings[0] and found.draws.size == 0
+
+
+# --- tables
+
+
+def test_sets_of_right_probabilities_hold_nine_tenths() -> None:
+    probabilities = np.array([[0.6, 0.3, 0.1], [0.97, 0.02, 0.01], [0.4, 0.35, 0.25]])
+    for row in probabilities:
+        held = [tables.figures_of_classes(row[None], np.array([label]))["coverage"] for label in range(3)]
+        assert np.dot(row, held) == pytest.approx(0.9)
+
+
+def test_figures_of_numbers_are_those_of_a_normal_distribution() -> None:
+    y = np.array([0.0, 1.0, 3.0])
+    found = tables.figures_of_numbers(tables._normal(np.zeros(3), 1.0, y), y)
+    assert found["nll"] == pytest.approx(-norm.logpdf(y).mean())
+    assert found["coverage"] == pytest.approx(2 / 3) and found["error"] == pytest.approx(np.sqrt(10 / 3))
+
+
+def test_models_predict_a_line_and_the_better_judge_sets_the_goal() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    table = tables.Table("regression", x, x[:, 0] + 0.1 * rng.normal(size=60))
+    fit, test = table.splits()[0]
+    assert not set(fit) & set(test) and len(test) == 12
+    found = {name: [tables.predict_by(name, table, fit, test) | {"cpu_seconds": 0.1}] for name in tables.REGRESSORS}
+    assert found["linear"][0]["error"] < 0.2
+    ours = [{"error": 0.1, "nll": -2.0, "coverage": 0.7, "cpu_seconds": 9.0}]
+    nll, coverage, *others = tables.rows("made up", "regression", {"bnnviz": ours, **found}, ["hmc"])
+    assert nll.goal.limit == min(found["linear"][0]["nll"], found["ensemble"][0]["nll"]) and nll.more["includes"]
+    assert coverage.value == pytest.approx(0.2) and not coverage.ok
+    assert all(row.goal is None and row.more["includes"] for row in others)
+
+
+# --- a GPU, or a CPU in its place
+
+
+@pytest.mark.parametrize("case", ["floor", "peak", "lenet5"])
+def test_rows_name_their_device(case: str) -> None:
+    rows = list(cuda.CASES[case](0.01, quiet))
+    assert rows and all(row.more["device"] == cuda._name() and row.value > 0 for row in rows)
+
+
+@pytest.mark.parametrize("sampler", cuda.SAMPLERS)
+def test_steps_are_measured_eager_and_several_at_once(sampler: str) -> None:
+    rows = list(cuda._steps(sampler, 2, False, 1e12, 0.01, quiet))
+    ways = ["eager", "captured", *(f"graph_{steps}" for steps in cuda.UNROLLED)]
+    assert [row.metric for row in rows] == [f"{sampler}_2_{way}" for way in ways]
+    assert all(row.value > 0 and 0 < row.more["peak_share"] < 1 for row in rows)
+
+
+def test_a_live_run_is_asked_for_frames() -> None:
+    rate, late = cuda._pulled(0.3, watched=True)
+    assert rate > 0 and all(seconds > 0 for seconds in late)
