@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import parametrizations, parametrize, prune
+from torch.nn.utils import parametrizations, parametrize
 
 INPUTS = 3
 
@@ -45,31 +45,10 @@ def perceptron() -> nn.Sequential:
     return stack(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), head())
 
 
-def frozen_factor() -> nn.Module:
-    factor = nn.Parameter(torch.full((3,), 0.7), requires_grad=False)
-    return Computed(lambda m, x: m.head(torch.tanh(x * m.factor)), factor=factor, head=head(3))
-
-
-def shared_layer() -> nn.Module:
-    inner = nn.Linear(3, 3)
-    return stack(inner, nn.Tanh(), inner, nn.Tanh(), head(3))
-
-
 def tied_weight() -> nn.Module:
     module = stack(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3), nn.Tanh(), head(3))
     module[2].weight = module[0].weight
     return module
-
-
-def twice_in_a_list() -> nn.Module:
-    one, other = nn.Linear(3, 3), nn.Linear(3, 3)
-
-    def forward(m: Any, x: Tensor) -> Tensor:
-        for layer in m.layers:
-            x = torch.tanh(layer(x))
-        return m.head(x)
-
-    return Computed(forward, layers=nn.ModuleList([one, other, one]), head=head(3))
 
 
 def autoencoder() -> nn.Module:
@@ -77,12 +56,6 @@ def autoencoder() -> nn.Module:
         return m.head(functional.linear(torch.tanh(m.encoder(x)), m.encoder.weight.T))
 
     return Computed(forward, encoder=nn.Linear(3, 4), head=head(3))
-
-
-def two_names() -> nn.Module:
-    module = Computed(lambda m, x: m.first(torch.tanh(m.inner(x))) + m.second(x), inner=nn.Linear(3, 3), first=head(3))
-    module.second = module.first
-    return module
 
 
 class Symmetric(nn.Module):
@@ -153,15 +126,6 @@ def transformer(layers: int = 0) -> Callable[[], nn.Module]:
     return build
 
 
-def plain_attention() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        h = m.inner(x[..., None])[:, None]
-        mask = torch.ones(3, 3, dtype=torch.bool).tril()
-        return m.head(functional.scaled_dot_product_attention(h, h, h, attn_mask=mask)[:, 0].mean(1))
-
-    return Computed(forward, inner=nn.Linear(1, 4), head=head())
-
-
 def branch_on_a_weight() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         return m.head(torch.tanh(x)) if m.switch > 0 else m.head(torch.sin(x))
@@ -174,13 +138,6 @@ def branch_on_each_row() -> nn.Module:
         return torch.stack([m.head(row) if row[0] > 0 else m.other(row) for row in x])
 
     return Computed(forward, head=head(3), other=head(3))
-
-
-def number_of_a_weight() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        return m.head(torch.tanh(x)) * (2.0 if m.head.bias.item() > 0 else 1.0)
-
-    return Computed(forward, head=head(3))
 
 
 def fills() -> nn.Module:
@@ -201,16 +158,6 @@ def adds_in_place() -> nn.Module:
         return total
 
     return Computed(forward, head=head(3), other=head(3))
-
-
-def writes_by_index() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        h = torch.empty(len(x), 4, dtype=x.dtype)
-        h.copy_(m.inner(x))
-        h[h < 0] = 0.0
-        return m.head(h)
-
-    return Computed(forward, inner=nn.Linear(3, 4), head=head())
 
 
 def normalised(layer: nn.Module, shape: tuple[int, ...] = ()) -> nn.Module:
@@ -234,11 +181,6 @@ def empty_weight() -> nn.Module:
     return Computed(lambda m, x: m.head(x), nothing=nn.Parameter(torch.zeros(2, 0)), head=head(3))
 
 
-def sparse_words() -> nn.Module:
-    words = nn.Embedding(2, 4, sparse=True)
-    return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=words, head=head(12))
-
-
 def zeroes_its_input() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         x[:, 0] = 0
@@ -253,10 +195,6 @@ def doubles_its_input() -> nn.Module:
         return m.head(torch.tanh(x))
 
     return Computed(forward, head=head(3))
-
-
-def clamps_its_input() -> nn.Module:
-    return stack(nn.Hardtanh(inplace=True), head(3))
 
 
 def keeps_hidden() -> nn.Module:
@@ -275,23 +213,9 @@ def keeps_all_hidden() -> nn.Module:
     return Computed(forward, inner=nn.Linear(3, 4), head=head(), all_hidden=[])
 
 
-def keeps_named() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        m.named["h"] = torch.tanh(m.inner(x))
-        return m.head(m.named["h"])
-
-    return Computed(forward, inner=nn.Linear(3, 4), head=head(), named={})
-
-
 def own_matrix(dtype: torch.dtype) -> Callable[[], nn.Module]:
     matrix = torch.linspace(-1, 1, 12, dtype=dtype).view(3, 4)
     return lambda: Computed(lambda m, x: m.head(torch.tanh(x @ m.matrix)), matrix=matrix, head=head())
-
-
-def buffered() -> nn.Module:
-    module = Computed(lambda m, x: m.head(x - m.centre), head=head(3))
-    module.register_buffer("centre", torch.tensor([0.5, -0.5, 0.0]))
-    return module
 
 
 class Once(torch.autograd.Function):
@@ -316,11 +240,6 @@ def convolution() -> nn.Module:
     return stack(nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.ReLU(), nn.Flatten(), head())
 
 
-def shuffled() -> nn.Module:
-    inner = nn.Unflatten(1, (4, 2, 2)), nn.PixelShuffle(2), nn.Conv2d(1, 1, 3), nn.Flatten()
-    return stack(nn.Linear(3, 16), *inner, nn.Tanh(), head())
-
-
 def bag(mode: str) -> Callable[[], nn.Module]:
     return lambda: Computed(
         lambda m, x: m.head(m.bag((x > 0).long())), bag=nn.EmbeddingBag(2, 4, mode=mode), head=head()
@@ -340,22 +259,6 @@ def exponential_of_matrix() -> nn.Module:
     return Computed(lambda m, x: m.head(x @ torch.linalg.matrix_exp(m.matrix)), matrix=matrix, head=head(3))
 
 
-def solved() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        matrix = 3 * torch.eye(3, dtype=x.dtype) + m.factor @ m.factor.T
-        return m.head(torch.linalg.solve(matrix, x.T).T)
-
-    return Computed(forward, factor=nn.Parameter(torch.linspace(-1, 1, 9).view(3, 3)), head=head(3))
-
-
-def on_an_image() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        places = torch.tanh(x[:, None, None, :2])
-        return functional.grid_sample(m.image.expand(len(x), -1, -1, -1), places, align_corners=True).flatten(1)
-
-    return Computed(forward, image=nn.Parameter(torch.linspace(-1, 1, 16).view(1, 1, 4, 4)))
-
-
 def packed() -> nn.Module:
     def forward(m: Any, x: Tensor) -> Tensor:
         lengths = 1 + (x > 0).sum(1).clamp_max(2)
@@ -365,34 +268,12 @@ def packed() -> nn.Module:
     return Computed(forward, layer=nn.GRU(1, 4, batch_first=True), head=head())
 
 
-def equilibrium() -> nn.Module:
-    """A layer that is applied until nothing changes."""
-
-    def forward(m: Any, x: Tensor) -> Tensor:
-        h = torch.zeros(len(x), 4, dtype=x.dtype)
-        for _ in range(100):
-            before, h = h, torch.tanh(0.3 * m.inner(h) + m.first(x))
-            if (h - before).abs().max() < 1e-12:
-                break
-        return m.head(h)
-
-    return Computed(forward, inner=nn.Linear(4, 4), first=nn.Linear(3, 4), head=head())
-
-
-def spectrum() -> nn.Module:
-    return Computed(lambda m, x: m.head(torch.fft.rfft(m.inner(x)).abs()), inner=nn.Linear(3, 4), head=head(3))
-
-
 def embedding() -> nn.Module:
     return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=nn.Embedding(2, 4), head=head(12))
 
 
 NEW_WEIGHT_NORM, NEW_SPECTRAL_NORM = parametrizations.weight_norm, parametrizations.spectral_norm
 OLD_WEIGHT_NORM, OLD_SPECTRAL_NORM = nn.utils.weight_norm, nn.utils.spectral_norm
-
-
-def pruned(layer: nn.Module) -> None:
-    prune.l1_unstructured(layer, "weight", amount=5)
 
 
 class DoubledLinear(nn.Linear):
@@ -407,12 +288,6 @@ def with_hooks() -> nn.Module:
     module[0].register_forward_pre_hook(lambda layer, given: (given[0] + 1,))
     module[1].register_forward_hook(lambda layer, given, found: 3 * found)
     module.register_forward_hook(lambda layer, given, found: found - 0.5)
-    return module
-
-
-def compiled_forward() -> nn.Module:
-    module = head(3)
-    module.forward = torch.compile(module.forward, backend="eager")
     return module
 
 
@@ -443,23 +318,8 @@ def unnormed(layer: nn.Module) -> None:
     nn.utils.remove_weight_norm(layer)
 
 
-def unparametrized(layer: nn.Module) -> None:
-    NEW_WEIGHT_NORM(layer)
-    nn.utils.parametrize.remove_parametrizations(layer, "weight")
-
-
-def unpruned(layer: nn.Module) -> None:
-    prune.l1_unstructured(layer, "weight", amount=5)
-    prune.remove(layer, "weight")
-
-
 def broadcast_bias(layer: nn.Module) -> None:
     layer.bias = nn.Parameter(torch.zeros(1))
-
-
-def one_input_less(layer: nn.Module) -> None:
-    layer.weight = nn.Parameter(torch.linspace(-1, 1, 12).view(4, 3))
-    layer.in_features = 7
 
 
 def step() -> nn.Module:
@@ -468,14 +328,6 @@ def step() -> nn.Module:
 
 def threshold() -> nn.Module:
     return stack(nn.Linear(3, 4), nn.Threshold(0.1, 3.0), head())
-
-
-def best_of_experts() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        found = torch.stack([m.first(x), m.second(x)], 1)
-        return found.gather(1, m.gate(x).argmax(1)[:, None, None])[:, 0]
-
-    return Computed(forward, first=head(3), second=head(3), gate=nn.Linear(3, 2))
 
 
 def renormalised() -> nn.Module:
@@ -491,15 +343,6 @@ def clipped() -> nn.Module:
     return Computed(forward, head=head(3))
 
 
-def decayed() -> nn.Module:
-    def forward(m: Any, x: Tensor) -> Tensor:
-        with torch.no_grad():
-            m.head.bias.mul_(0.9)
-        return m.head(x)
-
-    return Computed(forward, head=head(3))
-
-
 def computed_before(name: str) -> Callable[[], nn.Module]:
     """Return a maker of modules in which a layer's weight or bias was computed from a parameter once."""
 
@@ -509,13 +352,5 @@ def computed_before(name: str) -> Callable[[], nn.Module]:
         module[0].raw = nn.Parameter(kept.detach().clone())
         setattr(module[0], name, 2 * module[0].raw)
         return module
-
-    return build
-
-
-def unlearnt_word(**options: Any) -> Callable[[], nn.Module]:
-    def build() -> nn.Module:
-        words = nn.Embedding(2, 4, **options)
-        return Computed(lambda m, x: m.head(m.words((x > 0).long()).flatten(1)), words=words, head=head(12))
 
     return build
