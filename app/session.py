@@ -435,7 +435,7 @@ class Session:
             await self._show(self._screen.show_notice, sentence, failed)
 
     async def _complain(self, error: BnnvizError) -> None:
-        self._notice, self._lingers = (error.sentence, True), time.monotonic() + LINGER
+        self._notice, self._lingers = (error.message.text, True), time.monotonic() + LINGER
         await self._show(self._screen.show_error, error)
 
     async def _greet(self) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bnnviz.messages import Message, Remedy
+
 
 class BnnvizError(ValueError):
     """Input that cannot be used, in one sentence that names it and the remedy.
 
     Parameters
     ----------
-    sentence : str
+    sentence : str or Message
         What is wrong and what to do about it.
     field : str or None, default None
         The setting it belongs to, so that a page can show the sentence beside its control.
+    *remedies : Remedy
+        Options that resolve it.
 
     Examples
     --------
@@ -23,10 +27,17 @@ class BnnvizError(ValueError):
     sampler
     """
 
-    def __init__(self, sentence: str, field: str | None = None) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, sentence: str | Message, field: str | None = None, *remedies: Remedy) -> None:
+        if not isinstance(sentence, Message):
+            sentence = Message("remark", *remedies, text=sentence)
+        super().__init__(str(sentence))
+        self.message = sentence
         self.field = field
 
+    @property
+    def sentence(self) -> str:
+        """The message as text, with options as Python takes them."""
+        return str(self.message)
+
     def __reduce__(self) -> tuple:
-        return type(self), (self.sentence, self.field)
+        return type(self), (self.message, self.field)

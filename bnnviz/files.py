@@ -96,7 +96,9 @@ def plain_json(text: str) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """Turn what NumPy made into what JSON knows; a number that is not finite becomes None."""
+    """Turn NumPy's values and messages into plain JSON; a number that is not finite becomes None."""
+    if hasattr(value, "to_json"):
+        value = value.to_json()
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):

@@ -23,8 +23,8 @@ def bar(console: Console, shown: bool) -> Progress:
 def doing(run: Any) -> str:
     """Return the phase that a run or a race is in, and how long it will take until there are draws."""
     waiting = getattr(run, "waiting", None)  # lanes of a race have one each
-    said = "" if waiting is None else waiting.sentence()
-    return f"{run.phase}: {said}" if said else run.phase
+    found = None if waiting is None else waiting.message()
+    return run.phase if found is None else f"{run.phase}: {found.text}"
 
 
 def share(run: Any) -> float:

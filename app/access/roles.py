@@ -66,7 +66,7 @@ class Role:
         try:
             self.check(visit.spec)
         except BnnvizError as error:
-            visit.sentences.append(error.sentence)
+            visit.sentences.append(error.message.text)
             visit.spec = opening.checked()
         return visit
 

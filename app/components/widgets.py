@@ -12,7 +12,6 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.remedies import without_options
 from bnnviz_app import LANGUAGE_COOKIE
 from bnnviz_app.theme import styles
 
@@ -94,7 +93,7 @@ def download_button(variant: str = "contained", **params: Any) -> pmui.FileDownl
 def alert(sentence: str, failed: bool) -> str:
     """Return a sentence as HTML that screen readers say, at once where something failed."""
     role = "class='error' role='alert'" if failed else "class='note' role='status'"
-    return f"<div {role}>{html.escape(without_options(sentence))}</div>" if sentence else ""
+    return f"<div {role}>{html.escape(sentence)}</div>" if sentence else ""
 
 
 class Message:

@@ -51,7 +51,7 @@ class LessonReplay:
         try:
             made = await self._maker.make(name, words)
         except BnnvizError as error:
-            self._say(self._words["replay_failed"].format(reason=error.sentence))
+            self._say(self._words["replay_failed"].format(reason=error.message.text))
         else:
             self._download.param.update(file=str(made), filename=made.name, visible=True)
         finally:

@@ -237,7 +237,7 @@ class LessonStage(PageComponent):
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done."""
         self.show_waiting(False)
-        self.show_notice(error.sentence, True)
+        self.show_notice(error.message.text, True)
 
     def wanted(self, turn: int | None) -> set[str]:
         """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""

@@ -250,11 +250,11 @@ class RunPage(Page):
     def show_error(self, error: BnnvizError) -> None:
         """Say what cannot be done, beside the control it belongs to if there is one."""
         self.show_waiting(False)
-        self.narrator.say(error.sentence)
+        self.narrator.say(error.message.text)
         self._readdress()
         # A page that has nothing to show yet says it where it cannot be missed.
         if not self._beside(error) or not self._scene:
-            self.caption.notice(error.sentence, failed=True)
+            self.caption.notice(error.message.text, failed=True)
 
     def wanted(self, turn: int | None) -> set[str]:
         """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
@@ -396,7 +396,7 @@ class SettingsPage(RunPage):
     def _beside(self, error: BnnvizError) -> bool:
         known = self._shows_controls and error.field in self.controls
         if known:
-            self.controls.error(error.field, error.sentence)
+            self.controls.error(error.field, error.message.text)
         return known
 
     def _values(self) -> dict[str, Any]:

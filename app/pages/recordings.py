@@ -124,7 +124,7 @@ class RecordingsPage(TextPage):
         try:
             name = await asyncio.to_thread(_unpacked, event.new, self._file.filename or "recording.zip")
         except BnnvizError as error:
-            self._say(error.sentence, True)
+            self._say(error.message.text, True)
             return
         self._say(f"{name} was taken in.", False)
         self._reload([name])
@@ -142,7 +142,7 @@ class RecordingsPage(TextPage):
             self._table.object = results(found)
             self._kept = {recording.name: compare.readable(recording) for recording in found[:MOST]}
         except BnnvizError as error:
-            self._text.object += f"<p class='error'>{html.escape(error.sentence)}</p>"
+            self._text.object += f"<p class='error'>{html.escape(error.message.text)}</p>"
             self._table.object, self._kept = "", {}
         shared = _shared([kept.names for kept in self._kept.values()])
         self._quantity.visible = bool(shared)

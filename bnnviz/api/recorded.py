@@ -13,6 +13,7 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.recording import export, reader
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.reader import Recording
+from bnnviz.messages import Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,8 +54,8 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         """Return what the run's summary was when this was last written; empty where it has said nothing yet."""
         return self.last_summary or {}
 
-    def verdict(self) -> str | None:
-        """Return what the run's verdict was when this was last written; None of a density, or where there is none."""
+    def verdict(self) -> Message | None:
+        """Return the run's verdict when this was last written; None for a density, or if there is none."""
         return self.summary().get("verdict")
 
     @property

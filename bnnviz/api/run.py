@@ -27,6 +27,7 @@ from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
 from bnnviz.specs.run import POINTS, Spec
@@ -130,8 +131,8 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         try:
             write()
         except BnnvizError as error:
-            if error.sentence not in self._run.notes:
-                self._run.notes.append(error.sentence)
+            if error.message not in self._run.notes:
+                self._run.notes.append(error.message)
                 log.warning("%s", error.sentence)
 
     def change(self, **settings: Any) -> BackgroundRun:
@@ -185,8 +186,8 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return self._run.event_weights()
 
-    def verdict(self) -> str | None:
-        """Return in one line whether predictions can be used; None of a density."""
+    def verdict(self) -> Message | None:
+        """Return whether predictions can be used; None for a density."""
         return self.summary().get("verdict")
 
     @property

@@ -53,7 +53,7 @@ def _run(arguments: list[str] | None) -> int:
         with optional.needed("This command needs"):
             return app(args=arguments, prog_name="bnnviz", standalone_mode=False) or 0
     except BnnvizError as error:
-        return complain(error.sentence)
+        return complain(error.message)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bnnviz"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bnnviz import progress_bar
 from bnnviz.files import to_json
-from bnnviz.remedies import rewritten
+from bnnviz.messages import Message
 from bnnviz.specs.url import write_value
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ _BY_SET = ("warmup", "dtype")  # settings of the run that have no option of thei
 # --- sentences
 
 
-def say(sentence: str, command: str = "") -> None:
-    """Print a sentence on stderr, with options as the command line takes them."""
-    print(f"bnnviz: {shown(rewritten(sentence, partial(_options, command)))}", file=sys.stderr)
+def say(message: str | Message, command: str = "") -> None:
+    """Print a message on stderr, with options as the command line takes them."""
+    text = message if isinstance(message, str) else message.render(partial(_options, command))
+    print(f"bnnviz: {shown(text)}", file=sys.stderr)
 
 
 def _options(command: str, values: dict[str, Any]) -> str:
@@ -62,9 +63,9 @@ def _moves_cursor(letter: str) -> bool:
     return letter not in "\n\t" and unicodedata.category(letter) in ("Cc", "Cf", "Cs")
 
 
-def complain(sentence: str) -> int:
+def complain(message: str | Message) -> int:
     """Print what is wrong with the input on stderr; return the exit code for that."""
-    say(sentence)
+    say(message)
     return BAD_INPUT
 
 

@@ -94,7 +94,7 @@ def _tell_verdict(run: PublicRecording) -> None:
     """Repeat what the run said of itself: its verdict, and what speaks against its estimates."""
     summary = run.summary()
     if summary.get("verdict"):
-        say(f"The run is {summary['verdict']}.", command=_SAMPLING)
+        say(summary["verdict"], command=_SAMPLING)
     for warning in summary.get("warnings", ()):
         say(warning, command=_SAMPLING)
 

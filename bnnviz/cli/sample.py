@@ -324,7 +324,7 @@ def _close(writer: RecordingWriter | None) -> bool:
     try:
         writer.close()
     except BnnvizError as error:
-        say(error.sentence)
+        say(error.message)
         return True
     return False
 
@@ -334,12 +334,12 @@ def _save(run: ViewedRun, out: Path) -> bool:
     try:
         run.save(out)
     except BnnvizError as error:
-        say(error.sentence)
+        say(error.message)
         rescued = Path(tempfile.mkdtemp(prefix="bnnviz-")) / out.name
         try:
             say(f"the draws are kept in {run.save(rescued)} instead.")
         except BnnvizError as again:
-            say(again.sentence)
+            say(again.message)
         return False
     return True
 
@@ -352,7 +352,7 @@ def _print(run: ViewedRun, as_json: bool) -> None:
         warnings = summary["warnings"]
         print_summary(summary, as_json)
         if "verdict" in summary:
-            say(f"{summary['verdict']}.")
+            say(summary["verdict"])
     for note in [*run.notes, *warnings]:
         say(note)
     if run.error is not None:

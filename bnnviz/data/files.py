@@ -35,7 +35,7 @@ class DownloadError(BnnvizError):
         self.cause = cause
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.sentence, self.cause)
+        return type(self), (self.message, self.cause)
 
 
 @dataclass(frozen=True)

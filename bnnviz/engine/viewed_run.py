@@ -14,6 +14,7 @@ from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.recording import arviz
 from bnnviz.engine.run.run import Run
+from bnnviz.messages import Message
 from bnnviz.samplers.observers import Projection
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class ViewedRun(Run):
             if self.finished or self.chain_trace.count != before:
                 return
             self.step_proposal()
-        self.notes.append(f"No event in {LONGEST_EVENT} steps: the chain may be far out or the rate zero.")
+        self.notes.append(Message("no_event", steps=LONGEST_EVENT))
 
     # what is shown
 

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
+from bnnviz.messages import Message
 from bnnviz.registry import Registry
 from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.samplers.moves import MoveDrawCollector, MoveStats, MoveTrace
@@ -270,8 +271,8 @@ class Sampler(param.Parameterized):
             return copy.deepcopy(self)
         return type(self)(**{name: getattr(self, name) for name in settings.declared(type(self))})
 
-    def remarks(self) -> list[str]:
-        """Return sentences on how it was prepared that its user should know."""
+    def remarks(self) -> list[Message]:
+        """Return what its user should know of how it was prepared."""
         return []
 
     # ---- what kernels have in common

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from bnnviz.messages import Message, fill
+
 
 class MoveText:
     """Say what the moves of a sampler did; without templates, by the names in its ``info_means``.
@@ -35,7 +37,7 @@ class MoveText:
     def caption(self, state: Any, info: Any, chain: int) -> str:
         """Say what the last move did to a chain."""
         values = {name: float(part[chain]) for name, part in info._asdict().items()}
-        return filled(self.move or f"{self._names() or 'the chain has moved'}.", values | self.more(state, values))
+        return fill(self.move or f"{self._names() or 'the chain has moved'}.", values | self.more(state, values))
 
     def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
         """Return what follows from the fields of an info, for the caption."""
@@ -44,30 +46,25 @@ class MoveText:
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
         """Return means over moves as rows (label, text, tone) of the table view."""
         names = {label[0].upper() + label[1:]: f"{{{name}:.3g}}" for name, label in self.sampler.info_means.items()}
-        return [[label, filled(form, means), ""] for label, form in (self.table or names).items()]
+        return [[label, fill(form, means), ""] for label, form in (self.table or names).items()]
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return means over moves as the end of a sentence."""
         names = self._names()
-        return filled(self.words or (names and f"on average {names}"), means)
+        return fill(self.words or (names and f"on average {names}"), means)
 
     def rows(self, state: Any) -> list[list[str]]:
         """Return figures on the chains where they are now, as rows (label, text, tone) of the table view."""
         return []
 
-    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
-        """Return a sentence on what is known to be wrong with the settings ("" if nothing), and remedies."""
-        return "", []
+    def warnings(self, figures: dict[str, float]) -> list[Message]:
+        """Return what is known to be wrong with the settings; remedies are settings of the sampler."""
+        return []
 
     def _names(self) -> str:
         return ", ".join(f"{label} {{{name}:.3g}}" for name, label in self.sampler.info_means.items())
 
 
-def filled(form: str, values: dict[str, Any]) -> str:
-    """Return a template with its values, a space before each percent sign."""
-    return form.format(**values).replace("%", " %")
-
-
 def percent(share: float) -> str:
     """Write a share in percent, with two digits, or three from 100 % on."""
-    return f"{float(f'{100 * share:.{2 if abs(share) < 0.995 else 3}g}'):g} %"
+    return f"{float(f'{100 * share:.{2 if abs(share) < 0.995 else 3}g}'):g}%"

@@ -39,8 +39,8 @@ from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribut
 from bnnviz.engine.monitor.verdict import MIXED
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message, Remedy
 from bnnviz.models import mlp
-from bnnviz.remedies import option
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
@@ -143,23 +143,18 @@ class _Estimator(BaseEstimator):
         self.n_draws_ = len(theta)
         self.rhat_ = self._rhat(draws) if run.sampler.traits.converges else float("nan")
         if run.sampler.traits.converges and not self.rhat_ <= MIXED:
-            found = f"disagree on what they predict (R-hat {self.rhat_:.2f}, good below {MIXED})"
-            short = f"have too few draws to tell whether they agree ({draws.shape[1]} each)"
-            warnings.warn(
-                f"The chains {short if np.isnan(self.rhat_) else found}: {self._remedy()}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            found = f"have not converged (R-hat of predictions {self.rhat_:.2f}, should be below {MIXED})"
+            short = f"have too few draws to judge convergence ({draws.shape[1]} each)"
+            message = Message("remark", self._remedy(), text=f"The chains {short if np.isnan(self.rhat_) else found}.")
+            warnings.warn(str(message), ConvergenceWarning, stacklevel=3)
         return self
 
-    def _remedy(self) -> str:
-        """Say which parameters to raise."""
+    def _remedy(self) -> Remedy:
+        """Return which parameters to raise."""
         if self.sampler == AUTO and self.draws is None:
-            return f"allow more time ({option(minutes=_TIMES * self.minutes)})"
-        kept = {
-            name: _COUNTS[name] if getattr(self, name) is None else getattr(self, name) for name in ("draws", "warmup")
-        }
-        return f"make more draws ({option(**{name: _TIMES * int(count) for name, count in kept.items()})})"
+            return Remedy("allow more time", {"minutes": _TIMES * self.minutes})
+        counts = {name: getattr(self, name) or _COUNTS[name] for name in ("draws", "warmup")}
+        return Remedy("make more draws", {name: _TIMES * int(count) for name, count in counts.items()})
 
     def _rhat(self, draws: torch.Tensor) -> float:
         """Return the largest R-hat of the outputs at some training rows; nan where there are too few draws."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bnnviz.messages import Message
 from bnnviz.specs.run import BYTES, Spec
 
 Check = Callable[[Any], bool]
@@ -76,6 +77,15 @@ def matches(pattern: re.Pattern[str]) -> Check:
 def or_none(check: Check) -> Check:
     """Return a check that takes None too."""
     return lambda value: value is None or check(value)
+
+
+def is_message(value: Any) -> bool:
+    """Return whether a value is what `bnnviz.messages.Message.to_json` made."""
+    try:
+        Message.from_json(value)
+    except ValueError:
+        return False
+    return True
 
 
 def list_of(check: Check, least: int = 0) -> Check:

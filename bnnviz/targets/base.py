@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.registry import Registry
 from bnnviz.targets.modules import trial
 from bnnviz.targets.native import NativeGradient
@@ -26,8 +27,6 @@ _EXACT_DIAGONAL, _PROBES = 1000, 100
 
 #: Raised where a matrix has no factor, a distribution no such parameter, or a function no value.
 DOMAIN_ERRORS = (torch.linalg.LinAlgError, ValueError, ArithmeticError)
-#: How the sentence on such points begins.
-REJECTED = "The density raised an error of its domain at"
 
 
 class RejectedPoints:
@@ -48,12 +47,9 @@ class RejectedPoints:
         self.first = self.first or f"{type(error).__name__}: {_shortened(str(error))}"
         self.count += 1
 
-    def sentence(self) -> str:
-        """Say how many there were, and what the first error said; "" where there were none."""
-        if not self.count:
-            return ""
-        points = "one point" if self.count == 1 else f"{self.count:,} points"
-        return f"{REJECTED} {points}, where it counts as zero (first {self.first})."
+    def message(self) -> Message | None:
+        """Return how many there were, and what the first error said; None if there were none."""
+        return Message("rejected_points", count=self.count, first=self.first) if self.count else None
 
 
 class Target(param.Parameterized):
@@ -266,8 +262,8 @@ class Target(param.Parameterized):
         """Return name and number of consecutive coordinates that belong together, such as those of a layer."""
         return [("all", self.dim)]
 
-    def remarks(self) -> list[str]:
-        """Return sentences that whoever samples it should know."""
+    def remarks(self) -> list[Message]:
+        """Return what whoever samples it should know."""
         return []
 
     def names(self) -> Sequence[str]:

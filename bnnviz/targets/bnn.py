@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, raw_scales, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
@@ -326,40 +327,32 @@ class BNN(NetworkCurvature):
             parts.append(sd * noise)
         return torch.cat(parts, dim=1)
 
-    def remarks(self) -> list[str]:
-        """Return sentences on classes without training rows, raw scales, and what the module does not do as usual."""
-        found = self._raw_remarks() if self.data_set is None else self.data_set.remarks()
-        return [*found, *self._module_remarks()]
+    def remarks(self) -> list[Message]:
+        """Return classes without training rows, raw scales, and what the module does not do as usual."""
+        if self.data_set is None:
+            found = self._raw_scales()
+        else:
+            found = (Message("remark", text=text) for text in self.data_set.remarks())
+        return [*found, *self._of_module()]
 
-    def _raw_remarks(self) -> Iterator[str]:
-        """Say where rows that are not standardised are far from the size that the prior expects."""
+    def _raw_scales(self) -> Iterator[Message]:
+        """Warn of rows that are not standardised and far from the size that the prior expects."""
         # A module that is no multilayer perceptron may scale its inputs itself.
         if self.layers is not None and self.x.ndim == 2 and not self.whole:
             yield from raw_scales.of_inputs(self.x)
         if self.likelihood.task == "regression" and not self.likelihood.discrete and self.prior_precision == 1:
             yield from raw_scales.of_observations(self.y.reshape(len(self.x), -1))
 
-    def _module_remarks(self) -> Iterator[str]:
+    def _of_module(self) -> Iterator[Message]:
         if self.frozen:
-            free = self.weights
-            yield (
-                f"{self.frozen:,} of the module's {self.frozen + free:,} weights are frozen (requires_grad=False) and"
-                " stay what they are."
-            )
+            yield Message("frozen_weights", frozen=self.frozen, total=self.frozen + self.weights)
         norms = (child for child in self.module.modules() if isinstance(child, nn.modules.batchnorm._NormBase))
         if any(norm.running_mean is not None for norm in norms):
-            yield "Batch normalisation uses the means and variances that the module came with (evaluation mode)."
+            yield Message("batch_norm")
         if self.rules.jumps:
-            yield (
-                "The module's outputs jump as its weights move (a sign, an argmax, a branch on a weight, a division by"
-                " what can be 0), which no gradient tells: HMC and NUTS are right, slowly, and what does not reject"
-                " moves is not."
-            )
+            yield Message("jumping_module")
         if self.rules.one_by_one:
-            yield (
-                "The module's forward cannot be computed for several chains at once, so they are computed one after"
-                " another, which is slower; recurrent layers, branches on values and writing in place are such."
-            )
+            yield Message("one_by_one", what="module's forward")
 
     def held_out(self) -> tuple[Tensor, Tensor]:
         """Return inputs (rows, ...) and observations (rows,) of the test rows, as the target keeps them (see `seen`).

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from bnnviz.messages import Message, Remedy
+
 #: How far a size may be from 1, either way. Weights that are N(0, 1) make functions that vary over inputs of size 1.
 FAR = 30.0
 
 
-def of_inputs(x: Tensor) -> Iterator[str]:
+def of_inputs(x: Tensor) -> Iterator[Message]:
     """Say which column of the inputs of a network is furthest from the size 1, if one is far from it.
 
     Parameters
@@ -21,7 +23,7 @@ def of_inputs(x: Tensor) -> Iterator[str]:
 
     Yields
     ------
-    str
+    Message
     """
     sds, offsets = _size(x)
     varies = sds > 0
@@ -32,14 +34,12 @@ def of_inputs(x: Tensor) -> Iterator[str]:
     distance = torch.where(varies, torch.maximum(size.log(), -sds.log()), -torch.inf)
     worst = int(distance.argmax())
     if distance[worst] > torch.tensor(FAR).log():
-        yield (
-            f"The inputs are taken as they are, and column {worst + 1} has the mean {float(x[:, worst].mean()):.3g} and"
-            f" the sd {float(sds[worst]):.3g}: the prior expects sizes near 1; standardise the inputs, or give BNN a"
-            " table of bnnviz.data.read_table, which is."
-        )
+        table = Remedy("give BNN a table of bnnviz.data.read_table")
+        mean, sd = float(x[:, worst].mean()), float(sds[worst])
+        yield Message("raw_inputs", Remedy("standardise the inputs"), table, column=worst + 1, mean=mean, sd=sd)
 
 
-def of_observations(y: Tensor) -> Iterator[str]:
+def of_observations(y: Tensor) -> Iterator[Message]:
     """Say that observations of real numbers are far from the size 1, if they are.
 
     Parameters
@@ -48,16 +48,14 @@ def of_observations(y: Tensor) -> Iterator[str]:
 
     Yields
     ------
-    str
+    Message
     """
     sds, offsets = _size(y)
     if float(torch.maximum(sds, offsets).max()) > FAR or 0 < float(sds.max()) < 1 / FAR:
         worst = int(torch.maximum(sds, offsets).argmax())
-        yield (
-            f"The observations are taken as they are, with the mean {float(y[:, worst].mean()):.3g} and the sd"
-            f" {float(sds[worst]):.3g}: the prior of outputs and noise expects sizes near 1; standardise them, or set"
-            " prior_sd and noise_sd for their unit."
-        )
+        units = Remedy("set prior_sd and noise_sd in their unit")
+        mean, sd = float(y[:, worst].mean()), float(sds[worst])
+        yield Message("raw_observations", Remedy("standardise them"), units, mean=mean, sd=sd)
 
 
 def _size(values: Tensor) -> tuple[Tensor, Tensor]:

@@ -130,7 +130,7 @@ class RaceSidebar(SpecSidebar):
         """Say what is wrong beside its control; False when no control here is meant."""
         number, dot, name = (error.field or "").partition(".")
         if dot and number.isdigit() and int(number) < len(self._lanes) and name in self._lanes[int(number)]:
-            self._lanes[int(number)].error(name, error.sentence)
+            self._lanes[int(number)].error(name, error.message.text)
             return True
         return super().error(error)
 

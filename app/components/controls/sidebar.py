@@ -164,7 +164,7 @@ class SpecSidebar(PageComponent):
         """Say what is wrong beside its control; False when no control here is meant."""
         for controls in self._all_controls():
             if error.field in controls:
-                controls.error(error.field, error.sentence)
+                controls.error(error.field, error.message.text)
                 return True
         return False
 

@@ -116,7 +116,7 @@ class Upload:
         try:
             names = await asyncio.to_thread(upload.headings, event.new, self._name)
         except BnnvizError as error:
-            self._message.say(error.sentence, failed=True)
+            self._message.say(error.message.text, failed=True)
             return
         self._column.param.update(options=names, value=names[-1])
         self._task.value = _ASK
@@ -132,7 +132,7 @@ class Upload:
         try:
             spec, notes = await asyncio.to_thread(upload.attach, *arguments)
         except BnnvizError as error:
-            self._message.say(error.sentence, failed=True)
+            self._message.say(error.message.text, failed=True)
             return
         self._ask(False)
         self._message.say(" ".join([f"{self._name}, {self._column.value}.", *notes]))

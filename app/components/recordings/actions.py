@@ -95,7 +95,7 @@ class RecordingActions:
         try:
             change()
         except BnnvizError as error:
-            self._say(error.sentence, True)
+            self._say(error.message.text, True)
             return
         self._say(sentence, False)
         self._on_change(chosen)
@@ -114,7 +114,7 @@ class RecordingActions:
                     made = export(recording, self._form.value, out)
                 return io.BytesIO(made.read_bytes())
         except BnnvizError as error:
-            self._say(error.sentence, True)
+            self._say(error.message.text, True)
             raise
 
     async def _make_replay(self) -> None:
@@ -127,7 +127,7 @@ class RecordingActions:
         try:
             out = await self._maker.make(name, [str(reader.place(name)), *how])
         except BnnvizError as error:
-            self._say(f"The replay was not made: {error.sentence}", True)
+            self._say(f"The replay was not made: {error.message.text}", True)
             return
         finally:
             self._replay.param.update(disabled=False, label="Make a replay")

@@ -61,7 +61,7 @@ def going_on(visit: Visit) -> str | None:
         recording = Recording(reader.place(name))
         visit.spec = recording.spec()
     except BnnvizError as error:
-        visit.sentences.append(error.sentence)
+        visit.sentences.append(error.message.text)
         return None
     visit.flags["tour"] = "0"
     return name

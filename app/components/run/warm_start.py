@@ -29,7 +29,7 @@ def apply_start(visit: Visit, whole: bool) -> None:
             visit.spec = _like(recording.spec(), start)
         visit.spec = _with_points(visit.spec, recording)
     except BnnvizError as error:
-        visit.sentences.append(error.sentence)
+        visit.sentences.append(error.message.text)
         visit.spec = visit.spec.replace(start=None, start_points=None)
         return
     what = "the last points" if start["points"] == warm_start.LAST else "draws"

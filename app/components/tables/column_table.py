@@ -8,7 +8,6 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from bnnviz.remedies import without_options
 from bnnviz.specs.upload import ColumnOverview, TableOverview
 from bnnviz_app.components.tables.opening import TableChoices
 from bnnviz_app.components.widgets import script, set_changed
@@ -54,7 +53,7 @@ def _row(column: ColumnOverview, choices: TableChoices) -> dict[str, Any]:
         "kind": kind,
         "missing": column.missing,
         "examples": list(column.examples),
-        "remark": "" if is_target and column.is_passed_over else without_options(column.remark),
+        "remark": "" if is_target and column.is_passed_over else column.remark,
         "role": TARGET if is_target else LEFT if left else INPUT,
         # The reader leaves it out by itself, whatever anybody says.
         "fixed": column.is_passed_over and not is_target,

@@ -119,7 +119,7 @@ class RowQuestion(PageComponent):
             try:
                 self._row = encoded_row(cells, self._table)
             except BnnvizError as error:
-                wrong = {error.field: error.sentence}
+                wrong = {error.field: error.message.text}
         set_changed(self._form, errors=wrong)
         if wrong:
             self._row = None

@@ -8,14 +8,13 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.remedies import without_options
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
 _PART = "verdict"
-_TONES = {"usable": "good", "not usable": "bad"}
+_TONES = {"usable": "good", "not_usable": "bad"}
 
 
 class VerdictBar(PageComponent):
@@ -52,7 +51,7 @@ class VerdictBar(PageComponent):
         """Show the verdict."""
         if _PART in frame:
             part = frame[_PART]
-            self._write(without_options(part["text"]), _TONES.get(part["word"], ""))
+            self._write(part["text"], _TONES.get(part["code"], ""))
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""

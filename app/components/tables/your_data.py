@@ -11,7 +11,6 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.errors import BnnvizError
-from bnnviz.remedies import without_options
 from bnnviz.specs import upload
 from bnnviz.specs.run import Spec
 from bnnviz.specs.upload import Answer, TableQuestion
@@ -119,7 +118,7 @@ class YourData:
         try:
             found = await asyncio.to_thread(look, self._content, self._name, None, self._role)
         except BnnvizError as error:
-            self._refuse(error.sentence)
+            self._refuse(error.message.text)
             return
         if number == self._readings:
             self._show_new(found)
@@ -190,7 +189,7 @@ class YourData:
             return
         is_question = isinstance(error, TableQuestion)
         answers = [answer for answer in error.answers if self._able(answer)] if is_question else []
-        self._question.say(error.question if answers else error.sentence, failed=True)
+        self._question.say(error.question if answers else error.message.text, failed=True)
         self._answers[:] = [self._button(answer) for answer in answers]
 
     def _able(self, answer: Answer) -> bool:
@@ -249,6 +248,6 @@ def _notes_html(found: TableReading) -> str:
         f"{file['rows']:,} of {found.overview.rows:,} rows and {file['inputs']:,} inputs are used, for a {file['task']}"
         f" of {file['target']}; a tenth of the rows is held out for the verdict."
     )
-    notes = "".join(f"<li>{html.escape(without_options(note))}</li>" for note in opened.notes)
+    notes = "".join(f"<li>{html.escape(note)}</li>" for note in opened.notes)
     kept = f"<ul>{notes}</ul>" if notes else ""
     return f"<p>{html.escape(facts)}</p>{kept}<p class='quiet'>{html.escape(opened.why)}</p>"

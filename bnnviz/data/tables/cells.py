@@ -26,9 +26,8 @@ from bnnviz.data.tables.numerals import (
     without_unit,
     written_otherwise,
 )
-from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out, left_out, otherwise
+from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
 from bnnviz.errors import BnnvizError
-from bnnviz.remedies import option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +45,7 @@ _LARGEST_WHOLE = 2.0**53  # beyond it neighbours are the same number
 _ROUNDING = 1e-13  # of a number: what is left of its digits where it is the result of sums
 _SHOWN = 12  # names in a sentence
 _CODE = re.compile(r"(?:^|(?<=[,;\t\n]))0\d", re.ASCII)
-_CODES = "Numbers of {} begin with zeros, such as {}: if they are codes and no amounts, {}."
+_CODES = "Numbers of {} begin with zeros, such as {}: leave the column out if they are codes."
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _DATE = re.compile(
     r"(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{4}|\d{1,2}([-/])\d{1,2}\3\d{2}"
@@ -248,7 +247,7 @@ def _column(
     strange = np.isnan(numbers)
     if len(found) == 0 or not strange.any():
         notes += [said] if said else []
-        notes += [_CODES.format(key, code, left_out(key))] if (code := next(filter(_CODE.match, found), "")) else []
+        notes += [_CODES.format(key, code)] if (code := next(filter(_CODE.match, found), "")) else []
         values = np.full(len(texts), np.nan)
         values[present] = numbers
         return _numbers(values, key, any(map(_is_long, found)))
@@ -257,11 +256,9 @@ def _column(
         example = found[strange][0]
         line = layout.line_of(int(np.flatnonzero(present)[strange.argmax()]))
         raise TableQuestion(
-            f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}",
-            otherwise(
-                f"make all of it numbers, say that this is no value ({option(missing=[str(example)])})", key, is_target
-            ),
-            (Answer(f"{short_repr(example)} is a missing value", "missing", (example,)), leave_out(key)),
+            f"The column {key} of {name} holds numbers and texts such as {short_repr(example)} in line {line}.",
+            (Answer(f"Treat {short_repr(example)} as missing", "missing", (str(example),)), *_way_out(key, is_target)),
+            "make all of it numbers",
         )
     return texts, present
 
@@ -290,8 +287,10 @@ def with_gaps(
             number = f"{suspect:.10g}"
             raise TableQuestion(
                 f"Does {number} in the column {key}, line {line} of {name}, stand for a missing value?",
-                f" Say that it does ({option(missing=[number])}), or that no number does ({option(missing=[])}).",
-                (Answer("Yes, it is missing", "missing", (number,)), Answer("No, it is a number", "missing", ())),
+                (
+                    Answer("Treat it as missing", "missing", (number,)),
+                    Answer("Treat it as a number", "missing", ()),
+                ),
             )
     if given:
         notes.append(f"Cells with {listed([f'{number:g}' for number in given])} count as missing.")
@@ -324,9 +323,9 @@ def _numbers(values: np.ndarray, key: str, whole: bool) -> tuple[np.ndarray, np.
         raise wrong(f"The column {key} holds numbers beyond {_LARGEST:g}; give it in another unit.")
     if whole and largest > _LARGEST_WHOLE:
         raise TableQuestion(
-            f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above)",
-            f"; give differences from the smallest, or {left_out(key)} if it names the rows.",
+            f"The column {key} holds whole numbers of more digits than are kept ({_LARGEST_WHOLE:.0f} and above).",
             (leave_out(key),),
+            "give differences from the smallest",
         )
     return values, finite
 
@@ -338,17 +337,17 @@ def check_texts(columns: dict[str, np.ndarray], name: str) -> None:
     crowded = [key for key, counts in texts.items() if len(counts) > MOST_CATEGORIES]
     if crowded:
         raise TableQuestion(
-            f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)})",
-            f"; {left_out(*crowded)} or put numbers in their place.",
+            f"Columns of {name} hold texts with more than {MOST_CATEGORIES} different values ({listed(crowded)}).",
             (leave_out(*crowded),),
+            "replace them by numbers",
         )
     single = [key for key, counts in texts.items() if 2 * sum(n == 1 for n in counts.values()) > counts.total()]
     if single:
         raise TableQuestion(
             f"Columns of {name} hold texts of which most stand in one row alone ({listed(single)}), so they are no"
-            " categories",
-            f"; {left_out(*single)} or put numbers in their place.",
+            " categories.",
             (leave_out(*single),),
+            "replace them by numbers",
         )
 
 
@@ -357,31 +356,31 @@ def check_amounts(columns: dict[str, np.ndarray], name: str, is_target: bool = F
     for key, values in columns.items():
         if values.dtype != object and are_dates(values):
             raise TableQuestion(
-                f"The column {key} of {name} holds dates such as {values[0]:.0f}, which are no amounts",
-                otherwise("give days since the first one", key, is_target),
+                f"The column {key} of {name} holds dates such as {values[0]:.0f}, which are no amounts.",
                 _way_out(key, is_target),
+                "give days since the first one",
             )
     texts = {key: set(values.tolist()) for key, values in columns.items() if values.dtype == object}
     for key, kinds in texts.items():
         if are_dates(columns[key]):
             raise TableQuestion(
-                f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}",
-                otherwise("give numbers, such as days since the first one", key, is_target),
+                f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}.",
                 _way_out(key, is_target),
+                "give numbers, such as days since the first one",
             )
         units = several_units(kinds)
         if units:
             raise TableQuestion(
-                f"The column {key} of {name} holds numbers in several units ({listed(units)})",
-                otherwise("give one unit", key, is_target),
+                f"The column {key} of {name} holds numbers in several units ({listed(units)}).",
                 _way_out(key, is_target),
+                "give one unit",
             )
         odd = written_otherwise(kinds)
         if odd:
             raise TableQuestion(
-                f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}",
-                otherwise("write them as -1234.5 or 1.5e3", key, is_target),
+                f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}.",
                 _way_out(key, is_target),
+                "write them as -1234.5 or 1.5e3",
             )
 
 

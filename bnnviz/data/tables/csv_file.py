@@ -32,10 +32,9 @@ from bnnviz.data.tables.cells import (
 )
 from bnnviz.data.tables.layout import MOST_COLUMNS, Layout
 from bnnviz.data.tables.numerals import Decimal, is_number
-from bnnviz.data.tables.questions import Answer, TableQuestion, left_out
+from bnnviz.data.tables.questions import Answer, TableQuestion
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
-from bnnviz.remedies import option
 
 _MANY = 0.2  # of the rows, which one column costs
 _AMBIGUOUS = 10  # so few different whole numbers may be classes or amounts
@@ -43,9 +42,8 @@ _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|i
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # which may be called so and be amounts
 # The name of a key: flat_id, Customer ID, PassengerId, id_flat; a word such as "paid" or "humid" is none.
 _KEY = re.compile(r"(?i:(.*[\W_])?(id|key|uuid|idx)|id[\W_].*)|.*[a-z](Id|ID|Key|Idx)")
-_AMOUNTS = Answer("Amounts: regression", "task", ("regression",))
-_AMOUNTS_SAID, _CLASSES_SAID = option(task="regression"), option(task="classification")
-_CLASSES = Answer("Classes: classification", "task", ("classification",))
+_AMOUNTS = Answer("Treat them as amounts (regression)", "task", ("regression",))
+_CLASSES = Answer("Treat them as classes (classification)", "task", ("classification",))
 
 
 def read_csv(
@@ -261,14 +259,13 @@ def without_index(
 
 def _kept_key(key: str) -> str:
     """Say that a column is called as a key, and does not tell every row from the others."""
-    return f"The column {key} is called as a key and taken as an amount: {left_out(key)} where its numbers are names."
+    return f"The column {key} looks like an identifier, but is used as a number; leave it out if it is one."
 
 
 def _counting(key: str, values: np.ndarray) -> str:
     """Say that a column counts the rows."""
     return (
-        f"The column {key} counts the rows, {values[0]:.15g} to {values[-1]:.15g}: {left_out(key)} where it is the name"
-        " of a row and no quantity."
+        f"The column {key} counts the rows, {values[0]:.15g} to {values[-1]:.15g}; leave it out if it is an identifier."
     )
 
 
@@ -286,7 +283,7 @@ def _complete(
         worst = max(columns, key=lambda key: int((~columns[key][1]).sum()))
         raise wrong(
             f"Every row of {name} has a missing value, most of them in the column {worst}; fill it"
-            f"{'' if worst == target else f' or {left_out(worst)}'}."
+            f"{'' if worst == target else ' or leave it out'}."
         )
     if left < FEWEST_ROWS:
         rows = "row" if left == 1 else "rows"
@@ -306,7 +303,7 @@ def _to_blame(columns: dict[str, tuple[np.ndarray, np.ndarray]], target: str, le
     worst = max(inputs, key=lambda key: kept[key])
     if len(inputs) == 1 or kept[worst] - left < _MANY * len(columns[target][1]):
         return ""
-    return f" Without the column {worst} there would be {kept[worst]:,} rows: {left_out(worst)}."
+    return f" Without the column {worst} there would be {kept[worst]:,} rows."
 
 
 def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray, tuple[str, ...], Task]:
@@ -319,10 +316,9 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
     if is_text and task == "regression":
         text = next(kind for kind in kinds if not is_number(kind))
         raise TableQuestion(
-            f"The target {key} holds texts such as {short_repr(text)}",
-            f"; a regression needs numbers; if they are classes, say so ({_CLASSES_SAID}).",
+            f"The target {key} holds texts such as {short_repr(text)}, but a regression needs numbers.",
             (_CLASSES,),
-            "task",
+            field="task",
         )
     if task is None:
         task = _guess(kinds, is_text, key)
@@ -330,10 +326,9 @@ def _target(values: np.ndarray, key: str, task: Task | None) -> tuple[np.ndarray
         return values, (), task
     if len(kinds) > MOST_CATEGORIES:
         raise TableQuestion(
-            f"The target {key} has {len(kinds):,} different values",
-            f"; classes are at most {MOST_CATEGORIES}: choose another target"
-            f"{'' if is_text else f', or take them as amounts ({_AMOUNTS_SAID})'}.",
+            f"The target {key} has {len(kinds):,} different values, but there are at most {MOST_CATEGORIES} classes.",
             () if is_text else (_AMOUNTS,),
+            "choose another target",
             "target_column" if is_text else "task",
         )
     names = tuple(str(kind) if is_text else f"{kind:g}" for kind in kinds)
@@ -353,18 +348,16 @@ def _guess(kinds: np.ndarray, is_text: bool, key: str) -> Task:
             return "classification"
         text = next(kind for kind in kinds if kind not in numbers)
         raise TableQuestion(
-            f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}",
-            f"; say that each is a class ({_CLASSES_SAID}), or that this is no value ({option(missing=[str(text)])}).",
-            (_CLASSES, Answer(f"{short_repr(text)} is a missing value", "missing", (text,))),
-            "task",
+            f"The target {key} holds numbers such as {numbers[0]} and texts such as {short_repr(text)}.",
+            (_CLASSES, Answer(f"Treat {short_repr(text)} as missing", "missing", (str(text),))),
+            field="task",
         )
     if len(kinds) <= _AMBIGUOUS and (kinds == np.round(kinds)).all():
         shown = listed([f"{kind:g}" for kind in kinds])
         raise TableQuestion(
-            f"The target {key} has {len(kinds)} different whole numbers ({shown}), which may be classes or amounts",
-            f"; say that they are classes ({_CLASSES_SAID}), or amounts ({_AMOUNTS_SAID}).",
+            f"The target {key} has {len(kinds)} different whole numbers ({shown}), which may be classes or amounts.",
             (_AMOUNTS, _CLASSES),
-            "task",
+            field="task",
         )
     return "regression"
 
@@ -401,6 +394,6 @@ def _inputs(
     if len(inputs) > MOST_COLUMNS:
         raise wrong(
             f"The texts of {name} make {len(inputs):,} columns, one for each value; at most {MOST_COLUMNS:,} can be"
-            f" used: {left_out(*(key for key, texts in levels.items() if len(texts) > 2))}."
+            f" used. Leave out {listed([key for key, texts in levels.items() if len(texts) > 2])}."
         )
     return inputs, levels

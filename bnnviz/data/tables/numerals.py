@@ -14,7 +14,6 @@ from typing import Literal
 import numpy as np
 
 from bnnviz.data.tables.questions import Answer, TableQuestion
-from bnnviz.remedies import option
 
 Decimal = Literal[".", ","]
 
@@ -159,13 +158,12 @@ def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> t
         at = int(column.differing.argmax())
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)
         raise TableQuestion(
-            f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}",
-            "; write the numbers without marks between thousands, or say which mark is the decimal one:"
-            f" a point ({option(decimal='.')}) or a comma ({option(decimal=',')}).",
+            f"The {column.texts[at]} in the column {key}, {place}, can be {point} or {comma}.",
             (
-                Answer(f"{point}: points before decimals", "decimal", (".",)),
-                Answer(f"{comma}: commas before decimals", "decimal", (",",)),
+                Answer(f"Read it as {point} (decimal points)", "decimal", (".",)),
+                Answer(f"Read it as {comma} (decimal commas)", "decimal", (",",)),
             ),
+            "write the numbers without marks between thousands",
         )
     best = decimal if decimal in column.whole or not column.whole else column.whole[0]
     values = column.values[best or "."]

@@ -113,7 +113,7 @@ def _described(
         refused = any(answer.option == "leave_out" for answer in error.answers)
         return ColumnOverview(key, MIXED if mixed else NUMBER, gaps, examples, 0, error.question, refused)
     except BnnvizError as error:
-        return ColumnOverview(key, NUMBER, gaps, examples, 0, error.sentence, True)
+        return ColumnOverview(key, NUMBER, gaps, examples, 0, error.message.text, True)
     remark = _ask_for_gaps(key, values, present, missing, found, name)
     kind, levels, why = _kind(key, values, present, found, name)
     gaps = int((~present).sum())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bnnviz.errors import BnnvizError
-from bnnviz.remedies import option
+from bnnviz.messages import Message, Remedy
 
 _SHOWN = 12  # names in a sentence
+_LISTS = ("missing", "leave_out")  # options that take a list
 
 
 class Answer(NamedTuple):
@@ -19,32 +20,36 @@ class Answer(NamedTuple):
 
 
 class TableQuestion(BnnvizError):
-    """A table that cannot be read before somebody has answered."""
+    """A table that cannot be read before somebody has answered.
 
-    def __init__(self, said: str, remedy: str, answers: tuple[Answer, ...], field: str = "data") -> None:
-        super().__init__(said + remedy, field)
-        self.said, self.remedy, self.answers = said, remedy, answers
+    Parameters
+    ----------
+    question : str
+        What is open, with its full stop or question mark.
+    answers : tuple of Answer
+        Those that an option gives.
+    hint : str, default ""
+        What else to do, such as "give one unit".
+    field : str, default "data"
+        As of `BnnvizError`.
+    """
+
+    def __init__(self, question: str, answers: tuple[Answer, ...], hint: str = "", field: str = "data") -> None:
+        ways = [Remedy(hint)] if hint else []
+        ways += [Remedy(answer.label[0].lower() + answer.label[1:], _options(answer)) for answer in answers]
+        super().__init__(Message("remark", *ways, text=question), field)
+        self.question, self.answers, self._hint = question, answers, hint
 
     def __reduce__(self) -> tuple:
-        return type(self), (self.said, self.remedy, self.answers, self.field)
+        return type(self), (self.question, self.answers, self._hint, self.field)
 
-    @property
-    def question(self) -> str:
-        """What is open, as a sentence."""
-        return self.said if self.said.endswith("?") else f"{self.said}."
+
+def _options(answer: Answer) -> dict[str, Any]:
+    if len(answer.values) > _SHOWN:
+        return {}
+    return {answer.option: list(answer.values) if answer.option in _LISTS else answer.values[0]}
 
 
 def leave_out(*names: str) -> Answer:
     """Return the answer that leaves columns out."""
     return Answer("Leave it out" if len(names) == 1 else "Leave them out", "leave_out", names)
-
-
-def left_out(*names: str) -> str:
-    """Return the words that leave columns out, with the option where that is not too long to be read."""
-    words = f"leave {'it' if len(names) == 1 else 'them'} out"
-    return f"{words} ({option(leave_out=list(names))})" if len(names) <= _SHOWN else words
-
-
-def otherwise(remedy: str, key: str, is_target: bool) -> str:
-    """Return what helps with a column: a remedy, or to leave the column out if it is not to be predicted."""
-    return f"; {remedy}." if is_target else f"; {remedy}, or {left_out(key)}."

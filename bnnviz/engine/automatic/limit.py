@@ -8,6 +8,7 @@ from typing import Any
 from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.protocol import SingleRun
+from bnnviz.messages import Message
 
 #: R-hat and ESS of predictions from which on more draws would change nothing that is printed.
 GOOD_RHAT, ENOUGH = 1.01, 1000
@@ -30,14 +31,14 @@ class Limit:
         if run.phase != "sampling" or run.store.common(run.alive) < _FEWEST:
             return
         if passed >= self._seconds:
-            self._end("its time was up")
+            self._end("the time was used up")
         elif passed >= self._next:
             self._next *= _LATER
             found = measured_mixing(run, Predictor(run.target))
             if found.rhat <= GOOD_RHAT and found.least >= ENOUGH:
-                self._end(f"its predictions had mixed (R-hat {found.rhat:.3f}, ESS {found.least:,.0f} at least)")
+                self._end(f"the predictions have converged (R-hat {found.rhat:.3f}, ESS {found.least:,.0f} at least)")
 
     def _end(self, reason: str) -> None:
         made = self._run.store.common(self._run.alive)
         self._run.phase = "done"
-        self._run.notes.append(f"The run ended after {made:,} draws of each chain, since {reason}.")
+        self._run.notes.append(Message("ended_early", draws=made, reason=reason))

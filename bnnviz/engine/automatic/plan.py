@@ -22,7 +22,7 @@ from bnnviz.engine.evaluation.metrics import network_draws, output_scale
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
-from bnnviz.remedies import option
+from bnnviz.messages import Remedy
 from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
@@ -101,8 +101,10 @@ def plan(
         minutes = float(f"{max(_ENOUGH * plain_s, 2 * seconds) / 60:.2g}")
         raise BnnvizError(
             f"No sampler can do anything with this network in {_seconds(seconds)}, since a gradient takes"
-            f" {_seconds(plain_s)}: allow more time ({option(minutes=minutes)}), or name a sampler.",
+            f" {_seconds(plain_s)}.",
             "minutes",
+            Remedy("allow more time", {"minutes": minutes}),
+            Remedy("name a sampler"),
         )
     others = [f"{one.cls.title} {one.nll.mean():.3f}" for one in found]
     judged = f", and the validation NLL of the pilot ({', '.join(others)})" if len(others) > 1 else ""

@@ -12,6 +12,7 @@ from bnnviz.engine.automatic.plan import CHAINS, MINUTES, SamplerPlan, plan
 from bnnviz.engine.run.initialization import make_target
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.settings import declared
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
@@ -31,7 +32,7 @@ class AutomaticRun:
 
     def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
         """Note in a run what was chosen, and end it in time (`Limit`)."""
-        run.notes.append(self.plan.sentence)
+        run.notes.append(Message("remark", text=self.plan.sentence))
         run.minutes = self.minutes
         Limit(run, self.plan.seconds, clock)
 

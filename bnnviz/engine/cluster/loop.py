@@ -366,7 +366,7 @@ class LiveLoop:
         """Ask a run whether it has ended by itself."""
         if slot.run.phase == "failed":
             log.error("live run %s stopped at step %d: %s", slot.run_id, slot.step, slot.run.error)
-            self._fail(slot, slot.run.error or "This run stopped without giving a reason.")
+            self._fail(slot, str(slot.run.error or "This run stopped without giving a reason."))
         elif slot.run.finished:
             slot.ended_playing, slot.playing = slot.playing, False
             slot.hurry = True

@@ -44,6 +44,7 @@ from bnnviz.engine.compilation.tracing import (
     trace_part,
 )
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.samplers import Sampler, warmup
 from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import StepBatch
@@ -263,12 +264,12 @@ class KernelSwitch:
         self.compiled = self._compilation = self.compiled_since = None
 
 
-def remarks(sampler: Sampler, target: Target) -> list[str]:
+def remarks(sampler: Sampler, target: Target) -> list[Message]:
     """Return why steps of a sampler on a target are not compiled, though that was asked for."""
     if not sampler.compiles:
-        return [f"Steps of {sampler.title} are not compiled: each phase is another computation."]
+        return [Message("not_compiled", reason=f"each phase of {sampler.title} is another computation")]
     if not target.compiles:
-        return [f"Steps on {target.describe_value()} are not compiled: {target.not_compiled}."]
+        return [Message("not_compiled", reason=target.not_compiled)]
     return []
 
 

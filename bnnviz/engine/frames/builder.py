@@ -25,8 +25,6 @@ from bnnviz.engine.monitor.variances import AGED, Variances
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
-from bnnviz.numerals import written_out
-from bnnviz.remedies import without_options
 from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
 
@@ -210,7 +208,7 @@ class FrameBuilder:
             "emits": parts,
             "sampler": run.sampler.title,
             "target": target.describe_value(),
-            "remarks": target.remarks(),
+            "remarks": [each.text for each in target.remarks()],
             "plane": self._scene_plane(),
             "density": self._exact() if has_density else None,
             "data": None if self.predictor is None else self.predictor.scene(),
@@ -371,7 +369,7 @@ class FrameBuilder:
             "gradients_per_s": self._rates.gradients,
             "elapsed": run.seconds,
             "era": run.era,
-            "message": run.error or (run.notes[-1] if run.notes else ""),
+            "message": (run.error or run.notes[-1]).text if run.error or run.notes else "",
             "progress": run.progress,
         }
 
@@ -384,18 +382,28 @@ class FrameBuilder:
         if fast and run.phase != "start" and not rests:
             changed = _CHANGED if run.era and time.perf_counter() < self._begun + _CHANGED_S else ""
             part = {
-                "text": changed + self._counted.sentence + self._variances.remark() + self._held_way(),
+                "text": changed + self._counted.sentence + self._narrow() + self._held_way(),
                 "kind": "summary",
             }
-        warning, remedies = run.sampler.text(run.sampler).warning(self._counted.figures)
-        measured = self._variances.sentence()
-        said = without_options(" ".join(s for s in (warning, measured) if s))
-        return part | {"text": written_out(part["text"]), "warning": said, "remedies": remedies}
+        warnings = run.sampler.text(run.sampler).warnings(self._counted.figures)
+        # Remedies of a sampler are buttons: settings to change.
+        remedies = [
+            {"label": f"{each.text[0].upper()}{each.text[1:]}", "settings": each.options["settings"]}
+            for message in warnings
+            for each in message.remedies
+        ]
+        statements = [message.statement for message in warnings]
+        measured = [message.text for message in self._variances.messages()]
+        return part | {"warning": " ".join(statements + measured), "remedies": remedies}
 
     def _way(self) -> str:
         """Say how far it is to the first draw, where that takes so long that one would ask."""
-        said = self.run.waiting.sentence()
-        return f" {said}" if said else ""
+        found = self.run.waiting.message()
+        return "" if found is None else f" {found.text}"
+
+    def _narrow(self) -> str:
+        found = self._variances.remark()
+        return "" if found is None else f" {found.text}"
 
     def _held_way(self) -> str:
         """Return `_way`, which stays as long as the counts that it stands beside."""

@@ -26,6 +26,7 @@ from bnnviz import diagnostics
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.importance import GOOD_K
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.messages import Message
 from bnnviz.samplers.random import seeded
 from bnnviz.targets import BNN
 
@@ -72,32 +73,22 @@ def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> d
     return dict(zip(names, (float(k) if np.isfinite(k) else None, distance, outside), strict=True))
 
 
-def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[str]:
-    """Say where a sampler's approximation is none of the density, by what `measured_approximation` has found."""
+def of_approximation(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+    """Warn if a sampler's approximation is poor, from what `measured_approximation` has found."""
     k, distance, outside = (found.get(name) for name in ("pareto_k", "total_variation", "infinite_share"))
     if distance is None:
         return
     if outside > _OUTSIDE:
-        yield (
-            f"{_percent(outside)} of the draws of the approximation lie where U is not finite, outside of the density's"
-            f" support: {_other_way(run)}use HMC or NUTS{remedies.reference_sampler()}."
-        )
+        bounds = [remedies.NAME_BOUNDS] if run.own_target and not isinstance(run.target, BNN) else []
+        reference = remedies.reference_sampler("use HMC or NUTS")
+        yield Message("approximation_outside", *bounds, reference, percent=100 * outside)
     long = k is not None and k >= GOOD_K and distance >= _NEAR
     if long or distance - outside >= _FAR:
-        tail = f"Pareto k-hat of their importance weights {k:.2f}, good below {GOOD_K}; " if long else ""
-        yield (
-            f"Draws of the approximation are no draws of the posterior ({tail}probabilities are off by up to about"
-            f" {distance:.2f}{' or more' if long else ''}), and more of them do not help: take spreads and tails from"
-            f" HMC or NUTS{remedies.reference_sampler()}, and trust predictions as far as held-out rows confirm them."
+        yield Message(
+            "approximation_poor",
+            remedies.reference_sampler("take spreads and tails from HMC or NUTS"),
+            k=k,
+            distance=distance,
+            tail=f"Pareto k-hat {k:.2f}, should be below {GOOD_K}; " if long else "",
+            more=" or more" if long else "",
         )
-
-
-def _other_way(run: DrawSource) -> str:
-    """Say what else to do about an edge of a density."""
-    example = '`parameters={"sigma": bnnviz.positive()}`'
-    able = run.own_target and not isinstance(run.target, BNN)
-    return f"name what is positive or bounded, as in {example}, or " if able else ""
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else f"{100 * share:.1f} %"

@@ -12,10 +12,11 @@ from bnnviz.engine.evaluation.metrics import measure, network_draws
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.mixing import measured_mixing
-from bnnviz.engine.monitor.verdict import MORE, verdict
+from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 
 _FEWEST = 10  # draws of each chain
 _SHARE, _LEAST_S, _MOST_S = 0.02, 1.0, 30.0  # of the time that it may take, and seconds between two
@@ -48,7 +49,7 @@ class LiveVerdict:
         run = self._run
         draws = run.store.common(run.alive)
         if draws < (1 if run.finished else _FEWEST):
-            return {"text": self._waits(draws), "word": "", "draws": draws}
+            return _part(self._waits(draws), draws)
         if (draws, run.finished) != self._judged and (self._pace.due or run.finished or not self._part):
             begun = time.thread_time()
             self._judge(rhat, draws)
@@ -57,27 +58,25 @@ class LiveVerdict:
             self._pace.spent(cost)
         return self._part
 
-    def _waits(self, draws: int) -> str:
-        """Say what a verdict waits for."""
+    def _waits(self, draws: int) -> Message:
+        """Return what a verdict waits for."""
         run = self._run
         if run.phase in _WAITS:
-            way = run.waiting.sentence()
-            return f"No verdict yet: {_WAITS[run.phase]}.{f' {way}' if way else ''}"
-        return f"No verdict yet: it needs {_FEWEST} draws of each chain, and there are {draws}."
+            way = run.waiting.message()
+            return Message("no_verdict", findings=f"{_WAITS[run.phase]}.{'' if way is None else f' {way.text}'}")
+        return Message("no_verdict", findings=f"it needs {_FEWEST} draws of each chain, and there are {draws}.")
 
     def _judge(self, rhat: float, draws: int) -> None:
         run = self._run
         try:
             found = {"metrics": self._measured()}
         except BnnvizError as error:  # no draw has a weight
-            text, word = f"No verdict yet: {error.sentence}", ""
+            judged = Message("no_verdict", findings=error.message.text)
         else:
             if not run.sampler.traits.weighted:
                 found |= self._mixed(rhat)
-            more = remedies.more(run) if run.finished else ""
-            text = verdict(found, run.target.data_set is not None, run.sampler.traits.converges, MORE + more) or ""
-            word = text.partition(":")[0]
-        self._judged, self._part = (draws, run.finished), {"text": text, "word": word, "draws": draws}
+            judged = verdict(found, run.target.data_set is not None, run.sampler.traits.converges, remedies.more(run))
+        self._judged, self._part = (draws, run.finished), _part(judged, draws)
 
     def _measured(self) -> dict[str, Any]:
         """Return the figures at the held-out rows, of some draws as long as there will be others."""
@@ -102,3 +101,7 @@ class LiveVerdict:
         each = [diagnostics.rhat(chosen[:, :, i]) for i in range(chosen.shape[2])]
         worst = max((one for one in each if np.isfinite(one)), default=None)
         return {"rhat_max": worst, "rhat_function_max": rhat if np.isfinite(rhat) else None}
+
+
+def _part(message: Message, draws: int) -> dict[str, Any]:
+    return {"code": message.code, "text": message.text, "draws": draws}

@@ -19,7 +19,7 @@ from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.identity import has_edge
 from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.protocol import DrawSource
-from bnnviz.remedies import option
+from bnnviz.messages import Message
 from bnnviz.samplers.base import ENERGY
 from bnnviz.targets import BNN
 
@@ -31,7 +31,7 @@ _DEEPEST = 0.01  # share of the draws
 _FEWEST_ENERGIES, _LOW = 100, 0.3
 
 
-def of_moves(run: DrawSource) -> Iterator[str]:
+def of_moves(run: DrawSource) -> Iterator[Message]:
     """Say what is wrong with the moves that led to a run's draws; nothing where the draws are no chains."""
     if run.sampler.traits.weighted or not run.sampler.traits.converges:
         return
@@ -45,7 +45,7 @@ def of_moves(run: DrawSource) -> Iterator[str]:
         yield from _of_energies(run, stats[ENERGY])
 
 
-def _of_still_chains(run: DrawSource) -> Iterator[str]:
+def _of_still_chains(run: DrawSource) -> Iterator[Message]:
     draws = run.store.view(run.alive)
     if draws.shape[1] < _FEWEST:
         return
@@ -53,20 +53,12 @@ def _of_still_chains(run: DrawSource) -> Iterator[str]:
     shares = (columns[:, 1:] == columns[:, :-1]).all(-1).double().mean(1).cpu().numpy()
     still = _numbers(shares >= _STILL, run.alive)
     if still:
-        verb = "stands" if len(still) == 1 else "stand"
-        yield (
-            f"{named_chains(still)} {verb} still: hardly a draw differs from the one before, so these are no draws of"
-            f" the target; begin elsewhere{_elsewhere(run)}, or take a smaller step{remedies.shorter_step(run)}."
+        yield Message(
+            "stuck", remedies.elsewhere(run), *remedies.shorter_steps(run), chains=named_chains(still), numbers=still
         )
 
 
-def _elsewhere(run: DrawSource) -> str:
-    if not remedies.has(run, "start") or run.sampler.start == "random":
-        return f" ({option(seed=run.spec.seed + 1)})"
-    return remedies.of_sampler(run, start="random")
-
-
-def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[str]:
+def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[Message]:
     told = np.nan_to_num(diverging) > 0
     count = int(told.sum())
     gaps = [np.diff(np.flatnonzero(chain)) for chain in told]
@@ -74,47 +66,28 @@ def _of_divergences(run: DrawSource, diverging: np.ndarray) -> Iterator[str]:
     if not count or (count < _DIVERGED * told.size and not cluster):
         return
     if not isinstance(run.target, BNN) and has_edge(run.target, run.store.view(run.alive).flatten(0, 1)):
-        yield (
-            f"{count:,} of {told.size:,} draws come from a trajectory that ended beyond an edge of the density, where U"
-            " is not finite; that biases nothing, but costs moves: name what is positive or bounded, as in"
-            ' `parameters={"sigma": bnnviz.positive()}`, and there is no edge.'
-        )
+        yield Message("edge_divergences", remedies.NAME_BOUNDS, count=count, total=told.size)
     else:
-        yield (
-            f"{count:,} of {told.size:,} draws come from a trajectory that diverged, so draws miss where the density"
-            f" bends too sharply: take shorter steps{remedies.shorter_step(run)}, or {_other_way(run)}."
-        )
+        ways = [*remedies.shorter_steps(run), remedies.easier_density(run)]
+        yield Message("divergences", *ways, count=count, total=told.size)
 
 
-def _of_deepest(run: DrawSource, reached: np.ndarray) -> Iterator[str]:
+def _of_deepest(run: DrawSource, reached: np.ndarray) -> Iterator[Message]:
     share = float((np.nan_to_num(reached) > 0).mean()) if reached.size else 0.0
     if share > _DEEPEST:
-        yield (
-            f"{100 * share:.0f} % of the trees ended at their largest depth before they turned, so that draws depend on"
-            f" each other for longer: {remedies.deeper(run)}write U in parameters"
-            " of like scales."
-        )
+        yield Message("max_treedepth", *remedies.deeper_trees(run), remedies.RESCALE, percent=100 * share)
 
 
-def _of_energies(run: DrawSource, energy: np.ndarray) -> Iterator[str]:
+def _of_energies(run: DrawSource, energy: np.ndarray) -> Iterator[Message]:
     known = np.isfinite(energy).all(0) if energy.size else np.zeros(0, bool)
     if known.sum() < _FEWEST_ENERGIES:
         return
     fractions = bfmi(energy[:, known])
     low = _numbers(fractions < _LOW, run.alive)
     if low:
-        yield (
-            f"{named_chains(low)} came slowly from one energy to the next (E-BFMI {np.nanmin(fractions):.2f}, good"
-            f" above {_LOW}), so the tails are seen too little: make more draws{remedies.more(run)}, or"
-            f" {_other_way(run)}."
-        )
-
-
-def _other_way(run: DrawSource) -> str:
-    """Say what else to do about a density that is hard to move in."""
-    if not isinstance(run.target, BNN):
-        return "write U in other parameters"
-    return f"give the network a narrower prior{remedies.narrower_prior(run)}"
+        ways = [*remedies.more(run), remedies.easier_density(run)]
+        least = float(np.nanmin(fractions))
+        yield Message("low_bfmi", *ways, chains=named_chains(low), numbers=low, bfmi=least, least=_LOW)
 
 
 def bfmi(energy: np.ndarray) -> np.ndarray:

@@ -18,8 +18,9 @@ from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation, weighted_variance_inflation
-from bnnviz.engine.monitor.verdict import MORE, verdict
+from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.protocol import DrawSource
+from bnnviz.messages import Message
 from bnnviz.targets import BNN
 
 _MOST_MOMENTS = 50
@@ -32,7 +33,7 @@ _EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
 def summarise(run: DrawSource) -> dict[str, Any]:
-    """Return the run's settings, costs, and estimates with their errors, as plain JSON."""
+    """Return the run's settings, costs, and estimates with their errors, as plain JSON except for messages."""
     draws = run.draws
     found = {
         "target": run.spec.target,
@@ -61,7 +62,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **measured_approximation(run),
         "widening": _variance_inflation(run),
     }
-    told = [
+    messages = [
         *of_run(run),
         *of_gradient(run),
         *warnings(run, found),
@@ -70,17 +71,17 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         *_missing(run),
     ]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
-    judged = verdict(found, held_out, run.sampler.traits.converges, MORE + remedies.more(run))
-    return found | ({} if judged is None else {"verdict": judged}) | {"warnings": told}
+    judged = verdict(found, held_out, run.sampler.traits.converges, remedies.more(run))
+    return found | ({} if judged is None else {"verdict": judged}) | {"warnings": messages}
 
 
-def _missing(run: DrawSource) -> Iterator[str]:
-    """Say which figures are None for want of a package, and how to get it."""
+def _missing(run: DrawSource) -> Iterator[Message]:
+    """Return which figures are None because a package is missing, and how to install it."""
     if not diagnostics.has_arviz():
-        figures = "The weights' Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
-        yield f"{figures} missing: {optional.install('arviz_stats')}."
+        figures = "Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
+        yield Message("missing_package", figures=figures, remedy=optional.install("arviz_stats"))
     if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not diagnostics.has_learn():
-        yield diagnostics.without_learn()
+        yield Message("remark", text=diagnostics.without_learn())
 
 
 def _importance(run: DrawSource) -> dict[str, float | None]:

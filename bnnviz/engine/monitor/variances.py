@@ -17,6 +17,7 @@ from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.throttle import Throttle
+from bnnviz.messages import Message
 
 AGED = 0.05  # of its age, by which what has been drawn for long is measured less often
 
@@ -67,7 +68,7 @@ class Variances:
         self._begun = time.perf_counter()
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
-        self._of_moves: list[str] = []
+        self._of_moves: list[Message] = []
         self._path: diagnostics.PathMoments | None = None
         self._count = self._tried = 0
 
@@ -125,44 +126,34 @@ class Variances:
             self._tried = self._count
             self.variance_inflation = measured_variance_inflation(self._run)
 
-    def sentence(self) -> str:
-        """Say where variances are clearly wrong, against the known ones or by Stein's identity, or moves; "" if not."""
-        of_variances = self._against_truth() or self._against_stein()
-        return " ".join(part for part in (of_variances, *self._of_moves) if part)
+    def messages(self) -> list[Message]:
+        """Return where variances are clearly wrong, against known ones or by Stein's identity, and bad moves."""
+        return [*(self._against_truth() or self._against_stein()), *self._of_moves]
 
     def _off(self) -> Off | None:
         return None if self._moments is None or self._count < _FEW_DRAWS else most_off(*self._moments)
 
-    def _against_truth(self) -> str:
+    def _against_truth(self) -> list[Message]:
         off = self._off()
         if off is None:
-            return ""
-        ratio, side = off.ratio, "wider" if off.ratio > 1 else "narrower"
-        share = f"{100 * abs(ratio - 1):.0f} % {'above' if ratio > 1 else 'below'}"
-        factor = f"{ratio:.2g} times" if ratio > 2 or ratio < 0.5 else share
-        name = self._run.target.names()[off.coordinate]
-        return f"So far the variance of {name} is {factor} the true one: {side} than it should be."
+            return []
+        return [Message("live_variance", name=self._run.target.names()[off.coordinate], ratio=off.ratio)]
 
-    def _against_stein(self) -> str:
+    def _against_stein(self) -> list[Message]:
         if not self._is_off() or self.variance_inflation.share < 0:
-            return ""
+            return []
         share, error = 100 * self.variance_inflation.share, 100 * self.variance_inflation.error
         if share > 100 * _LARGE:
-            return f"By Stein's identity the variances so far are at least {share:.0f} % too large."
+            return [Message("live_stein_large", share=share)]
         low, high = share - _INTERVAL * error, share + _INTERVAL * error
-        about = f"about {share:.0f} % too large ({low:.0f} to {high:.0f} %)"
-        return f"By Stein's identity, which knows no truth, the variances so far are {about}."
+        return [Message("live_stein", share=share, low=low, high=high)]
 
-    def remark(self) -> str:
-        """Say that the draws are narrow as yet, which is no fault of the sampler's; "" where they are not."""
+    def remark(self) -> Message | None:
+        """Return that the draws are too narrow so far, which is no fault of the sampler's; None if they are not."""
         if not self._is_off() or self.variance_inflation.share > 0 or self._is_contradicted():
-            return ""
-        ratio = 1 + self.variance_inflation.share
-        share = f"{100 * ratio:.0f} % of" if ratio > 0 else "far smaller than"
-        cause = "the chains have not been everywhere yet"
-        if not self._run.sampler.traits.converges:
-            cause = "it is an approximation, and more draws do not bring it nearer"
-        return f" By Stein's identity the draws' variances are {share} the posterior's: {cause}."
+            return None
+        cause = "the chains have not converged" if self._run.sampler.traits.converges else "the approximation is poor"
+        return Message("live_narrow", percent=max(0.0, 100 * (1 + self.variance_inflation.share)), cause=cause)
 
     def _is_contradicted(self) -> bool:
         """Tell whether the known variances clearly lie on the other side of the true ones than Stein's identity says.

@@ -1,11 +1,13 @@
-"""Judge a finished run of a network in one line: whether its predictions can be used, by held-out rows and R-hat."""
+"""Judge a finished run of a network: whether its predictions can be used, by held-out rows and R-hat."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-MORE = "give it more time"
+from bnnviz.messages import Message, Remedy
+
 #: R-hat of predictions up to which chains agree on them.
 MIXED = 1.05
 #: From here on chains differ from each other by more than the draws of each do: R-hat^2 - 1 is the ratio of variances.
@@ -15,60 +17,55 @@ _CLASSES_OFF = 0.05
 _FEWEST = 20  # rows: the share that 95 % intervals hold has a standard error of 5 % then
 
 
-def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: str = MORE) -> str | None:
-    """Return the verdict on a run by its summary; None where that has no figures of a network."""
+def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterable[Remedy] = ()) -> Message | None:
+    """Return the verdict on a run by its summary; None without figures of a network. ``more`` gets more draws."""
     metrics = found.get("metrics")
     if metrics is None:
         return None
-    count = metrics["rows"]
-    rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
-    if not metrics["class_names"] and "coverage_95" not in metrics["averaged"]:
-        chains = "; ".join(_of_chains(found, converges, more)[1])
-        return f"not judged: the likelihood is a function, which gives no intervals of observations; {chains}"
-    calibrated, said = (_of_classes if metrics["class_names"] else _of_numbers)(metrics, rows)
-    mixed, of_chains = _of_chains(found, converges, more)
-    apart = converges and (found.get("rhat_function_max") or 0.0) > APART
-    word = "not usable" if not calibrated else "not usable yet" if apart else "usable with care"
-    sure = mixed and held_out and count >= _FEWEST
-    word = "usable" if word == "usable with care" and sure else word
-    few = (
-        [f"{count} {'row is' if count == 1 else 'rows are'} too few to tell"] if calibrated and count < _FEWEST else []
-    )
-    return f"{word}: {'; '.join([said, *few, *of_chains])}"
-
-
-def _of_numbers(metrics: dict[str, Any], rows: str) -> tuple[bool, str]:
-    coverage = metrics["averaged"]["coverage_95"]
-    off = _OFF + _ERRORS * math.sqrt(_WANTED * (1 - _WANTED) / metrics["rows"])
-    # Intervals that hold too much are wide, and do no harm.
-    return coverage >= _WANTED - off, f"95 % intervals held {_percent(coverage)} of {rows}"
-
-
-def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[bool, str]:
-    accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
-    spread = math.sqrt(max(expected * (1 - expected), 0.0) / metrics["rows"])
-    said = f"{_percent(accuracy)} of {rows} were predicted right, and {_percent(expected)} were expected"
-    return accuracy >= expected - _CLASSES_OFF - _ERRORS * spread, said
-
-
-def _of_chains(found: dict[str, Any], converges: bool, more: str) -> tuple[bool, list[str]]:
-    """Return whether chains agree on predictions as far as is known, and what is to be said of that."""
+    count, classes, averaged = metrics["rows"], bool(metrics["class_names"]), metrics["averaged"]
     weights, predictions = found.get("rhat_max"), found.get("rhat_function_max")
-    if not converges:
-        return True, ["its chains are an approximation, which more draws do not improve"]
-    if predictions is None:
-        return True, []
-    weights_mixed, mixed = weights is not None and weights <= MIXED, predictions <= MIXED
-    if mixed and weights_mixed:
-        return True, [f"weights and predictions have mixed (R-hat {max(weights, predictions):.2f})"]
-    if weights_mixed or weights is None:
-        word = "have" if mixed else "have not"
-        said = f"the predictions {word} mixed (R-hat {predictions:.2f})"
+    known = converges and predictions is not None
+    mixed = not known or predictions <= MIXED
+    findings = list(_of_chains(weights, predictions, converges))
+    more = () if mixed else tuple(more)
+    values = {"rows": count, "held_out": held_out, "rhat": weights, "rhat_functions": predictions}
+    if not classes and "coverage_95" not in averaged:
+        findings = ["the likelihood is a function without predictive intervals", *findings]
+        return _message("not_judged", findings, more, **values)
+    rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
+    if classes:
+        accuracy, expected = averaged["accuracy"], metrics["confidence"]
+        spread = math.sqrt(max(expected * (1 - expected), 0.0) / count)
+        calibrated = accuracy >= expected - _CLASSES_OFF - _ERRORS * spread
+        said = f"{accuracy:.0%} of {rows} are classified correctly, {expected:.0%} were expected"
+        values |= {"accuracy": accuracy, "expected": expected}
     else:
-        word = "the predictions have" if mixed else "and neither have the predictions"
-        said = f"the weights have not mixed (R-hat {weights:.2f}), {word} ({predictions:.2f})"
-    return mixed, [said if mixed else f"{said}: {more}"]
+        coverage = averaged["coverage_95"]
+        # Intervals that are too wide are harmless.
+        calibrated = coverage >= _WANTED - _OFF - _ERRORS * math.sqrt(_WANTED * (1 - _WANTED) / count)
+        said = f"95% intervals cover {coverage:.0%} of {rows}"
+        values |= {"coverage": coverage}
+    if not calibrated:
+        code = "not_usable"
+    elif known and predictions > APART:
+        code = "not_usable_yet"
+    else:
+        code = "usable" if mixed and held_out and count >= _FEWEST else "usable_with_care"
+    if calibrated and count < _FEWEST:
+        findings.insert(0, f"{count} {'row is' if count == 1 else 'rows are'} too few to judge")
+    return _message(code, [said, *findings], more, **values)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+def _message(code: str, findings: list[str], more: Iterable[Remedy], **values: Any) -> Message:
+    return Message(code, *more, findings="; ".join(findings) + ".", **values)
+
+
+def _of_chains(weights: float | None, predictions: float | None, converges: bool) -> Iterator[str]:
+    """Return whether the chains have converged, as far as is known."""
+    if not converges:
+        yield "the draws are an approximation, which more draws do not improve"
+    elif predictions is not None:
+        state = "have" if predictions <= MIXED else "have not"
+        yield f"the predictions {state} converged (R-hat {predictions:.2f}" + (
+            ")" if weights is None else f"; of weights {weights:.2f})"
+        )

@@ -40,7 +40,7 @@ def header(run: SingleRun) -> dict[str, Any]:
         "threads": run.threads,
         "kernel": "eager" if run.compiled_since is None else f"compiled since step {run.compiled_since}",
         "steps": run.steps,
-        "notes": run.notes,
+        "notes": [note.to_json() for note in run.notes],
         "search": run.search,
         "stats": run.stats,
         "data_sha256": data_checksum(run.target),

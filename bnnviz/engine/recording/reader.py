@@ -37,6 +37,7 @@ from bnnviz.engine.recording import arrays, contents
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
+from bnnviz.messages import Message
 from bnnviz.specs.run import RECORDING, Spec
 
 if TYPE_CHECKING:
@@ -136,7 +137,17 @@ class Recording:
     @cached_property
     def last_summary(self) -> dict[str, Any] | None:
         """What the run said of itself when this was last written; None where it has not said anything yet."""
-        return self._read(SUMMARY) if (self.folder / SUMMARY).exists() else None
+        if not (self.folder / SUMMARY).exists():
+            return None
+        found = self._read(SUMMARY)
+        try:
+            for name in ("warnings", "notes"):
+                found[name] = [Message.from_json(each) for each in found.get(name, ())]
+            if "verdict" in found:
+                found["verdict"] = Message.from_json(found["verdict"])
+        except (TypeError, ValueError) as error:
+            raise self.damaged(SUMMARY) from error
+        return found
 
     @property
     def name(self) -> str:

@@ -192,7 +192,7 @@ def shown(
         "changes": recording.progress["changes"],
         "device": header["device"],
         "steps": _step(frames[-1]),
-        "notes": [note, *header["notes"]],
+        "notes": [note, *(note["text"] for note in header["notes"])],
     }
     return replay_frames.ReplayFrames(recording.frames(scene), frames, told)
 

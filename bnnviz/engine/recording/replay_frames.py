@@ -132,7 +132,7 @@ def take_frames(
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
         taken.append(_frame(run, scene))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": copied(past.changes)}
-    notes = [*([note] if note else []), *run.notes]
+    notes = [*([note] if note else []), *(str(note) for note in run.notes)]
     return ReplayFrames(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
 
 

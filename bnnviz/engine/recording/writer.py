@@ -276,7 +276,7 @@ class RecordingWriter:
             "steps": run.steps,
             "seconds": run.seconds,
             "gradients": run.gradients,
-            "error": run.error,
+            "error": None if run.error is None else str(run.error),
         }
         write_json(self.folder / PROGRESS, progress)
 

@@ -12,7 +12,7 @@ from bnnviz.engine.monitor.words import named_chains
 from bnnviz.engine.run.descent import Descent, QuasiNewton
 from bnnviz.engine.run.slopes import check_slopes
 from bnnviz.errors import BnnvizError
-from bnnviz.remedies import option
+from bnnviz.messages import Message, Remedy
 from bnnviz.samplers import Sampler
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN, Target
@@ -21,8 +21,6 @@ from bnnviz.targets import BNN, Target
 _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
 _FEW = 100  # dimensions in which an inverse Hessian is kept
-#: How the sentence on modes begins that no chain sets out from.
-OTHER_MODES = "Descents ended at other modes too"
 _RIDGE, _NEAR = 3.0, 10.0  # by which U is higher between two modes, and the most by which a mode that counts is
 #: Random points that a chain may try to set out from, as many as in Stan.
 TRIES = 100
@@ -51,12 +49,11 @@ def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
         undefined = undefined[_undefined(target, x[undefined])]
     if not len(undefined):
         return x
-    said = f" (first {target.rejected.first})" if target.rejected.count else ""
+    first = f" (first: {target.rejected.first})" if target.rejected.count else ""
+    unbounded = Remedy("write U in unbounded parameters, such as the logarithm of a scale")
+    chains = named_chains(undefined.tolist())
     raise BnnvizError(
-        f"{named_chains(undefined.tolist())} found no point to set out from in {TRIES} tries: U or its gradient is not"
-        f" finite at random points{said}; give other points, or write U in parameters without bounds, such as the"
-        " logarithm of a scale.",
-        "target",
+        Message("no_start", Remedy("give other points"), unbounded, chains=chains, tries=TRIES, first=first), "target"
     )
 
 
@@ -66,12 +63,12 @@ def _undefined(target: Target, x: Tensor) -> Tensor:
     return (~(torch.isfinite(potential) & torch.isfinite(gradient).all(-1))).nonzero()[:, 0]
 
 
-def of_given_points(target: Target, x: Tensor) -> list[str]:
-    """Say which chains begin where U or its gradient is not finite, of given points (chains, dim); they are kept."""
+def of_given_points(target: Target, x: Tensor) -> list[Message]:
+    """Return which chains start where U or its gradient is not finite, of given points (chains, dim); they are kept."""
     undefined = [] if isinstance(target, BNN) else _undefined(target, x).tolist()
     if not undefined:
         return []
-    return [f"{named_chains(undefined)} begin where U or its gradient is not finite, so give other points."]
+    return [Message("undefined_start", Remedy("give other points"), chains=named_chains(undefined), numbers=undefined)]
 
 
 def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
@@ -83,8 +80,8 @@ def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
     return descent.best(), steps * descent.examples
 
 
-def other_modes(target: Target, descent: Descent) -> str:
-    """Say of how many chains the descent ended at another mode than the best one; "" where none did.
+def other_modes(target: Target, descent: Descent) -> list[Message]:
+    """Return of how many chains the descent ended at another mode than the best one; [] if none did.
 
     An end counts where U is not much above the best one, a ridge lies between, and its slope does not lead there.
     """
@@ -95,12 +92,9 @@ def other_modes(target: Target, descent: Descent) -> str:
     ridge = target.gradient(middle)[0] - torch.maximum(potential, least)
     count = int((away & (ridge > _RIDGE) & (potential - least < _NEAR)).sum())
     if not count:
-        return ""
-    return (
-        f"{OTHER_MODES} ({count} of {len(ends)}), and every chain sets out from the best one, so the density near the"
-        " others may be missed: compare with a sampler that starts at random points"
-        f" ({option(settings={'start': 'random'})})."
-    )
+        return []
+    random = Remedy("compare with a sampler that starts at random points", {"settings": {"start": "random"}})
+    return [Message("other_modes", random, count=count, total=len(ends))]
 
 
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
@@ -149,12 +143,11 @@ class StartSearch:
         self.descent.advance(steps)
         return (self.descent.taken - before) * self.descent.examples * len(self._x0)
 
-    def remarks(self) -> list[str]:
+    def remarks(self) -> list[Message]:
         """Say that there are modes from which no chain sets out; of a network there always are."""
         if self.descent is None or self._points is not None or not self._one_centre or isinstance(self._target, BNN):
             return []
-        said = other_modes(self._target, self.descent)
-        return [said] if said else []
+        return other_modes(self._target, self.descent)
 
     @property
     def done(self) -> bool:

@@ -13,6 +13,7 @@ from bnnviz.engine.run import checkpoint
 from bnnviz.engine.run.draw_store import BlockStore
 from bnnviz.engine.run.kept_draws import KeptDraws
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.samplers.tree import as_dicts
 from bnnviz.specs.run import Spec
 from bnnviz.targets import Target
@@ -21,7 +22,7 @@ from bnnviz.targets.base import RejectedPoints
 _SEED_BYTES = 7  # of a digest: a seed has eight, with a sign
 _VERSION = 1
 #: Plain values that a checkpoint holds.
-_PLAIN = ("phase", "steps", "gradients", "notes", "era", "seconds", "cpu_seconds", "device_seconds")
+_PLAIN = ("phase", "steps", "gradients", "era", "seconds", "cpu_seconds", "device_seconds")
 _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
 
 
@@ -83,6 +84,7 @@ class Restorable(KeptDraws):
             "start_points": self.spec.start_points,
             "search": self.search,
             **{name: getattr(self, name) for name in _PLAIN},
+            "notes": [note.to_json() for note in self.notes],
             "changes": self.changes,
             "alive": torch.as_tensor(self.alive),
             "mode": self.mode,
@@ -128,6 +130,7 @@ class Restorable(KeptDraws):
         return run
 
     def _load(self, saved: dict[str, Any], block_store: BlockStore | None) -> None:
+        self.notes = [Message.from_json(note) for note in saved["notes"]]
         for name in _PLAIN:
             setattr(self, name, saved[name])
         self._switch.compiled_since = saved["compiled_since"]
@@ -155,7 +158,4 @@ class Restorable(KeptDraws):
             return
         digest = hashlib.sha256(numbers.numpy().tobytes()).digest()
         self.rng.manual_seed(int.from_bytes(digest[:_SEED_BYTES], "big"))
-        self.notes.append(
-            f"The run goes on on another kind of device ({self.device.type}), whose random numbers are others: its"
-            " draws from here on are not those that it would have made where it began."
-        )
+        self.notes.append(Message("other_device", device=self.device.type))

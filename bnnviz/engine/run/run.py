@@ -34,12 +34,13 @@ from bnnviz.engine.run.restorable import Restorable, TargetFingerprint
 from bnnviz.engine.run.room import check_state
 from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
-from bnnviz.targets.base import REJECTED, RejectedPoints
+from bnnviz.targets.base import RejectedPoints
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +89,9 @@ class Run(Restorable):
         self.numbers = RandomNumbers(self.rng)
         self.phase, self.steps, self.gradients = "start", 0, 0
         self.changes: list[tuple[int, dict[str, Any]]] = []
-        self.notes: list[str] = []
+        self.notes: list[Message] = []
         self._points = None if spec.start_points is None else self._given_points()
-        self.error: str | None = None
+        self.error: Message | None = None
         self.era, self.seconds, self.cpu_seconds, self.device_seconds = 0, 0.0, 0.0, 0.0
         self.alive = np.ones(spec.chains, dtype=bool)
         self.state, self.draw_collector = None, None
@@ -233,7 +234,7 @@ class Run(Restorable):
         if self._points is not None:
             self.notes += of_given_points(self.target, self._points)
         if self._points is not None and not torch.allclose(self.state.x, self._points):
-            self.notes.append(f"{self.sampler.title} begins elsewhere on this target, whatever the points are.")
+            self.notes.append(Message("other_start", sampler=self.sampler.title))
         self._search = None
         self.phase = "tuning"
         self.waiting.begin_tuning()
@@ -300,8 +301,8 @@ class Run(Restorable):
         changed, error = self._switch.take_over(self.steps)
         if changed:
             self.changes.append((self.steps, {"kernel": "compiled"}))
-        elif error is not None and error not in self.notes:
-            self.notes.append(error)
+        elif error is not None:
+            failures.keep(self.notes, Message("not_compiled", reason=error))
 
     def _account(self, step_batch: StepBatch) -> None:
         self._target_fingerprint.take(self._x, self.era)  # now, as a target that has failed could not be asked
@@ -314,7 +315,7 @@ class Run(Restorable):
         for hear in self.listeners:
             hear(step_batch)
         self.waiting.note()
-        failures.keep(self.notes, REJECTED, self.target.rejected.sentence())
+        failures.keep(self.notes, self.target.rejected.message())
         self._note_failures(step_batch)
         self._note_runaways(step_batch)
         if self.phase == "tuning":
@@ -331,7 +332,7 @@ class Run(Restorable):
             return
         if not self.sampler.is_tuned(self.state):
             awaited = self.sampler.awaited(self.state)
-            self.notes.append(f"The tuning ended after {self.steps} steps, before {awaited}.")
+            self.notes.append(Message("tuning_ended", steps=self.steps, awaited=awaited))
         if self._points is not None and self.sampler.traits.converges:
             # Chains that took equally many steps are not spread as the target is, however they began.
             self.state = self.sampler.moved_to(self.numbers, self.state, self._points.clone())
@@ -375,10 +376,10 @@ class Run(Restorable):
             # From where the block began: its first step may lead as far as any.
             begun, slow = self.sampler.reach(step_batch.before[0]), self.sampler.traits.descends
             self._runaways = self._runaways or failures.RunawayWatch(begun, slow)
-            if said := self._runaways.sentence(self.target, x):
-                self._fail(said)
+            if found := self._runaways.message(self.target, x):
+                self._fail(found)
 
-    def _fail(self, error: str) -> None:
+    def _fail(self, error: Message) -> None:
         self.phase, self.error = "failed", error
 
     def change(self, settings: dict[str, Any]) -> None:
@@ -425,7 +426,7 @@ class Run(Restorable):
             new.prepare(self.target, self.mode)
         except BnnvizError as error:  # of data on which there is no mode near
             self.sampler = old
-            self._fail(error.sentence)
+            self._fail(error.message)
             return
         self.state = new.resume(self.numbers, state, moved=moved)
 

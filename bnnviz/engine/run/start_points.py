@@ -16,6 +16,7 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain_json
+from bnnviz.messages import Message, Remedy
 from bnnviz.specs.run import POINTS, Spec
 
 LAST, DRAWS = POINTS
@@ -60,21 +61,19 @@ class StartPoints:
         """Return a point for each chain, (chains, dim): in turn, so that with more chains some share one."""
         return self.x[np.arange(chains) % len(self.x)]
 
-    def remarks(self, spec: Spec) -> list[str]:
-        """Return where a run's chains set out from, and what is to be known of that, in a sentence each."""
+    def remarks(self, spec: Spec) -> list[Message]:
+        """Return where a run's chains start."""
         about = self.about
         if about["sampler"] is None:
-            return ["The chains set out from points that were given."]
+            return [Message("given_start")]
         subject = about["target_settings"].get("data") or about["target"]
-        what = "the last draws" if self.chosen is None else "draws, chosen at random,"
-        said = [f"The chains set out from {what} of {self._source()} ({about['sampler']} on {subject})."]
+        what = "the last draws" if self.chosen is None else "randomly chosen draws"
+        found = [Message("warm_start", what=what, source=self._source(), sampler=about["sampler"], subject=subject)]
         if any(about[name] != getattr(spec, name) for name in OF_TARGET):
-            said.append("That target is another one, or has other settings: these are no draws of this run's target.")
+            found.append(Message("other_target_start"))
         if about["seed"] == spec.seed:
-            said.append(
-                f"That run had the seed {spec.seed} too, so its random numbers come again; another seed has its own."
-            )
-        return said
+            found.append(Message("same_seed", Remedy("use another seed", {"seed": spec.seed + 1}), seed=spec.seed))
+        return found
 
     def _source(self) -> str:
         name = self.about["recording"]

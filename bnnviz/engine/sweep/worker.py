@@ -188,7 +188,10 @@ def _write_row(folder: Path, run: Run) -> None:
     from bnnviz.engine.monitor.summary import summarise
 
     figures = {key: value for key, value in to_json(summarise(run)).items() if not isinstance(value, list | dict)}
-    write_json(folder / ROW, {"row": {"error": run.error, "seconds": run.seconds, "figures": figures}})
+    write_json(
+        folder / ROW,
+        {"row": {"error": None if run.error is None else str(run.error), "seconds": run.seconds, "figures": figures}},
+    )
 
 
 # --- recordings that are sent

@@ -32,6 +32,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
+from bnnviz.messages import Message
 from bnnviz.samplers.base import Sampler, Traits, counters
 from bnnviz.samplers.importance.draw_collector import PopulationDrawCollector, PopulationStats, PopulationTrace
 from bnnviz.samplers.importance.mixture import Covariance, Full
@@ -387,10 +388,10 @@ class Population(Sampler):
         """Return a trace that has seen nothing."""
         return PopulationTrace(self)
 
-    def remarks(self) -> list[str]:
-        """Say what K makes impossible."""
+    def remarks(self) -> list[Message]:
+        """Return what K makes impossible."""
         if self.draws_each == 1 and self.adapt_covariance:
-            return ["One draw of each proposal has no covariance: covariances stay as they are."]
+            return [Message("fixed_covariances")]
         return []
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:

@@ -102,7 +102,7 @@ class PDMP(PathLearner, Sampler):
     text = ProcessText
     # A process that meets no rate at all would double its cells for ever.
     widest_cell: ClassVar[float] = 1e3
-    late_events: ClassVar[str] = "the posterior comes out too wide"
+    late_events: ClassVar[str] = "the posterior is too wide"
 
     refresh_rate = settings.Number(
         1.0,

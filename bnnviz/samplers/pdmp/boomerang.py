@@ -35,6 +35,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message, Remedy
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
@@ -70,7 +71,7 @@ class Boomerang(PDMP):
     # On a quadratic E the rate is a wave of period pi: a cell must not jump over its crest.
     widest_cell = 0.5
     terms_are_rate = False
-    late_events = "the posterior is drawn towards the reference N(w*, S)"
+    late_events = "the posterior is biased towards the reference N(w*, S)"
 
     reference = settings.Choice(
         "exact",
@@ -185,22 +186,18 @@ class Boomerang(PDMP):
         floor = prior if prior else 1e-3 * float(diagonal.abs().max().clamp_min(1e-6))
         return precision.clamp_min(floor) / self.gamma, int((precision < floor).sum())
 
-    def remarks(self) -> list[str]:
-        """Say how much of the reference could not be used as it was found, and where it stands in at no mode."""
-        found = newton.place(self.target, self._mode) if self.reference == "prior" else None
-        said = []
-        if found is not None and not found.is_mode:
-            where = "a saddle" if found.sinking else f"about {found.away:.2g} posterior standard deviations from a mode"
-            said.append(f"The reference that stands in for the prior is at {where}; raise mode_steps.")
+    def remarks(self) -> list[Message]:
+        """Return how much of the reference could not be used, and whether a prior's reference is at no mode."""
+        place = newton.place(self.target, self._mode) if self.reference == "prior" else None
+        found = []
+        if place is not None and not place.is_mode:
+            where = "a saddle" if place.sinking else f"about {place.away:.2g} posterior standard deviations from a mode"
+            found.append(Message("reference_not_at_mode", Remedy("raise mode_steps"), where=where))
         floored = self._at_mode[1]
-        if not floored:
-            return said
-        learnt = "; the warm-up learns them anew" if self.rounds else ""
-        return [
-            *said,
-            f"{floored} of {self.target.dim} entries of the reference's precision were too small or negative, and were"
-            f" raised to their floor{learnt}.",
-        ]
+        if floored:
+            learned = "; the warm-up learns them again" if self.rounds else ""
+            found.append(Message("floored_precision", count=floored, dim=self.target.dim, learned=learned))
+        return found
 
     def first_scaling(self) -> GaussianReference:
         """Return the reference of the mode, or the prior."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
+from bnnviz.messages import Message, Remedy
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 from bnnviz.samplers.pdmp.trace.segment import Evaluation
 from bnnviz.samplers.text import MoveText, percent
@@ -27,41 +28,41 @@ _TOLD_EXCESS = 0.002
 class ProcessText(MoveText):
     """Say what is known to be wrong with the settings."""
 
-    def warning(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
-        """Return a sentence on violations, held batches and draws at events, and remedies."""
-        sentence, remedies = self._of_violations(figures)
-        sentences = [sentence] if sentence else []
+    def warnings(self, figures: dict[str, float]) -> list[Message]:
+        """Return warnings of violations, held batches and draws at events."""
+        found = list(self._of_violations(figures))
         if self.sampler.source.held:
-            sentences.append(
-                "A batch that is held from one event to the next becomes part of the state: the posterior comes out too"
-                " wide."
-            )
-            remedies.append({"label": "A fresh batch at every proposal", "settings": {"batch": "proposal"}})
+            fresh = Remedy("draw a fresh batch at every proposal", {"settings": {"batch": "proposal"}})
+            found.append(Message("held_batch", fresh))
         if self.sampler.samples == "events":
-            sentences.append("Draws at events favour places where events are frequent: they are biased.")
-            remedies.append({"label": "Draw along the path", "settings": {"samples": "path"}})
-        return " ".join(sentences), remedies
+            found.append(Message("draws_at_events", Remedy("draw along the path", {"settings": {"samples": "path"}})))
+        return found
 
-    def _of_violations(self, figures: dict[str, float]) -> tuple[str, list[dict[str, Any]]]:
-        """Return a sentence on proposals above the envelope, and remedies; "" where they are few and by little."""
-        excess, missed = figures["excess"], missed_share(figures)
+    def _of_violations(self, figures: dict[str, float]) -> Iterator[Message]:
+        """Warn of proposals whose rate exceeds the bound."""
+        excess = figures["excess"]
         if figures["proposals"] <= 200 or excess <= _TOLD_EXCESS:
-            return "", []
-        late = f"about {percent(missed)} of the bounces were missed, so that {self.sampler.late_events}"
-        told = (
-            f"{percent(figures['violation_share'])} of the proposals violate the envelope (mean excess"
-            f" {excess:.3f}): {'by so little that the bias is small' if excess < _SMALL_EXCESS else late}."
+            return
+        estimated = self.sampler.bound in ("interpolated", "regression")
+        remedies = [Remedy("use the grid bound", {"settings": {"bound": "grid"}})] if estimated else []
+        percent = 100 * figures["violation_share"]
+        if excess < _SMALL_EXCESS:
+            yield Message("small_violations", *remedies, percent=percent, excess=excess)
+            return
+        if estimated and self.sampler.horizon is not None:
+            shorter = {"settings": {"horizon": None, "clip_points": False}}
+            remedies.append(Remedy("shorten the horizon", shorter))
+        # On a network a wrong bound may look better than a right one, as it drives chains out of their modes.
+        network = " On a network this may still improve predictions, because chains leave their modes."
+        yield Message(
+            "violations",
+            *remedies,
+            percent=percent,
+            excess=excess,
+            missed=100 * missed_share(figures),
+            effect=self.sampler.late_events,
+            network=network if estimated and self.sampler.target.start_at_mode else "",
         )
-        if self.sampler.bound not in ("interpolated", "regression"):
-            return told, []
-        if self.sampler.target.start_at_mode and excess >= _SMALL_EXCESS:
-            told += (
-                " On a network this may look better than a right bound: chains get out of their modes by being wrong."
-            )
-        remedies = [{"label": "Use the grid bound", "settings": {"bound": "grid"}}]
-        if self.sampler.horizon is not None and excess >= _SMALL_EXCESS:
-            remedies.append({"label": "Shorten the horizon", "settings": {"horizon": None, "clip_points": False}})
-        return told, remedies
 
 
 class BoomerangText(ProcessText):

@@ -38,7 +38,7 @@ class ZigZag(Preconditioned):
     """Zig-Zag: straight lines along +-velocity in each coordinate, of which one turns round at an event."""
 
     # The sum of positive parts has kinks, which a line through two points does not see.
-    late_events = "the posterior comes out wrong"
+    late_events = "the posterior is wrong"
     registered = "zigzag"
     title = "Zig-Zag"
     # The paper has no Zig-Zag.

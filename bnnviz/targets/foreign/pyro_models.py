@@ -17,6 +17,7 @@ from torch import Tensor
 
 from bnnviz import optional
 from bnnviz.errors import BnnvizError
+from bnnviz.messages import Message
 from bnnviz.targets.parameters import Parameter, ParameterDensity
 
 log = logging.getLogger(__name__)
@@ -120,11 +121,11 @@ class PyroDensity(ParameterDensity):
         """Return the model's name and its sites."""
         return f"{getattr(self._model, '__name__', 'Pyro model')} ({', '.join(self._parts)})"
 
-    def remarks(self) -> list[str]:
-        """Say where chains are computed one after another."""
+    def remarks(self) -> list[Message]:
+        """Return whether chains are computed one after another."""
         if self._maps:
             return []
-        return ["The Pyro model cannot be computed for several chains at once: one after another, which is slower."]
+        return [Message("one_by_one", what="Pyro model")]
 
 
 def _parameter(name: str, site: dict[str, Any]) -> Parameter:

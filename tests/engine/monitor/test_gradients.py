@@ -46,23 +46,27 @@ def of_all_chains(x: Tensor) -> Tensor:
     return (x - 0.5 * x.mean(0)).square().sum(-1) / 2
 
 
-TOLD = {
-    "changes otherwise than its gradient says": (detached_part, half_the_gradient, under_no_grad),
-    "U jumps on": (indicator, whole_numbers, best_of_two),
-    "U differs from one call to the next": (noisy, lambda x: noisy(2 * x), lambda x: noisy(x - 1)),
-    "depends on where the others are": (
+def codes(run: bnnviz.Run) -> set[str]:
+    return {each.code for each in run.summary()["warnings"]}
+
+
+CODES = {
+    "wrong_gradient": (detached_part, half_the_gradient, under_no_grad),
+    "jumps": (indicator, whole_numbers, best_of_two),
+    "random_density": (noisy, lambda x: noisy(2 * x), lambda x: noisy(x - 1)),
+    "chains_interact": (
         of_all_chains,
         lambda x: x.square().sum(-1) / (1 + x.std()),
         lambda x: torch.nn.functional.normalize(x, dim=0).square().sum(-1) + x.square().sum(-1),
     ),
 }
-CASES = [pytest.param(says, density, id=f"{says}-{k}") for says, each in TOLD.items() for k, density in enumerate(each)]
+CASES = [pytest.param(code, each, id=f"{code}-{k}") for code, cases in CODES.items() for k, each in enumerate(cases)]
 
 
-@pytest.mark.parametrize(("says", "density"), CASES)
-def test_what_is_no_potential_of_its_own_is_told(says: str, density) -> None:
+@pytest.mark.parametrize(("code", "density"), CASES)
+def test_what_is_no_potential_of_its_own_is_told(code: str, density) -> None:
     run = bnnviz.sample(density, "sgld", dim=2, chains=4, draws=40, warmup=10, settings={"step_size": 0.1}, seed=2)
-    assert any(says in sentence for sentence in run.summary()["warnings"])
+    assert code in codes(run)
 
 
 def test_samplers_that_reject_are_right_across_jumps() -> None:
@@ -72,7 +76,7 @@ def test_samplers_that_reject_are_right_across_jumps() -> None:
     truth = above / (above + 1 - 3 * above)
     shares = (run.draws[..., 0] > 0.5).mean(1)
     assert abs(shares.mean() - truth) < 4 * shares.std() / 8
-    assert not any("U jumps" in sentence for sentence in run.summary()["warnings"])
+    assert "jumps" not in codes(run)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +149,5 @@ def test_a_constant_in_whose_rounding_u_is_lost_is_told(constant: float) -> None
 
     given = {"dim": 2, "chains": 8, "draws": 100, "warmup": 50, "seed": 1}
     rounded, exact = (bnnviz.sample(far, "hmc", dtype=dtype, **given) for dtype in ("float32", "float64"))
-    told = [" ".join(run.summary()["warnings"]) for run in (rounded, exact)]
     assert rounded.draws.var() > 1.2 > exact.draws.var()
-    assert "accepted by rounding errors" in told[0] and "rounding" not in told[1]
+    assert "rounding" in codes(rounded) and "rounding" not in codes(exact)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from conftest import needs_compiler
 
-from bnnviz.cli.output import say
 from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
+from bnnviz.messages import Message
 from bnnviz.specs.run import Spec
 
 
@@ -26,40 +26,42 @@ def run(**changes: Any) -> Any:
     return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None, spec=spec, notes=[])
 
 
-def test_a_warm_up_says_how_long_it_takes_at_most() -> None:
-    assert Waiting(run()).sentence() == "Step 200 of at most 5,000, at most 240 s more."
-    assert Waiting(run(seconds=0.1)).sentence() == "" and Waiting(run(steps=0)).sentence() == ""
+def test_a_warm_up_of_unknown_length_gives_its_limit() -> None:
+    found = Waiting(run()).message()
+    assert (found.code, found.values["done"], found.values["seconds"]) == ("steps_left", 200, 240.0)
+    assert Waiting(run(seconds=0.1)).message() is None and Waiting(run(steps=0)).message() is None
 
 
-def test_a_warm_up_of_so_many_moves_says_which_share_is_done() -> None:
-    """Not how many steps it might take, which is many times what its moves take."""
-    assert Waiting(run(share=0.25)).sentence() == "The warm-up is 25 % done, about 30 s more."
-    assert Waiting(run(share=0.0)).sentence() == Waiting(run(share=0.99)).sentence() == ""
+def test_a_warm_up_of_so_many_moves_gives_the_share_that_is_done() -> None:
+    found = Waiting(run(share=0.25)).message()
+    assert (found.code, found.values) == ("warmup_left", {"percent": 25.0, "seconds": 30.0})
+    assert Waiting(run(share=0.0)).message() is Waiting(run(share=0.99)).message() is None
     searched = run(phase="start", share=0.25, seconds=6.0)
     waiting = Waiting(searched)
     waiting.begin_tuning()
     searched.phase, searched.seconds = "tuning", 10.0
-    assert waiting.sentence() == "The warm-up is 25 % done, about 12 s more."
+    assert waiting.message().values["seconds"] == 12.0
 
 
-def test_a_search_for_a_start_says_about_how_long_it_takes() -> None:
+def test_a_search_for_a_start_gives_about_how_long_it_takes() -> None:
     descent = SimpleNamespace(taken=50, steps=3000, seconds_left=59.0)
-    assert Waiting(run(phase="start", descent=descent)).sentence() == "Step 50 of 3,000, about 59 s more."
+    found = Waiting(run(phase="start", descent=descent)).message().values
+    assert (found["done"], found["most"], found["seconds"]) == (50, "3,000", 59.0)
 
 
-def test_a_run_without_a_draw_for_long_gets_nowhere() -> None:
+def test_a_run_without_a_draw_for_long_makes_no_progress() -> None:
     going = run(phase="sampling")
     waiting = Waiting(going)
     waiting.note()
     going.seconds = 45.0
     waiting.note()
-    assert waiting.sentence().startswith("No chain has made a draw for 35 s, so the run gets nowhere")
+    assert (waiting.message().code, waiting.message().values) == ("no_progress", {"seconds": 35.0})
     going.store.made[0] = 1
     waiting.note()
-    assert waiting.sentence() == ""
+    assert waiting.message() is None
 
 
-def short(sampler: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[str]:
+def short(sampler: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[Message]:
     """Return the notes of a run of which every time is long."""
     monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
     monkeypatch.setattr(run_module, "_COMPILE_S", 0.0)
@@ -75,13 +77,9 @@ def short(sampler: str, monkeypatch: pytest.MonkeyPatch, **more: Any) -> list[st
 
 
 @needs_compiler
-def test_a_long_run_is_told_of_machine_code_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_long_run_is_told_of_compiled_steps_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (note,) = short("hmc", monkeypatch)
-    assert note.endswith('machine code of a step may be many times as fast (`kernel="compiled"`).')
-    say(note)
-    assert capsys.readouterr().err.endswith("(--kernel compiled).\n")
+    assert note.code == "slow_eager" and note.remedies[0].options == {"kernel": "compiled"}
     assert short("hmc", monkeypatch, draws=None) == []
     assert short("pmcnet", monkeypatch, settings={"draws_each": 5}) == [], "its steps cannot be compiled"
     monkeypatch.setattr("bnnviz.cpp.compiler", lambda: None)
@@ -92,4 +90,4 @@ def test_a_summary_in_the_middle_of_the_warm_up_warns_that_there_are_no_draws() 
     going = Run(Spec("gaussian", {}, "nuts", {}, draws=None, device="cpu"))
     going.prepare()
     going.step_proposal()
-    assert any("There are no draws yet" in said for said in summarise(going)["warnings"])
+    assert [each.code for each in summarise(going)["warnings"]] == ["no_draws"]

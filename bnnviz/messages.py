@@ -1,0 +1,269 @@
+"""Messages of runs as data: a code, its values, and remedies as options that each surface writes in its own way.
+
+Python writes an option as a keyword (``draws=4000``), the command line as a flag (``--draws 4000``), and a page leaves
+it out, because the control is in view. Tests compare codes and values; only `TEXTS` has sentences.
+"""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+TEXTS = {
+    # A sentence from elsewhere: a remark on a data set, an error
+    "remark": "{text}",
+    # Convergence
+    "few_draws": "Each chain has {draws} draws; ESS and R-hat need at least {least}, so errors are unknown.",
+    "rhat_functions": "The chains have not converged: R-hat of the network's predictions is up to {rhat:.2f} (should"
+    " be below 1.01{also}). Standard errors are too small.",
+    "rhat": "The chains have not converged: R-hat of a {what} is up to {rhat:.2f} (should be below 1.01{also})."
+    " Standard errors are too small.{network}",
+    "low_ess": "The smallest ESS of a {what} is {ess:.0f}; standard errors are reliable from {least}.{network}",
+    "low_tail_ess": "The smallest tail ESS of a {what} is {ess:.0f}; its 5% and 95% quantiles are reliable from"
+    " {least}.{network}",
+    "low_energy_ess": "The energy U mixes slowly (ESS {ess:.0f}, should be at least {least}): spreads may be wrong"
+    " even if means are right.",
+    # Bias against known moments or Stein's identity
+    "variance_wrong": "The variance of {name} is {ratio:.2f} times the true value, {z:.0f} standard errors"
+    " away.{cause}",
+    "stein_wide": "By Stein's identity the variances are {share:.0f} ± {error:.0f}% too large: the settings bias them.",
+    "stein_narrow": "By Stein's identity the variances are {share:.0f} ± {error:.0f}% too small: the chains have not"
+    " converged.",
+    "weighted_variance_wrong": "The weighted variance of {name} is {ratio:.2f} times the true value, {z:.0f} standard"
+    " errors away: the proposals do not cover the target{hidden}.",
+    "weighted_stein": "By Stein's identity the weighted variances are {share:.0f} ± {error:.0f}% too {side}: the"
+    " proposals do not cover the target{hidden}.",
+    # Importance weights
+    "pareto_k": "The importance weights are heavy-tailed (Pareto k-hat {k:.2f}, should be below 0.7): weighted means"
+    " may not settle.",
+    "low_weight_ess": "The weight ESS is {percent:.1f}% of the number of draws: estimates rest on few draws.",
+    "no_weights": "No draw has a weight: U is finite at none of them.",
+    "collapsed_weights": "The weights have collapsed: the weight ESS is {ess:.1f} of {draws:,} draws ({percent:.2g}%,"
+    " should be at least {least:.0f}%). Errors are too small.",
+    # Approximations
+    "approximation_outside": "{percent:.2g}% of the draws of the approximation lie outside the support, where U is"
+    " not finite.",
+    "approximation_poor": "The approximation is poor ({tail}probabilities may be off by about {distance:.2f}{more}),"
+    " and more draws do not improve it. Trust predictions only as far as held-out rows confirm them.",
+    # Moves
+    "stuck": "{chains}: hardly a draw differs from the previous one, so the chain is stuck.",
+    "edge_divergences": "{count:,} of {total:,} trajectories ended outside the support, where U is not finite. This"
+    " does not bias the draws, but costs moves.",
+    "divergences": "{count:,} of {total:,} transitions diverged: estimates may be biased.",
+    "max_treedepth": "{percent:.0f}% of the trees reached the maximum depth: draws are more correlated than necessary.",
+    "low_bfmi": "{chains}: low E-BFMI ({bfmi:.2f}, should be above {least}); the tails are poorly explored.",
+    # The density
+    "random_density": "U differs between two calls at the same point, so there is no density to sample.",
+    "chains_interact": "U of one chain depends on the other chains, so there is no density to sample.",
+    "rounding": "U is up to {largest:.1g}, where {dtype} cannot resolve differences below {grain:.1g}: rounding"
+    " errors decide which moves are accepted.",
+    "wrong_gradient": "U does not change as its gradient predicts on {count} of {lines} lines between draws (a part"
+    " may be detached or under torch.no_grad): {effect}.",
+    "jumps": "U jumps on {count} of {lines} lines between draws, which the gradient does not show: {sampler} is wrong"
+    " there.",
+    "infinite_points": "U is minus infinity at points that were tried, first {where}: the density is infinite there."
+    " These points {fate}; draws represent the rest. {cause}",
+    "infinite_density": "Chain {chain} reached a point where U is minus infinity ({where}): the density is infinite."
+    " {cause}",
+    "edge": "Chain {chain} reached an edge of the support at step {step}, where U is {value}; {sampler} cannot"
+    " continue there.",
+    "runs_away": "Chain {chain} runs away: U falls from its start to {reached:.1g} and beyond, so exp(-U) has no"
+    " integral. Is this a log density? U must be minus the log density.",
+    "wanders_off": "Chain {chain} wanders off: U does not rise from its start to {reached:.1g} and beyond, so exp(-U)"
+    " has no integral.",
+    "rejected_points": "The density raised a domain error at {count:,} points, where it counts as zero (first:"
+    " {first}).",
+    # Chains that fail or start badly
+    "chain_stopped": "Chain {chain} met a non-finite value at step {step} ({sampler}) and stopped; the others"
+    " continue.",
+    "all_stopped": "All {chains} chains of {sampler} met non-finite values (the last at step {step}). The draws are"
+    " kept.",
+    "lost_chains": "{chains} met non-finite values and stopped. Estimates use the other chains; they are biased if"
+    " these merely avoided the points where U is not finite.",
+    "no_draws": "There are no draws yet (phase: {phase}), so nothing is estimated.",
+    "no_start": "{chains} found no initial position in {tries} tries: U or its gradient is not finite at random"
+    " points{first}.",
+    "undefined_start": "{chains} start where U or its gradient is not finite.",
+    "other_modes": "Optimisation ended at other modes too ({count} of {total}), but all chains start from the best"
+    " one: the density near the others may be missed.",
+    "not_at_mode": "{chains} stopped up to {distance:.2g} posterior standard deviations from a mode in each direction.",
+    "saddle": "{chains} stopped at a saddle point, where U decreases in {directions} of {dim} directions.",
+    # Violations of a bound
+    "small_violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}); the bias is"
+    " small.",
+    "violations": "{percent:.2g}% of the proposals violate the bound (mean excess {excess:.3f}): about {missed:.2g}%"
+    " of the bounces were missed, so {effect}.{network}",
+    "held_batch": "The batch is kept between events and becomes part of the state: the posterior is too wide.",
+    "draws_at_events": "Draws at events favour places with frequent events: they are biased.",
+    # Live
+    "live_variance": "So far the variance of {name} is {ratio:.2f} times the true value.",
+    "live_stein_large": "By Stein's identity the variances so far are at least {share:.0f}% too large.",
+    "live_stein": "By Stein's identity the variances so far are about {share:.0f}% too large ({low:.0f} to"
+    " {high:.0f}%).",
+    "live_narrow": "By Stein's identity the variances are {percent:.0f}% of the posterior's: {cause}.",
+    "slow_eager": "This run takes long and is not compiled: a compiled step may be many times faster.",
+    "no_progress": "No chain has made a draw for {seconds:,.0f} s. Use fewer steps per draw, or rescale the"
+    " parameters.",
+    "steps_left": "Step {done:,} of {most}, {how} {seconds:,.0f} s left.",
+    "warmup_left": "Warm-up {percent:.0f}% done, about {seconds:,.0f} s left.",
+    # Notes on how a run was made
+    "tuning_ended": "Tuning ended after {steps} steps, before {awaited}.",
+    "other_start": "{sampler} chooses its own initial positions on this target.",
+    "given_start": "The chains start from given points.",
+    "warm_start": "The chains start from {what} of {source} ({sampler} on {subject}).",
+    "other_target_start": "That run had another target or other settings: its draws do not follow this target.",
+    "same_seed": "That run used seed {seed} as well, so its random numbers are repeated.",
+    "other_device": "The run continues on another kind of device ({device}) with other random numbers: later draws"
+    " differ from those of an uninterrupted run.",
+    "not_compiled": "The step is not compiled: {reason}.",
+    "no_event": "No event in {steps} steps: the chain may be far out, or the rate is zero.",
+    "ended_early": "The run ended after {draws:,} draws per chain: {reason}.",
+    "missing_package": "{figures} missing: {remedy}.",
+    # Notes on a target or a sampler
+    "raw_inputs": "The inputs are not standardised (column {column} has mean {mean:.3g} and sd {sd:.3g}); the prior"
+    " expects a scale near 1.",
+    "raw_observations": "The observations are not standardised (mean {mean:.3g}, sd {sd:.3g}); the prior expects a"
+    " scale near 1.",
+    "frozen_weights": "{frozen:,} of the module's {total:,} weights are frozen (requires_grad=False).",
+    "batch_norm": "Batch normalisation uses the module's stored means and variances (evaluation mode).",
+    "jumping_module": "The module's outputs are discontinuous in its weights (a sign, an argmax, a branch on a"
+    " weight, a division by zero), which no gradient shows: HMC and NUTS are right but slow, other samplers are"
+    " wrong.",
+    "one_by_one": "The {what} cannot be computed for several chains at once; chains are computed one by one, which is"
+    " slower.",
+    "fixed_covariances": "One draw of each proposal has no covariance: covariances are not adapted.",
+    "reference_not_at_mode": "The reference that replaces the prior is at {where}.",
+    "floored_precision": "{count} of {dim} precisions of the reference were too small or negative and were raised to"
+    " a minimum{learned}.",
+    # Verdict on a network's predictions
+    "usable": "Usable: {findings}",
+    "usable_with_care": "Usable with care: {findings}",
+    "not_usable_yet": "Not usable yet: {findings}",
+    "not_usable": "Not usable: {findings}",
+    "not_judged": "Not judged: {findings}",
+    "no_verdict": "No verdict yet: {findings}",
+}
+
+
+class _Formatter(string.Formatter):
+    """Write thousands in digits (1,670 instead of 1.67e+03), and messages within messages."""
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if spec.endswith("g") and isinstance(value, float) and 1e3 <= abs(value) < 1e6:
+            return format(float(format(value, spec)), ",.0f")
+        return super().format_field(value, spec)
+
+
+_FORMATTER = _Formatter()
+
+
+def fill(template: str, values: dict[str, Any]) -> str:
+    """Return a template with its values; a format ending in ``g`` writes thousands in digits."""
+    return _FORMATTER.vformat(template, (), values)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A way to resolve a problem: words, and the options of a run that do it.
+
+    Parameters
+    ----------
+    text : str
+        An imperative without a full stop, such as "make more draws".
+    options : dict, default {}
+        Values by option, as `bnnviz.sample` takes them: ``{"draws": 4000}`` or ``{"settings": {"step_size": 0.1}}``.
+    """
+
+    text: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, init=False)
+class Message:
+    """A statement about a run, by its code and values, with remedies.
+
+    ``str`` writes it for Python, `text` without options for a page, `render` with options as another surface has them.
+
+    Parameters
+    ----------
+    code : str
+        A key of `TEXTS`.
+    *remedies : Remedy
+    **values
+        What the sentence of the code contains.
+
+    Examples
+    --------
+    >>> from bnnviz.messages import Message, Remedy
+    >>> found = Message("divergences", Remedy("take shorter steps", {"settings": {"step_size": 0.1}}), count=3, total=9)
+    >>> found.code, found.values["count"]
+    ('divergences', 3)
+    >>> print(found)
+    3 of 9 transitions diverged: estimates may be biased. Take shorter steps (`settings={"step_size": 0.1}`).
+    >>> print(found.text)
+    3 of 9 transitions diverged: estimates may be biased. Take shorter steps.
+    """
+
+    code: str
+    remedies: tuple[Remedy, ...]
+    values: dict[str, Any]
+
+    def __init__(self, code: str, *remedies: Remedy, **values: Any) -> None:
+        for name, value in (("code", code), ("remedies", remedies), ("values", values)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def statement(self) -> str:
+        """The message without its remedies."""
+        return fill(TEXTS[self.code], self.values)
+
+    def render(self, write: Callable[[dict[str, Any]], str] | None) -> str:
+        """Return statement and remedies; ``write`` turns options into text, None leaves them out."""
+        parts = [
+            f"{each.text} ({write(each.options)})" if write and each.options else each.text for each in self.remedies
+        ]
+        ways = ", or ".join(parts)
+        return f"{self.statement} {ways[0].upper()}{ways[1:]}." if ways else self.statement
+
+    def __str__(self) -> str:
+        return self.render(lambda options: f"`{keywords(options)}`")
+
+    @property
+    def text(self) -> str:
+        """The message without options, for a surface that has controls."""
+        return self.render(None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return code, text, values and remedies as plain JSON."""
+        remedies = [{"text": each.text, "options": each.options} for each in self.remedies]
+        return {"code": self.code, "text": str(self), "values": self.values, "remedies": remedies}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Message:
+        """Return the message that `to_json` described; raises ValueError if it is none."""
+        try:
+            remedies = (Remedy(str(each["text"]), dict(each["options"])) for each in found["remedies"])
+            made = cls(found["code"], *remedies, **found["values"])
+            str(made)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ValueError(f"not a message: {error!r:.100}") from None
+        return made
+
+
+def keywords(options: dict[str, Any]) -> str:
+    """Return options as keywords of a call: ``draws=4000, settings={"step_size": 0.1}``."""
+    return ", ".join(f"{name}={_literal(value)}" for name, value in options.items())
+
+
+def _literal(value: Any) -> str:
+    """Write a value as Python does, with double quotes."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(key)}: {_literal(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    return repr(value)
