@@ -122,6 +122,7 @@ TEXTS = {
     "no_event": "No event in {steps} steps: the chain may be far out, or the rate is zero.",
     "ended_early": "The run ended after {draws:,} draws per chain: {reason}.",
     "missing_package": "{figures} missing: {remedy}.",
+    "missing_scores": "{text}",
     # Notes on a target or a sampler
     "raw_inputs": "The inputs are not standardised (column {column} has mean {mean:.3g} and sd {sd:.3g}); the prior"
     " expects a scale near 1.",

@@ -111,7 +111,7 @@ def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame
 def counted(name: str, values: np.ndarray, noted: str | None = None) -> Example:
     """Return an example of whole numbers that are an input; without words of the note, one that counts the rows."""
     table = frame().assign(**{name: values})
-    says = f"column {name} counts the rows, {values[0]} to {values[-1]}: leave it out" if noted is None else noted
+    says = f"column {name} counts the rows, {values[0]} to {values[-1]}" if noted is None else noted
     x = table[["a", "b", name]].to_numpy(float)
     return Example(as_csv(table, index=False), ("a", "b", name), x, table["y"].to_numpy(), says)
 
@@ -140,7 +140,7 @@ def prices(given: list[str], separator: str = ";") -> str:
 PRICES = ["974", "1,952", "2,001", "810", "999"]
 POINTS = [price.replace(",", ".") for price in PRICES]
 WHOLE, PARTS = (np.array(each)[:, None] for each in ([974, 1952, 2001, 810, 999], [974, 1.952, 2.001, 810, 999]))
-BOTH_WAYS = "can be .* or .*; write the numbers without marks between thousands, or say which mark"
+BOTH_WAYS = "can be .* or "
 DATES = "holds dates"
 LONG = "more digits than are kept"
 IS_IT_MISSING = "stand for a missing value"

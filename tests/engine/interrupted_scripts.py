@@ -90,7 +90,7 @@ def left(run: Any, **given: Any) -> dict[str, Any]:
         "phase": run.phase,
         "draws": found["draws"],
         "same": not draws.shape[1] or bool(np.array_equal(draws, first_draws(draws.shape[1], **given))),
-        "warnings": found["warnings"],
+        "warnings": [each.code for each in found["warnings"]],
     }
 
 
@@ -213,7 +213,11 @@ def unwritable(how: str) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     run = bnnviz.sample(**given, record=Path("run").absolute(), callback=when("sampling", actions[how]))
     whole = bnnviz.sample(**given)
-    tell(same=bool(np.array_equal(run.draws, whole.draws)), notes=run.summary()["notes"], phase=run.phase)
+    tell(
+        same=bool(np.array_equal(run.draws, whole.draws)),
+        notes=[str(note) for note in run.summary()["notes"]],
+        phase=run.phase,
+    )
 
 
 def _fill(_: Any) -> None:

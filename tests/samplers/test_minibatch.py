@@ -224,10 +224,10 @@ def test_the_page_warns_of_a_batch_that_is_held() -> None:
     run = ViewedRun(Spec(target="two_data", sampler="bps", settings={"batch_size": 1, "batch": "event"}, draws=300))
     while not run.finished:
         run.advance(0.05)
-    sentence, remedies = run.sampler.warning(run.sampler_stats.summary())
-    assert "becomes part of the state" in sentence
-    run.change(remedies[0]["settings"])
-    assert run.sampler.warning(run.sampler_stats.summary()) == ("", [])
+    (held,) = run.sampler.text(run.sampler).warnings(run.sampler_stats.summary())
+    assert held.code == "held_batch"
+    run.change(held.remedies[0].options["settings"])
+    assert run.sampler.text(run.sampler).warnings(run.sampler_stats.summary()) == []
     assert run.event_weights() is None
 
 

@@ -415,7 +415,7 @@ REFUSED = (
     Refused(
         "U with the wrong sign, a log density",
         "chains run away, since U falls for ever along a line",
-        "is this a log density\\? U must be minus it",
+        "Is this a log density",
         (
             lambda x: -x.square().sum(-1) / 2,
             lambda x: -x.abs().sum(-1),
@@ -427,13 +427,13 @@ REFUSED = (
     Refused(
         "U or its gradient not finite at a hundred random points",
         "no chain can set out: give `start=`",
-        "found no point",
+        "found no initial position",
         (raises, lambda x: x.sum(-1) * torch.nan, lambda x: x.sum(-1) + torch.inf, lambda x: (x - 1e9).log().sum(-1)),
     ),
     Refused(
         "U that does not rise outwards, such as a flat prior alone",
         "exp(-U) has no integral: give every coordinate a prior",
-        "U does not rise, so that exp\\(-U\\) has no integral|The chains disagree|gradient there is zero",
+        "exp\\(-U\\) has no integral|have not converged|gradient there is zero",
         (lambda x: 0 * x.sum(-1), lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], ridge),
         "hmc",
     ),
@@ -452,7 +452,7 @@ REFUSED = (
     Refused(
         "U that is detached in part, random, or of all chains together",
         "draws are of no density: the warnings say which of the three",
-        "changes otherwise than its gradient says|differs from one call to the next|depends on where the others are",
+        "does not change as its gradient|differs between two calls|depends on the other chains",
         (part_detached, noisy, mean_of_chains),
         "sgld",
     ),

@@ -54,7 +54,8 @@ def test_what_is_frozen_is_counted_said_and_carried() -> None:
     run = bnnviz.sample(target, "hmc", chains=2, draws=20, warmup=10, settings={"start": "random"})
     summary = run.summary()
     assert (summary["dim"], summary["frozen"]) == (4, 9)
-    assert "9 of the module's 13 weights are frozen (requires_grad=False) and stay what they are." in summary["notes"]
+    (told,) = (note for note in summary["notes"] if note.code == "frozen_weights")
+    assert told.values == {"frozen": 9, "total": 13}
     draw = torch.tensor(run.draws[0, -1])
     state = target.state_dict(draw)
     torch.testing.assert_close(state["0.weight"].double(), module[0].weight.data)

@@ -283,7 +283,7 @@ def test_convolutions_are_left_to_their_own_routines(bars):
         Spec("images", {"network": "lenet5"}, "sgld", {"start": "random"}, kernel="compiled", draws=2, warmup=0)
     )
     run.prepare()
-    assert not run._wants_kernel and any("not compiled: convolutions" in note for note in run.notes)
+    assert not run._wants_kernel and "not_compiled" in {note.code for note in run.notes}
     assert target_of("mlp").compiles
 
 

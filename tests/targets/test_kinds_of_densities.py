@@ -108,7 +108,7 @@ def told(density: Density, sampler: str) -> str:
             run.run_to_end()
         except BnnvizError as stopped:
             said.append(stopped.sentence)
-    return " ".join([*said, *run.summary()["warnings"]])
+    return " ".join([*said, *map(str, run.summary()["warnings"])])
 
 
 @pytest.mark.parametrize(

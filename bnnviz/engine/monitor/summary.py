@@ -81,7 +81,7 @@ def _missing(run: DrawSource) -> Iterator[Message]:
         figures = "Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
         yield Message("missing_package", figures=figures, remedy=optional.install("arviz_stats"))
     if isinstance(run.target, BNN) and run.target.likelihood.task == "classification" and not diagnostics.has_learn():
-        yield Message("remark", text=diagnostics.without_learn())
+        yield Message("missing_scores", text=diagnostics.without_learn())
 
 
 def _importance(run: DrawSource) -> dict[str, float | None]:

@@ -52,7 +52,8 @@ def test_a_typed_row_is_predicted_as_the_run_predicts(run: bnnviz.Run, row: list
 
 
 def test_the_verdict_of_an_ended_run_is_that_of_its_summary(run: bnnviz.Run) -> None:
-    assert run._run.frame(["verdict"])["verdict"]["text"] == run.verdict()
+    part = run._run.frame(["verdict"])["verdict"]
+    assert (part["code"], part["text"]) == (run.verdict().code, run.verdict().text)
     assert {"verdict", "row"} <= set(run._run.scene()["emits"])
 
 

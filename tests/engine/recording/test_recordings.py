@@ -347,7 +347,7 @@ def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None
     shutil.rmtree(home / "one")
     run.play().wait()
     assert run.draws.shape[1] == BANANA.draws
-    assert any("was removed while it was written" in note for note in run.summary()["notes"])
+    assert any("was removed while it was written" in str(note) for note in run.summary()["notes"])
 
 
 # --- live runs

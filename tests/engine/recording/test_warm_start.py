@@ -81,7 +81,7 @@ def test_chains_set_out_from_the_last_draws_in_turn(source: Path) -> None:
     run.prepare()
     last = Recording(source).read_draws()[:, -1]
     assert np.array_equal(run.state.x.numpy(), last[[0, 1, 2, 0, 1]])
-    assert run.notes[0] == "The chains set out from the last draws of the recording source (hmc on banana)."
+    assert (run.notes[0].code, run.notes[0].values["sampler"]) == ("warm_start", "hmc")
     few = begun(WARM.replace(chains=2))
     few.prepare()
     assert np.array_equal(few.state.x.numpy(), last[:2])
@@ -155,7 +155,7 @@ def test_chains_go_back_to_their_points_when_the_tuning_ends(source: Path) -> No
 def test_a_sampler_that_cannot_set_out_from_points_says_so(name: str, source: Path) -> None:
     run = begun(WARM.replace(sampler=name, settings={}))
     run.prepare()
-    assert "begins elsewhere" in run.notes[-1]
+    assert run.notes[-1].code == "other_start"
 
 
 # --- it needs the recording no more
@@ -375,10 +375,9 @@ def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
 
 def test_a_start_that_is_not_quite_as_it_should_be_is_remarked_on(source: Path) -> None:
     assert len(begun(WARM).notes) == 1
-    said = begun(WARM.replace(target="gaussian")).notes
-    assert "That target is another one" in said[1]
-    assert "had the seed 1 too" in begun(WARM.replace(seed=1)).notes[1]
-    assert "other settings" in begun(WARM.replace(target_settings={"bend": 2.0})).notes[1]
+    for change in ({"target": "gaussian"}, {"target_settings": {"bend": 2.0}}):
+        assert begun(WARM.replace(**change)).notes[1].code == "other_target_start"
+    assert begun(WARM.replace(seed=1)).notes[1].code == "same_seed"
 
 
 def test_points_travel_as_bytes_without_pickles(source: Path) -> None:
@@ -403,7 +402,7 @@ def test_python_starts_from_a_recording_or_a_run(source: Path, warm: np.ndarray)
     before = bnnviz.sample(SOURCE)
     after = bnnviz.sample("banana", "bps", chains=5, draws=30, warmup=4, seed=2, start=before)
     assert np.array_equal(after.draws, run.draws)
-    assert "a run that was not recorded" in after._run.notes[0]
+    assert "a run that was not recorded" in after._run.notes[0].values["source"]
     assert "no link can hold" in after.spec.shareable()
     chosen = bnnviz.sample("banana", "hmc", draws=3, seed=2, start=before, start_from="draws")
     assert np.array_equal(of_run(before._run, "draws", 4, 2).x, StartPoints.unpack(chosen.spec.start_points).x)

@@ -29,18 +29,17 @@ def test_a_sampler_with_one_centre_names_other_modes(dim: int, distance: float) 
     chosen = FEW | {"start": "one_mode"}
     density = partial(two_modes, distance=distance)
     run = bnnviz.sample(density, "boomerang", dim=dim, chains=8, draws=30, warmup=5, seed=1, settings=chosen)
-    assert "Descents ended at other modes too" in " ".join(run.summary()["warnings"])
+    assert "other_modes" in {each.code for each in run.summary()["warnings"]}
 
 
 @pytest.mark.slow
 def test_one_mode_has_no_others() -> None:
     run = bnnviz.sample(one_mode, "boomerang", dim=2, chains=8, draws=30, warmup=5, seed=1, settings=FEW)
-    assert "other modes" not in " ".join(run.summary()["warnings"])
+    assert "other_modes" not in {each.code for each in run.summary()["warnings"]}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["boomerang", "zigzag", "bps", "hmc", "nuts"])
 def test_chains_at_two_modes_disagree(sampler: str) -> None:
     run = bnnviz.sample(two_modes, sampler, dim=1, chains=8, draws=50, warmup=20, seed=1)
-    said = " ".join(run.summary()["warnings"])
-    assert "The chains disagree" in said or "standard errors can be relied on from" in said
+    assert {each.code for each in run.summary()["warnings"]} & {"rhat", "low_ess"}

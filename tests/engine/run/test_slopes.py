@@ -44,7 +44,7 @@ RIGHT: dict[str, Density] = {
 
 def told(density: Density, sampler: str, dtype: torch.dtype) -> str:
     run = bnnviz.sample(density, sampler, dim=2, chains=2, draws=2, warmup=2, seed=1, dtype=dtype)
-    return " ".join(run.summary()["notes"])
+    return " ".join(map(str, run.summary()["notes"]))
 
 
 @pytest.mark.parametrize("sampler", ["bps", "nuts", "sgld"])
