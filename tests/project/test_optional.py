@@ -89,7 +89,7 @@ run.stop()
 large = {"data": "naval", "hidden": "3"}
 refused("download", lambda: bnnviz.sample("network", "bps", draws=5, target_settings=large))
 """
-TOLD = "\nprint(json.dumps([said, found], default=lambda value: value.to_json() if hasattr(value, 'to_json') else value.tolist()))"
+TOLD = "\nfrom bnnviz.files import to_json\nprint(json.dumps([to_json(said), to_json(found)]))"
 NO_DATA = "import os; os.environ.pop('BNNVIZ_DATA', None); os.environ['XDG_CACHE_HOME'] = os.environ['BNNVIZ_HOME']\n"
 
 
