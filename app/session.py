@@ -220,8 +220,7 @@ class Session:
             return HIDDEN_PERIOD
         if self.heartbeat.still:
             return STILL_PERIOD
-        rests = self._idle and (not self.playing or (self._handle is not None and self._handle.waits))
-        return IDLE_PERIOD if rests else PERIOD
+        return IDLE_PERIOD if self._idle and not self.playing else PERIOD
 
     async def _turn_once(self) -> None:
         handle = self._handle
@@ -349,8 +348,6 @@ class Session:
             if self._starting or self._closed:
                 task.cancel()
                 return None
-            if handle.state == "queued":
-                self._let_go_before()  # it may be what the new one waits for
             if not task.done():
                 await self._tell(handle.notice or "")
         return task.result()

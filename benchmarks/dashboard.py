@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import socket
@@ -15,10 +16,9 @@ from pathlib import Path
 from typing import TextIO
 
 import psutil
+from distributed import Security
 
-from bnnviz.engine.cluster import local_cluster
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz.engine.cluster.certificates import FILE_VARIABLE, ClusterKey
 from bnnviz.errors import BnnvizError
 
 HOST = "127.0.0.1"
@@ -42,11 +42,11 @@ class Dashboard:
         When the process was started, in seconds since the epoch.
     """
 
-    def __init__(self, process: psutil.Process, port: int, token: str, key: ClusterKey) -> None:
+    def __init__(self, process: psutil.Process, port: int, token: str, security: Security) -> None:
         self.process, self.port = process, port
         self.url = f"http://{HOST}:{port}/app?token={token}"
         self.begun = time.time()
-        self._key, self._family = key, {process}
+        self._security, self._family = security, {process}
 
     def family(self) -> list[psutil.Process]:
         """Return the page's process and all that it has started and that still run."""
@@ -81,10 +81,9 @@ class Dashboard:
 
     def _connect(self) -> Backend | None:
         """Return a client of the scheduler; None while the workers are starting."""
-        found = [process for process in self.workers() if local_cluster.__name__ in " ".join(process.cmdline())]
-        for port in sorted(port for process in found for port in _listening(process)):
+        for port in sorted(_listening(self.process)):
             with suppress(BnnvizError):  # it listens for something else there
-                return Backend.connect(f"tls://{HOST}:{port}", key=self._key)
+                return Backend.connect(f"tls://{HOST}:{port}", security=self._security)
         return None
 
 
@@ -96,13 +95,11 @@ def dashboard() -> Iterator[Dashboard]:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "bnnviz.cli", "serve", "--address", HOST, "--port", str(port), "--no-show"]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
-    key, token = ClusterKey.make(), secrets.token_urlsafe(32)
-    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory(prefix="bnnviz-bench-") as folder:
-        file = Path(folder) / "key.pem"
-        key.write(file)
-        environment |= {FILE_VARIABLE: str(file), "BNNVIZ_TOKEN": token}
+    security, token = Security.temporary(), secrets.token_urlsafe(32)
+    environment |= tls_environment(security) | {"BNNVIZ_TOKEN": token}
+    with tempfile.TemporaryFile("w+") as log:
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
-        served = Dashboard(psutil.Process(child.pid), port, token, key)
+        served = Dashboard(psutil.Process(child.pid), port, token, security)
         try:
             _wait(child, served, log)
             yield served
@@ -112,6 +109,14 @@ def dashboard() -> Iterator[Dashboard]:
             _, alive = psutil.wait_procs(family, timeout=_END_S)
             end(alive)
             child.wait()
+
+
+def tls_environment(security: Security) -> dict[str, str]:
+    """Return the environment with which Dask's configuration has these certificates."""
+    values = {"REQUIRE_ENCRYPTION": "True", "TLS__CA_FILE": security.tls_ca_file}
+    for role, part in itertools.product(("client", "scheduler", "worker"), ("cert", "key")):
+        values[f"TLS__{role}__{part}".upper()] = getattr(security, f"tls_{role}_{part}")
+    return {f"DASK_DISTRIBUTED__COMM__{name}": value for name, value in values.items()}
 
 
 def _wait(child: subprocess.Popen, served: Dashboard, log: TextIO) -> None:

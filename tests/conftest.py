@@ -130,30 +130,24 @@ class Served:
         The page's process.
     log : Path
         What the process said.
-    key : Path
-        The key of its cluster, for tests that look into that.
+    security : distributed.Security
+        The certificates of its cluster, for tests that look into that.
     """
 
-    def __init__(self, url: str, process: psutil.Process, log: Path, key: Path) -> None:
+    def __init__(self, url: str, process: psutil.Process, log: Path, security: Any) -> None:
         self.url = url
         self.process = process
         self.log = log
-        self.key = key
+        self.security = security
 
     def workers(self) -> list[psutil.Process]:
         """Return the page's worker processes."""
         return workers_of(self.process)
 
-    def cluster(self) -> psutil.Process | None:
-        """Return the process of the scheduler; None while there is none."""
-        found = [child for child in self.process.children() if "bnnviz.engine.cluster.local_cluster" in _command(child)]
-        return found[0] if found else None
-
 
 def workers_of(process: psutil.Process) -> list[psutil.Process]:
-    """Return the worker processes that a process has started: they are forked from one that only forks."""
-    found = [child for child in process.children(recursive=True) if "forkserver" in " ".join(_command(child))]
-    return [child for child in found if child.parent() in found]
+    """Return the worker processes that a process has started."""
+    return [child for child in process.children(recursive=True) if "spawn_main" in " ".join(_command(child))]
 
 
 def free_port() -> int:
@@ -172,15 +166,14 @@ def start_dashboard(
     log: Path, *, timeout: float = 60.0, env: dict[str, str] | None = None, options: Sequence[str] = ("--no-token",)
 ) -> Served:
     """Run ``bnnviz serve`` on a free port and wait until it answers."""
-    from bnnviz.engine.cluster.certificates import FILE_VARIABLE, ClusterKey
+    from distributed import Security
 
-    port = free_port()
+    from benchmarks.dashboard import tls_environment
+
+    port, security = free_port(), Security.temporary()
     command = [sys.executable, "-m", "bnnviz.cli", "serve", "--port", str(port), "--no-show", *options]
     log.parent.mkdir(parents=True, exist_ok=True)
-    key = log.with_suffix(".pem")
-    key.unlink(missing_ok=True)
-    ClusterKey.make().write(key)
-    environment = {**os.environ, FILE_VARIABLE: str(key), **(env or {})}
+    environment = {**os.environ, **tls_environment(security), **(env or {})}
     with log.open("w") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
     # No slash at the end: the address itself is the page, without a redirect.
@@ -191,10 +184,10 @@ def start_dashboard(
             raise AssertionError(f"the server ended with {child.returncode}:\n{log.read_text()}")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1):
-                return Served(url, psutil.Process(child.pid), log, key)
+                return Served(url, psutil.Process(child.pid), log, security)
         except OSError:
             time.sleep(0.05)
-    stop_dashboard(Served(url, psutil.Process(child.pid), log, key))
+    stop_dashboard(Served(url, psutil.Process(child.pid), log, security))
     raise AssertionError(f"the server did not answer within {timeout:g} s:\n{log.read_text()}")
 
 

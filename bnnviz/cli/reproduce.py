@@ -19,9 +19,9 @@ from bnnviz.cli.records_check import check_records
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
+    from distributed import Client
     from rich.table import Table
 
-    from bnnviz.engine.cluster.jobs.scheduling import Cluster
     from bnnviz.experiments import Case, Experiment
 
 _Summaries = dict[str, list[dict[str, Any]]]  # of the runs of each case, by its name
@@ -135,9 +135,9 @@ def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
 # --- runs
 
 
-def _run(experiment: Experiment, repetitions: int | None, cluster: Cluster | None, done: _Summaries) -> str | None:
+def _run(experiment: Experiment, repetitions: int | None, cluster: Client | None, done: _Summaries) -> str | None:
     """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
-    where = None if cluster is None else f"{cluster.slots()} workers of a Dask cluster"
+    where = None if cluster is None else f"{len(cluster.nthreads())} workers of a Dask cluster"
     _announce(experiment, repetitions, cluster)
     for case, i, summary in _with_progress(experiment, repetitions, cluster):
         done.setdefault(case.name, []).append(summary)
@@ -147,30 +147,30 @@ def _run(experiment: Experiment, repetitions: int | None, cluster: Cluster | Non
     return where
 
 
-def _cluster(scheduler: str | None, insecure: bool) -> AbstractContextManager[Cluster | None]:
+def _cluster(scheduler: str | None, insecure: bool) -> AbstractContextManager[Client | None]:
     """Return the cluster of an address, or of ``BNNVIZ_SCHEDULER``; None: the runs are this process's."""
     if scheduler is None and not os.environ.get("BNNVIZ_SCHEDULER"):
         return nullcontext()
-    from bnnviz.engine.cluster.jobs.scheduling import Cluster
+    from bnnviz.engine.cluster import local_cluster
 
-    return Cluster(scheduler, insecure=insecure)
+    return local_cluster.connected(scheduler, insecure=insecure)
 
 
-def _announce(experiment: Experiment, repetitions: int | None, cluster: Cluster | None) -> None:
+def _announce(experiment: Experiment, repetitions: int | None, cluster: Client | None) -> None:
     """Say how much there is to do, before it begins."""
     print(experiment.doc, file=sys.stderr, flush=True)
     for line in _workload(experiment, repetitions, cluster):
         print(line, file=sys.stderr, flush=True)
 
 
-def _workload(experiment: Experiment, repetitions: int | None, cluster: Cluster | None) -> Iterator[str]:
+def _workload(experiment: Experiment, repetitions: int | None, cluster: Client | None) -> Iterator[str]:
     """Yield how many runs there are, how many of them are kept, and about how long the others take."""
     runs = experiment.runs(repetitions)
     begun = f"{experiment.title}: {runs} runs"
     kept = experiment.kept(repetitions)
     begun += f", {kept} of them kept from before" if kept or experiment.over_draws else ""
     if cluster is not None:
-        yield f"{begun}, {cluster.slots()} at a time."
+        yield f"{begun}, {sum(cluster.nthreads().values())} at a time."
     elif experiment.over_draws:
         yield f"{begun}."
         if kept < runs:
@@ -182,7 +182,7 @@ def _workload(experiment: Experiment, repetitions: int | None, cluster: Cluster 
 
 
 def _with_progress(
-    experiment: Experiment, repetitions: int | None, cluster: Cluster | None
+    experiment: Experiment, repetitions: int | None, cluster: Client | None
 ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
     """Yield the case, the number and the summary of each run, with a bar of all runs."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn

@@ -196,10 +196,6 @@ def serve_dashboard(
     # Bokeh would check the signature of each of a page's thousand callbacks, and then all models of the page.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     os.environ.setdefault("BOKEH_VALIDATE_DOC", "no")
-    if not os.environ.get("BNNVIZ_SCHEDULER"):
-        from bnnviz.engine.cluster import local_cluster
-
-        local_cluster.start_ahead()
     # What Panel's import makes stays, so that looking for garbage in it takes time for nothing: a sixth of the import.
     # The server looks again when it has started (app/server.py).
     gc.disable()

@@ -21,7 +21,8 @@ from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 
 if TYPE_CHECKING:
-    from bnnviz.engine.cluster.jobs.scheduling import Cluster
+    from distributed import Client
+
     from bnnviz.engine.viewed_run import ViewedRun
 
 #: What a table and a figure call the measures.
@@ -176,7 +177,7 @@ class Experiment:
         return sum(len(case.specs[:repetitions]) for case in self.cases)
 
     def reproduce(
-        self, repetitions: int | None = None, cluster: Cluster | None = None
+        self, repetitions: int | None = None, cluster: Client | None = None
     ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
         """Run the cases, or read what is kept of them, and yield (case, repetition, summary), in order."""
         self.check()
@@ -193,18 +194,22 @@ class Experiment:
                 self._keep(spec, found)
             yield case, i, found
 
-    def _on_cluster(self, planned: list[tuple[Case, int, Any]], cluster: Cluster) -> Iterator[tuple[Case, int, Any]]:
+    def _on_cluster(self, planned: list[tuple[Case, int, Any]], cluster: Client) -> Iterator[tuple[Case, int, Any]]:
         """Have a cluster make the runs that are not kept; each is kept as it comes, and yielded in its turn."""
-        from bnnviz.experiments.on_cluster import results  # with Dask
+        from bnnviz.engine.sweep import results  # with Dask
 
         left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
         bare = replace(self, cases=())  # a job needs no cases
-        coming = results(self.name, bare.result, [planned[place][2] for place in left], cluster)
+        specs = [planned[place][2] for place in left]
+        gpu = [getattr(spec, "device", "").startswith("cuda") for spec in specs]
+        coming = results(cluster, bare.result, [specs], gpu)
         made: dict[int, dict[str, Any]] = {}
         missing = set(left)
         for place, (case, i, spec) in enumerate(planned):
             while place in missing and place not in made:
                 number, found = next(coming)
+                if isinstance(found, BaseException):
+                    raise BnnvizError(f"Run {number + 1} of {self.name} failed: {found}", "experiment") from found
                 made[left[number]] = found
                 self._keep(planned[left[number]][2], found)
             yield case, i, made.pop(place) if place in missing else self._read(spec)

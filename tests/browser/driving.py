@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
 import pytest
 
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.errors import BnnvizError
 
 #: The Lab's second example, which feeds all views.
@@ -125,17 +124,17 @@ def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
 @contextmanager
 def cluster(dashboard: Any) -> Iterator[Backend]:
     """Look into the cluster that the page has started, as another client of its scheduler."""
-    process = until(dashboard.cluster, 30, "no scheduler was started")
-    listening = [c.laddr.port for c in process.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-    for port in listening:
-        try:
-            backend = Backend.connect(f"tls://127.0.0.1:{port}", key=ClusterKey.read(dashboard.key))
-        except BnnvizError:
-            continue
-        with backend:
-            yield backend
-        return
-    raise AssertionError(f"no scheduler listens among the ports {listening}")
+    with until(lambda: _scheduler(dashboard), 30, "no scheduler was started") as backend:
+        yield backend
+
+
+def _scheduler(dashboard: Any) -> Backend | None:
+    """Return a client of the scheduler in the page's process; None while there is none."""
+    for connection in dashboard.process.net_connections("tcp"):
+        if connection.status == psutil.CONN_LISTEN:
+            with suppress(BnnvizError):
+                return Backend.connect(f"tls://127.0.0.1:{connection.laddr.port}", security=dashboard.security)
+    return None
 
 
 def of_run(backend: Backend, run_id: str) -> dict[str, Any] | None:

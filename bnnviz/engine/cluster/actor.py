@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 class LiveRun:
-    """Offer a live run as a Dask actor: the page's end of a place in the worker's `LiveLoop`.
+    """Offer a live run of the worker's `LiveLoop` as a Dask actor.
 
     Parameters
     ----------
@@ -85,10 +85,10 @@ class LiveRun:
         weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
 
     async def ready(self) -> dict[str, Any]:
-        """Return the status and where frames can be asked for, after waiting for a run that is being built."""
+        """Return the status, after waiting for a run that is being built."""
         self._slot.last_pull = time.monotonic()
         await self._built()
-        return self._slot.report() | {"socket": self._loop.socket}
+        return self._slot.report()
 
     async def status(self) -> dict[str, Any]:
         """Return the state, the step, and a sentence if there is something to say."""
@@ -103,9 +103,7 @@ class LiveRun:
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
         """Return the status and a fresh frame, which is None if there is nothing new, pickled.
 
-        A page on this machine asks for the frames of a run that plays at the loop's socket instead.
-
-        Dask would measure, wrap and count each of its arrays: some 2 ms instead of 0.1.
+        Dask would serialise each array by itself, which takes 2 ms instead of 0.1.
         """
         slot = self._slot
         changed = slot.pull(want, seen)

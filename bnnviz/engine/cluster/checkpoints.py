@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bnnviz import files
-from bnnviz.engine.cluster import frame_socket
 from bnnviz.engine.cluster.slot import Slot
 
 STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swept
@@ -99,7 +98,6 @@ class Checkpoints:
             with contextlib.suppress(FileNotFoundError):
                 if path.stat().st_mtime < oldest:
                     path.unlink()
-        frame_socket.sweep(self.folder)
 
 
 def _learn(slot: Slot) -> None:

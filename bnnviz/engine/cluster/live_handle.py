@@ -14,15 +14,14 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from bnnviz.engine.cluster.actor import LiveRun
-from bnnviz.engine.cluster.frame_socket import FrameConnection, Question
+from bnnviz.engine.cluster.local_cluster import WORKER_S
 from bnnviz.errors import BnnvizError
 
 CALL_S = 2.0  # every call to a worker gives up after this
-PATIENCE_S = 10.0  # a worker that is busy but there is told what to do, and waited for, for so long
+COMMAND_S = 10.0  # a command waits for a busy worker
 START_S = 15.0  # starting an actor on a worker that is there
-WORKER_S = 60.0  # waiting for a worker: a new process imports torch, a cluster may have to make a machine
 NOTICE_S = 8.0  # how long a notice of something that is over stays
-LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself; a scheduler is not started more often
+LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
 LOSSES_S = 60.0
 LOST = (OSError, RuntimeError, TimeoutError)  # what a call to a lost worker raises
 
@@ -38,8 +37,8 @@ class Workers(Protocol):
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Have a coroutine run on the client's loop; return its future."""
 
-    async def workers(self) -> dict[str, str]:
-        """Return the addresses of all workers with their names."""
+    async def workers(self) -> set[str]:
+        """Return the addresses of all workers."""
 
     async def place(self, handle: LiveHandle, lost: str | None) -> None:
         """Choose the worker that a run is started on, perhaps in place of a lost one."""
@@ -70,7 +69,6 @@ class LiveHandle:
         self._held = True  # by the worker, which drops a run that nobody has looked at for long
         self._losses: deque[float] = deque(maxlen=LOSSES)
         self._pulling: asyncio.Task | None = None
-        self._line: FrameConnection | None = None  # with the worker, where it is on this machine
         self._answered = time.monotonic()
         self._seen: dict[str, int] = {}
         self._seq = 0
@@ -78,22 +76,16 @@ class LiveHandle:
         self._field: str | None = None  # the setting that the message is about
         self._notice: tuple[str, float] = ("", 0.0)
         self._silence = ""  # what was said of it last
-        self._waits = False
 
     @property
     def alive(self) -> bool:
         """Whether it may still advance."""
-        return self.state in ("starting", "queued", "running", "recovering")
+        return self.state in ("starting", "running", "recovering")
 
     @property
     def playing(self) -> bool:
         """Whether it plays, as the worker said last."""
         return bool(self._carried["play"])
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for a place, as the worker said last."""
-        return self._waits
 
     @property
     def notice(self) -> str | None:
@@ -180,12 +172,11 @@ class LiveHandle:
             return False
         self._seen.clear()
         self._take(reply)
-        self._line = await FrameConnection.to(reply["socket"])
         self._up.set()
         return True
 
     async def _ready(self) -> dict[str, Any]:
-        """Return the status when the run is built, or queued, or has failed."""
+        """Return the status when the run is built or has failed."""
         while True:
             try:
                 reply = await self._call("ready")
@@ -231,47 +222,27 @@ class LiveHandle:
         self._up.clear()
         if self._pulling is not None:
             self._pulling.cancel()
-        self._hang_up()
         if self._future is not None:
             self._future.release()
         self._future = self._actor = None
 
-    def _hang_up(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            line.close()
-
-    async def _call(self, method: str, *args: Any) -> Any:
-        """Call a method of the actor; TimeoutError after 2 s, OSError or RuntimeError if it is lost."""
-        return await asyncio.wait_for(self._waiting(method, *args), CALL_S)
-
-    async def _waiting(self, method: str, *args: Any) -> Any:
-        reply = await getattr(self._actor, method)(*args)
+    async def _call(self, method: str, *args: Any, seconds: float = CALL_S) -> Any:
+        """Call a method of the actor; TimeoutError after some seconds, OSError or RuntimeError if it is lost."""
+        reply = await asyncio.wait_for(getattr(self._actor, method)(*args), seconds)
         self._answered = time.monotonic()
         return reply
-
-    async def _call_and_wait(self, method: str, *args: Any) -> Any:
-        """Call a method of the actor, and wait on while its worker is there: what it was told it does, if late."""
-        calling, end = asyncio.ensure_future(self._waiting(method, *args)), time.monotonic() + PATIENCE_S
-        try:
-            while not (await asyncio.wait({calling}, timeout=CALL_S))[0]:
-                if time.monotonic() > end or self.address not in await self._backend.workers():
-                    raise TimeoutError
-            return calling.result()
-        finally:
-            calling.cancel()
 
     def _take(self, reply: dict[str, Any]) -> None:
         """Learn from what the worker says."""
         self.state = reply["state"]
-        if self._replacing and self.state != "queued":
+        if self._replacing:
             self._replacing = False
             self._say(_taken_up(reply) if self.state != "failed" else "")
         self._message, self._field = reply["message"], reply["field"]
-        self._held, self._waits = reply["held"], reply["waits"]
+        self._held = reply["held"]
         self._carried["play"] = reply["playing"]
         self._carried["speed"] = reply["speed"]
-        self._carried["record"] = reply["record"] or (self._carried["record"] if reply["state"] == "queued" else None)
+        self._carried["record"] = reply["record"]
 
     def _say(self, text: str, seconds: float = NOTICE_S) -> None:
         self._notice = (text, time.monotonic() + seconds)
@@ -313,7 +284,7 @@ class LiveHandle:
     async def _pull(self, want: list[str]) -> dict[str, Any] | None:
         seen = min((self._seen.get(part, -1) for part in want), default=-1)
         try:
-            reply = pickle.loads(await self._ask(want, seen))
+            reply = pickle.loads(await self._actor.frame(want, seen))
         except LOST:  # the watcher takes care of it
             return None
         self._answered = time.monotonic()
@@ -327,27 +298,12 @@ class LiveHandle:
         self._seq += 1
         return frame | {"seq": self._seq}
 
-    async def _ask(self, want: list[str], seen: int) -> bytes:
-        """Return the pickled answer to a pull.
-
-        A run that rests is asked through its actor, which answers even while the worker's thread builds another run.
-        """
-        if self._line is not None and self.playing:
-            try:
-                answer = await self._line.ask(Question(self.run_id, want, seen))
-            except (OSError, EOFError):  # whether the worker was lost, a call of the actor shows
-                self._hang_up()
-            else:
-                if answer:
-                    return answer
-        return await self._actor.frame(want, seen)
-
     async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         if not self._up.is_set() and not self.alive:
             raise BnnvizError(f"{self._message} Start it again to go on.")
         try:
             await asyncio.wait_for(self._up.wait(), CALL_S)
-            reply = await self._call_and_wait("command", name, args)
+            reply = await self._call("command", name, args, seconds=COMMAND_S)
         except LOST:
             raise BnnvizError(self.notice or f"The worker did not answer to {name!r}; try again.") from None
         self._take(reply)
@@ -388,11 +344,6 @@ class HandleView:
     def playing(self) -> bool:
         """As of the handle."""
         return self._handle.playing
-
-    @property
-    def waits(self) -> bool:
-        """As of the handle."""
-        return self._handle.waits
 
     @property
     def notice(self) -> str | None:

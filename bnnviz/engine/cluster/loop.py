@@ -1,7 +1,7 @@
 """Advance the live runs of a worker in equal time slices, in one thread.
 
-Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Pages on its
-machine ask it for frames without the event loop (`bnnviz.engine.cluster.frame_socket`). Nothing here imports torch.
+Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Nothing here
+imports torch.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from bnnviz import paths
-from bnnviz.engine.cluster import frame_socket, slot_recording
+from bnnviz.engine.cluster import slot_recording
 from bnnviz.engine.cluster.checkpoints import Checkpoints
-from bnnviz.engine.cluster.places import Places, usual
-from bnnviz.engine.cluster.slot import STATUS, TIMELINE, Remote, Slot, checked_speed, resolve_all
+from bnnviz.engine.cluster.slot import STATUS, TIMELINE, Slot, checked_speed, resolve_all
 from bnnviz.engine.frames import wire
 from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
 from bnnviz.engine.protocol import Simulation
@@ -29,6 +28,7 @@ START_S = 2.0  # between two frames of a run that looks for its start: longer th
 SLICE_S = 0.02  # time one run has before the next one's turn
 AHEAD_S = 0.05  # of the time that the others have had, at most
 IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
+MOST_RUNS = 64  # live runs that a worker holds: memory is bounded
 STEPS = ("proposal", "event")
 
 log = logging.getLogger(__name__)
@@ -37,13 +37,12 @@ log = logging.getLogger(__name__)
 class LiveLoop:
     """Advance the live runs of a worker process in equal time slices, in a thread."""
 
-    def __init__(self, folder: Path | None = None, capacity: int | None = None, slice_s: float = SLICE_S) -> None:
+    def __init__(self, folder: Path | None = None, slice_s: float = SLICE_S) -> None:
         self.checkpoints = Checkpoints(folder or paths.live())
-        self._places = Places(capacity or usual())
         self._slice_s = slice_s
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()  # guards the dictionary only
-        self._calls = frame_socket.FrameServer(self.checkpoints.folder)
+        self._woken = threading.Event()
         self._ready: set[str] = set()  # runs that wanted time at the last look
         self._closing = False
         self._commands: dict[str, Callable[[Slot, dict[str, Any]], Any]] = {
@@ -66,22 +65,16 @@ class LiveLoop:
         with self._lock:
             self._slots[slot.run_id] = slot
         self.checkpoints.sweep()
-        self._calls.wake()
+        self._woken.set()
 
     def wake(self) -> None:
         """Make the thread look at its runs now."""
-        self._calls.wake()
-
-    @property
-    def socket(self) -> frame_socket.SocketAddress | None:
-        """Where pages on this machine can ask for frames; None where they have to ask the actor."""
-        path = self._calls.path
-        return None if path is None else frame_socket.SocketAddress(str(path), self._calls.key)
+        self._woken.set()
 
     def abandon(self, slot: Slot) -> None:
         """Note that nobody can reach a run any more: it is saved and ended."""
         slot.abandoned = True
-        self._calls.wake()
+        self._woken.set()
 
     def census(self) -> list[dict[str, Any]]:
         """Return one row for each run that this loop holds."""
@@ -100,16 +93,11 @@ class LiveLoop:
             if slot.alive
         ]
 
-    def starting(self) -> bool:
-        """Return whether a run is being built, or looks for its start."""
-        return any(slot.alive and (slot.run is None or slot.run.phase == "start") for slot in self._all())
-
     def close(self) -> None:
         """Save all runs and end the thread."""
         self._closing = True
-        self._calls.wake()
+        self._woken.set()
         self._thread.join()
-        self._calls.close()
         self.checkpoints.close()
 
     # the loop thread
@@ -122,7 +110,7 @@ class LiveLoop:
         while True:
             try:
                 # before the look: who asks for something during it, or closes the loop, shortens the next wait
-                self._hear(0)
+                self._woken.clear()
                 if self._closing:
                     break
                 self._turn()
@@ -140,12 +128,11 @@ class LiveLoop:
         for slot in self._all():
             self._attend(slot, now)
         slots = self._all()
-        self._places.take_turns(slots, now)
         slot = self._next(slots, now)
         if slot is not None:
             self._advance(slot)
         else:
-            self._hear(self._rest(slots, now))
+            self._woken.wait(self._rest(slots, now))
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
@@ -172,8 +159,8 @@ class LiveLoop:
             self._stop(slot)
         elif slot.abandoned or self._lapsed(slot, now):
             self._end(slot, self._why(slot))
-        elif slot.state == "queued":
-            self._admit(slot)
+        elif slot.state == "starting":
+            self._build(slot)
         if slot.run is not None:
             with self._guarded(slot):
                 self._obey(slot)
@@ -195,19 +182,16 @@ class LiveLoop:
 
     # coming and going
 
-    def _admit(self, slot: Slot) -> None:
-        if not self._places.lets_on(slot, self._all(), time.monotonic()):
-            return
-        slot.message = ""
-        slot.state = "starting"
+    def _build(self, slot: Slot) -> None:
         with self._guarded(slot):
+            if sum(other.run is not None for other in self._all()) >= MOST_RUNS:
+                raise BnnvizError(f"This worker already holds {MOST_RUNS} live runs; close another page and try again.")
             run = slot.build(slot)
             slot.run = run
             slot.history = _history(slot)
             slot.show_again()
             slot.catch_up()
-            slot.state, slot.touched = "running", time.monotonic()
-            slot.since = slot.touched
+            slot.state = "running"
         slot_recording.begin(slot)
         slot.saving.spent()
         self._changed_together(slot)
@@ -273,13 +257,8 @@ class LiveLoop:
     # commands
 
     def _obey(self, slot: Slot) -> None:
-        self._places.let_on(slot, self._all())
         while slot.commands and slot.state == "running":
             name, args, waiter = slot.commands.popleft()
-            if self._places.hold_back(slot, name, args, self._all()):
-                if waiter is not None:
-                    waiter.resolve(slot.report())
-                continue
             if name in STEPS and (slot.run.phase == "start" or slot.under_way):
                 # to find the starting point, or a step that was, takes a while: the step waits, the caller does not
                 slot.commands.appendleft((name, args, None))
@@ -326,7 +305,6 @@ class LiveLoop:
     def _play(self, slot: Slot) -> None:
         if slot.run.finished:
             raise BnnvizError("This run has made all its draws; reset it to play again.")
-        slot.since = slot.since if slot.playing else time.monotonic()
         slot.playing = True
         slot.message = ""
         slot.pace.restart()
@@ -375,20 +353,6 @@ class LiveLoop:
 
     # frames
 
-    def _hear(self, seconds: float | None) -> None:
-        """Wait for at most so long, or until somebody wakes the thread, and take the pulls that have come."""
-        for caller, question in self._calls.poll(seconds):
-            with self._lock:
-                slot = self._slots.get(question.run)
-            if slot is None:  # the actor knows what became of it
-                caller.answer(b"")
-                continue
-            waiter = Remote(caller, slot)
-            if want := slot.pull(question.want, question.seen):
-                slot.pulls.append((want, waiter))
-            else:
-                waiter.resolve()
-
     def _show(self, slot: Slot) -> None:
         """Build one frame of all parts that were asked for since the last one."""
         pulls = []
@@ -417,7 +381,7 @@ class LiveLoop:
     def _status(self, slot: Slot, status: dict[str, Any]) -> dict[str, Any]:
         """Return what the loop knows and the run does not."""
         return {
-            "playing": slot.playing or bool(slot.held_back),
+            "playing": slot.playing,
             "speed": slot.pace.speed,
             "shared": sum(other.alive and other.playing for other in self._all()),
             "record": slot.record,
@@ -469,11 +433,6 @@ def live_loop() -> LiveLoop:
 def census() -> list[dict[str, Any]]:
     """Return one row for each live run of this process."""
     return [] if _loop is None else _loop.census()
-
-
-def starting() -> bool:
-    """Return whether a live run of this process is being built, or looks for its start."""
-    return _loop is not None and _loop.starting()
 
 
 def close() -> None:

@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from bnnviz.engine.cluster import frame_socket
 from bnnviz.engine.drive import Pace, make_changes, replay
 from bnnviz.engine.history.commands import HistoryCommands
 from bnnviz.engine.throttle import Throttle
@@ -25,8 +24,7 @@ SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull 
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
 TIMELINE, STATUS = "timeline", "status"  # parts of frames that the loop knows of
-ALIVE = ("queued", "starting", "running")
-MOVES = ("play", "proposal", "event", "back", "return", "fork", "follow", "keep")  # commands that need a place
+ALIVE = ("starting", "running")
 
 
 @dataclass
@@ -61,20 +59,6 @@ class Waiter:
             self.future.set_exception(error)
 
 
-class Remote:
-    """Answer a page that waits at the socket for a frame of a run."""
-
-    def __init__(self, caller: frame_socket.Caller, slot: Slot) -> None:
-        self._caller, self._slot = caller, slot
-
-    def resolve(self, data: bytes | None = None) -> None:
-        """Give the frame, or say that there is nothing new."""
-        self._caller.answer(data or self._slot.nothing_new())
-
-    def sent(self) -> None:
-        """Wait for nothing: the answer was sent when it was given."""
-
-
 def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[], None]) -> None:
     """Call a function some turns of the event loop later."""
     if turns:
@@ -101,7 +85,7 @@ class Slot:
     writer: Any = None
     history: HistoryCommands | None = None  # of a run that can go back
     scene: dict[str, Any] | None = None
-    state: str = "queued"
+    state: str = "starting"
     message: str = ""
     about: str | None = None  # the setting that the message is about
     resumed: int | None = None  # the step at which a lost run was taken up again
@@ -111,17 +95,13 @@ class Slot:
 
     used: float = 0.0  # seconds of the loop thread in which it has advanced
     last_pull: float = field(default_factory=time.monotonic)
-    asked: float = field(default_factory=time.monotonic)  # when it last asked for a place
-    touched: float = field(default_factory=time.monotonic)  # when somebody last had it move
-    since: float = field(default_factory=time.monotonic)  # when its turn began
     version: int = 0  # grows with everything that a frame could show
     drawn: int = 0  # the version of the last change that is more than one of its status
     changed_at: float = 0.0
 
     commands: deque[tuple[str, dict[str, Any], Waiter | None]] = field(default_factory=deque)
-    pulls: deque[tuple[list[str], Waiter | Remote]] = field(default_factory=deque)
+    pulls: deque[tuple[list[str], Waiter]] = field(default_factory=deque)
     builders: deque[Waiter] = field(default_factory=deque)
-    held_back: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)  # commands that wait for a place
 
     dirty: bool = False  # has moved since the last checkpoint
     hurry: bool = False  # a checkpoint is due sooner than after the usual time
@@ -132,20 +112,8 @@ class Slot:
 
     @property
     def alive(self) -> bool:
-        """Whether the run is in the loop, or waits to get in."""
+        """Whether the run is in the loop."""
         return self.state in ALIVE and not self.stopping
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for a place."""
-        return self.state == "queued" or (self.state == "running" and bool(self.held_back))
-
-    def hold_back(self, name: str, args: dict[str, Any]) -> None:
-        """Keep a command until there is a place; pressed twice, it is still one."""
-        if not self.held_back:
-            self.asked = time.monotonic()
-        if (name, args) not in self.held_back:
-            self.held_back.append((name, args))
 
     @property
     def step(self) -> int:
@@ -158,11 +126,6 @@ class Slot:
         if self.state != "running" or self.run.finished:
             return False
         return self.playing or self.run.phase == "start" or self.under_way
-
-    @property
-    def plays(self) -> bool:
-        """Whether it plays, and is not on its way to its start or to a step that was."""
-        return self.playing and self.going and self.run.phase != "start" and not self.under_way
 
     @property
     def under_way(self) -> bool:
@@ -234,8 +197,7 @@ class Slot:
             "state": "ended" if finished else self.state,
             "message": self.message,
             "field": self.about,
-            "playing": self.playing or bool(self.held_back),
-            "waits": self.waits,
+            "playing": self.playing,
             "speed": self.pace.speed,
             "step": self.step,
             "resumed": self.resumed,

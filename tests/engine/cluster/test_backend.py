@@ -11,28 +11,23 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Iterable
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import psutil
 import pytest
 
-from bnnviz.engine.cluster import backend as backends
 from bnnviz.engine.cluster import checkpoints, live_handle, local_cluster, slot
 from bnnviz.engine.cluster import loop as live
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz.engine.cluster.certificates import ClusterKey
 from bnnviz.engine.cluster.checkpoints import Saved
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
 pytest.importorskip("distributed")
-IOStream = pytest.importorskip("tornado.iostream").IOStream
 
 PLAIN = "test_backend:PlainRun"
 
@@ -120,7 +115,6 @@ LIVE_REPORT = {
     "message": "",
     "field": None,
     "held": True,
-    "waits": False,
     "playing": True,
     "speed": None,
     "record": None,
@@ -136,7 +130,7 @@ def plain(**does: object) -> Spec:
 
 @pytest.fixture
 def loop(tmp_path: Path):
-    made = LiveLoop(tmp_path / "live", capacity=8)
+    made = LiveLoop(tmp_path / "live")
     yield made
     made.close()
 
@@ -350,24 +344,19 @@ def test_a_failing_run_leaves_the_others_alone(loop: LiveLoop, breaks: str, capl
     assert "bad failed" in caplog.text and "Traceback" in caplog.text
 
 
-def test_a_queued_run_starts_when_its_turn_comes(tmp_path: Path) -> None:
-    loop = LiveLoop(tmp_path, capacity=2)
+def test_a_worker_holds_a_bounded_number_of_runs(loop: LiveLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MOST_RUNS", 2)
 
     async def main() -> None:
-        first, second, third = (start(loop, run_id=name, play=True) for name in "abc")
-        await second.ready()
-        await third.command("speed", {"value": 100})  # kept until it is built
-        await until(lambda: third._slot.message)
-        reply = await look(third, "status")
-        assert (reply["state"], reply["frame"]) == ("queued", None)
-        assert "2 live runs" in reply["message"] and "number 1 in the queue" in reply["message"]
+        first, _, third = [start(loop, run_id=name) for name in "abc"]
+        await until(lambda: third._slot.state == "failed")
+        assert "2 live runs" in third._slot.message
         await first.stop()
-        await until(lambda: third._slot.state == "running")
-        await until(lambda: third._slot.pace.speed == 100)
-        assert (await third.status())["message"] == ""
+        await until(lambda: first._slot.run is None)
+        fourth = start(loop, run_id="d")
+        assert (await fourth.ready())["state"] == "running"
 
     asyncio.run(main())
-    loop.close()
 
 
 def test_a_run_that_looks_for_its_start_tells_now_and_then_how_far_it_is(
@@ -607,16 +596,6 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
     assert np.array_equal(Run.restore(data).draws, alone.draws)
 
 
-def test_a_worker_does_not_look_for_garbage_in_what_it_has_imported(backend: Backend) -> None:
-    """Each look took .28 s, in which all runs of the worker stood still."""
-
-    def looked_at() -> tuple[int, int]:
-        return gc.get_freeze_count(), len(gc.get_objects())
-
-    [(kept, looked)] = backend.client.run(looked_at).values()
-    assert kept > 2 * looked
-
-
 def test_a_replaced_worker_goes_on_as_it_was_told(backend: Backend) -> None:
     async def main() -> None:
         handle = backend.start(plain(), factory=PLAIN)
@@ -646,7 +625,7 @@ def test_a_remote_cluster_is_used_by_its_address(backend: Backend, monkeypatch: 
         assert (await pull(handle, "status"))["status"]["step"] >= 0
         assert handle.run_id in [row["run_id"] for row in await census(backend)]
 
-    with Backend.connect(key=backend._cluster._key) as remote:
+    with Backend.connect(security=backend._cluster.security) as remote:
         assert "cpu" in remote.devices() and remote.notice is None
         asyncio.run(main(remote))
     # the client that started it has gone, and its run with it
@@ -679,167 +658,6 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())
-
-
-@pytest.mark.parametrize(("lasts", "there", "done"), [(0.12, True, True), (5.0, True, False), (0.12, False, False)])
-def test_a_busy_worker_is_waited_for_and_a_lost_one_is_not(
-    monkeypatch: pytest.MonkeyPatch, lasts: float, there: bool, done: bool
-) -> None:
-    """A command that comes late is executed all the same: to say that it was not would be wrong."""
-    monkeypatch.setattr(live_handle, "CALL_S", 0.03)
-    monkeypatch.setattr(live_handle, "PATIENCE_S", 0.5)
-
-    async def slowly(name: str, args: dict) -> dict:
-        await asyncio.sleep(lasts)
-        return LIVE_REPORT
-
-    async def workers() -> dict[str, str]:
-        return {"tcp://here:1": "0"} if there else {}
-
-    async def main() -> None:
-        handle = live_handle.LiveHandle(
-            SimpleNamespace(workers=workers),
-            plain(),
-            play=True,
-            fixed={"lease_s": None, "factory": PLAIN, "origin": None},
-        )
-        handle._actor, handle.address = SimpleNamespace(command=slowly), "tcp://here:1"
-        handle._up.set()
-        if done:
-            assert await handle._command("play", {}) == LIVE_REPORT
-        else:
-            with pytest.raises(BnnvizError, match="did not answer to 'play'"):
-                await handle._command("play", {})
-
-    asyncio.run(main())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    local_cluster._method(local_cluster.gpus_here()) != "forkserver", reason="workers are not forked here"
-)
-def test_the_spare_worker_and_one_in_the_place_of_a_lost_one_are_forked(backend: Backend) -> None:
-    def forked(pids: Iterable[int]) -> bool:
-        return all("forkserver" in " ".join(psutil.Process(pid).cmdline()) for pid in pids)
-
-    async def pids() -> set[int]:
-        return set((await asyncio.to_thread(backend.client.run, os.getpid, on_error="ignore")).values())
-
-    async def main() -> None:
-        backend._cluster.scale(2)
-        async with asyncio.timeout(30):
-            while len(before := await pids()) < 2:
-                await asyncio.sleep(0.1)
-            assert forked(before)
-            lost = min(before)
-            os.kill(lost, signal.SIGKILL)
-            while lost in (now := await pids()) or len(now) < 2:
-                await asyncio.sleep(0.1)
-        assert forked(now)
-
-    asyncio.run(main())
-
-
-@pytest.mark.slow
-def test_a_run_survives_the_process_of_its_scheduler(backend: Backend) -> None:
-    async def lose(handle: live_handle.LiveHandle) -> None:
-        before = backend._cluster
-        before._process.kill()
-        await until(lambda: backend._cluster is not before, 5)
-        await until(lambda: handle.state == "running" and handle._up.is_set(), 60)
-
-    async def main() -> None:
-        handle = backend.start(plain(), play=True, factory=PLAIN, lease_s=None)
-        await pull(handle, "status")
-        address = backend.client.scheduler.address
-        for _ in range(2):
-            await lose(handle)
-            assert (await pull(handle, "status"))["status"]["step"] >= 0
-            assert backend.client.scheduler.address == address and backend.notice is None
-        await handle.stop()
-
-    asyncio.run(main())
-    backend._losses.clear()  # the other tests lose some too
-
-
-def test_a_connection_cut_before_its_handshake_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the scheduler ends just then; a closed stream makes tornado raise ValueError."""
-    distributed = backends.imported_dask("Tests")
-    cut: list[IOStream] = []
-    start_tls = IOStream.start_tls
-
-    def start(self: IOStream, server_side: bool, *args: object, **kwargs: object) -> object:
-        if not server_side and len(cut) < 2:
-            self.close()
-            cut.append(self)
-        return start_tls(self, server_side, *args, **kwargs)
-
-    async def main() -> str:
-        security = ClusterKey.make().security()
-        async with distributed.Scheduler(
-            port=0, dashboard=False, host="tls://127.0.0.1", security=security
-        ) as scheduler:
-            arguments = security.get_connection_args("client")
-            monkeypatch.setattr(IOStream, "start_tls", start)
-            async with distributed.rpc(scheduler.address, connection_args=arguments) as client:
-                return (await asyncio.wait_for(client.identity(n_workers=0), 10))["type"]
-
-    assert asyncio.run(main()) == "Scheduler" and len(cut) == 2
-
-
-def test_a_scheduler_that_ends_each_time_is_not_started_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[int] = []
-
-    class Ended:
-        ended = True
-
-        def again(self) -> Ended:
-            begun.append(1)
-            return Ended()
-
-    monkeypatch.setattr(Backend, "spawn", lambda self, coroutine: coroutine.close())
-    monkeypatch.setattr(backends, "WATCH_S", 0.001)
-    backend = Backend(SimpleNamespace(status="connecting"), Ended(), 1)
-    with pytest.raises(TimeoutError):
-        asyncio.run(asyncio.wait_for(backend._watch(), 0.2))
-    assert len(begun) == backends.LOSSES - 1
-    assert "is not started again; restart the server" in backend.notice
-    backends.atexit.unregister(backend.close)
-
-
-def test_the_cluster_that_was_begun_ahead_is_taken_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[int | None] = []
-    monkeypatch.setattr(local_cluster, "ClusterProcess", lambda workers=None: begun.append(workers) or len(begun))
-    monkeypatch.setattr(local_cluster, "_ahead", None)
-    monkeypatch.setattr(local_cluster.os, "cpu_count", lambda: 2)
-    local_cluster.start_ahead()
-    assert begun == []  # two cores are for the page and its browser
-    monkeypatch.setattr(local_cluster.os, "cpu_count", lambda: 4)
-    local_cluster.start_ahead()
-    assert begun == [None]
-    assert [local_cluster.taken(3), local_cluster.taken(), local_cluster.taken()] == [2, 1, 3]
-    assert begun == [None, 3, None]
-
-
-def test_a_cluster_that_cannot_be_started_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_cluster.sys, "executable", "/bin/false")
-    with pytest.raises(BnnvizError, match="could not be started"):
-        Backend.connect()
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
-def test_an_unreachable_cluster_is_named_soon(address: str) -> None:
-    begin = time.monotonic()
-    with pytest.raises(BnnvizError, match=address) as refused:
-        Backend.connect(address, insecure=True)
-    assert time.monotonic() - begin < 6
-    assert refused.value.field == "scheduler"
-
-
-def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(BnnvizError, match=r"pip install 'bnnviz\[cluster\]'"):
-        Backend.connect()
 
 
 def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,8 +52,6 @@ ENDINGS = {
     "server, SIGTERM": ("server", signal.SIGTERM, False),
     "server, SIGINT": ("server", signal.SIGINT, False),
     "server, SIGKILL": ("server", signal.SIGKILL, False),
-    "scheduler, SIGKILL": ("bnnviz.engine.cluster.local_cluster", signal.SIGKILL, True),
-    "forkserver, SIGKILL": ("forkserver", signal.SIGKILL, True),
     "worker, SIGKILL": ("worker", signal.SIGKILL, True),
     "whole group, SIGKILL": ("group", signal.SIGKILL, False),
 }
@@ -81,9 +79,7 @@ def chosen(server: psutil.Process, which: str) -> list[psutil.Process]:
         return [server]
     if which == "group":
         return [server, *family]
-    if which == "worker":
-        return workers_of(server)
-    return [each for each in family if which in " ".join(each.cmdline())][:1]
+    return workers_of(server)
 
 
 @pytest.mark.slow

@@ -1,1 +1,0 @@
-"""Do calls on the workers of a cluster, each until it is done."""

@@ -1,1 +1,0 @@
-"""Run many specs on a cluster, each of which becomes a recording."""
