@@ -1,37 +1,17 @@
-"""Name the places of bnnviz's files: one folder of the user's, and what lies in it.
-
-Nothing here makes a folder; whoever writes does.
-"""
+"""Name the folders of bnnviz's files. Nothing here makes a folder; whoever writes does."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
-from bnnviz.errors import BnnvizError
+import platformdirs
 
 
 def home() -> Path:
     """Return the folder of this user's recordings, checkpoints and the like (``BNNVIZ_HOME`` moves it)."""
     given = os.environ.get("BNNVIZ_HOME")
-    if given:
-        return Path(given).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or _user() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = _user() / "Library" / "Application Support"
-    else:
-        base = os.environ.get("XDG_DATA_HOME") or _user() / ".local" / "share"
-    return Path(base) / "bnnviz"
-
-
-def _user() -> Path:
-    """Return this user's home folder."""
-    try:
-        return Path.home()
-    except RuntimeError:
-        raise BnnvizError("This account has no home folder; set BNNVIZ_HOME to a folder of yours.", "home") from None
+    return Path(given).expanduser() if given else platformdirs.user_data_path("bnnviz", appauthor=False)
 
 
 def recordings() -> Path:
@@ -45,7 +25,7 @@ def live() -> Path:
 
 
 def draws() -> Path:
-    """Return the folder of the draws that are too many for the memory, while their run lasts."""
+    """Return the folder of draws that do not fit into memory, while their run lasts."""
     return home() / "draws"
 
 
@@ -65,6 +45,8 @@ def reproduced() -> Path:
 
 
 def compiled() -> Path:
-    """Return the folder of compiled steps, beside PyTorch's own cache (``TORCH_HOME`` moves both)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or _user() / ".cache")
-    return Path(os.environ.get("TORCH_HOME") or cache / "torch").expanduser() / "bnnviz-kernels"
+    """Return the folder of compiled steps (``TORCH_HOME`` moves it, as it does PyTorch's own cache)."""
+    torch_home = os.environ.get("TORCH_HOME")
+    if torch_home:
+        return Path(torch_home).expanduser() / "bnnviz-kernels"
+    return platformdirs.user_cache_path("bnnviz", appauthor=False) / "kernels"

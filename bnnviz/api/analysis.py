@@ -233,8 +233,9 @@ def replay(
     >>> page.name
     'banana.html'
     """
-    with optional.needed("A replay needs"):
-        from bnnviz.replays.player import write
+    optional.check("bokeh", "A replay needs")
+    from bnnviz.replays.player import write
+
     if isinstance(run, BackgroundRun):
         with run._lock:
             run = filming.past_of_run(run._run)

@@ -68,10 +68,11 @@ class BackgroundRace(WithFigures):
         Raises
         ------
         BnnvizError
-            If there is no such ending, a package is missing, or the file cannot be written.
+            If there is no such ending, or the file cannot be written.
         """
-        with optional.needed("A figure needs", extra="plots"):
-            from bnnviz.plots.comparison.race_page import save_race
+        optional.check(("bokeh", "holoviews"), "A figure needs", extra="plots")
+        from bnnviz.plots.comparison.race_page import save_race
+
         return save_race(self.scene(), self.frame(["caption", "curves", "table"]), path)
 
     def _repr_html_(self) -> str | None:
@@ -164,6 +165,7 @@ def race(
 
 
 def _leaderboard() -> Any:
-    with optional.needed("A figure needs"):
-        from bnnviz.views.comparison import leaderboard
+    optional.check("bokeh", "A figure needs")
+    from bnnviz.views.comparison import leaderboard
+
     return leaderboard

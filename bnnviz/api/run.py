@@ -70,10 +70,11 @@ class WithFigures(Background):
         Raises
         ------
         BnnvizError
-            If a library is missing, or there is no such view.
+            If there is no such view.
         """
-        with optional.needed("Live figures need", extra="notebook"):
-            from bnnviz.notebook.widget import Live
+        optional.check(("anywidget", "bokeh"), "Live figures need", extra="notebook")
+        from bnnviz.notebook.widget import Live
+
         return Live(self, views, height, dark)
 
 
@@ -338,7 +339,7 @@ def start(
     """
     given.refuse(unknown, _keywords(), sampler)
     if record is not None:
-        reader.check_zarr("record")
+        reader.check_zarr()
     folder = None if record is None else reader.new_place(record)
     target, target_settings, attachment = automatic.of_table(target, target_settings)
     others = {"minutes": minutes, "settings": settings, "start": start}

@@ -50,10 +50,15 @@ def _stop_writing(stream: TextIO) -> None:
 def _run(arguments: list[str] | None) -> int:
     """Run a command; return its exit code."""
     try:
-        with optional.needed("This command needs"):
-            return app(args=arguments, prog_name="bnnviz", standalone_mode=False) or 0
+        return app(args=arguments, prog_name="bnnviz", standalone_mode=False) or 0
     except BnnvizError as error:
         return complain(error.message)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in optional.EXTRAS:
+            raise
+        told = str(error)
+        return complain(told if "bnnviz[" in told else f"{told}: {optional.install(package)}.")
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bnnviz"

@@ -63,7 +63,7 @@ def predict(
     from bnnviz.engine.evaluation.predictive_distribution import scores_of
     from bnnviz.engine.recording.reader import check_zarr
 
-    check_zarr("run")
+    check_zarr()
     out = None if out is None else options.free_place(out, ".csv", overwrite=overwrite)
     found = recording(run)
     rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing), keep=keep or ())

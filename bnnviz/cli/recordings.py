@@ -26,7 +26,7 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     from bnnviz.engine.recording import reader
     from bnnviz.engine.recording import resume as resuming
 
-    reader.check_zarr("run")
+    reader.check_zarr()
     folder = reader.find(run)
     found = resuming.resume(folder)
     if found.spec.draws is None:
@@ -66,7 +66,7 @@ def export(
     from bnnviz.engine.recording.export import export as write
     from bnnviz.engine.recording.export import suffix
 
-    reader.check_zarr("run")
+    reader.check_zarr()
     recording = reader.Recording(reader.find(run))
     print(write(recording, form, out or Path(recording.name).with_suffix(suffix(form)), draws))
 

@@ -180,7 +180,7 @@ def _saved_run_place(out: Path | None) -> Path | None:
         return None
     from bnnviz.engine.recording import arviz
 
-    optional.check(arviz.NETCDF, "Saving a run needs", "out")
+    optional.check(arviz.NETCDF, "Saving a run needs")
     return options.free_place(out, ".nc")
 
 
@@ -188,7 +188,7 @@ def _new_recording(word: str) -> Path:
     """Return the folder of a recording that is not there yet."""
     from bnnviz.engine.recording import reader
 
-    reader.check_zarr("record")
+    reader.check_zarr()
     folder = reader.new_place(word)
     options.check_writable(next(each for each in (folder, *folder.absolute().parents) if each.is_dir()), "record")
     return folder

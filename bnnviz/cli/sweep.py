@@ -53,7 +53,7 @@ def sweep(
     from bnnviz.engine.recording import reader
 
     specs = sweeps.specs_of(_loaded(read_text(runs, "sweep", "a YAML file")))
-    reader.check_zarr("out")
+    reader.check_zarr()
     errors: dict[str, str] = {}
     try:
         with local_cluster.connected(scheduler, workers, insecure=insecure) as client:
@@ -71,7 +71,7 @@ def sweep(
 
 
 def _loaded(text: str) -> Any:
-    yaml = optional.require("yaml", "Sweeps need", "sweep")
+    yaml = optional.require("yaml", "Sweeps need")
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -207,7 +207,7 @@ def _has_pooch() -> bool:
 
 def _pooch() -> ModuleType:
     try:
-        return optional.require("pooch", "Downloading data needs", "data")
-    except BnnvizError as error:
-        remedy = f"{error.sentence.removesuffix('.')}, or set {VARIABLE} to a folder that holds the files."
+        return optional.require("pooch", "Downloading data needs")
+    except ImportError as error:
+        remedy = f"{str(error).removesuffix('.')}, or set {VARIABLE} to a folder that holds the files."
         raise DownloadError(remedy, "the package pooch is missing") from error

@@ -10,7 +10,7 @@ _ARVIZ, _LEARN = "arviz_stats", "sklearn"
 
 
 def array_stats() -> ModuleType:
-    """Return ArviZ's functions of arrays; raise a `BnnvizError` where it is not installed."""
+    """Return ArviZ's functions of arrays; raise an ImportError if it is missing."""
     return optional.require(f"{_ARVIZ}.base", "Effective sample sizes, R-hat and densities need").array_stats
 
 
@@ -27,7 +27,7 @@ def has_arviz() -> bool:
 
 
 def learn_metrics() -> ModuleType:
-    """Return the module ``sklearn.metrics``; raise a `BnnvizError` where it is not installed.
+    """Return the module ``sklearn.metrics``; raise an ImportError if it is missing.
 
     Examples
     --------

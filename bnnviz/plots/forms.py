@@ -17,6 +17,6 @@ def check(out: Path, field: str = "out") -> None:
     ending = out.suffix.lower()
     if ending not in (PAGE, *PRINT):
         raise BnnvizError(f"A figure is written to {PAGE}, {', '.join(PRINT)}, not to {out.name!r}.", field)
-    optional.check("holoviews", "A figure needs", field)
+    optional.check("holoviews", "A figure needs")
     if ending in PRINT:
-        optional.check("matplotlib", f"A figure as {ending} needs", field)
+        optional.check("matplotlib", f"A figure as {ending} needs")

@@ -52,7 +52,7 @@ def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200
     Raises
     ------
     BnnvizError
-        If there is no such ending, Matplotlib is not installed, or the file cannot be written.
+        If there is no such ending, or the file cannot be written.
 
     Examples
     --------

@@ -26,8 +26,8 @@ def counted(element: Any, palette: Palette, colour: str) -> Any:
     """Return a picture of how many points lie where; places without any are clear."""
     purpose = f"A figure of {len(element):,} points (more than {MOST:,}) needs"
     shading = optional.require("datashader", purpose)
-    with optional.needed(purpose):
-        from holoviews.operation.datashader import rasterize
+    from holoviews.operation.datashader import rasterize
+
     picture = rasterize(element, dynamic=False, aggregator=shading.count(), width=600, height=400)
     ramp = style.blended([palette.grid, colour])
     return style.apply(style.image(picture, palette, ramp, None), cnorm="log", nodata=0)

@@ -52,7 +52,7 @@ def use(*backends: str) -> None:
     Raises
     ------
     BnnvizError
-        If there is no such backend, or it is not installed.
+        If there is no such backend.
 
     Examples
     --------

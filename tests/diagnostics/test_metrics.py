@@ -232,7 +232,7 @@ def test_a_missing_library_is_named_and_the_other_figures_are_the_same(monkeypat
     known = {name: value for name, value in found["averaged"].items() if value is not None}
     assert known == {name: whole["averaged"][name] for name in ("accuracy", "nll", "ece", "brier")}
     assert found["averaged"].keys() == whole["averaged"].keys()
-    assert "scikit-learn (pip install 'bnnviz[metrics]')" in found["unknown"]["auc"]
+    assert "sklearn (pip install 'bnnviz[metrics]')" in found["unknown"]["auc"]
 
 
 def test_a_run_measures_itself_and_says_so_in_its_summary():

@@ -51,7 +51,7 @@ def pins() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_core_samples_with_its_four_dependencies_only() -> None:
-    assert sorted(CORE) == ["numpy", "param", "scipy", "torch"]
+    assert sorted(CORE) == ["filelock", "numpy", "param", "platformdirs", "scipy", "torch"]
     result = run_with(CORE_ONLY)
     assert result.returncode == 0, result.stderr
 

@@ -134,4 +134,4 @@ class _Tree:
 
 
 def _pillow() -> ModuleType:
-    return optional.require("PIL.Image", "Reading pictures needs", "data")
+    return optional.require("PIL.Image", "Reading pictures needs")

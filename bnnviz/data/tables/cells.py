@@ -156,7 +156,7 @@ def _ending(layout: Layout) -> str | None:
 
 
 def _pandas() -> ModuleType:
-    return optional.require("pandas", "Reading a CSV file needs", "data")
+    return optional.require("pandas", "Reading a CSV file needs")
 
 
 class TextColumns(NamedTuple):

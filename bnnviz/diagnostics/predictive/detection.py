@@ -84,7 +84,7 @@ def detection(
     Raises
     ------
     BnnvizError
-        If there are fewer than two rows of a kind, a score is no number, or scikit-learn is not installed.
+        If there are fewer than two rows of a kind, a score is no number.
 
     Examples
     --------

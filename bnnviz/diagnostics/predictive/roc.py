@@ -70,7 +70,7 @@ def roc_envelopes(
     Raises
     ------
     BnnvizError
-        If all rows are positive or none is, or scikit-learn is not installed.
+        If all rows are positive or none is.
 
     Examples
     --------

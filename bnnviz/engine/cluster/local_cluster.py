@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 def imported_dask() -> Any:
     """Return the package distributed."""
-    return optional.require("distributed", "Live runs and sweeps")
+    return optional.require("distributed", "Live runs and sweeps need")
 
 
 def local_cluster(workers: int | None = None) -> LocalCluster:

@@ -98,7 +98,7 @@ def tree(
 
 def save(run: SingleRun, path: str | os.PathLike) -> Path:
     """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none."""
-    optional.check(NETCDF, "Saving a run needs", "out")
+    optional.check(NETCDF, "Saving a run needs")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".nc")
     made = to_arviz(run)

@@ -85,7 +85,7 @@ def suffix(form: str) -> str:
 
 
 def _write_netcdf(recording: Recording, path: Path) -> None:
-    optional.check(NETCDF, "Saving a run needs", "format")
+    optional.check(NETCDF, "Saving a run needs")
     to_arviz(recording).to_netcdf(path, engine="h5netcdf")
 
 

@@ -35,6 +35,7 @@ from bnnviz import optional, paths
 from bnnviz.engine.frames import codec
 from bnnviz.engine.recording import arrays, contents
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X
+from bnnviz.engine.recording.lock import RecordingLock
 from bnnviz.errors import BnnvizError
 from bnnviz.files import unsealed
 from bnnviz.messages import Message
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
-START, LOCK = "start.bin", ".lock"
+START = "start.bin"
 SCENE, PIECES = "scene", "pieces"
 _MOST_TEXT = 1 << 26  # bytes of a JSON file
 
@@ -84,9 +85,9 @@ def new_place(word: str | Path) -> Path:
     return folder
 
 
-def check_zarr(field: str | None = None) -> None:
-    """Raise a `BnnvizError` at ``field`` if what writes and reads recordings is missing: before the work, not after."""
-    optional.check("zarr", "Recordings need", field)
+def check_zarr() -> None:
+    """Raise an ImportError if zarr is missing: before the work, not after."""
+    optional.check("zarr", "Recordings need")
 
 
 def free_name(stem: str) -> str:
@@ -393,17 +394,20 @@ def rename(name: str, new: str) -> Path:
     if os.path.lexists(target):
         raise BnnvizError(f"There is a recording {new!r} already; choose another name.", "name")
     try:
+        if not old.is_symlink():
+            RecordingLock(old).release(remove=True)
         return old.rename(target)
     except OSError as error:
         raise BnnvizError(f"The recording {name!r} cannot be renamed ({error.strerror}).", "name") from error
 
 
 def delete(name: str) -> None:
-    """Remove a recording; of a link only the link goes."""
+    """Remove a recording that no process writes; of a link only the link goes."""
     folder = place(name)
     try:
         if stat.S_ISDIR(folder.lstat().st_mode):
-            # Out of the way first, whole: a process that still writes to it sees that it has gone.
+            RecordingLock(folder).release()
+            # Out of the way first, so that the name is free at once and half a recording never has it.
             going = folder.with_name(f".{folder.name}.{os.getpid()}.going")
             folder.rename(going)
             shutil.rmtree(going)

@@ -221,7 +221,7 @@ def _json(path: Path, name: Path) -> dict[str, Any]:
 
 
 def _netcdf(path: Path) -> dict[str, Any]:
-    h5py = optional.require("h5py", "Saved runs need", "run")
+    h5py = optional.require("h5py", "Saved runs need")
     try:
         with h5py.File(path, "r") as file:
             found = plain_json(file.attrs["bnnviz"])

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,8 @@ from bnnviz.engine.protocol import SingleRun
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording.arrays import DRAWS, LOG_WEIGHT, SAMPLE_STATS, STEPS, X, opened
 from bnnviz.engine.recording.arviz import header
-from bnnviz.engine.recording.lock import RecordingGone, RecordingLock
-from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, LOCK, PROGRESS, START, SUMMARY, Recording, check_zarr
+from bnnviz.engine.recording.lock import LOCK, RecordingGone, RecordingLock
+from bnnviz.engine.recording.reader import FILE, FORMAT, HEADER, PROGRESS, START, SUMMARY, Recording, check_zarr
 from bnnviz.engine.recording.recorded_frames import RecordedFrames
 from bnnviz.engine.recording.step_log import StepLog
 from bnnviz.engine.throttle import Throttle
@@ -73,14 +74,11 @@ class RecordingWriter:
         try:
             if self.folder.parent == paths.recordings():
                 make_private(self.folder.parent)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            known = (self.folder / PROGRESS).exists()
-            if not known and any(path.name != LOCK for path in self.folder.iterdir()):
-                raise BnnvizError(f"The folder {self.folder} is not empty; give a recording a new one.", "out")
-            self._lock = RecordingLock(self.folder)
-            self._arrays = self._open() if known else self._make()
-            if not known:
-                self._write()
+            if (self.folder / PROGRESS).exists():
+                self._lock = RecordingLock(self.folder)
+                self._arrays = self._open()
+            else:
+                self._arrays = self._make()
         except OSError as error:
             raise _unwritable(self.folder, error) from error
         run.listeners.append(self._log)
@@ -157,6 +155,27 @@ class RecordingWriter:
     # --- beginning
 
     def _make(self) -> dict[str, zarr.Array]:
+        """Write the recording beside its place and move it there, so that a process may end at any time."""
+        place = self.folder
+        if place.is_dir() and any(path.name != LOCK for path in place.iterdir()):
+            raise BnnvizError(f"The folder {place} is not empty; give a recording a new one.", "out")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}."))
+        try:
+            self._lock = RecordingLock(self.folder)
+            self._arrays = self._begin()
+            self._write()
+            (place / LOCK).unlink(missing_ok=True)  # of a writer that was killed before it had made the rest
+            self.folder.rename(place)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        self.folder = self._lock.folder = place
+        root = opened(place / DRAWS, "r+")
+        return {path: root[path] for path in self._arrays}
+
+    def _begin(self) -> dict[str, zarr.Array]:
+        """Write what stays the same for the run, and empty arrays."""
         if self.run.spec.target_attachment is not None:
             write_whole(self.folder / FILE, self.run.spec.target_attachment)
         if self.run.begun.start_points is not None:

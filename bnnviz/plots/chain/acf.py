@@ -45,7 +45,7 @@ def acf(
     Raises
     ------
     BnnvizError
-        If draws cannot be read from the source, they have weights or are not finite, or ArviZ is not installed.
+        If draws cannot be read from the source, they have weights or are not finite.
 
     Examples
     --------

@@ -41,7 +41,7 @@ def density(
     Raises
     ------
     BnnvizError
-        If draws cannot be read from the source or are not finite, or ArviZ is not installed.
+        If draws cannot be read from the source or are not finite.
 
     Examples
     --------

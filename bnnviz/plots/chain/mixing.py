@@ -47,8 +47,7 @@ def mixing(
     Raises
     ------
     BnnvizError
-        If draws cannot be read from the source, they are fewer than eight of a chain, have weights or are not finite,
-        or ArviZ is not installed.
+        If draws cannot be read from the source, they are fewer than eight of a chain, have weights or are not finite.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def rank(
     Raises
     ------
     BnnvizError
-        If draws cannot be read from the source, they have weights or are not finite, or ArviZ is not installed.
+        If draws cannot be read from the source, they have weights or are not finite.
 
     Examples
     --------
