@@ -114,10 +114,6 @@ class LiveHandle:
         """End the run at once."""
         await self._on_client(self._stop())
 
-    def view(self) -> HandleView:
-        """Return another look at the same run, which sees each of its frames whoever else looks."""
-        return HandleView(self)
-
     def sync(self, method: str, *args: Any, **kwargs: Any) -> Any:
         """Call one of the coroutines above from a script, and wait for its result."""
         return asyncio.run(getattr(self, method)(*args, **kwargs))
@@ -325,50 +321,6 @@ class LiveHandle:
         self.state, self._message = "ended", "This run was stopped."
         self._say("")
         self._release()
-
-
-class HandleView:
-    """Look at a run that somebody else drives; made by `LiveHandle.view`."""
-
-    def __init__(self, handle: LiveHandle) -> None:
-        self._handle = handle
-        self._seen: dict[str, int] = {}
-        self._seq = 0
-
-    @property
-    def state(self) -> str:
-        """As of the handle."""
-        return self._handle.state
-
-    @property
-    def playing(self) -> bool:
-        """As of the handle."""
-        return self._handle.playing
-
-    @property
-    def notice(self) -> str | None:
-        """As of the handle."""
-        return self._handle.notice
-
-    async def scene(self) -> dict[str, Any]:
-        """Return the scene."""
-        return await self._handle.scene()
-
-    async def frame(self, want: list[str]) -> dict[str, Any] | None:
-        """Return a fresh frame with these parts; None if nothing is new, or the run is away."""
-        return await self._handle._on_client(self._frame(want))
-
-    async def _frame(self, want: list[str]) -> dict[str, Any] | None:
-        seen = min((self._seen.get(part, -1) for part in want), default=-1)
-        try:
-            reply = pickle.loads(await self._handle._call("frame", want, seen))
-        except (*LOST, AttributeError):  # it is being taken up by another worker, or has ended
-            return None
-        if reply["frame"] is None:
-            return None
-        self._seen.update(dict.fromkeys(want, reply["version"]))
-        self._seq += 1
-        return reply["frame"] | {"seq": self._seq}
 
 
 def _taken_up(reply: dict[str, Any]) -> str:

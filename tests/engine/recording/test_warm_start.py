@@ -14,19 +14,17 @@ from truth.calibration import KnownAnswers, limit, of_draws
 
 import bnnviz
 from bnnviz.cli.main import main
+from bnnviz.engine import sweep
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.recording.warm_start import StartPoints, of_run, read, resolved
 from bnnviz.engine.recording.writer import RecordingWriter
-from bnnviz.engine.sweep.sweep import Sweep
-from bnnviz.engine.sweep.worker import record
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz.specs.sweep import SweepSpec
 
 SOURCE = Spec(target="banana", sampler="hmc", settings={"num_leapfrog_steps": 3}, chains=3, draws=40, warmup=60, seed=1)
 WARM = Spec(target="banana", sampler="bps", chains=5, draws=30, warmup=4, seed=2, start={"recording": "source"})
@@ -475,31 +473,12 @@ def test_a_spec_says_nothing_of_a_start_that_it_has_not() -> None:
     assert spec.start == {"recording": "source", "points": "last", "sha256": None}
 
 
-def test_a_sweep_starts_its_runs_from_a_recording(source: Path, tmp_path: Path) -> None:
-    text = """
-    base: {target: banana, chains: 2, draws: 6, warmup: 0, sampler: hmc, start.points: draws}
-    grid: {start.recording: [source], seed: [5, 6]}
-    """
-    spec = SweepSpec.from_text(text)
-    assert {one.start["recording"] for one in spec.runs.values()} == {"source"}
-    warm = SweepSpec.from_json({"base": {"draws": 5}, "grid": {"start": [None, {"recording": "source"}]}})
-    assert [one.start is None for one in warm.runs.values()] == [True, False]
-    with pytest.raises(BnnvizError, match="The start of a sweep is an object"):
-        SweepSpec.from_json({"base": {"draws": 5, "start": "mode"}})
-    with pytest.raises(BnnvizError, match="There is no recording 'gone'"):
-        Sweep(SweepSpec.from_json({"base": {"draws": 5, "start": {"recording": "gone"}}}), tmp_path / "gone")
-    assert not (tmp_path / "gone").exists()
-    with Sweep(spec, tmp_path / "out") as sweep:
-        given = [job.args for job in (sweep._job(None, name) for name in sweep.names)]
-    reader.delete("source")  # workers do not see it
-    for name, said, _ in given:
-        assert said["start_points"] is not None
-        place = {"out": str(tmp_path / "elsewhere"), "token": "", "held": None}
-
-        class Quiet:
-            stopped = False
-
-            def tell(self, value: object) -> None:
-                pass
-
-        assert record(Quiet(), name, said, place)["row"]["error"] is None
+def test_a_run_of_a_sweep_starts_from_a_recording(source: Path, tmp_path: Path) -> None:
+    base = {"target": "banana", "chains": 2, "draws": 6, "warmup": 0, "sampler": "hmc"}
+    specs = sweep.specs_of({"base": base, "grid": {"start": [None, {"recording": "source", "points": "draws"}]}})
+    assert [spec.start is None for spec in specs.values()] == [True, False]
+    name, spec = list(specs.items())[1]
+    given = resolved(spec)
+    reader.delete("source")  # a worker does not need it
+    sweep.record(given, str(tmp_path / name))
+    assert sweep.row(name, spec, tmp_path)["state"] == "done"
