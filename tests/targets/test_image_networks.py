@@ -308,7 +308,7 @@ QUICK = {
 }  # fmt: skip
 OWN = {"laplace": {"structure": "diagonal"}, "pmcnet_light": {"draws_each": 3}}
 REFUSED = {"pmcnet": "take the light variant"}
-FAST = {"sgld", "laplace", "pmcnet"}
+FAST = {"sgld", "pmcnet"}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from bnnviz import targets
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 from tests.targets.odd_densities import JUMPS, KINDS, REFUSED, Density, Kind, Known, Refused, asymmetric
 
 LIMIT = 4.5
@@ -70,7 +71,7 @@ SAMPLED = [(kind, known, sampler) for kind, known in CASES for sampler in known.
 EACH = 3  # one of so many is a quick test
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.raises], ids=lambda kind: kind.name[:30])
+@pytest.mark.parametrize("kind", some_quick([kind for kind in KINDS if not kind.raises], 4))
 def test_the_first_of_a_kind_is_sampled_right(kind: Kind) -> None:
     assert worst(kind, kind.known[0], sampled(kind.known[0], "hmc", 30, 150)) < LIMIT
 
@@ -113,7 +114,11 @@ def told(density: Density, sampler: str) -> str:
 
 @pytest.mark.parametrize(
     ("row", "density"),
-    [pytest.param(row, each, id=f"{row.name[:40]}-{k}") for row in REFUSED for k, each in enumerate(row.densities)],
+    [
+        pytest.param(row, each, id=f"{row.name[:40]}-{k}", marks=[pytest.mark.slow] * (k > 1))
+        for row in REFUSED
+        for k, each in enumerate(row.densities)
+    ],
 )
 @pytest.mark.filterwarnings("ignore")
 def test_a_density_that_cannot_be_sampled_is_told(row: Refused, density: Density) -> None:

@@ -14,6 +14,7 @@ import bnnviz
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import likelihoods
 from bnnviz.targets.minibatch import Rows
+from tests.quick_cases import some_quick
 
 LEVEL = 4.0  # standard errors
 RNG = np.random.default_rng(0)
@@ -257,7 +258,7 @@ def by_hand(kind: str, x: np.ndarray, y: np.ndarray, a: float, b: float) -> floa
     return prior - stats.poisson(np.exp(a * x + b)).logpmf(y).sum()
 
 
-@pytest.mark.parametrize("kind", ["poisson", "heteroscedastic"])
+@pytest.mark.parametrize("kind", some_quick(["poisson", "heteroscedastic"], 1))
 def test_the_posterior_of_two_weights_is_that_of_quadrature(kind: str) -> None:
     rng = np.random.default_rng(3)
     x = np.linspace(0.3, 1.5, 12)

@@ -77,6 +77,7 @@ def _off(values: np.ndarray, truth: float, target_ess: float) -> float:
     return abs(values.mean() - truth) / (values.std() / target_ess**0.5)
 
 
+@pytest.mark.slow
 def test_draws_come_back_as_their_constraints_have_them() -> None:
     given = {"x": bnnviz.positive(), "w": bnnviz.simplex(3), "z": (2, 2)}
 

@@ -16,6 +16,7 @@ from bnnviz.samplers.baselines.adam import adam, squared
 from bnnviz.samplers.baselines.mc_dropout import MCDropout, readers
 from bnnviz.samplers.random import seeded
 from bnnviz.targets import mlp_gradients
+from tests.quick_cases import some_quick
 
 LIMIT = 4.5  # standard errors; p < 1e-5 each, some hundred numbers
 CLOSE = 1e-3  # of a posterior sd: how near a descent comes to its end
@@ -243,7 +244,7 @@ def test_the_gradient_of_the_elbo_has_the_known_mean(linear: Linear, gradient: s
     assert worst_z(found, 1.05 * known) > LIMIT
 
 
-@pytest.mark.parametrize("noise", ["fixed", "learnt"])
+@pytest.mark.parametrize("noise", some_quick(["fixed", "learnt"], 1))
 def test_local_reparameterisation_is_quieter_and_not_biased(noise: str) -> None:
     torch.manual_seed(2)
     rng = np.random.default_rng(4)

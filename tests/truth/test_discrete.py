@@ -10,6 +10,7 @@ from scipy import linalg
 from bnnviz import samplers, targets
 from bnnviz.samplers.mcmc import nuts
 from bnnviz.samplers.random import RandomNumbers, seeded
+from tests.quick_cases import some_quick
 from truth.known_answers import SamplerCase, check, known_targets
 
 CHAINS = 20_000
@@ -72,13 +73,14 @@ WIDENED = (np.sqrt(2 * np.pi) + 4) / (np.sqrt(2 * np.pi) + 2)
 
 @pytest.mark.parametrize(
     ("gamma", "smoothing", "variance"),
-    [("none", 0.0, WIDENED), ("paper", 0.0, 1.0), ("running", 0.0, 1.0), ("running", 0.9, 1.0)],
+    some_quick([("none", 0.0, WIDENED), ("paper", 0.0, 1.0), ("running", 0.0, 1.0), ("running", 0.9, 1.0)], 2),
 )
 def test_a_moving_preconditioner_needs_gamma(gamma: str, smoothing: float, variance: float) -> None:
     squares = psgld_squares(600, gamma=gamma, smoothing=smoothing, floor=1.0, step_size=0.02)
     assert abs(squares.mean() - variance) < LIMIT * squares.std() / CHAINS**0.5
 
 
+@pytest.mark.slow
 def test_the_paper_s_gamma_is_too_small_for_a_mean_square_with_a_memory() -> None:
     squares = psgld_squares(600, gamma="paper", smoothing=0.9, floor=1.0, step_size=0.02)
     assert squares.mean() - 1 > LIMIT * squares.std() / CHAINS**0.5

@@ -23,7 +23,10 @@ from bnnviz.views.chain.trajectory import TrajectoryView
 from bnnviz.views.predictive.prediction import PredictionView
 from bnnviz.views.predictive.spread import SpreadView
 
-PAIRS = [(kind, view) for kind in EXAMPLES for view in views_for(example_scene(kind))]
+#: Each view with the first run that shows it, and the views of predictions with each kind of data.
+PAIRS = list(
+    {view: (kind, view) for kind in reversed(EXAMPLES) for view in views_for(example_scene(kind))}.values()
+) + [(kind, PredictionView) for kind in EXAMPLES[2:]]
 
 
 def sources(view: View) -> list[ColumnDataSource]:

@@ -388,6 +388,7 @@ def test_a_density_that_reads_on_the_host_is_told_in_one_sentence(capfd: pytest.
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_a_compiler_it_says_so_and_goes_on(tmp_path: Path) -> None:
     environment = os.environ | {"CXX": "no-such-compiler", "TORCH_HOME": str(tmp_path)}
     options = ["--target", "banana", "--draws", "20", "--kernel", "compiled"]

@@ -21,6 +21,7 @@ from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 
 _HANDLES = ctypes.POINTER(ctypes.c_void_p)
 _RUN = ctypes.CFUNCTYPE(
@@ -153,8 +154,17 @@ def close(one: list[Tensor], other: list[Tensor], tolerance: float) -> None:
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("metric", "dtype"), [("diagonal", "float32"), ("low_rank", "float64"), ("dense", "float64")])
+@pytest.mark.parametrize(
+    ("target", "metric", "dtype"),
+    some_quick(
+        (
+            (target, *case)
+            for target in TARGETS
+            for case in (("diagonal", "float32"), ("low_rank", "float64"), ("dense", "float64"))
+        ),
+        3,
+    ),
+)
 def test_a_step_in_cpp_is_the_step(target: str, metric: str, dtype: str, library: Path) -> None:
     settings = {"metric": metric, "max_depth": 4}
     spec = Spec(target, TARGETS[target], "nuts", settings, chains=3, draws=None, warmup=40, dtype=dtype, device="cpu")

@@ -6,6 +6,7 @@ import pytest
 
 from bnnviz.engine.run.run import Run
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 
 SAMPLERS = (
     "zigzag",
@@ -31,8 +32,10 @@ def finished(spec: Spec, block: int) -> Run:
     return run
 
 
-@pytest.mark.parametrize("target", ["gaussian", "logistic_regression"])
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize(
+    ("sampler", "target"),
+    some_quick(((sampler, target) for sampler in SAMPLERS for target in ("gaussian", "logistic_regression")), 7),
+)
 def test_gradients_are_counted_up_to_the_last_draw_of_each_chain(sampler: str, target: str) -> None:
     settings = SETTINGS.get(sampler, {})
     spec = Spec(target=target, sampler=sampler, settings=settings, chains=3, draws=20, warmup=5, seed=2).checked()

@@ -13,6 +13,7 @@ from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.pdmp.warmup import Energies, RefreshCounts
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
+from tests.quick_cases import some_quick
 
 ALL = torch.ones(4, dtype=torch.bool)
 
@@ -122,7 +123,9 @@ def test_a_dense_metric_and_its_inverse_are_those_of_the_target() -> None:
 
 @pytest.mark.parametrize(
     ("sampler", "settings"),
-    [("bps", {"metric": "dense", "refresh_share": 0.5}), ("zigzag", {"metric": "diagonal"}), ("boomerang", {})],
+    some_quick(
+        [("bps", {"metric": "dense", "refresh_share": 0.5}), ("zigzag", {"metric": "diagonal"}), ("boomerang", {})], 1
+    ),
 )
 def test_nothing_is_learnt_after_the_warm_up(sampler: str, settings: dict[str, Any]) -> None:
     run = run_of(sampler, draws=20, chains=8, target_settings={"size": 3, "spread": 3.0}, settings=settings)
