@@ -1,13 +1,20 @@
-"""Work around bugs of Bokeh and Panel, each by replacing one attribute.
+"""Work around bugs of Bokeh and Panel, each by replacing one attribute; nothing else in the package replaces one.
 
 Tested with the versions in `TESTED`; a warning is logged for others. When a version without a bug is the oldest one
 that `pyproject.toml` allows, its fix goes.
 
 1. ``bokeh.server.urls.per_app_patterns``: the socket handler cannot be chosen by an option, and Bokeh's takes any
    change from a browser, any origin that equals the host, and delays small packets (`bnnviz_app.access.socket`).
+   Panel itself replaces entries of this list.
 2. ``panel.io.document._dispatch_msgs``: messages that come while a page's socket is busy stay until the next change.
 3. ``panel.io.document._drain_unconnected_events``: changes after the page was read and before it is painted are lost.
 4. ``panel.reactive.Syncable._event_coroutine``: an event that waits for a change is handled without the document lock.
+
+In the browser (`SCRIPT`):
+
+5. ``Document.from_json``: where the sidebar is a drawer, Panel opens the page with the drawer over it.
+6. ``VisualProperties._get_css_value``: each figure makes the browser compute all styles, for colours that no figure of
+   ours takes from a style sheet; a tenth of the time of opening a page.
 """
 
 from __future__ import annotations
@@ -28,6 +35,39 @@ from bnnviz_app.access.socket import PageSocket
 
 #: The beginnings of the versions that the fixes were tested with.
 TESTED = {"bokeh": "3.9.", "panel": "1.9."}
+
+#: For the page's template; DRAWER_BELOW stands for a width in pixels.
+SCRIPT = """
+{
+  const {VisualProperties} = Bokeh.require("core/visuals/visual")
+  VisualProperties.prototype._get_css_value = () => ""
+
+  const {Document} = Bokeh.require("document/document")
+  const from_json = Document.from_json
+  const put_away = new WeakSet() // pages whose drawer opens again when there is room
+  let narrow = innerWidth < DRAWER_BELOW
+  const settle = (page) => {
+    const root = page.roots().find(({data}) => data?.sidebar?.length && data.sidebar_variant === "auto")
+    if (root && narrow && root.data.sidebar_open) {
+      root.data.sidebar_open = false
+      put_away.add(root)
+    } else if (root && !narrow && put_away.delete(root)) {
+      root.data.sidebar_open = true
+    }
+  }
+  Document.from_json = function (...args) {
+    const page = from_json.apply(this, args)
+    settle(page)
+    return page
+  }
+  addEventListener("resize", () => {
+    if (narrow !== innerWidth < DRAWER_BELOW) {
+      narrow = !narrow
+      Bokeh.documents.forEach(settle)
+    }
+  })
+}
+"""
 
 log = logging.getLogger(__name__)
 _dispatch, _drain = panel_document._dispatch_msgs, panel_document._drain_unconnected_events

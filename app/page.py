@@ -20,7 +20,7 @@ from panel.util import edit_readonly
 
 from bnnviz.views import DOCUMENT_THEME
 from bnnviz.views.palette import in_light
-from bnnviz_app import THEME_COOKIE
+from bnnviz_app import THEME_COOKIE, bokeh_fixes
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import ClassBar, class_bar
 from bnnviz_app.components.guidance.help import TITLE
@@ -32,11 +32,10 @@ from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 _OVER = "temporary"  # a drawer over the page; what is closed is not in the page, where the keyboard could reach it
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
-_LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
+_LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
     (_FOLDER / name).read_text(encoding="utf-8")
     for name in (
         "lost.js",
-        "bokeh_patches.js",
         "selects.js",
         "dialogs.js",
         "drops.js",
@@ -46,7 +45,7 @@ _LOST, _PATCHES, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PA
         "page.html",
     )
 )
-_TEMPLATE = _PAGE.replace("BOKEH_PATCHES", _PATCHES.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
+_TEMPLATE = _PAGE.replace("BOKEH_FIXES", bokeh_fixes.SCRIPT.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
 for _mark, _script in (
     ("SELECTS", _SELECTS),
     ("DIALOGS", _DIALOGS),

@@ -28,13 +28,6 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     return new Map(figures.map((model) => [Bokeh.index.find_one(model)?.el, model]))
   }
 
-  /* What WebGL draws is a picture in the colours and the pixels of the screen. */
-  function without_webgl(draw) {
-    const {prototype} = Bokeh.require("models/glyphs/glyph").GlyphView, {has_webgl} = prototype
-    prototype.has_webgl = () => false
-    try { return draw() } finally { prototype.has_webgl = has_webgl }
-  }
-
   /* By the colours of a figure's maps, as 24 bits, those of the light theme. A map has colours between those of a theme. */
   function of_maps(figure, light) {
     const table = new Map(), bits = (colour) => Number(`0x${colour.slice(1, 7)}`)
@@ -114,7 +107,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
   /* A figure as a drawing of lines: axes and grid by Bokeh, then the glyphs of the views' own canvas. */
   function drawing(figure, light) {
     const paint = () => Bokeh.index.find_one(figure).export("svg", false)
-    const {ctx} = without_webgl(() => with_light_maps(figure, light, () => with_legends(figure, paint)))
+    const {ctx} = with_light_maps(figure, light, () => with_legends(figure, paint))
     globalThis.bnnviz_pens?.get(figure)?.draw_on(ctx, light)
     const svg = ctx.get_svg(), {width, height} = Bokeh.index.find_one(figure).bbox
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`)

@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-from importlib import import_module
-from threading import Thread
 from typing import Any
 
 import panel as pn
 from bokeh.models import GridPlot, Plot, Toolbar
-from panel.viewable import Viewable
 
 _LARGE = 1.25  # type, for a projector
 # A figure shrinks to its place: to this share of its width, or to these pixels where that is less.
 _SHARE, _LEAST = 0.6, 260
-_DRAW = ("bnnviz.plots.output", "holoviews.plotting.bokeh")  # what draws
-
-
-def prepare() -> None:
-    """Import what draws figures, which takes a second, while the page and others go on."""
-    _importing()
-
-
-@functools.cache
-def _importing() -> Thread:
-    Viewable._preprocessing_hooks.insert(0, _finish)
-    thread = Thread(target=lambda: [import_module(name) for name in _DRAW], daemon=True)
-    thread.start()
-    return thread
-
-
-def _finish(*built: Any) -> None:
-    """Wait until that is imported, where it has begun.
-
-    Panel, which builds a pane or a page meanwhile, would import a part of HoloViews that needs another, of which half
-    is there: no page would come.
-    """
-    if _importing.cache_info().currsize:
-        _importing().join()
 
 
 def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     """Return a pane with a figure of `bnnviz.plots`."""
-    _finish()
-    from bnnviz.plots.output import rendered
+    from bnnviz.plots.output import rendered  # HoloViews, which takes a second, once a figure is shown
 
     made = _shrinking(rendered(figure, _LARGE if large else 1.0))
     for toolbar in made.select({"type": Toolbar}):
@@ -61,7 +32,8 @@ def _shrinking(made: Any) -> Any:
     """Let the figures of a model be narrower than they were drawn, as narrow as their place; return the model."""
     for figure in made.select({"type": Plot}):
         least, most = narrowest(figure.width), figure.width
-        figure.update(sizing_mode="stretch_width", min_width=least, max_width=most)
+        # What WebGL draws cannot be copied to paper.
+        figure.update(sizing_mode="stretch_width", min_width=least, max_width=most, output_backend="canvas")
     for grid in made.select({"type": GridPlot}):
         widths: dict[int, int] = {}
         for child, _, column in grid.children:

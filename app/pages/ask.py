@@ -31,7 +31,7 @@ class PollForm(JSComponent):
 class AskPage(TextPage):
     """Show the question that is asked, its counts, and a form for the next one."""
 
-    name, draws, leads = "ask", False, False
+    name, leads = "ask", False
 
     def __init__(self, dark: bool, flags: dict[str, str], lesson: str) -> None:
         super().__init__(dark, flags)

@@ -25,7 +25,6 @@ from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
 from bnnviz_app.components.run.transport import StepTransport, Transport
-from bnnviz_app.components.still import prepare
 from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.learn import languages
@@ -139,12 +138,8 @@ class Page:
 class TextPage(Page):
     """Show a page of text, which scrolls and runs nothing."""
 
-    draws: ClassVar[bool] = True  # figures
-
     def _lay_out(self, *objects: Any) -> None:
-        """Lay these under each other, and get ready to draw on them."""
-        if self.draws:
-            pn.state.onload(prepare)  # before that, the page itself would have to wait for it
+        """Lay these under each other."""
         whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
         text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)

@@ -61,8 +61,6 @@ def test_opens_on_one_stage_without_scrolling(
 
 
 def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
-    """The page spares Bokeh most of its layouts while it opens: none may be missing."""
-
     def laid_out() -> bool:
         off = lab.page.evaluate(MISLAID)
         return off.keys() >= PLOTS and max(off.values()) < 1
@@ -81,6 +79,15 @@ def test_figures_are_laid_out_for_the_room_they_have(lab: Lab) -> None:
         change()
         lab.page.wait_for_timeout(400)
         until(laid_out, 5, f"at {lab.page.evaluate(widths)} pixels: {lab.page.evaluate(MISLAID)}")
+
+
+def test_settings_do_not_come_over_a_narrow_page(lab: Lab) -> None:
+    setting = lab.page.get_by_text("Refresh rate (1/time)")
+    setting.wait_for()
+    lab.page.set_viewport_size({"width": 1024, "height": 768})
+    until(lambda: not setting.is_visible(), 10, "the settings lie over the page")
+    lab.page.set_viewport_size({"width": 1400, "height": 900})
+    until(setting.is_visible, 10, "the settings have not come back")
 
 
 def test_it_opens_on_a_density_whose_variances_are_known_and_a_network_is_a_click_away(

@@ -42,6 +42,11 @@ def test_the_lab_plays_steps_and_takes_a_setting(open_page: Callable[..., Any], 
     lab.press("Pause")
     lab.page.get_by_label("Toggle theme").click()
     until(lambda: "theme=dark" in address(lab), 10, "it stayed light")
+    lab.page.set_viewport_size({"width": 390, "height": 844})
+    lab.page.reload()
+    lab.ready()
+    assert not lab.page.get_by_text("Refresh rate (1/time)").is_visible(), "the settings lie over the page"
+    assert lab.page.evaluate(OVERFLOW)[0] == 0
 
 
 def test_a_class_answers_a_question_and_sees_where_it_is(
