@@ -4,7 +4,7 @@
 and ``steps``. A step has a list ``show`` of parts of a frame, and one of these:
 
 - ``scene`` and ``step``: a step of a guided scene, by its name and number;
-- ``run``, ``wells``, ``step_sizes``, ``race`` or ``image_race``: a spec, which begins a new run;
+- ``run``, ``wells``, ``race`` or ``image_race``: a spec, which begins a new run;
 - ``piece``: something to try by hand, by its name;
 - none of them: the run of the step before goes on.
 
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bnnviz.specs.demo import DoubleWellSpec, StepSizeSpec
+from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance import scenes
@@ -32,7 +32,7 @@ from bnnviz_app.components.guidance.scenes import Action
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.languages import FOLDER
 
-_SPECS = {"wells": DoubleWellSpec, "step_sizes": StepSizeSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
+_SPECS = {"wells": DoubleWellSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
 
 
 @dataclass(frozen=True)

@@ -57,12 +57,6 @@ _ENTRIES = (
         "See distributions cross between two wells where points stay in one.",
     ),
     PageEntry(
-        "microscope",
-        "Step size",
-        "bnnviz_app.pages.step_size",
-        "Measure how wrong a sampler is in the end, against its step size.",
-    ),
-    PageEntry(
         "papers",
         "Papers",
         "bnnviz_app.pages.papers",

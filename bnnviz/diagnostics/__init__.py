@@ -17,7 +17,6 @@ from bnnviz.diagnostics.mcmc.crossings import Crossings, crossings
 from bnnviz.diagnostics.mcmc.marginals import correlation, density
 from bnnviz.diagnostics.mcmc.moments import PathMoments, moments_with_errors, path_moments
 from bnnviz.diagnostics.mcmc.quantiles import column_quantiles
-from bnnviz.diagnostics.mcmc.recursion import LogSlope, forgetting, largest_stable, log_slope, stationary_variance
 from bnnviz.diagnostics.mcmc.stein import VarianceInflation, variance_inflation
 from bnnviz.diagnostics.packages import has_arviz, has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import PAPER_BINS, Reliability, calibration_error, reliability
@@ -58,7 +57,6 @@ __all__ = [
     "Ratio",
     "Reliability",
     "Roc",
-    "LogSlope",
     "Steps",
     "Weighted",
     "VarianceInflation",
@@ -81,16 +79,13 @@ __all__ = [
     "ess_each",
     "ess_tail",
     "expected_entropy",
-    "forgetting",
     "function_ess",
     "has_arviz",
     "has_learn",
     "kliep",
-    "largest_stable",
     "last_axis",
     "learn_metrics",
     "log_evidence",
-    "log_slope",
     "mcse",
     "mean_interval",
     "moments_with_errors",
@@ -107,7 +102,6 @@ __all__ = [
     "score_ecdf",
     "score_histogram",
     "share_interval",
-    "stationary_variance",
     "systematic",
     "weight_ess",
     "weighted_moments",

@@ -1,4 +1,4 @@
-"""Share what comparisons of samplers have in common: races, the double well, the step-size grid."""
+"""Share what comparisons of samplers have in common: races and the double well."""
 
 from __future__ import annotations
 

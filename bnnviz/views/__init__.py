@@ -20,7 +20,6 @@ from bnnviz.views.demos.density_ratio import DensityRatioView
 from bnnviz.views.demos.energy import EnergyView
 from bnnviz.views.demos.functionals import FunctionalsView
 from bnnviz.views.demos.pooled import PooledView
-from bnnviz.views.demos.step_size import CellView, StepErrorView
 from bnnviz.views.importance.history import HistoryView
 from bnnviz.views.importance.population import PopulationView
 from bnnviz.views.importance.weight_ess import WeightEssView
@@ -75,7 +74,6 @@ _VIEWS: tuple[type[View], ...] = (
 _OTHERS: tuple[type[View], ...] = (
     CurvesView,
     *(FunctionalsView, EnergyView, PooledView, DensityRatioView),
-    *(StepErrorView, CellView),
     *(RocView, ConfusionView, ProbabilityView, SquaredErrorsView),
     *(ReliabilityView, EntropyView, AttackView, AttackEntropyView, ClassProbabilitiesView, CourseView, RotationView),
 )

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import html
 
 import pytest
 
 from bnnviz.engine.demos.double_well import DoubleWellDemo
-from bnnviz.engine.demos.step_size import StepSizeDemo
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import REGISTRY
-from bnnviz.specs.demo import DoubleWellSpec, StepSizeSpec
+from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
 from bnnviz.views.comparison import leaderboard
 from bnnviz_app.components.cards.cards import FiguresCard, definition
@@ -47,19 +45,6 @@ def test_every_row_of_the_wells_is_defined() -> None:
     wells.step_proposal()
     labels = [label for label, _, _ in wells.frame(["table"])["table"]["rows"]]
     assert len(labels) > 4 and all(definition(label) for label in labels if label)
-
-
-def test_every_row_of_step_sizes_is_told_to_the_pointer_and_by_the_button() -> None:
-    demo = StepSizeDemo(StepSizeSpec({"chains": 16, "sizes": 4}))
-    demo.prepare()
-    demo.step_proposal()
-    table, card = demo.frame(["table"])["table"], FiguresCard()
-    card.update({"table": table})
-    labels = [label for label, _, _ in table["rows"] if label]
-    assert len(labels) > 3 and card._rows.object.count("title='How far the variance") == len(labels)
-    card._turn.clicks += 1
-    assert all(f"<dt>{html.escape(label)}</dt><dd>How far" in card._rows.object for label in labels)
-    assert "<dt></dt>" not in card._rows.object
 
 
 def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_button() -> None:

@@ -177,7 +177,7 @@ def test_the_question_has_the_film_of_the_last_step() -> None:
         ("thinning/x", "en", "none 'x'"),
         ("thinning/1", "xx", "no lessons in 'xx'"),
         ("mixing/1", "en", "Step 1 of mixing has no film: it is tried by hand"),
-        ("step-size/5", "en", "only runs of one sampler"),
+        ("functionals/1", "en", "only runs of one sampler"),
         ("images", "en", "No step of images has a film"),
     ],
 )

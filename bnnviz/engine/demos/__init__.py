@@ -1,1 +1,1 @@
-"""Show one thing each: the step-size bias, and the double well."""
+"""Show the double well."""

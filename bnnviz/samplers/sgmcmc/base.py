@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -104,14 +103,6 @@ class StochasticGradient(Discrete):
     def needs_mode(self) -> bool:
         """Whether a mode has to be found before the chains set out."""
         return self.control_variates
-
-    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return A (k, k) and B (k, k) of a move on a Gaussian of one coordinate, at temperature 1 and all rows.
-
-        The chain is then a linear recursion: what is remembered, the position first, goes to A times itself plus noise
-        of covariance B, which says what law is stationary and up to which size there is one. None where it is not.
-        """
-        return None
 
     def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
         """Return where chains with momentum and gradient g (chains, dim) move from x by steps of a size (chains, 1)."""

@@ -9,7 +9,6 @@ gradient Hamiltonian Monte Carlo, ICML 2014, eq. 15 with $\hat\beta = 0$, doi:10
 
 from __future__ import annotations
 
-import numpy as np
 from torch import Tensor
 
 from bnnviz import settings
@@ -56,12 +55,6 @@ class SGHMC(StochasticGradient):
         given = {"batch_size": _AUTOMATIC_BATCH, "every": every, "start": "mode", "mode_steps": descent}
         reason = f"{moves:,.0f} moves by batches of {_AUTOMATIC_BATCH} rows fit in the time"
         return BudgetProposal(given, draws // 2, MOST_DRAWS, reason)
-
-    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return what position and velocity go to, and the covariance of the noise that both get."""
-        kept = 1 - self.friction
-        matrix = np.array([[1 - size * precision, kept], [-size * precision, kept]])
-        return matrix, np.full((2, 2), 2 * self.friction * size)
 
     def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
         """Change the momentum by friction, gradient and noise, then move by it."""

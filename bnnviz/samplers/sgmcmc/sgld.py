@@ -8,7 +8,6 @@ gradient Langevin dynamics, ICML 2011, 681-688.
 
 from __future__ import annotations
 
-import numpy as np
 from torch import Tensor
 
 from bnnviz.samplers.base import REGISTRY
@@ -38,10 +37,6 @@ class SGLD(StochasticGradient):
             "settings": {"decay": 0.55},
         },
     ]
-
-    def recursion(self, size: float, precision: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the factor on the position, and the noise's variance."""
-        return np.array([[1 - size * precision / 2]]), np.array([[size]])
 
     def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
         """Go half a step down the gradient and add noise of variance size x temperature."""

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from bnnviz import samplers, targets
-from bnnviz.diagnostics import stationary_variance
 from bnnviz.samplers.random import RandomNumbers, seeded
 
 PRECISION, FRICTION = 2.0, 0.1
@@ -53,14 +52,6 @@ def test_the_error_is_linear_in_the_step_size(name: str) -> None:
     found, error = fitted(name)
     assert abs(found - COEFFICIENTS[name]) / error < LIMIT
     assert error < 0.01 * COEFFICIENTS[name]
-
-
-@pytest.mark.parametrize("name", COEFFICIENTS)
-def test_the_recursion_of_the_class_has_the_closed_form(name: str) -> None:
-    sampler = samplers.REGISTRY.get(name)()
-    for share in SHARES:
-        variance = stationary_variance(*sampler.recursion(share / COEFFICIENTS[name], PRECISION))
-        assert variance == pytest.approx(1 / (PRECISION * (1 - share)), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", COEFFICIENTS)
