@@ -21,6 +21,7 @@ import time
 import torch
 from torch import Tensor
 
+from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import adam
 from bnnviz.targets import Target
 from bnnviz.targets.minibatch import Batch
@@ -130,10 +131,12 @@ class QuasiNewton(Descent):
         self._begun = self.x
         self._eye = torch.eye(x.shape[1], dtype=torch.float64, device=x.device)
         self._inverse = self._eye.expand(len(x), -1, -1)
+        self._fresh = torch.ones(len(x), dtype=torch.bool, device=x.device)  # nothing was learned yet
         self._alpha: Tensor | None = None
         self._gradient = self._direction = torch.zeros_like(x, dtype=torch.float64)
         self._resting = torch.zeros(len(x), dtype=torch.bool, device=x.device)
         self._calm = torch.zeros(len(x), device=x.device)
+        self._ends: Tensor | None = None
 
     @property
     def done(self) -> bool:
@@ -156,7 +159,9 @@ class QuasiNewton(Descent):
         finite = torch.isfinite(potential) & torch.isfinite(gradient).all(-1)
         if first:
             taken = finite
-            self._alpha = 1 / torch.linalg.vector_norm(gradient, dim=-1).clamp_min(1.0)
+            # A first step of length one at most, whatever the scale of U.
+            self._inverse = self._eye / torch.linalg.vector_norm(gradient, dim=-1).clamp_min(1.0)[:, None, None]
+            self._alpha = torch.ones_like(potential)
         else:
             fall = _ARMIJO * self._alpha * (self._gradient * self._direction).sum(-1)
             taken = finite & (potential <= self.potential + fall + _ROUNDING * self.potential.abs()) & ~self._resting
@@ -180,11 +185,29 @@ class QuasiNewton(Descent):
 
     def ends(self) -> Tensor:
         """Return where each chain came to (chains, dim), one that has not arrived at the best of those that have."""
-        if not bool(self._arrived.any()):
-            return self._begun.clone()
-        potential = torch.where(self._arrived, self.potential, torch.inf)
+        if self._ends is None:
+            self._ends = self._refined_ends()
+        return self._ends.clone()
+
+    def _refined_ends(self) -> Tensor:
+        """Move the lowest end to its mode by Newton's method, and chains that lie far above it there too.
+
+        Where scales differ by powers of ten, BFGS seems to have arrived before it knows the curvature.
+        """
+        target, whole = self.target.clone(), slice(None)
+        ends, potential = self.x.clone(), torch.where(torch.isfinite(self.potential), self.potential, torch.inf)
+        arrived, best = self._arrived.clone(), int(potential.argmin())
+        if bool(torch.isfinite(potential[best])):
+            refined = newton.refined(target, ends[best], whole)
+            found = newton.place(target, refined)
+            if found is not None and found.is_mode:
+                ends[best], arrived[best] = refined, True
+                potential[best] = target.gradient(refined[None])[0][0].double()
+        if not bool(arrived.any()):
+            return self._begun
+        potential = torch.where(arrived, potential, torch.inf)
         beyond = potential > potential.min() + _NO_MASS + _NO_MASS_BY_DIM * self.x.shape[1]
-        return torch.where(beyond[:, None], self.x[potential.argmin()], self.x)
+        return torch.where(beyond[:, None], ends[potential.argmin()], ends)
 
     def starts(self) -> Tensor:
         """Return where chains set out, (chains, dim): from the ends, or from random points beside an edge there."""
@@ -214,10 +237,10 @@ class QuasiNewton(Descent):
         curved = (s * y).sum(-1)
         good = taken & (curved > 1e-12 * torch.linalg.vector_norm(s, dim=-1) * torch.linalg.vector_norm(y, dim=-1))
         rho = torch.where(good, 1 / torch.where(good, curved, 1.0), 0.0)
-        fresh = (self._inverse == self._eye).flatten(1).all(1)
-        # Of the scale of the first step, and not of one.
-        scale = torch.where(good & fresh, curved / (y * y).sum(-1).clamp_min(1e-300), 1.0)
-        inverse = self._inverse * scale[:, None, None]
+        # The scale of the first step replaces the guess.
+        scale = (curved / (y * y).sum(-1).clamp_min(1e-300))[:, None, None]
+        inverse = torch.where((good & self._fresh)[:, None, None], scale * self._eye, self._inverse)
+        self._fresh = self._fresh & ~good
         left = self._eye - rho[:, None, None] * s[:, :, None] * y[:, None, :]
         updated = left @ inverse @ left.mT + rho[:, None, None] * s[:, :, None] * s[:, None, :]
         self._inverse = torch.where(good[:, None, None], updated, self._inverse)

@@ -77,4 +77,7 @@ class Preconditioner(NamedTuple):
         scale = metric.scale.view(self.scale.shape)
         if metric.factor is None:
             return Preconditioner(scale, None, None)
-        return Preconditioner(scale, metric.factor, torch.linalg.inv(metric.factor.double()).to(scale.dtype))
+        inverse, failed = torch.linalg.inv_ex(metric.factor.double())
+        if int(failed) or not bool(torch.isfinite(inverse).all()):
+            return self  # the window was degenerate, as of chains that hardly moved
+        return Preconditioner(scale, metric.factor, inverse.to(scale.dtype))
