@@ -120,6 +120,8 @@ TEXTS = {
     " differ from those of an uninterrupted run.",
     "not_compiled": "The step is not compiled: {reason}.",
     "no_event": "No event in {steps} steps: the chain may be far out, or the rate is zero.",
+    "search_cut": "The search for initial positions ended after {seconds:.2g} s, before it had converged.",
+    "warmup_cut": "The warm-up ended after {steps:,} steps, to leave time for draws.",
     "ended_early": "The run ended after {draws:,} draws per chain: {reason}.",
     "missing_package": "{figures} missing: {remedy}.",
     "missing_scores": "{text}",

@@ -36,18 +36,14 @@ def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
     target, sampler
         As of `bnnviz.start`.
     others : dict
-        ``minutes``, ``settings`` and ``start``, as of `bnnviz.start`.
+        ``settings`` and ``start``, as of `bnnviz.start`.
 
     Raises
     ------
     BnnvizError
-        If settings of a sampler are given, and none is named; or a time for a sampler that is named.
+        If settings of a sampler are given, and none is named.
     """
     if sampler != AUTO or isinstance(target, Spec):
-        if others["minutes"] is not None:
-            raise BnnvizError(
-                'minutes is the time of sampler="auto"; give draws to a sampler that is named.', "minutes"
-            )
         return False
     named = isinstance(target, str) and target in targets.REGISTRY.names()
     network = isinstance(target, BNN) or (named and is_table(targets.REGISTRY.get(target)))

@@ -19,6 +19,7 @@ from bnnviz.api.parameters import WithParameters
 from bnnviz.api.precision import plain, precision
 from bnnviz.api.predict import WithPredictions
 from bnnviz.api.recorded import PublicRecording
+from bnnviz.engine.automatic.limit import Limit
 from bnnviz.engine.background import Background
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.evaluation.prior_search import PriorSearch
@@ -317,7 +318,8 @@ def start(
         Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
         seed chooses, without replacement where there are enough, by their weights where they have weights.
     minutes : float, optional
-        That pilot and run may take where the sampler is ``auto``; default: 2.
+        Time limit; the run ends then with the draws so far, in whatever phase it is. The search for starting points
+        takes at most 30 % of it, and the warm-up ends after 70 %. With ``auto`` the pilot is included; default: 2.
     **unknown
         Refused, with what may be meant.
 
@@ -342,7 +344,9 @@ def start(
         reader.check_zarr()
     folder = None if record is None else reader.new_place(record)
     target, target_settings, attachment = automatic.of_table(target, target_settings)
-    others = {"minutes": minutes, "settings": settings, "start": start}
+    others = {"settings": settings, "start": start}
+    if minutes is not None and not minutes > 0:
+        raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     chooses = automatic.is_automatic(target, sampler, others)
     sampler = Spec.sampler if isinstance(sampler, str) and sampler == automatic.AUTO else sampler
     search = target.record() if isinstance(target, PriorSearch) else None
@@ -366,6 +370,8 @@ def start(
     made.search = search
     if chosen is not None:
         chosen.attach(made)
+    elif minutes is not None:
+        Limit(made, 60 * minutes)
     run = BackgroundRun(made, callback, paused=paused)
     return (run if folder is None else run._keep(folder)).begin()
 

@@ -60,7 +60,7 @@ def sample(
         ),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Time for pilot and run where the sampler is auto; default: 2.")
+        float | None, typer.Option(help="Time limit: the run ends with the draws so far. Default with auto: 2.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -114,7 +114,7 @@ def sample(
     request = options.read_request(spec) if spec is not None else {}
     reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
     table = options.enter_target(request, target, data, reading)
-    chooses = _chooses(request, sampler, minutes, others=start is not None or search, by_default=spec is None)
+    chooses = _chooses(request, sampler, others=start is not None or search, by_default=spec is None)
     sampler = None if sampler == options.AUTO else sampler
     if sampler is not None and request.get("sampler") != sampler:
         request["sampler"] = sampler
@@ -131,11 +131,13 @@ def sample(
     for note in table.notes if table is not None else ():
         say(note)
     folder = None if record is None else _new_recording(record)
+    if minutes is not None and not minutes > 0:
+        raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     automatic = None
     if chooses:
         given |= {name for name in ("chains", "draws", "warmup") if name in request}
         automatic = Automatic(given | set(request.get("target_settings", {})), minutes)
-    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None, automatic))
+    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None, automatic, minutes))
 
 
 class Automatic(NamedTuple):
@@ -145,16 +147,12 @@ class Automatic(NamedTuple):
     minutes: float | None
 
 
-def _chooses(
-    request: dict[str, Any], sampler: str | None, minutes: float | None, others: bool, by_default: bool
-) -> bool:
+def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_default: bool) -> bool:
     """Return whether a pilot is to choose the sampler: where that is said, or on a table where nothing is said."""
     able = not others and options.is_table(request["target"])
     if sampler == options.AUTO and not able:
         raise BnnvizError("auto is for a table, without --start and --search-prior; name a sampler.", "sampler")
     wanted = able and (sampler == options.AUTO or (sampler is None and by_default))
-    if minutes is not None and not wanted:
-        raise BnnvizError("--minutes goes with --sampler auto on a table; give --draws to another sampler.", "minutes")
     return wanted
 
 
@@ -201,8 +199,10 @@ def _sample(
     as_json: bool,
     search_by: str | None,
     automatic: Automatic | None,
+    minutes: float | None,
 ) -> int:
     """Search the prior or choose the sampler if that is asked for, then sample; return the exit code."""
+    from bnnviz.engine.automatic.limit import Limit
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.viewed_run import ViewedRun
 
@@ -225,6 +225,8 @@ def _sample(
         spec = found.spec
     run = ViewedRun(resolved(spec.checked()))
     run.search = None if found is None else found.record()
+    if minutes is not None:
+        Limit(run, 60 * minutes)
     return carry_out(run, out, folder, as_json)
 
 

@@ -148,6 +148,7 @@ class SingleRun(DrawSource, Driven, Protocol):
     begun: Spec
     changes: list[LoggedChange]
     listeners: list[Callable[[StepBatch], None]]
+    on_work: list[Callable[[], None]]
     on_move: list[Callable[[], None]]
     on_renewal: list[Callable[[], None]]
     events: torch.Tensor | None

@@ -113,6 +113,7 @@ class Run(Restorable):
         self._switch = KernelSwitch()
         self.waiting = Waiting(self)
         self.listeners: list[Callable[[StepBatch], None]] = []
+        self.on_work: list[Callable[[], None]] = []  # after each piece of work, the search for a start included
         self.on_move: list[Callable[[], None]] = []
         self.on_renewal: list[Callable[[], None]] = []
 
@@ -217,6 +218,7 @@ class Run(Restorable):
                 # What was tried on the way is no part of the run.
                 self.target.rejected = RejectedPoints()
                 self._set_out(self._start or self._search.start())
+        _call(self.on_work)
 
     @property
     def starts_at_mode(self) -> bool:
@@ -264,6 +266,7 @@ class Run(Restorable):
             self.steps += taken
             self._account(step_batch)
         self._step_seconds += 0.2 * (clock.worked / taken - self._step_seconds)
+        _call(self.on_work)
 
     @property
     def _wants_kernel(self) -> bool:
@@ -382,10 +385,30 @@ class Run(Restorable):
     def _fail(self, error: Message) -> None:
         self.phase, self.error = "failed", error
 
+    def end_search(self) -> None:
+        """Start the chains from where the search for a start is."""
+        if self.phase == "start" and self._search is not None:
+            self._set_out(self._start or self._search.start())
+
+    def end_warmup(self) -> None:
+        """End tuning and warm-up: the next draws are kept. The change log has it, as it changes the draws."""
+        if self.phase == "tuning":
+            self.state = self.sampler.end_window(self.numbers, self.state, last=True)
+            self._end_warmup()
+        if self.phase == "warm-up":
+            made = int(self.store.made.max())
+            for store in (self.store, self.logs, self.draw_stats, self.path):
+                store.pass_over(made)
+            self.changes.append((self.steps, {"warmup": "ended"}))
+            self._next_phase()
+
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps; estimates begin anew, earlier draws are dropped."""
         if set(settings) == {"kernel"}:
             self._choose_kernel(settings["kernel"])
+            return
+        if settings == {"warmup": "ended"}:
+            self.end_warmup()
             return
         change = Change.of(settings, self.sampler, self.target)
         spec = change.applied(self.spec).checked(self.own_target)

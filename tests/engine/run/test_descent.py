@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import pytest
 import torch
 
+import bnnviz
 from bnnviz import targets
 from bnnviz.engine.run.descent import QuasiNewton
 from bnnviz.engine.run.run import Run
+from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.specs.run import Spec
 
 
@@ -70,3 +74,39 @@ def test_a_pdmp_sets_out_from_there_on_a_function_and_from_random_points_of_a_na
     run = Run(spec.replace(target="gaussian", target_settings={"size": 2}))
     run.prepare()
     assert run.state.x.std() > 0.3
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("sampler", ["nuts", "hmc"])
+def test_a_regression_on_raw_scales_has_the_moments_of_its_closed_form(sampler: str, unit: float) -> None:
+    """Flat priors and inputs that are not centred: the correlation is -0.999, and scales differ by powers of ten."""
+    rng = np.random.default_rng(0)
+    x = 66 + rng.normal(0, 3, 60)
+    y = unit * (20_000 + 150 * (x - 66) + rng.normal(0, 600, 60))
+    rows, seen = torch.tensor(np.column_stack([np.ones(60), x])), torch.tensor(y)
+
+    def potential(w: torch.Tensor) -> torch.Tensor:
+        left = (seen - w[:, :2].double() @ rows.T).square().sum(-1) / 2
+        return (left * torch.exp(-2 * w[:, 2].double()) + 60 * w[:, 2].double()).to(w.dtype)
+
+    run = bnnviz.sample(potential, sampler, dim=3, draws=400, chains=4, seed=1)
+    found = run.summary()
+    solved, residual = np.linalg.lstsq(rows.numpy(), y, rcond=None)[:2]
+    # Student's t with 57 degrees of freedom.
+    cov = np.linalg.inv(rows.numpy().T @ rows.numpy()) * residual / 57 * 57 / 55
+    off = (np.array(found["mean"][:2]) - solved) / np.array(found["mean_se"][:2])
+    assert np.abs(off).max() < 4.5
+    np.testing.assert_allclose(np.diag(found["cov"])[:2], np.diag(cov), rtol=0.3)
+    assert found["rhat_max"] < 1.05
+
+
+def test_the_boomerang_keeps_its_reference_where_a_window_teaches_a_degenerate_one() -> None:
+    unit = Preconditioner.unit(torch.ones(2, dtype=torch.float64), dense=True)
+    x = torch.zeros(4, 2, dtype=torch.float64)
+    sums = unit.added(None, x, x, torch.ones(4, dtype=torch.bool))
+    for _ in range(20):
+        sums = sums.added(
+            x, torch.full_like(x, 1e200), torch.ones(4, dtype=torch.bool), torch.ones(4, dtype=torch.bool)
+        )
+    learned = unit.learnt(sums)
+    assert torch.isfinite(learned.factor).all() and torch.isfinite(learned.inverse).all()
