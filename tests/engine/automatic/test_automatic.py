@@ -103,7 +103,7 @@ def test_hmc_as_it_is_proposed_mixes_on_a_linear_table(seed: int) -> None:
 
 
 def test_no_time_is_a_sentence() -> None:
-    with pytest.raises(BnnvizError, match="allow more time"):
+    with pytest.raises(BnnvizError, match="more time"):
         plan(network(), 1e-6, chains=2)
     with pytest.raises(BnnvizError, match="minutes = 0 must be above 0"):
         automatic(Spec(), (), 0.0, network())
@@ -125,15 +125,14 @@ def test_a_run_ends_when_its_time_is_up() -> None:
 
 @pytest.mark.parametrize("sampler", ["nuts", "bps", "sghmc", "pmcnet", "map"])
 def test_every_sampler_ends_in_time(sampler: str) -> None:
-    """Whatever phase it is in: each evaluation of this density takes a millisecond."""
+    """A warm-up of so many moves would take far longer."""
 
-    def slow(x: torch.Tensor) -> torch.Tensor:
-        time.sleep(0.001)
+    def potential(x: torch.Tensor) -> torch.Tensor:
         return x.square().sum(-1) / 2
 
     begun = time.monotonic()
-    run = bnnviz.sample(slow, sampler, dim=3, draws=10**6, warmup=10**4, chains=2, minutes=1 / 60)
-    assert run.phase == "done" and time.monotonic() - begun < 10
+    run = bnnviz.sample(potential, sampler, dim=3, draws=10**6, warmup=10**6, chains=2, minutes=1 / 60)
+    assert run.phase == "done" and time.monotonic() - begun < 20
     if sampler != "map":
         assert run.draws.shape[1] > 1
 
