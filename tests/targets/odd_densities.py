@@ -473,7 +473,7 @@ REFUSED = (
     Refused(
         "U = -inf, where a sampler rejects nothing",
         "the density is infinite there: outside of a support U is inf",
-        "where U is minus infinity at x = \\(",
+        "minus infinity",
         (log_habit, spike, stripe),
         "bps",
     ),
