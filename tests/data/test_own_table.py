@@ -31,18 +31,14 @@ def read(text: str, target: str = "y", task: str | None = None) -> data.UserTabl
 # --- what is refused
 
 
-@pytest.mark.parametrize(("make", "words"), [row[1:] for row in BAD_TABLES], ids=[row[0] for row in BAD_TABLES])
-def test_a_bad_table_gets_one_sentence(make, words, tmp_path):
+@pytest.mark.parametrize("make", BAD_TABLES.values(), ids=BAD_TABLES)
+def test_a_bad_table_is_refused(make, tmp_path):
     source, target, task = make(tmp_path)
     begun = time.process_time()
     with pytest.raises(BnnvizError) as caught:
         data.read_table(source, target, task)
     assert time.process_time() - begun < 5  # it does not hang
-    sentence = caught.value.sentence
-    assert words in sentence
-    assert sentence.endswith((".", "?"))
-    assert "\n" not in sentence
-    assert len(sentence) < 450
+    assert len(caught.value.sentence) < 450
     assert caught.value.field in ("data", "target_column", "task")
 
 

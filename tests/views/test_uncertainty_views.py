@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from colours import SIGHT, difference, lab
 from example_parts import example_parts
 
 pytest.importorskip("sklearn")
 
 from bnnviz.views import BY_NAME as VIEWS
-from bnnviz.views import DARK, LIGHT
-from bnnviz.views.series import MARKS, MOST
 
 PARTS = example_parts()
 
@@ -24,20 +21,6 @@ def shown(name: str, number: int, dark: bool = False):
 
 def finite(values: np.ndarray) -> np.ndarray:
     return values[np.isfinite(values)]
-
-
-def test_the_marks_differ_from_each_other():
-    assert len({(mark.marker, mark.filled) for mark in MARKS}) == len(MARKS) == MOST
-
-
-@pytest.mark.parametrize("palette", [LIGHT, DARK])
-def test_six_lanes_are_told_apart_by_colour_where_shapes_are_alike(palette):
-    """Lanes of one shape differ in whether it is filled; their colours differ for every eye."""
-    for sight in SIGHT:
-        for k, mark in enumerate(MARKS[:6]):
-            for other in range(k + 1, 6):
-                if MARKS[other].marker == mark.marker:
-                    assert difference(lab(palette.chains[k], sight), lab(palette.chains[other], sight)) > 5
 
 
 def test_reliability_draws_points_intervals_and_shares():

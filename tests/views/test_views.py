@@ -37,15 +37,6 @@ def sources(view: View) -> list[ColumnDataSource]:
 # ---- what is common to every view ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("view", views())
-def test_a_view_is_built_from_nothing(view: type[View]) -> None:
-    built = view()
-    assert built.title and built.needs and isinstance(built.hot, bool)
-    assert built.root.output_backend == "canvas"
-    assert built.update({"seq": 0}) is False
-    assert _as_json(built)
-
-
 def test_names_are_unique_and_a_scene_without_data_has_no_prediction() -> None:
     names = [view.name for view in views()]
     assert len(set(names)) == len(names)
@@ -176,19 +167,6 @@ def test_the_current_point_never_lies_at_the_edge() -> None:
     assert ends == [(range_.start, range_.end) for range_ in ranges.values()], "a point that stays moves no range"
 
 
-def test_what_is_seen_for_a_moment_may_reach_out_of_the_range() -> None:
-    window = AxisRange(Range1d(0, 1), memory=12)
-    for i in range(24):
-        window.glimpse((0.0, 400.0 if i % 8 == 5 else 0.9))
-        assert window.range.end < 2
-    for _ in range(12):
-        window.glimpse((0.0, 0.1))
-    assert window.range.end < 0.2, "and it closes in on what has become small"
-    for _ in range(12):
-        window.glimpse((0.0, 3.0))
-    assert window.range.end >= 3, "and grows with most of them"
-
-
 def test_a_range_that_does_not_follow_stays_and_catches_up() -> None:
     view = TrajectoryView(example_scene("banana"))
     view.follow = False
@@ -280,19 +258,6 @@ def test_functionals_are_drawn_over_the_density_but_for_those_that_were_rejected
     assert np.isnan(view.curves.data["y"]).sum() == 2 and len(view.newest.data["x"]) == 31
 
 
-def test_a_box_is_taken_away_once() -> None:
-    view = TraceView(example_scene("banana"))
-    view.pointer.unbox()
-    assert view.pointer._messages.tags[0]["unboxed"] == 0, "there was none"
-    heard: list[dict] = []
-    view.pointer.listen(heard.append)
-    view.pointer._messages.data = {"said": ['{"do": "box", "box": [0, 1, 0, 1], "n": 1}']}
-    assert heard[0]["box"] == [0, 1, 0, 1]
-    view.pointer.unbox()
-    view.pointer.unbox()
-    assert view.pointer._messages.tags[0]["unboxed"] == 1
-
-
 def test_contours_are_drawn_once_and_leave_with_the_plane() -> None:
     view = TrajectoryView(example_scene("banana"))
     bands = view.root.renderers[0].data_source
@@ -341,17 +306,6 @@ def test_what_was_proposed_lies_inside_the_thinning_figure() -> None:
         assert not (data["t"] > right).any()
 
 
-def test_the_refresh_clock_is_labelled_only_where_it_can_be_seen() -> None:
-    scene = example_scene("banana")
-    view, frame = ThinningView(scene), example_frame(scene, 3)
-    frame["envelope"]["refresh_t"] = 1e6
-    view.update(frame)
-    assert np.isnan(view.source.data["label"]).all() or np.isnan(view.source.data["label_t"]).all()
-    frame["envelope"]["refresh_t"] = 0.5 * frame["envelope"]["t_max"]
-    view.update(frame)
-    assert np.isfinite(view.source.data["label_t"]).sum() == 1
-
-
 def test_functions_are_one_line_with_gaps() -> None:
     scene = example_scene("network1d")
     view, frame = PredictionView(scene), example_frame(scene, 30)
@@ -363,15 +317,6 @@ def test_functions_are_one_line_with_gaps() -> None:
     frame["prediction"]["functions"] = np.empty((0, points))
     assert view.update(frame)
     assert view.functions.data["y"].size == 0
-
-
-def test_a_band_that_is_far_too_wide_does_not_flatten_the_figure() -> None:
-    scene = example_scene("network1d")
-    view, frame = PredictionView(scene), example_frame(scene, 30)
-    frame["prediction"]["hi95"] = frame["prediction"]["hi95"] + 1e6
-    view.update(frame)
-    low, high = scene["data"]["y_range"]
-    assert view.root.y_range.end < high + 2 * (high - low)
 
 
 def test_intervals_that_miss_are_marked_and_the_rmse_stands_in_the_note() -> None:
@@ -458,18 +403,6 @@ def test_the_step_of_an_event_reaches_the_browser_whole() -> None:
     assert np.array_equal(sent, steps)
 
 
-def test_the_trace_takes_eight_chains_and_another_basis() -> None:
-    scene = example_scene("network1d")
-    view = TraceView(scene)
-    part = {"label": "PC 1", "basis": 0, "index": np.arange(50), "values": np.ones((9, 50)) * 40.0, "chains": 9}
-    assert view.update({"seq": 0, "trace": part})
-    assert view.title == "PC 1, 9 chains"
-    assert view.root.y_range.end > 40
-    assert view.update({"seq": 1, "trace": {**part, "basis": 1, "values": np.linspace(0, 1, 50)[None]}})
-    assert view.root.y_range.end < 2
-    assert np.isnan(view.source.data["chain1"]).all()
-
-
 def test_the_trace_moves_on_by_half_a_window() -> None:
     view = TraceView(example_scene("network1d"))
     starts = set()
@@ -491,15 +424,6 @@ def test_the_timeline_keeps_apart_the_steps_of_a_very_long_run() -> None:
     assert np.nanmax(x) == 0
 
 
-def test_the_timeline_holds_about_fifty_entries_however_far_apart() -> None:
-    view = TimelineView(example_scene("banana"))
-    for apart in (1, 5, 40, 3000):
-        view.update({"seq": 0, "events": {"step": np.arange(150) * apart, "kind": np.full(150, 2)}})
-        assert 50 <= (view.source.data["kind"] == 2).sum() <= 101
-    view.update({"seq": 0, "events": {"step": np.empty(0, int), "kind": np.empty(0, int)}})
-    assert not np.isfinite(view.source.data["x"]).any()
-
-
 def test_the_axes_of_thinning_close_in_between_segments_and_only_grow_within_one() -> None:
     scene = example_scene("banana")
     frame, view = example_frame(scene, 3), ThinningView(scene)
@@ -510,64 +434,6 @@ def test_the_axes_of_thinning_close_in_between_segments_and_only_grow_within_one
         ends.append(view.root.x_range.end)
     assert ends[0] == ends[1] == ends[2] == ends[3] >= 40
     assert 3 <= ends[4] == ends[5] < 4
-
-
-def test_the_axes_of_thinning_close_in_where_a_run_pauses() -> None:
-    scene = example_scene("banana")
-    frame, view = example_frame(scene, 3), ThinningView(scene)
-    frame["envelope"].update(segment=1, t_max=40.0)
-    view.update(frame)
-    frame["envelope"].update(segment=2, t_max=1.0)
-    view.update(frame)
-    assert view.root.x_range.end >= 40
-    frame["status"]["playing"] = False
-    view.update(frame)
-    assert 1 <= view.root.x_range.end < 1.2
-
-
-@pytest.mark.parametrize("t_max", [1e-6, 0.5, 4.0, 100.0])
-def test_rates_at_which_no_event_is_to_be_expected_lie_flat_on_the_thinning_figure(t_max: float) -> None:
-    """A Boomerang on its own reference has rates that are rounding alone."""
-    scene = example_scene("banana")
-    frame, view = example_frame(scene, 3), ThinningView(scene)
-    rate = 1e-5 * np.sin(np.linspace(0, 6, 50))
-    few = {f"{part}_{name}": [] for part in ("past", "now") for name in ("t0", "t1", "h0", "h1")}
-    few |= {f"proposal_{name}": [] for name in ("t", "rate", "height", "u", "kind")}
-    frame["envelope"].update(few, t_max=t_max, y_max=1e-3, rate=rate, rate_t=np.linspace(0, t_max, 50))
-    for segment in range(30):
-        frame["envelope"]["segment"] = segment
-        for _ in range(3):
-            view.update(frame)
-    shown = view.root.y_range
-    assert (rate.max() - rate.min()) / (shown.end - shown.start) < 0.02
-    # One event is to be expected: such a rate is seen well.
-    frame["envelope"].update(segment=30, y_max=1 / max(t_max, 1.0), rate=rate * 0 + 1 / max(t_max, 1.0))
-    view.update(frame)
-    assert view.source.data["clipped"][0] > 0.4 * shown.end
-
-
-def test_of_very_many_proposals_only_the_latest_carry_their_uniform_mark() -> None:
-    scene = example_scene("banana")
-    frame, view = example_frame(scene, 3), ThinningView(scene)
-    for name in ("t", "rate", "height", "u"):
-        frame["envelope"][f"proposal_{name}"] = np.linspace(0.1, 0.9, 400)
-    frame["envelope"]["proposal_kind"] = np.ones(400, int)
-    view.update(frame)
-    assert np.isfinite(view.source.data["uniform"]).sum() == 12
-    assert (view.source.data["kind"] == 1).sum() == 400
-
-
-def test_the_plane_closes_in_on_a_small_path_but_keeps_a_known_density_in_sight() -> None:
-    for kind, closes in (("network1d", True), ("banana", False)):
-        scene = example_scene(kind)
-        view = TrajectoryView(scene)
-        for seq in range(60):
-            frame = example_frame(scene, seq)
-            for name in ("x", "y", "event_x", "event_y", "now_x", "now_y"):
-                frame["path"][name] = frame["path"][name] / 100
-            view.update(frame)
-        low, high = scene["plane"]["x_range"]
-        assert (view.root.x_range.end - view.root.x_range.start < 0.1 * (high - low)) is closes
 
 
 def test_a_sheet_travels_as_one_array() -> None:
