@@ -22,22 +22,19 @@ COUNT = 12  # rows of a table that is made of a few cells
 
 
 class Example(NamedTuple):
-    """A file or a frame, and its inputs and observations; or words of a note, or of the sentence that refuses it."""
+    """A file or a frame, and its inputs and observations; without these it is refused."""
 
     content: Any
     names: tuple[str, ...] = ()
     x: np.ndarray | None = None
     y: np.ndarray | None = None
-    noted: str = ""
-    says: str = ""
     options: dict[str, Any] = {}
 
 
 class Kind(NamedTuple):
-    """What files of a kind have, what is read, and examples."""
+    """A kind of files, and examples."""
 
     has: str
-    read: str
     examples: tuple[Example, ...]
 
 
@@ -82,54 +79,44 @@ def elsewhere() -> list[Any]:
     return found + ([importlib.import_module("pyarrow").table(TRUE)] if optional.has("pyarrow") else [])
 
 
-def true(content: Any, noted: str = "", **options: Any) -> Example:
+def true(content: Any, **options: Any) -> Example:
     """Return a file that holds the true table."""
     x = TRUE[["rooms", "price"]].to_numpy(float)
-    return Example(content, ("rooms", "price"), x, TRUE["y"].to_numpy(), noted, options=options)
+    return Example(content, ("rooms", "price"), x, TRUE["y"].to_numpy(), options)
 
 
-def cells(given: list[str], right: list[float], noted: str = "", separator: str = ";", **options: Any) -> Example:
+def cells(given: list[str], right: list[float], separator: str = ";", **options: Any) -> Example:
     """Return a file with a column of these cells, over and over, which are these numbers; nan leaves a row out."""
     rows = np.arange(COUNT)
     b = np.array(right)[rows % len(right)]
     x = np.column_stack([[float(f"{i / 7:.3f}") for i in rows], b])
     y = np.array([float(f"{i * i / 9:.3f}") for i in rows])
     there = np.isfinite(b)
-    return Example(column(given, separator=separator), ("a", "b"), x[there], y[there], noted, options=options)
+    return Example(column(given, separator=separator), ("a", "b"), x[there], y[there], options)
 
 
-def asked(content: Any, says: str, **options: Any) -> Example:
-    return Example(content, says=says, options=options)
+def asked(content: Any, **options: Any) -> Example:
+    return Example(content, options=options)
 
 
-def without(content: str, names: tuple[str, ...], noted: str, like: pd.DataFrame | None = None) -> Example:
+def without(content: str, names: tuple[str, ...], like: pd.DataFrame | None = None) -> Example:
     """Return a file of which these columns of a frame are inputs."""
     like = frame() if like is None else like
-    return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy(), noted)
-
-
-def counted(name: str, values: np.ndarray, noted: str | None = None) -> Example:
-    """Return an example of whole numbers that are an input; without words of the note, one that counts the rows."""
-    table = frame().assign(**{name: values})
-    says = f"column {name} counts the rows, {values[0]} to {values[-1]}" if noted is None else noted
-    x = table[["a", "b", name]].to_numpy(float)
-    return Example(as_csv(table, index=False), ("a", "b", name), x, table["y"].to_numpy(), says)
+    return Example(content, names, like[list(names)].to_numpy(float), like["y"].to_numpy())
 
 
 def left_out(content: str) -> Example:
     """Return a file whose column b is left out, and a is the input."""
     plain = cells(["1"], [1.0])
-    return Example(
-        content, ("a",), plain.x[:, :1], plain.y, "Left out, as was asked for: b", options={"leave_out": ("b",)}
-    )
+    return Example(content, ("a",), plain.x[:, :1], plain.y, {"leave_out": ("b",)})
 
 
-def one_of(given: list[str], levels: dict[str, str], noted: str, seen: list[str] | None = None) -> Example:
+def one_of(given: list[str], levels: dict[str, str], seen: list[str] | None = None) -> Example:
     """Return a file with a column of texts, as they are seen, and the text that each column of 0 and 1 tells of."""
     numbers, seen = cells(["1"], [1.0]), seen or given
     made = [[float(seen[i % len(seen)] == text) for i in range(COUNT)] for text in levels.values()]
     x = np.column_stack([numbers.x[:, 0], *made])
-    return Example(column(given), ("a", *levels), x, numbers.y, noted)
+    return Example(column(given), ("a", *levels), x, numbers.y)
 
 
 def prices(given: list[str], separator: str = ";") -> str:
@@ -140,20 +127,13 @@ def prices(given: list[str], separator: str = ";") -> str:
 PRICES = ["974", "1,952", "2,001", "810", "999"]
 POINTS = [price.replace(",", ".") for price in PRICES]
 WHOLE, PARTS = (np.array(each)[:, None] for each in ([974, 1952, 2001, 810, 999], [974, 1.952, 2.001, 810, 999]))
-BOTH_WAYS = "can be .* or "
-DATES = "holds dates"
-LONG = "more digits than are kept"
-IS_IT_MISSING = "stand for a missing value"
-OTHERWISE = "holds numbers that are written as"
 DATED = "a,y\n" + "".join(f"{i / 7:.3f},2020-01-{1 + i % 4:02d}\n" for i in range(COUNT))
 ROUNDED = [5 + k % 3 * 1e-14 for k in range(40)]
-UNIT = "give them in another unit"
 SORTED = frame().sort_values("y")
 
 KINDS = (
     Kind(
         "commas, semicolons, tabs or bars between cells; a line `sep=;`",
-        "the mark that makes most cells, or the one that is named",
         (
             true(PLAIN),
             true(PLAIN.replace(",", ";")),
@@ -161,18 +141,17 @@ KINDS = (
             true(PLAIN.replace(",", " | ")),
             true("sep=;\n" + PLAIN.replace(",", ";")),
             true('\ufeff"sep=,"\n' + PLAIN),
-            asked(PLAIN.replace(",", ";", 2), "has 3 cells between semicolons and the lines below have one"),
-            asked(PLAIN.replace(",", "  "), "has one column only"),
+            asked(PLAIN.replace(",", ";", 2)),
+            asked(PLAIN.replace(",", "  ")),
         ),
     ),
     Kind(
         "decimal commas, decimal points",
-        "what the columns show; one writing holds for the whole file",
         (
             true(written(".", "", ";")),
-            true(written(",", "", ";"), "read as decimal points"),
-            true(written(",", "", ",", quote=True), "read as decimal points"),
-            true(written(",", "", "\t").encode("utf-16"), "read as decimal points"),
+            true(written(",", "", ";")),
+            true(written(",", "", ",", quote=True)),
+            true(written(",", "", "\t").encode("utf-16")),
             cells(["1,5E+03", "-2,25e-1", "0,5"], [1500, -0.225, 0.5]),
             true(written(",", "", ";").partition("\n")[2])._replace(
                 names=("c1", "c2"), options={"target_column": "c3"}
@@ -181,12 +160,11 @@ KINDS = (
     ),
     Kind(
         "marks between thousands: commas, points, spaces, apostrophes",
-        "the whole number, and a note",
         (
-            true(written(".", ",", ";"), "between thousands"),
-            true(written(".", ",", ",", quote=True), "between thousands"),
-            true(written(",", ".", "\t"), "between thousands"),
-            true(written(",", ".", ",", quote=True), "between thousands"),
+            true(written(".", ",", ";")),
+            true(written(".", ",", ",", quote=True)),
+            true(written(",", ".", "\t")),
+            true(written(",", ".", ",", quote=True)),
             true(written(".", "'", ";")),
             true(written(".", "\u2019", ",")),
             true(written(".", " ", ",")),
@@ -196,48 +174,44 @@ KINDS = (
     ),
     Kind(
         "`1,952` where nothing tells 1952 from 1.952",
-        "asked; `--decimal .` or `--decimal ,` answers",
         (
-            asked(prices(PRICES), rf"The 1,952 in the column p, line 3 of .*{BOTH_WAYS}"),
-            asked(prices(POINTS), rf"The 1.952 in the column p, line 3 of .*{BOTH_WAYS}"),
-            asked(prices([f'"{price}"' for price in PRICES], ","), BOTH_WAYS),
-            asked(prices(PRICES, "\t"), BOTH_WAYS),
-            Example(prices(PRICES), ("p",), WHOLE, np.arange(5), "between thousands", options={"decimal": "."}),
-            Example(prices(PRICES), ("p",), PARTS, np.arange(5), "decimal points", options={"decimal": ","}),
-            Example(prices(POINTS), ("p",), WHOLE, np.arange(5), "between thousands", options={"decimal": ","}),
+            asked(prices(PRICES)),
+            asked(prices(POINTS)),
+            asked(prices([f'"{price}"' for price in PRICES], ",")),
+            asked(prices(PRICES, "\t")),
+            Example(prices(PRICES), ("p",), WHOLE, np.arange(5), {"decimal": "."}),
+            Example(prices(PRICES), ("p",), PARTS, np.arange(5), {"decimal": ","}),
+            Example(prices(POINTS), ("p",), WHOLE, np.arange(5), {"decimal": ","}),
         ),
     ),
     Kind(
         "a column without a name, or one called as an index or a key is (`row_number`, `flat_id`, `PassengerId`), that"
         " numbers or names the rows",
-        "left out, and a note",
         (
-            without(as_csv(frame()), ("a", "b"), "first column, without a name, numbers or names the rows"),
-            without(as_csv(SORTED), ("a", "b"), "numbers or names the rows", SORTED),
-            without(as_csv(frame(pd.Index([f"patient {i}" for i in range(40)]))), ("a", "b"), "numbers or names"),
-            without(as_csv(frame(), index_label="row_number"), ("a", "b"), "column row_number numbers"),
+            without(as_csv(frame()), ("a", "b")),
+            without(as_csv(SORTED), ("a", "b"), SORTED),
+            without(as_csv(frame(pd.Index([f"patient {i}" for i in range(40)]))), ("a", "b")),
+            without(as_csv(frame(), index_label="row_number"), ("a", "b")),
             *(
-                without(as_csv(frame().assign(**{key: np.arange(40)[::-1] * 7}), index=False), ("a", "b"), noted)
-                for key, noted in ((key, f"column {key} numbers") for key in KEYS)
+                without(as_csv(frame().assign(**{key: np.arange(40)[::-1] * 7}), index=False), ("a", "b"))
+                for key in KEYS
             ),
             without(
                 as_csv(frame().assign(n=np.arange(5, 45)).rename(columns={"n": ""}), index=False),
                 ("a", "b"),
-                "column 4, without a name, numbers",
             ),
         ),
     ),
     Kind(
         "`-999`, `-99.9`, `888`, `-32768` and their like, far off all other numbers of a column",
-        "asked; `--missing -999` or `--missing none` answers",
         (
-            asked(column(["-999", "1.5", "2.5"]), f"Does -999 in the column b, line 2 .*{IS_IT_MISSING}"),
-            asked(column(["1.5", "2.5", "9999.99"]), IS_IT_MISSING),
-            asked(column(["1.5", "-32768", "2.5"]), IS_IT_MISSING),
-            asked(column(["1.5", "2.5", "1e20"]), IS_IT_MISSING),
-            asked(column(["1.5", "2.5", "-1e30"]), IS_IT_MISSING),
-            asked(column(["1", "-999", "2", "-998", "3", "-888"]), IS_IT_MISSING),
-            asked(column(["1", "-999", "2", "9999"]), IS_IT_MISSING),
+            asked(column(["-999", "1.5", "2.5"])),
+            asked(column(["1.5", "2.5", "9999.99"])),
+            asked(column(["1.5", "-32768", "2.5"])),
+            asked(column(["1.5", "2.5", "1e20"])),
+            asked(column(["1.5", "2.5", "-1e30"])),
+            asked(column(["1", "-999", "2", "-998", "3", "-888"])),
+            asked(column(["1", "-999", "2", "9999"])),
             cells(["1.5", "-999", "2.5"], [1.5, np.nan, 2.5], missing=["-999"]),
             cells(["1.5", "-999", "2.5"], [1.5, -999, 2.5], missing=[]),
             cells(["0", "500", "999", "1250", "750", "88"], [0, 500, 999, 1250, 750, 88]),
@@ -245,74 +219,68 @@ KINDS = (
     ),
     Kind(
         "empty cells, `?`, `-`, `NA`, `#DIV/0!`, infinite numbers",
-        "the row is left out, and a note; of a column of texts the note has the words",
         (
-            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5], "4 of 12 rows have a missing or infinite value"),
-            cells(["1.5", "?", "2.5", "#VALUE!"], [1.5, np.nan, 2.5, np.nan], "6 of 12 rows"),
-            cells(["1.5", "inf", "2.5"], [1.5, np.nan, 2.5], "4 of 12 rows"),
-            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5], r"Without the column b there would be 12 rows: leave it out"),
+            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5]),
+            cells(["1.5", "?", "2.5", "#VALUE!"], [1.5, np.nan, 2.5, np.nan]),
+            cells(["1.5", "inf", "2.5"], [1.5, np.nan, 2.5]),
+            cells(["1.5", "", "2.5"], [1.5, np.nan, 2.5]),
             cells(["1.5", "1e400", "2.5", "–"], [1.5, np.nan, 2.5, np.nan], separator=","),
-            Example(column(["None", "mild", "severe"]), noted="In the column b these count as no value: None"),
         ),
     ),
     Kind(
         "a percent sign, a currency or a unit in every cell of a column",
-        "the number, and a note",
         (
-            cells(["0.5%", "12 %", "100%"], [0.5, 12, 100], "The % in every cell of b is left out"),
-            cells(["$1,200.50", "$-3.00", "$1,000,000.25"], [1200.5, -3, 1000000.25], r"The \$ in every"),
-            cells(["-$5", "$7"], [-5, 7], r"The \$ in every"),
-            cells(["EUR 12.50", "EUR 7.00"], [12.5, 7], "The EUR in every"),
-            cells(["US$1,200.50", "US$7.25"], [1200.5, 7.25], r"The US\$ in every"),
-            cells(["R$ 7,25", "R$ 1.200,5"], [7.25, 1200.5], r"The R\$ in every"),
-            asked(column(["EUR 5", "USD 7", "EUR 8"]), r"several units \(EUR, USD\)"),
-            cells(["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100], "The kg in every"),
-            cells(["21°C", "22.5°C"], [21, 22.5], "The °C in every"),
-            cells(["21°", "22.5°"], [21, 22.5], "The ° in every"),
-            asked(column(["$5", "€7", "$8"]), r"holds numbers in several units \(\$, €\)"),
-            asked(column(["5 kg", "300 g", "7 kg"]), r"several units \(g, kg\)"),
-            asked(column([f"{i}.5{'kM'[i % 2]}" for i in range(COUNT)]), r"several units \(M, k\)"),
-            asked(column(["5", "7%", "8"]), "holds numbers and texts such as '7%' in line 3"),
+            cells(["0.5%", "12 %", "100%"], [0.5, 12, 100]),
+            cells(["$1,200.50", "$-3.00", "$1,000,000.25"], [1200.5, -3, 1000000.25]),
+            cells(["-$5", "$7"], [-5, 7]),
+            cells(["EUR 12.50", "EUR 7.00"], [12.5, 7]),
+            cells(["US$1,200.50", "US$7.25"], [1200.5, 7.25]),
+            cells(["R$ 7,25", "R$ 1.200,5"], [7.25, 1200.5]),
+            asked(column(["EUR 5", "USD 7", "EUR 8"])),
+            cells(["5 kg", "12.5 kg", "100 kg"], [5, 12.5, 100]),
+            cells(["21°C", "22.5°C"], [21, 22.5]),
+            cells(["21°", "22.5°"], [21, 22.5]),
+            asked(column(["$5", "€7", "$8"])),
+            asked(column(["5 kg", "300 g", "7 kg"])),
+            asked(column([f"{i}.5{'kM'[i % 2]}" for i in range(COUNT)])),
+            asked(column(["5", "7%", "8"])),
         ),
     ),
     Kind(
         "dates, times, months, `20240131`",
-        "refused: give numbers, such as days since the first one, or `--leave-out NAME`",
         (
-            asked(column(["2020-01-31", "2021-02-01"]), DATES),
-            asked(column(["31.01.2020", "1.2.2021"]), DATES),
-            asked(column(["1/31/20", "2/1/21"]), DATES),
-            asked(column(["31 Jan 2020", "1 Feb 2021"]), DATES),
-            asked(column(["2020-01-31T08:30:00Z", "2020-02-01T09:00:00Z"]), DATES),
-            asked(column(["08:30", "09:15:30"]), DATES),
-            asked(column(["2020-01", "2020-02", "2020-11"]), DATES),
-            asked(column(["2020Q1", "2020Q2", "2021Q1"]), DATES),
-            asked(column(["PT1H30M", "PT2H", "P3D"]), DATES),
-            asked(DATED, "The column y of .* holds dates", task=None),
-            asked(column(["20200131", "20200201", "20191231"]), r"holds dates such as 20200131, which are no amounts"),
+            asked(column(["2020-01-31", "2021-02-01"])),
+            asked(column(["31.01.2020", "1.2.2021"])),
+            asked(column(["1/31/20", "2/1/21"])),
+            asked(column(["31 Jan 2020", "1 Feb 2021"])),
+            asked(column(["2020-01-31T08:30:00Z", "2020-02-01T09:00:00Z"])),
+            asked(column(["08:30", "09:15:30"])),
+            asked(column(["2020-01", "2020-02", "2020-11"])),
+            asked(column(["2020Q1", "2020Q2", "2021Q1"])),
+            asked(column(["PT1H30M", "PT2H", "P3D"])),
+            asked(DATED, task=None),
+            asked(column(["20200131", "20200201", "20191231"])),
             cells(["20200131", "20200231", "20191231"], [20200131, 20200231, 20191231]),
         ),
     ),
     Kind(
         "a column that is named by `--leave-out`",
-        "left out whatever it holds, and a note",
         (
             left_out(column(["2020-01-31", "2021-02-01"])),
             left_out(column(["12", "7 or 8", "x"])),
             left_out(column(["1,234", "5,678"])),
-            asked(PLAIN, "no column 'size' that could be left out", leave_out=("size",)),
-            asked(PLAIN, "The target y cannot be left out", leave_out=("y",)),
-            asked(PLAIN, "Every column of .* but the target is left out", leave_out=("rooms", "price")),
+            asked(PLAIN, leave_out=("size",)),
+            asked(PLAIN, leave_out=("y",)),
+            asked(PLAIN, leave_out=("rooms", "price")),
         ),
     ),
     Kind(
         "`(12.50)`, `12.50-`, `0x1F`, `1_000`, `1.5D+03`, `1h 30m`, `1/2`, `3*10^4`, `5±1`, `48°51'`, `1,23,456`,"
         " `=1+1`",
-        "refused: write them as -12.50, 31, 1000, 1.5e3, 1.5, 0.5",
         (
-            asked(column(["(12.50)", "7.00", "(3.50)"]), "numbers and texts such as"),
+            asked(column(["(12.50)", "7.00", "(3.50)"])),
             *(
-                asked(column(given), OTHERWISE)
+                asked(column(given))
                 for given in (
                     ["$(12.50)", "$7.00"],
                     ["($12.50)", "$7.00", "$3"],
@@ -339,35 +307,31 @@ KINDS = (
     ),
     Kind(
         "whole numbers of more than 15 digits, which would lose some",
-        "refused",
         (
-            asked(column([str(2**60 + i) for i in range(COUNT)], separator=","), LONG),
-            asked(column([f"-{2**60 + i}" for i in range(COUNT)]), LONG),
-            asked(column([str(2**60 + i) if i % 5 else "" for i in range(COUNT)], separator=","), LONG),
-            asked(column([f"{2**60 + i}.5" for i in range(COUNT)], separator=","), LONG),
+            asked(column([str(2**60 + i) for i in range(COUNT)], separator=",")),
+            asked(column([f"-{2**60 + i}" for i in range(COUNT)])),
+            asked(column([str(2**60 + i) if i % 5 else "" for i in range(COUNT)], separator=",")),
+            asked(column([f"{2**60 + i}.5" for i in range(COUNT)], separator=",")),
             cells(["1.5e20", "2.5e20", "0.3333333333333333333"], [1.5e20, 2.5e20, 1 / 3], separator=","),
         ),
     ),
     Kind(
         "numbers beyond 1e30, or that differ by less than 1e-30",
-        "refused: give them in another unit",
         (
-            asked(column(["1e31", "2e31", "3"]), "beyond 1e.30; give it in another unit"),
-            asked(column(["1e-300", "2e-300", "0"]), f"numbers of b differ by less than 1e-30; {UNIT}"),
-            asked(as_csv(frame().assign(y=1e-40 * np.arange(40)), index=False), "numbers of y differ by less than"),
+            asked(column(["1e31", "2e31", "3"])),
+            asked(column(["1e-300", "2e-300", "0"])),
+            asked(as_csv(frame().assign(y=1e-40 * np.arange(40)), index=False)),
         ),
     ),
     Kind(
         "numbers and texts in one column",
-        "refused, with the line; of a target asked: `--task classification`, or `--missing TEXT`",
         (
-            asked(column(["1.5", "2.5", "3.5", "4.5", "low"]), "numbers and texts such as 'low' in line 6"),
-            asked(column(["1.5", "<0.5", "2.5"]), "numbers and texts such as '<0.5' in line 3"),
-            asked(column(["TRUE", "1", "FALSE", "0"]), "numbers and texts such as 'TRUE' in line 2"),
-            asked(PLAIN + "Total,,99\n", "such as 'Total' in line 8"),
+            asked(column(["1.5", "2.5", "3.5", "4.5", "low"])),
+            asked(column(["1.5", "<0.5", "2.5"])),
+            asked(column(["TRUE", "1", "FALSE", "0"])),
+            asked(PLAIN + "Total,,99\n"),
             asked(
                 "a,y\n" + "".join(f"{i},{['1.5', 'error', '2.5'][i % 3]}\n" for i in range(COUNT)),
-                r"missing=\[.error.\]",
                 task=None,
             ),
             cells(["1.5", "low", "2.5"], [1.5, np.nan, 2.5], missing=["low"]),
@@ -375,7 +339,6 @@ KINDS = (
     ),
     Kind(
         "lines of comments (`#`), blank lines, a separator at the end of every line",
-        "passed over",
         (
             true("# made by a balance\n# on a Monday\n" + PLAIN),
             true("#comment, with, commas\n\n" + PLAIN.replace("\n5,", "\n# broken here\n5,")),
@@ -388,23 +351,20 @@ KINDS = (
     ),
     Kind(
         "two columns of one name, cells in single quotes, a quote without an end, a title above the names",
-        "refused, with the line where there is one",
         (
-            asked(PLAIN.replace("rooms", "price"), "Two columns .* are called price"),
-            asked(PLAIN.replace("rooms,price,y", "'rooms','price','y'"), "stand in single quotes"),
-            asked(PLAIN.replace("\n5,", '\n"5,'), "A quote that opens in line 4 .* is never closed"),
-            asked("My results\n" + PLAIN, "has one cell and later ones have more"),
-            asked(PLAIN.replace("\n5,", "\n5,5,"), "Line 4 .* has 4 cells, but there are 3 columns"),
+            asked(PLAIN.replace("rooms", "price")),
+            asked(PLAIN.replace("rooms,price,y", "'rooms','price','y'")),
+            asked(PLAIN.replace("\n5,", '\n"5,')),
+            asked("My results\n" + PLAIN),
+            asked(PLAIN.replace("\n5,", "\n5,5,")),
         ),
     ),
     Kind(
         "no line of names",
-        "columns `c1`, `c2`, ...",
         tuple(
             true(PLAIN)._replace(
                 content=content,
                 names=("c1", "c2"),
-                noted="it is a row",
                 options={"target_column": "c3"},
             )
             for content in (
@@ -416,67 +376,62 @@ KINDS = (
     ),
     Kind(
         "a column of at most 20 different texts, most of them in more than one row",
-        "one column of 0 and 1 for each of them",
         (
-            one_of(["u", "v"], {"b=v": "v"}, "The text column b is read as b=v, each 0 or 1"),
-            one_of(["yes", "no", "yes"], {"b=yes": "yes"}, "read as b=yes"),
-            one_of(["1.2.3", "1.2.4"], {"b=1.2.4": "1.2.4"}, "read as b=1.2.4"),
-            one_of(["True", "False"], {"b=True": "True"}, "read as b=True"),
-            one_of(["10-19", "20-29", "30-39"], {f"b={k}0-{k}9": f"{k}0-{k}9" for k in "123"}, "read as b=10-19"),
-            asked(column([f"A{i}+1" for i in range(COUNT)]), r"most stand in one row alone \(b\)"),
-            asked(column([f"P{i:03d}" for i in range(30)], count=30), "more than 20 different values"),
+            one_of(["u", "v"], {"b=v": "v"}),
+            one_of(["yes", "no", "yes"], {"b=yes": "yes"}),
+            one_of(["1.2.3", "1.2.4"], {"b=1.2.4": "1.2.4"}),
+            one_of(["True", "False"], {"b=True": "True"}),
+            one_of(["10-19", "20-29", "30-39"], {f"b={k}0-{k}9": f"{k}0-{k}9" for k in "123"}),
+            asked(column([f"A{i}+1" for i in range(COUNT)])),
+            asked(column([f"P{i:03d}" for i in range(30)], count=30)),
         ),
     ),
     Kind(
         "a constant column, a column without a value",
-        "left out, and a note",
         (
-            without(as_csv(frame().assign(c=7), index=False), ("a", "b"), "Constant columns are left out: c"),
-            without(as_csv(frame().assign(c="u"), index=False), ("a", "b"), "Constant columns are left out: c"),
-            without(as_csv(frame().assign(c=ROUNDED), index=False), ("a", "b"), "left out: c"),
-            asked(as_csv(frame().assign(y=ROUNDED), index=False), "nothing to predict"),
-            without(as_csv(frame().assign(c=np.nan), index=False), ("a", "b"), "Columns without a value .*: c"),
-            asked(as_csv(frame().assign(y=5.0), index=False), "is 5.0 in every row; there is nothing to predict"),
-            asked(as_csv(frame().assign(a=1, b="u"), index=False), "Every column of .* but the target is constant"),
+            without(as_csv(frame().assign(c=7), index=False), ("a", "b")),
+            without(as_csv(frame().assign(c="u"), index=False), ("a", "b")),
+            without(as_csv(frame().assign(c=ROUNDED), index=False), ("a", "b")),
+            asked(as_csv(frame().assign(y=ROUNDED), index=False)),
+            without(as_csv(frame().assign(c=np.nan), index=False), ("a", "b")),
+            asked(as_csv(frame().assign(y=5.0), index=False)),
+            asked(as_csv(frame().assign(a=1, b="u"), index=False)),
         ),
     ),
     Kind(
         "fewer than five whole rows",
-        "refused",
         (
-            asked("a,b,y\n", "has names but no rows"),
-            asked("a,b,y\n1,2,3.5\n", "has 1 row without a missing value; at least 5"),
-            asked(column(["", "", "", "1.5"]), "has 3 rows without a missing value"),
+            asked("a,b,y\n"),
+            asked("a,b,y\n1,2,3.5\n"),
+            asked(column(["", "", "", "1.5"])),
         ),
     ),
     Kind(
         "UTF-8; UTF-16 and UTF-32 with a byte order mark",
-        "the text; other encodings, compressed files, spreadsheets, JSON and HTML are refused",
         (
             true(PLAIN.encode("utf-8-sig")),
             true(PLAIN.encode("utf-16")),
             true(PLAIN.encode("utf-32")),
-            asked(PLAIN.replace("rooms", "größe").encode("latin-1"), "is no UTF-8 text"),
-            asked(PLAIN.encode("utf-16-le"), "is no text"),
-            asked(b"PK\x03\x04" + bytes(40), "a spreadsheet or compressed"),
-            asked(b"PAR1" + bytes(40), "save it as CSV first"),
-            asked('[{"a": 1, "y": 2}]', "looks like JSON"),
-            asked("<!DOCTYPE html>\n<table>1,2</table>", "looks like HTML"),
+            asked(PLAIN.replace("rooms", "größe").encode("latin-1")),
+            asked(PLAIN.encode("utf-16-le")),
+            asked(b"PK\x03\x04" + bytes(40)),
+            asked(b"PAR1" + bytes(40)),
+            asked('[{"a": 1, "y": 2}]'),
+            asked("<!DOCTYPE html>\n<table>1,2</table>"),
         ),
     ),
     Kind(
         "no file but a frame of pandas, polars or PyArrow",
-        "its columns; a note where its index has labels, which are left out",
         (
             true(TRUE),
             true(TRUE.astype({"rooms": "Int64", "y": "Float64"})),
             true(TRUE.astype({"rooms": "category"})),
-            true(TRUE.set_index("rooms", drop=False), "index of the frame .rooms. is left out"),
+            true(TRUE.set_index("rooms", drop=False)),
             *(true(each) for each in elsewhere()),
-            asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1), "names of several levels"),
-            asked(TRUE.assign(t=pd.date_range("2020", periods=6)), DATES),
-            asked(pd.concat([TRUE, TRUE[["price"]]], axis=1), "Two columns .* are called price"),
-            asked({"a": [1.0]}, "is the path of a CSV file, its bytes, an open file or a frame, not a dict"),
+            asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1)),
+            asked(TRUE.assign(t=pd.date_range("2020", periods=6))),
+            asked(pd.concat([TRUE, TRUE[["price"]]], axis=1)),
+            asked({"a": [1.0]}),
         ),
     ),
 )

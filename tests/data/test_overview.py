@@ -84,7 +84,7 @@ def test_a_decimal_mark_that_one_column_shows_holds_for_the_others() -> None:
         pytest.param(each.content, id=f"{kind.has[:30]}-{k}")
         for kind in KINDS
         for k, each in enumerate(kind.examples)
-        if each.says and not each.options
+        if not each.names and not each.options
     ],
 )
 def test_each_answer_answers_its_question(content: str | bytes) -> None:
