@@ -27,20 +27,18 @@ class Known(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of density, how it is sampled, examples; bounded functions are compared where moments are infinite."""
+    """A kind of density and examples; bounded functions are compared where moments are infinite."""
 
     name: str
-    how: str
     known: tuple[Known, ...]
     bounded: bool = False
     raises: bool = False
 
 
 class Refused(NamedTuple):
-    """A kind of density that is refused or stopped, why, words of the sentence or the warning, and examples."""
+    """A kind of density that is refused or stopped, words of the sentence or the warning, and examples."""
 
     name: str
-    why: str
     says: str
     densities: tuple[Density, ...]
     sampler: str = "nuts"
@@ -268,17 +266,14 @@ def logistic_squared(x: Tensor) -> Tensor:
 KINDS = (
     Kind(
         "Smooth, on all of space",
-        "By every sampler",
         (Known(correlated, 2), Known(gumbel, 2, -4, 25), Known(logistic, 1, -25, 25), Known(bent, 2, -6, 16)),
     ),
     Kind(
         "With second derivatives that are not finite: `logaddexp`, roots and norms at 0",
-        "By every sampler; without second derivatives there",
         (Known(two_peaks, 2), Known(radial, 2, -20, 20), Known(three_halves), Known(safe_root, 1, -25, 25)),
     ),
     Kind(
         "With kinks: Laplace priors, hinge and quantile losses, ReLU",
-        'By every sampler; processes bound their rate at both sides of a jump (`bound="grid"`)',
         (
             Known(asymmetric, 2, -40, 14),
             Known(laplace, 1, -25, 25),
@@ -289,15 +284,10 @@ KINDS = (
     ),
     Kind(
         "With kinks up and down closer than a look ahead",
-        "Processes learn how far rates lie above their bound; what share of the bounces was missed is told where it is"
-        " not small",
         (Known(partial(wave, period=1.0), 1, -25, 25), Known(partial(wave, period=0.5), 1, -25, 25), Known(saw)),
     ),
     Kind(
         "With an edge at which it vanishes, such as Gamma(3, 1) or Beta(2, 3)",
-        "By every sampler, slowly: processes look ahead in ever shorter cells near the edge. Named parameters (below)"
-        " are faster. Where it vanishes as slowly as that of Gamma(1.3, 1), float32 rounds a path to the edge, and"
-        " processes stop with a sentence",
         (
             Known(gamma, 1, 0, 30),
             Known(beta, 2, 0, 1),
@@ -308,8 +298,6 @@ KINDS = (
     ),
     Kind(
         "With an edge where it does not vanish: half-normal, uniform on a box",
-        "By HMC and NUTS, which reject what lies outside; how many draws that cost is told. Processes stop with a"
-        " sentence. Named parameters have no edge",
         tuple(
             Known(*given, samplers=JUMPS)
             for given in ((half_normal, 1, 0, 10), (box, 2, 0, 1), (exponential, 1, -2, 28))
@@ -317,8 +305,6 @@ KINDS = (
     ),
     Kind(
         "That jumps itself: an indicator, a branch, whole numbers by rounding",
-        "By HMC and NUTS, slowly; by HMC alone where nothing slopes, which the others refuse at once; under samplers"
-        " that follow the gradient alone the warnings say so",
         (
             Known(step, samplers=JUMPS),
             Known(branch, samplers=JUMPS),
@@ -327,7 +313,6 @@ KINDS = (
     ),
     Kind(
         "With a hole: a ball, a simplex by hand, an ordered vector, nan in one region",
-        "By HMC and NUTS, which reject what lies there",
         tuple(
             Known(*given, samplers=JUMPS)
             for given in ((ball, 2, -1, 1), (simplex, 2, 0, 1), (ordered, 2), (hole, 1), (ring, 2, -8, 8))
@@ -335,8 +320,6 @@ KINDS = (
     ),
     Kind(
         "That is infinite at a point or in a region: U = -inf, as where a log density is 0",
-        "By HMC, NUTS and parallel tempering, of what is left without these points, and a warning names one; other"
-        " samplers stop with a sentence that names it",
         tuple(
             Known(*given, samplers=JUMPS)
             for given in ((log_habit, 1, 0, 30), (spike, 1), (stripe, 2, -8, 8), (pole, 1, -8, 8))
@@ -344,7 +327,6 @@ KINDS = (
     ),
     Kind(
         "Defined by an operation that raises an error elsewhere (Cholesky factors, domains)",
-        "Points with such an error count as rejected, and are told",
         tuple(
             Known(*given, samplers=("hmc",))
             for given in ((checked_gamma, 1, 0, 40), (checked_scale, 1, 0, 8), (cholesky, 1, -1, 1))
@@ -353,7 +335,6 @@ KINDS = (
     ),
     Kind(
         "With tails as of t with 3 degrees of freedom",
-        "By every sampler; nothing is said of variances by Stein's identity",
         (Known(student, 1, -4000, 4000), Known(cauchy_like, 1, -4000, 4000), Known(logistic_squared, 1, -4000, 4000)),
         bounded=True,
     ),
@@ -414,7 +395,6 @@ def branch_on_a_state(x: Tensor) -> Tensor:
 REFUSED = (
     Refused(
         "U with the wrong sign, a log density",
-        "chains run away, since U falls for ever along a line",
         "Is this a log density",
         (
             lambda x: -x.square().sum(-1) / 2,
@@ -426,20 +406,17 @@ REFUSED = (
     ),
     Refused(
         "U or its gradient not finite at a hundred random points",
-        "no chain can set out: give `start=`",
         "found no initial position",
         (raises, lambda x: x.sum(-1) * torch.nan, lambda x: x.sum(-1) + torch.inf, lambda x: (x - 1e9).log().sum(-1)),
     ),
     Refused(
         "U that does not rise outwards, such as a flat prior alone",
-        "exp(-U) has no integral: give every coordinate a prior",
         "exp\\(-U\\) has no integral|have not converged|gradient there is zero",
         (lambda x: 0 * x.sum(-1), lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], ridge),
         "hmc",
     ),
     Refused(
         "U that is detached, of NumPy or constant; rounded or compared, except under HMC",
-        "there is no gradient, or it is zero where U changes",
         "does not depend on its argument|gradient there is zero",
         (
             in_numpy,
@@ -451,14 +428,12 @@ REFUSED = (
     ),
     Refused(
         "U that is detached in part, random, or of all chains together",
-        "draws are of no density: the warnings say which of the three",
         "does not change as its gradient|differs between two calls|depends on the other chains",
         (part_detached, noisy, mean_of_chains),
         "sgld",
     ),
     Refused(
         "Tensors of another precision in U, a rougher U, writing into its argument",
-        "the sentence says which",
         "cannot compute in float32|writes into its argument|returned (bfloat16|float16) for states of float32",
         (
             writes,
@@ -472,14 +447,12 @@ REFUSED = (
     ),
     Refused(
         "U = -inf, where a sampler rejects nothing",
-        "the density is infinite there: outside of a support U is inf",
         "minus infinity",
         (log_habit, spike, stripe),
         "bps",
     ),
     Refused(
         "A function of a single state",
-        "states are those of all chains: give `torch.func.vmap(function)`",
         "takes a single state|torch.func.vmap\\(function\\) where your function takes a single state",
         (
             lambda x: torch.dot(x, x) / 2,
@@ -491,7 +464,6 @@ REFUSED = (
     ),
     Refused(
         "A result of another shape than (chains,), or of complex numbers",
-        "each chain has a real potential of its own",
         "it must return one value for each chain|returned complex numbers",
         (
             lambda x: x.square().sum(-1) / 2 + 0j,
