@@ -89,7 +89,7 @@ class LabPage(RunPage):
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
         mine = button("Your data: a CSV file", self.data.show, icon="upload_file", margin=(2, 14), variant="outlined")
-        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec, takes_files=False)
+        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec)
         self.session.on_jump = self.controls.show
         return column(section("BEGIN WITH"), self._examples(), mine, self.controls.root)
 

@@ -116,7 +116,7 @@ class RaceSidebar(SpecSidebar):
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
         self._add = button("Add a lane", self._append, icon="add", margin=(2, 14))
         samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
-        self.root = column(section("TARGET"), self._target.root, self._upload(), *samplers, *race)
+        self.root = column(section("TARGET"), self._target.root, *samplers, *race)
         self.show(spec)
 
     def show(self, spec: RaceSpec) -> None:
@@ -162,11 +162,6 @@ class RaceSidebar(SpecSidebar):
             self._arrange()
             self._renew()
 
-    def _open(self, spec: Spec) -> None:
-        """Race on a network on a file of the user's."""
-        names = ("target", "target_settings", "file", "attachment")
-        super()._open(self._spec.replace(**{name: getattr(spec, name) for name in names}))
-
     def _renew(self) -> None:
         for lane in self._lanes:
             lane.clear()
@@ -176,7 +171,5 @@ class RaceSidebar(SpecSidebar):
         settings, run = self._target.controls.values(), self._run.values()
         budget = run.pop("budget")
         shared = {"target": self._target.name, "target_settings": settings, **run}
-        if settings.get("data") not in self._attached:
-            shared |= {"file": None, "attachment": None}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
         return type(self._spec)(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)

@@ -12,7 +12,6 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import Controls
-from bnnviz_app.components.controls.upload import Upload
 from bnnviz_app.components.widgets import ReaderChoice
 from bnnviz_app.theme import styles
 
@@ -179,15 +178,6 @@ class SpecSidebar(PageComponent):
     def _target_changed(self, changed: dict[str, Any]) -> None:
         self._renew()
 
-    def _upload(self) -> Any:
-        """Return what opens a file of the user's."""
-        return Upload(lambda: self._first(self._spec), self._open).root
-
-    def _open(self, spec: Spec) -> None:
-        """Run a network on a file of the user's."""
-        self.show(spec)
-        self._on_spec(spec)
-
     def _renew(self) -> None:
         """Run what the controls show, unless it is what runs already."""
         for controls in self._all_controls():
@@ -217,7 +207,6 @@ class Sidebar(SpecSidebar):
         on_spec: Callable[[Spec], None],
         on_live: Callable[[dict[str, Any]], None],
         spec: Spec,
-        takes_files: bool = True,
     ) -> None:
         super().__init__(catalogue, on_spec, spec)
         self._on_live = on_live
@@ -226,8 +215,7 @@ class Sidebar(SpecSidebar):
         )
         self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
         sampler, run = (section("SAMPLER"), self._sampler.root), (section("RUN"), self._run.root)
-        file = [self._upload()] if takes_files else []
-        self.root = column(section("TARGET"), self._target.root, *file, *sampler, *run)
+        self.root = column(section("TARGET"), self._target.root, *sampler, *run)
         self.show(spec)
 
     def show(self, spec: Spec) -> None:
