@@ -12,15 +12,12 @@ import panel as pn
 from bnnviz import views
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
-from bnnviz.specs.demo import PlainSpec
 from bnnviz_app import address
 from bnnviz_app.access import roles
 from bnnviz_app.classroom import requests
 from bnnviz_app.components.cards.caption import Caption
 from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.controls.controls import Controls
-from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
@@ -365,49 +362,6 @@ class RunPage(Page):
         keys = self._keys()
         if name in keys:
             keys[name]()
-
-
-class SettingsPage(RunPage):
-    """Show a run that has nothing but settings; a class says of what."""
-
-    heading: ClassVar[str]  # of the controls
-    spec: ClassVar[type[PlainSpec]]
-    titles: ClassVar[dict[str, str]]  # of choices
-    speed = "0"  # as fast as it goes
-
-    @classmethod
-    def opening(cls) -> PlainSpec:
-        """Return the spec that the page opens on."""
-        return cls.spec().checked()
-
-    def show_devices(self, names: list[str]) -> None:
-        """Take no notice: so little work needs no device."""
-
-    def _controls(self, spec: PlainSpec) -> Any:
-        self.controls = Controls(spec.described(), self._renew, self.titles)
-        self.controls.set(spec.settings)
-        return column(section(self.heading), self.controls.root)
-
-    def _beside(self, error: BnnvizError) -> bool:
-        known = self._shows_controls and error.field in self.controls
-        if known:
-            self.controls.error(error.field, error.message.text)
-        return known
-
-    def _values(self) -> dict[str, Any]:
-        """Return what the controls show."""
-        return self.controls.values()
-
-    def _renew(self, changed: dict[str, Any]) -> None:
-        """Begin what the controls show."""
-        self.controls.clear()
-        try:
-            spec = self.spec(self._values()).checked()
-        except BnnvizError as error:
-            self.show_error(error)
-            return
-        if spec != self.session.spec:
-            self.session.begin(spec)
 
 
 def visit(page_class: type[RunPage]) -> address.Visit:

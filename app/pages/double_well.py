@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from bnnviz.errors import BnnvizError
 from bnnviz.specs.demo import DoubleWellSpec
+from bnnviz_app.components.controls.controls import Controls
+from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
-from bnnviz_app.pages.base import RunPage, SettingsPage, open_run_page
+from bnnviz_app.pages.base import RunPage, open_run_page
 
 _TITLES = {
     "figure": "figure: modes at ±1",
@@ -36,15 +39,43 @@ class DoubleWellTransport(StepTransport):
         ]
 
 
-class DoubleWellPage(SettingsPage):
-    """Show functionals beside points."""
+class DoubleWellPage(RunPage):
+    """Show functionals beside points; the page has nothing but settings."""
 
-    name, heading = "wells", "WELLS"
-    spec = DoubleWellSpec
-    titles = _TITLES
+    name = "wells"
     parts, grid = ("wells", "ledger", "pooled", "ratio"), _GRID
     transport_class = DoubleWellTransport
     speed = "2"  # each functional is to be seen
+
+    @classmethod
+    def opening(cls) -> DoubleWellSpec:
+        """Return the spec that the page opens on."""
+        return DoubleWellSpec().checked()
+
+    def show_devices(self, names: list[str]) -> None:
+        """Take no notice: so little work needs no device."""
+
+    def _controls(self, spec: DoubleWellSpec) -> Any:
+        self.controls = Controls(spec.described(), self._renew, _TITLES)
+        self.controls.set(spec.settings)
+        return column(section("WELLS"), self.controls.root)
+
+    def _beside(self, error: BnnvizError) -> bool:
+        known = self._shows_controls and error.field in self.controls
+        if known:
+            self.controls.error(error.field, error.message.text)
+        return known
+
+    def _renew(self, changed: dict[str, Any]) -> None:
+        """Begin what the controls show."""
+        self.controls.clear()
+        try:
+            spec = DoubleWellSpec(self.controls.values()).checked()
+        except BnnvizError as error:
+            self.show_error(error)
+            return
+        if spec != self.session.spec:
+            self.session.begin(spec)
 
 
 def build(dark: bool) -> RunPage:

@@ -21,9 +21,7 @@ from bnnviz_app.address import Visit
 from bnnviz_app.components.tables import opening
 from bnnviz_app.components.tables.answer import answer_html
 from bnnviz_app.components.tables.opening import TableChoices, look
-from bnnviz_app.components.tables.verdict_bar import VerdictBar
-from bnnviz_app.components.tables.your_data import YourData, _notes_html
-from bnnviz_app.components.widgets import alert
+from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.pages.lab import LabPage
 
 KIND = ["new", "old", "old"]
@@ -90,7 +88,6 @@ def test_a_drop_shows_columns_and_asks_and_an_answer_lets_it_play(dialog: tuple[
     assert rows["kind"]["kind"] == "category, 2 levels" and "days since" in rows["day"]["remark"]
     assert made._play.disabled and "-999" in made._question.root.object
     yes, no = made._answers
-    assert (yes.label, no.label) == ("Yes, it is missing", "No, it is a number")
     made._begin()
     assert not begun
     yes.clicks += 1
@@ -219,17 +216,3 @@ def test_upload_reads_as_the_options_say() -> None:
     base = Spec(target="network", target_settings={"hidden": "4"}, draws=None).checked()
     spec, notes = upload.attach(base, FILE, "h.csv", "price", leave_out=("day", "kind"), missing=("-999",))
     assert spec.file["inputs"] == 2 and any("Left out" in note for note in notes)
-
-
-def test_a_page_says_in_words_what_its_controls_do() -> None:
-    bar = VerdictBar(lambda: None, lambda: None)
-    bar.update(
-        {"verdict": {"text": "usable with care: so: give it more time (`minutes=8.0`)", "word": "usable with care"}}
-    )
-    assert "give it more time<" in bar._text.object and "minutes=" not in bar._text.object
-    said = alert('The column id names rows: leave it out (`leave_out=["id"]`).', True)
-    assert "leave it out." in said and "leave_out" not in said
-    rows = "".join(f"{i + 7},{i / 7:.3f},{i * i / 50:.3f}\n" for i in range(40))
-    found = look(f"paid,size,price\n{rows}".encode(), "flats.csv", TableChoices("price"), OWNER)
-    shown = _notes_html(found)
-    assert "counts the rows, 7 to 46: leave it out where" in shown
