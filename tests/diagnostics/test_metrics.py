@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -222,17 +220,6 @@ def test_what_cannot_be_measured_is_refused():
     ):
         with pytest.raises(BnnvizError, match=words):
             call()
-
-
-def test_a_missing_library_is_named_and_the_other_figures_are_the_same(monkeypatch):
-    whole = bnnviz.measure(two_classes(), logits((1.0, 0.0)))
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    found = bnnviz.measure(two_classes(), logits((1.0, 0.0)))
-    assert found["confusion"] == whole["confusion"]
-    known = {name: value for name, value in found["averaged"].items() if value is not None}
-    assert known == {name: whole["averaged"][name] for name in ("accuracy", "nll", "ece", "brier")}
-    assert found["averaged"].keys() == whole["averaged"].keys()
-    assert "sklearn (pip install 'bnnviz[metrics]')" in found["unknown"]["auc"]
 
 
 def test_a_run_measures_itself_and_says_so_in_its_summary():

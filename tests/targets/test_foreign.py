@@ -202,17 +202,6 @@ def test_pyro_models_without_a_density_are_refused() -> None:
             targets.PyroDensity(model)
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
-    monkeypatch.setitem(sys.modules, "pyro", None)
-    monkeypatch.setitem(sys.modules, "bridgestan", None)
-    with pytest.raises(ImportError, match=r"bnnviz\[pyro\]"):
-        targets.PyroDensity(schools, EFFECTS, ERRORS)
-    with pytest.raises(ImportError, match=r"bnnviz\[stan\]"):
-        targets.StanDensity("model.stan")
-
-
 # --- Stan, by a stand-in
 
 

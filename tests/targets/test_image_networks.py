@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -21,7 +20,6 @@ from bnnviz.models import IMAGE_NETWORKS, image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
 from bnnviz.specs.run import Spec
 from bnnviz.targets import bnn_curvature
-from bnnviz.targets.bnn_outputs import WeightNames
 
 # --- the networks
 
@@ -237,26 +235,6 @@ def test_the_estimated_diagonal_is_the_exact_one_on_average(bars, monkeypatch):
 def bar_rows() -> tuple[np.ndarray, np.ndarray]:
     """Return inputs as a network sees them, and classes."""
     return images().scaled("train")
-
-
-def test_names_of_many_weights_are_made_when_asked_for():
-    network = image_network("lenet5_swish", (1, 28, 28), 10)
-    shapes = {name: p.shape for name, p in network.named_parameters()}
-    labels = WeightNames(shapes, ["log noise"])
-    tracemalloc.start()
-    few = [len(labels), labels[0], labels[149], labels[150], labels[-2], labels[-1], *labels[156:158]]
-    assert tracemalloc.get_traced_memory()[1] < 1e6
-    tracemalloc.stop()
-    assert few == [
-        545_547, "0.weight[0, 0, 0, 0]", "0.weight[5, 0, 4, 4]", "0.bias[0]", "11.bias[9]", "log noise",
-        "3.weight[0, 0, 0, 0]", "3.weight[0, 0, 0, 1]",
-    ]  # fmt: skip
-    short = WeightNames({"w": torch.Size([2, 3]), "b": torch.Size([2])})
-    assert list(short) == [short[k] for k in range(8)] == short[:]
-    assert short[1:3] == ["w[0, 1]", "w[0, 2]"] and short[-1] == "b[1]"
-    for place in (8, -9):
-        with pytest.raises(IndexError):
-            short[place]
 
 
 def test_the_settings_choose_rows_and_refuse_what_does_not_fit(monkeypatch, bars):

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bnnviz.engine.cluster import checkpoints, live_handle, local_cluster, slot
+from bnnviz.engine.cluster import checkpoints, live_handle, slot
 from bnnviz.engine.cluster import loop as live
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.backend import Backend
@@ -180,17 +180,6 @@ def test_three_runs_get_equal_shares(loop: LiveLoop) -> None:
     assert np.all(np.abs(seconds / seconds.mean() - 1) < 0.2), seconds
     work = steps * [0.0005, 0.0005, 0.005]
     assert np.all(np.abs(work / work.mean() - 1) < 0.35), work  # on a busy machine slices hold unequal work
-
-
-def test_who_took_long_once_stands_still_for_a_moment_only(loop: LiveLoop) -> None:
-    always = SimpleNamespace(going=True, watched=lambda now: True, pace=SimpleNamespace(rests=lambda now: False))
-    slots = [SimpleNamespace(**vars(always), run_id=name, used=0.0) for name in "abcd"]
-    loop._next(slots, 0.0)
-    slots[0].used = 5.0  # seconds, of its start
-    for _ in range(200):
-        loop._next(slots, 0.0).used += 0.02
-    turns = np.array([slot.used for slot in slots])
-    assert turns[0] < 3.0 and np.ptp(turns) < 0.1, turns
 
 
 def test_commands_do_what_they_say(loop: LiveLoop) -> None:
@@ -357,29 +346,6 @@ def test_a_worker_holds_a_bounded_number_of_runs(loop: LiveLoop, monkeypatch: py
         assert (await fourth.ready())["state"] == "running"
 
     asyncio.run(main())
-
-
-def test_a_run_that_looks_for_its_start_tells_now_and_then_how_far_it_is(
-    loop: LiveLoop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert live.START_S > slot.SETTLE_S, "there would be no pause between its frames"
-    monkeypatch.setattr(slot, "SETTLE_S", 0.02)
-    monkeypatch.setattr(live, "START_S", 0.1)
-    spec = Spec(target="network", target_settings={"data": "toy_c"}, sampler="hmc", settings={"mode_steps": 100_000})
-
-    async def main() -> None:
-        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, lease_s=None)
-        await run.ready()
-        texts, seen = set(), -1
-        while len(texts) < 3:
-            told = await look(run, "caption", seen=seen)
-            seen = told["version"]
-            texts |= set() if told["frame"] is None else {told["frame"]["caption"]["text"]}
-            await asyncio.sleep(0.01)
-        assert all("of 100,000" in text for text in sorted(texts)[-2:])
-        await run.stop()
-
-    asyncio.run(asyncio.wait_for(main(), 20))
 
 
 def test_a_run_that_has_ended_leaves_nothing_in_memory(loop: LiveLoop) -> None:
@@ -658,18 +624,6 @@ def test_a_frame_that_comes_late_is_delivered(monkeypatch: pytest.MonkeyPatch) -
         assert await handle._frame(["path"]) is None and asked == [["table"], ["path"]]
 
     asyncio.run(main())
-
-
-def test_gpus_are_counted_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2, 5")
-    assert local_cluster.gpus_here() == ["2", "5"]
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert local_cluster.gpus_here() == []
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    listed = "GPU 0: one (UUID: a)\n  MIG 1g (UUID: b)\nGPU 1: two (UUID: c)\n"
-    monkeypatch.setattr(local_cluster.shutil, "which", lambda tool: tool)
-    monkeypatch.setattr(local_cluster.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
-    assert local_cluster.gpus_here() == ["0", "1"]
 
 
 @pytest.mark.slow

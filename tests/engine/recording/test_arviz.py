@@ -135,13 +135,3 @@ def test_the_table_is_arvizs_summary() -> None:
         run.parameter_summary(["y"])
     with pytest.raises(BnnvizError, match="between 0 and 1"):
         run.parameter_summary(quantiles=(2.0,))
-
-
-def test_a_network_has_a_row_for_each_weight(run: bnnviz.Run) -> None:
-    table = run.parameter_summary()
-    assert table.names == ["0.weight[0, 0]", "0.weight[0, 1]", "0.bias[0]", "noise_sd"]
-    np.testing.assert_allclose(table["0.bias[0]"]["mean"], run.draws[..., 2].astype(float).mean(), rtol=1e-6)
-    assert set(run.parameters()) == {"0.weight", "0.bias", "noise_sd"}
-    assert len(run.parameter_summary("noise_sd")) == 1
-    plain = bnnviz.sample("gaussian", "hmc", draws=20, warmup=10, chains=2)
-    assert plain.parameter_summary().names == ["x1", "x2"]

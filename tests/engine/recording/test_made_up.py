@@ -98,19 +98,6 @@ def test_what_is_no_recording_is_listed_as_such(entry: str, home: Path, capsys: 
         assert "sound" in capsys.readouterr().out
 
 
-def test_the_command_line_lists_what_was_made_up(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree(home / "crafted")
-    for number, case in enumerate(VALUES[::4]):
-        shutil.copytree(home / "sound", home / f"crafted-{number}")
-        craft(home / f"crafted-{number}", *case)
-    with pytest.raises(SystemExit) as ended:
-        main(["recordings", "list"])
-    assert not ended.value.code
-    told = capsys.readouterr().out
-    assert "\x1b" not in told
-    assert told.count("crafted-") >= len(VALUES[::4])
-
-
 # --- checkpoints
 
 

@@ -124,29 +124,6 @@ def test_functions_of_classes_are_their_probabilities() -> None:
     np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-5)
 
 
-def test_functions_of_a_table_are_in_its_units() -> None:
-    pandas = pytest.importorskip("pandas")
-    from bnnviz.data import read_table
-
-    frame = pandas.DataFrame({"size": 100 + 20 * X[:, 0], "price": 5000 + 900 * Y})
-    own = bnnviz.BNN(torch.nn.Linear(1, 1), read_table(frame, "price"))
-    run = bnnviz.sample(own, "hmc", draws=20, warmup=20, chains=2, seed=1)
-    found, predicted = run.functions(np.array([[90.0], [110.0]])), run.predict(np.array([[90.0], [110.0]]))
-    np.testing.assert_allclose(found.mean((0, 1)), predicted.mean, rtol=1e-6)
-    np.testing.assert_allclose(found.std((0, 1)), predicted.epistemic_sd, rtol=1e-4)
-    assert 3000 < found.mean() < 7000
-
-
-def test_lines_of_observations_hold_as_many_as_they_say(run: bnnviz.Run) -> None:
-    lines = [each for each in plots.prediction(run, observations=True) if each.label == "95 % of observations"]
-    x = lines[0].dimension_values(0)
-    low, high = (each.dimension_values(1) for each in lines)
-    drawn = run.predictive(x[:, None], draws=40_000, seed=1)
-    below, above = (drawn < low).mean(0), (drawn > high).mean(0)
-    # 40,000 draws: the standard error of a share of .025 is .0008, and 120 draws of the network stand behind each.
-    assert np.abs(below - 0.025).max() < 0.005 and np.abs(above - 0.025).max() < 0.005
-
-
 def test_observations_are_refused_where_there_is_no_band(run: bnnviz.Run) -> None:
     with pytest.raises(BnnvizError, match="give a run or a recording"):
         plots.prediction({**run.frame(["prediction"])["prediction"], "scene": run.scene()}, observations=True)

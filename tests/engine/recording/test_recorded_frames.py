@@ -18,7 +18,6 @@ from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.files import sealed, unsealed
-from bnnviz.replays import player
 from bnnviz.replays.timeline import ReplayTimeline
 from bnnviz.specs.run import Spec
 
@@ -104,41 +103,6 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
                 np.testing.assert_equal(recorded[part], alone[part])
 
 
-def test_the_last_frame_has_all_parts_though_the_one_before_it_was_of_the_same_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recorded_frames, "POLICY", recorded_frames.POLICY._replace(part=-1.0))  # all are expensive
-    run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9)
-    on(run, recorder, 40)
-    assert run.steps == recorder._frames._last
-    recorder.close()
-    frames = recorded_frames.shown(Recording(tmp_path / "run")).frames
-    assert [frame["status"]["step"] for frame in frames[-2:]] == [39, 40]
-    assert set(frames[-2]) == {"seq", "status"}
-    assert {"table", "path", "envelope", "caption"} < set(frames[-1])
-
-
-def test_of_fewer_frames_each_has_what_came_between() -> None:
-    frames = [{"seq": seq, "status": {"step": seq}} | ({"table": {"rows": [seq]}} if seq % 7 == 3 else {})
-              for seq in range(100)]  # fmt: skip
-    fewer = recorded_frames._fewer(frames, 9)
-    steps = [round(place * 99 / 8) for place in range(9)]
-    assert [frame["seq"] for frame in fewer] == steps
-    assert [frame["table"]["rows"] for frame in fewer[1:]] == [[(seq - 3) // 7 * 7 + 3] for seq in steps[1:]]
-    assert recorded_frames._fewer(frames, 100) == frames
-
-
-def test_a_table_stays_until_another_comes(recorded: tuple[ViewedRun, Recording]) -> None:
-    shown = recorded_frames.shown(recorded[1])
-    rows = [shown.frames[0]["table"]["rows"], [["Draws", "9", ""]]]
-    for number, frame in enumerate(shown.frames[1:], start=1):
-        del frame["table"]
-        if number == 5:
-            frame["table"] = {"rows": rows[1]}
-    assert player._texts(shown, str)["table"] == {"at": [0, 5], "of": [0, 1], "values": rows}
-
-
 def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
     run = ViewedRun(BANANA.replace(draws=None))
     recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9)
@@ -203,20 +167,6 @@ def test_who_asks_gets_what_was_recorded(recorded: tuple[ViewedRun, Recording], 
     early = recorded_frames.frames_of(recording.folder, 300, steps=100, recorded=True)
     assert early.steps[-1] <= 100 < run.steps
     assert len(bnnviz.replay(recording.folder, tmp_path / "page", recorded=True, frames=20).read_bytes()) < 3_000_000
-
-
-def test_where_there_are_no_frames_it_is_said(tmp_path: Path) -> None:
-    run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9, frames=False)
-    on(run, recorder)
-    recorder.close()
-    assert recorded_frames.frames_of(tmp_path / "run", 5).steps[-1] == run.steps
-    with pytest.raises(BnnvizError, match="has no frames; leave --recorded out"):
-        recorded_frames.frames_of(tmp_path / "run", recorded=True)
-    spec = tmp_path / "spec.json"
-    spec.write_text('{"target": "banana", "sampler": "bps", "draws": 5}')
-    with pytest.raises(BnnvizError, match="is no recording, so it has no frames"):
-        recorded_frames.frames_of(spec, recorded=True)
 
 
 @pytest.mark.parametrize(

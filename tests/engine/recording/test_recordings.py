@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import json
-import multiprocessing
-import os
 import random
 import resource
 import shutil
@@ -16,10 +13,8 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from multiprocessing import forkserver
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -134,18 +129,6 @@ def test_a_recording_is_the_run(whole: tuple[Path, ViewedRun]) -> None:
 @pytest.mark.slow
 def test_recording_changes_no_draw(whole: tuple[Path, ViewedRun]) -> None:
     assert np.array_equal(whole[1].draws, finished(ViewedRun(BANANA)).draws)
-
-
-def test_it_comes_back_through_arviz_with_the_same_summary(whole: tuple[Path, ViewedRun]) -> None:
-    folder, run = whole
-    tree = to_arviz(Recording(folder))
-    assert np.array_equal(tree.posterior.x.values, run.draws)
-    assert Spec.from_json(json.loads(tree.attrs["bnnviz"])["spec"]) == run.begun
-    assert resume(folder).summary() == run.summary()
-    known = Recording(folder).last_summary
-    assert {name: known[name] for name in ("mean", "ess_min", "grad_evals")} == {
-        name: np.asarray(run.summary()[name]).tolist() for name in ("mean", "ess_min", "grad_evals")
-    }
 
 
 def test_arviz_opens_the_folder_itself(whole: tuple[Path, ViewedRun]) -> None:
@@ -342,14 +325,6 @@ def test_python_records_and_goes_on(home: Path, tmp_path: Path) -> None:
         bnnviz.recording("three")
 
 
-def test_a_run_goes_on_where_its_recording_cannot_be_written(home: Path) -> None:
-    run = bnnviz.start(BANANA, record="one", paused=True)
-    shutil.rmtree(home / "one")
-    run.play().wait()
-    assert run.draws.shape[1] == BANANA.draws
-    assert any("was removed while it was written" in str(note) for note in run.summary()["notes"])
-
-
 # --- live runs
 
 
@@ -439,22 +414,6 @@ def test_every_export_has_the_draws(tmp_path: Path) -> None:
         torch.testing.assert_close(module(inputs), run.target.outputs(draw[None], run.target.x[:5])[0])
 
 
-def test_what_cannot_be_exported_is_said(whole: tuple[Path, ViewedRun], tmp_path: Path) -> None:
-    recording = Recording(whole[0])
-    with pytest.raises(BnnvizError, match="no format 'xlsx'"):
-        export(recording, "xlsx", tmp_path / "a")
-    with pytest.raises(BnnvizError, match="no network"):
-        export(recording, "torch", tmp_path / "a")
-    with pytest.raises(BnnvizError, match="exists already"):
-        export(recording, "npz", tmp_path)
-    with pytest.raises(BnnvizError, match="cannot be written"):
-        export(recording, "npz", tmp_path / "nowhere" / "a.npz")
-    RecordingWriter(ViewedRun(BANANA), tmp_path / "empty")
-    with pytest.raises(BnnvizError, match="no draws yet"):
-        export(Recording(tmp_path / "empty"), "csv", tmp_path / "a")
-    assert not (tmp_path / "a").exists()
-
-
 # --- what is not believed
 
 
@@ -541,22 +500,6 @@ def test_names_that_are_no_names_are_refused(name: str, home: Path) -> None:
     for ask in (reader.place, reader.delete, lambda n: reader.rename("a", n)):
         with pytest.raises(BnnvizError, match="cannot name a recording"):
             ask(name)
-
-
-def test_what_is_foreign_on_the_shelf_is_listed_as_such(whole: tuple[Path, ViewedRun], home: Path) -> None:
-    home.mkdir(parents=True)
-    shutil.copytree(whole[0], home / "good")
-    (home / "file").write_text("not a folder")
-    (home / "empty").mkdir()
-    (home / "other").mkdir()
-    (home / "other" / reader.HEADER).write_bytes(b"\xff\x00")
-    (home / "old").mkdir()
-    (home / "old" / reader.HEADER).write_bytes(sealed({"format": 99}))
-    found = {recording.name: wrong for recording, wrong in reader.recordings()}
-    assert found.pop("good") is None
-    assert set(found) == {"file", "empty", "other", "old"}
-    assert all(found.values())
-    assert "99" in found["old"]
 
 
 # --- one file
@@ -660,34 +603,6 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_stays(tmp_path: Path) ->
     assert np.array_equal(Recording(tmp_path / "run").read_draws(), finished(again).draws)
 
 
-@contextlib.contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[bool]:
-    folder.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    try:
-        yield done.returncode == 0
-    finally:
-        if done.returncode == 0:
-            subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.slow
-def test_a_small_disk_that_fills_up(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    with small_disk(tmp_path / "disk", "300k") as there:
-        if not there:
-            pytest.skip("mounting a small disk needs rights that this user has not")
-        words = ["--target", "gaussian", "--sampler", "hmc", "--chains", "64", "--draws", "3000", "--json"]
-        with pytest.raises(SystemExit) as end:
-            main(["sample", *words, "--record", str(tmp_path / "disk" / "run")])
-        said = capsys.readouterr()
-        assert end.value.code == 1
-        assert json.loads(said.out)["draws"] == 3000
-        assert "cannot be written" in said.err
-        Recording(tmp_path / "disk" / "run").check()
-
-
 # --- the command line
 
 
@@ -726,71 +641,7 @@ def test_the_command_line_records_lists_exports_and_goes_on(
     assert "no recording 'nothing'" in capsys.readouterr().err
 
 
-def test_deleting_asks_first(home: Path, whole: tuple[Path, ViewedRun], monkeypatch: pytest.MonkeyPatch) -> None:
-    home.mkdir(parents=True)
-    shutil.copytree(whole[0], home / "one")
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    assert command("recordings", "delete", "one") != 0
-    assert (home / "one").is_dir()
-    assert command("recordings", "delete", str(whole[0]), "--yes") == 2
-    assert whole[0].is_dir()
-
-
 # --- a process that is killed
-
-
-def sample_until_killed(spec: Spec, folder: str, go_on: bool) -> None:
-    """Record a run as fast as can be; the test kills the process amid it."""
-    torch.set_num_threads(1)
-    run = resume(folder) if go_on else ViewedRun(spec)
-    recorder = RecordingWriter(run, Path(folder), every_s=0)
-    while not run.finished:
-        run.advance(0.01)
-        recorder.note(now=True)
-    recorder.close()
-
-
-@pytest.fixture
-def server() -> Iterator[Any]:
-    """Give processes that have torch from the beginning."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["bnnviz.engine.viewed_run", "bnnviz.engine.recording.writer", "zarr"])
-    yield context
-    forkserver._forkserver._stop()  # there is no other way to end it before this process ends
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bps", "boomerang", "nuts", "pmcnet_light", "sgld"])
-def test_a_run_that_is_killed_at_any_moment_goes_on_with_the_same_draws(name: str, server: Any, tmp_path: Path) -> None:
-    """Ten kills of each sampler at random moments: fifty in all."""
-    spec = spec_of(name).replace(draws=400, chains=2)
-    truth = finished(ViewedRun(spec))
-    rng, kills, folder = random.Random(name), 0, tmp_path / "run"
-    acknowledged = -1
-    while kills < 10:
-        go_on = (folder / reader.PROGRESS).exists()
-        if not go_on:
-            shutil.rmtree(folder, ignore_errors=True)
-        process = server.Process(target=sample_until_killed, args=(spec, str(folder), go_on))
-        process.start()
-        process.join(rng.uniform(0.0, 2.5))
-        if process.is_alive():
-            os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        kills += process.exitcode == -signal.SIGKILL
-        if not (folder / reader.PROGRESS).exists():
-            continue
-        recording = Recording(folder)
-        recording.check()
-        assert recording.whole >= acknowledged
-        acknowledged = recording.whole
-        np.testing.assert_array_equal(recording.read_draws()[:, :acknowledged], truth.draws[:, :acknowledged])
-        if process.exitcode == 0:
-            np.testing.assert_array_equal(recording.read_draws(), truth.draws)
-            shutil.rmtree(folder)
-            acknowledged = -1
-    if (folder / reader.PROGRESS).exists():
-        np.testing.assert_array_equal(finished(resume(folder)).draws, truth.draws)
 
 
 SERVER = """

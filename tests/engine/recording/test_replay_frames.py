@@ -13,8 +13,6 @@ from bnnviz.engine.recording.replay_frames import (
     PastRun,
     ReplayFrames,
     copied,
-    next_stride,
-    past_of,
     read_past,
     take_frames,
 )
@@ -44,26 +42,6 @@ def same(a: object, b: object) -> bool:
 @pytest.fixture(scope="module")
 def shot() -> ReplayFrames:
     return take_frames(SPEC, 40)
-
-
-def strides(frames: int, total: int) -> list[int]:
-    steps, stride, taken = [0], 1.0, 1
-    while steps[-1] < total and taken < frames:
-        if taken > frames / 3:
-            stride = next_stride(stride, total - steps[-1], frames - taken)
-        steps.append(min(total, steps[-1] + round(stride)) if taken < frames - 1 else total)
-        taken += 1
-    return list(np.diff(steps))
-
-
-@pytest.mark.parametrize(("frames", "total"), [(300, 50_000), (300, 700), (30, 100_000), (2, 1000), (300, 120)])
-def test_strides_are_single_then_grow_and_reach_the_end(frames: int, total: int) -> None:
-    found = strides(frames, total)
-    assert sum(found) == total
-    assert len(found) == min(frames - 1, total)
-    assert found[: frames // 3] == [1] * min(frames // 3, len(found))
-    # Rounded strides, and a last one that takes up what rounding has left.
-    assert all(after >= before - 1 for before, after in zip(found[:-2], found[1:-1], strict=True))
 
 
 def test_a_film_ends_where_the_run_ends(shot: ReplayFrames) -> None:
@@ -189,23 +167,6 @@ def test_a_broken_film_is_one_sentence(shot: ReplayFrames, tmp_path: Path) -> No
         ReplayFrames.load(tmp_path / "none.npz")
 
 
-def test_a_tree_of_something_else_is_no_film(tmp_path: Path) -> None:
-    for tree in (
-        {},
-        [],
-        {"format": 1},
-        {"format": 1, "film": {"scene": {}, "frames": [], "header": {}}},
-        {"format": 9},
-    ):
-        np.savez(tmp_path / "x.npz", tree=np.frombuffer(json.dumps(tree).encode(), np.uint8))
-        with pytest.raises(BnnvizError):
-            ReplayFrames.load(tmp_path / "x.npz")
-    pickled = tmp_path / "pickled.npz"
-    np.savez(pickled, tree=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(BnnvizError, match="no film"):
-        ReplayFrames.load(pickled)
-
-
 # --- what a film is taken of
 
 
@@ -237,26 +198,3 @@ def test_a_run_whose_settings_were_changed_is_done_again_with_its_changes(tmp_pa
     again = take_frames(past, frames=10)
     assert again.steps[-1] == run.steps
     assert same(again.frames[-1]["events"], copied(run.frame(["events"])["events"]))
-
-
-def test_what_is_no_run_is_one_sentence(tmp_path: Path) -> None:
-    files = {
-        "none.json": None,
-        "text.json": "hello",
-        "list.json": "[]",
-        "race.json": '{"lanes": []}',
-        "other.json": '{"colour": 1}',
-        "broken.nc": "CDF",
-    }
-    for name, content in files.items():
-        if content is not None:
-            (tmp_path / name).write_text(content)
-        with pytest.raises(BnnvizError):
-            read_past(tmp_path / name)
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(BnnvizError, match="no recording of a run"):
-        read_past(folder)
-    for changes in ("x", [[1]], [["a", {}]]):
-        with pytest.raises(BnnvizError, match="change log"):
-            past_of({"spec": SPEC.to_json(), "changes": changes}, "It")

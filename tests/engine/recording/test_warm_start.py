@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from truth.calibration import KnownAnswers, limit, of_draws
 
 import bnnviz
 from bnnviz.cli.main import main
-from bnnviz.engine import sweep
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
@@ -90,14 +88,6 @@ def test_the_same_spec_gives_the_same_draws(source: Path, warm: np.ndarray) -> N
     assert not np.array_equal(finished(begun(WARM.replace(start=None))).draws, warm)
 
 
-def test_random_numbers_do_not_depend_on_where_the_points_come_from(source: Path) -> None:
-    warm, cold = begun(WARM), begun(WARM.replace(start=None))
-    for run in (warm, cold):
-        run.prepare()
-    assert torch.equal(warm.rng.get_state(), cold.rng.get_state())
-    assert torch.equal(warm.state.v, cold.state.v)
-
-
 def test_draws_are_chosen_by_the_seed_without_replacement(source: Path) -> None:
     pool = Recording(source).read_draws().reshape(-1, 2)
     first, again, other = (read("source", "draws", 100, seed) for seed in (1, 1, 2))
@@ -110,15 +100,6 @@ def test_draws_are_chosen_by_the_seed_without_replacement(source: Path) -> None:
     assert len(np.unique(first.x, axis=0)) > 80
     assert len(np.unique(read("source", "draws", 120, 1).x, axis=0)) == len(np.unique(pool, axis=0))
     assert len(read("source", "draws", 200, 1).x) == 200
-
-
-def test_a_sampler_with_a_centre_still_descends_and_sets_out_from_the_points(source: Path) -> None:
-    spec = WARM.replace(sampler="boomerang", settings={"mode_steps": 200})
-    run, cold = begun(spec), begun(spec.replace(start=None))
-    for each in (run, cold):
-        each.prepare()
-    assert torch.equal(run.mode, cold.mode)
-    assert np.array_equal(run.state.x.numpy()[:3], Recording(source).read_draws()[:, -1])
 
 
 @pytest.mark.parametrize(
@@ -342,16 +323,6 @@ def test_a_recording_that_cannot_be_started_from_is_said(source: Path, tmp_path:
         RaceSpec(lanes).checked()
 
 
-def test_a_recording_that_went_on_is_refused_by_who_knew_it(source: Path, warm: np.ndarray) -> None:
-    known = begun(WARM).spec
-    reader.delete("source")
-    recorded(SOURCE.replace(draws=41), reader.place("source"))
-    with pytest.raises(BnnvizError, match="it went on, or is another one"):
-        begun(Spec.from_json(known.to_json()))
-    assert np.array_equal(finished(begun(known)).draws, warm)  # it has its points
-    assert begun(WARM).spec.start["sha256"] != known.start["sha256"]
-
-
 def test_failed_chains_are_not_started_from(tmp_path: Path) -> None:
     run = begun(SOURCE)
     recorder = RecordingWriter(run, tmp_path / "failing")
@@ -428,57 +399,3 @@ def test_the_command_line_starts_from_a_recording(source: Path, capsys: pytest.C
     assert other["mean"] != json.loads(out)["mean"]
     assert ran(*words, "--start", "nobody")[0] == 2
     assert "go with --start RECORDING" in ran(*words, "--start-from", "draws")[2]
-
-
-@pytest.mark.parametrize("start", [None, {"recording": "source"}, {"recording": "source", "points": "draws"}])
-def test_script_and_command_repeat_a_run(start: dict | None, source: Path, capsys: pytest.CaptureFixture) -> None:
-    run = finished(begun(WARM.replace(start=start, sampler="hmc", settings={"num_leapfrog_steps": 3})))
-    spec = run.spec
-    assert spec.shareable() == ""
-    assert Spec(draws=None).read_query(spec.to_query()) == (spec, [])
-    scope: dict = {}
-    exec(spec.as_python(), scope)
-    assert np.array_equal(scope["run"].draws, run.draws)
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        main([*shlex.split(spec.as_command())[1:], "--json"])
-    assert ended.value.code == 0
-    assert json.loads(capsys.readouterr().out)["mean"] == np.asarray(run.summary()["mean"]).tolist()
-
-
-@pytest.mark.parametrize(
-    ("query", "words"),
-    [
-        ({"start": "../../etc"}, "is not the name of a recording"),
-        ({"start": "/etc"}, "is not the name of a recording"),
-        ({"start_from": "draws"}, "is not the name of a recording"),
-        ({"start": "a", "start_from": "best"}, "last or draws"),
-        ({"start": "a", "start_sha256": "xyz"}, "first 12 digits"),
-    ],
-)
-def test_a_link_with_no_start_is_read_without(query: dict[str, str], words: str) -> None:
-    spec, sentences = Spec(draws=None).read_query(query)
-    assert spec.start is None
-    assert len(sentences) == 1
-    assert words in sentences[0]
-    opening = RaceSpec((Spec(draws=None), Spec(sampler="hmc", draws=None))).checked()
-    assert opening.read_query(query)[1]
-
-
-def test_a_spec_says_nothing_of_a_start_that_it_has_not() -> None:
-    assert "start" not in Spec().checked().to_json()
-    assert Spec(start={}).checked().start is None
-    spec = WARM.checked()
-    assert Spec.from_json(json.dumps(spec.to_json())) == spec
-    assert spec.start == {"recording": "source", "points": "last", "sha256": None}
-
-
-def test_a_run_of_a_sweep_starts_from_a_recording(source: Path, tmp_path: Path) -> None:
-    base = {"target": "banana", "chains": 2, "draws": 6, "warmup": 0, "sampler": "hmc"}
-    specs = sweep.specs_of({"base": base, "grid": {"start": [None, {"recording": "source", "points": "draws"}]}})
-    assert [spec.start is None for spec in specs.values()] == [True, False]
-    name, spec = list(specs.items())[1]
-    given = resolved(spec)
-    reader.delete("source")  # a worker does not need it
-    sweep.record(given, str(tmp_path / name))
-    assert sweep.row(name, spec, tmp_path)["state"] == "done"

@@ -59,16 +59,6 @@ def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: 
     assert len(seen["event_step"]) == (60 if often.sampler.curved else 120)
 
 
-def test_another_plane_is_drawn_at_once(run: ViewedRun):
-    before = run.frame(["path"])["path"]
-    run.watch(plane={"kind": "coordinates", "i": 2, "j": 1})
-    path = run.frame(["path"])["path"]
-    assert path["basis"] != before["basis"] and len(path["x"]) == len(before["x"])
-    x = run.chain_trace.past[-1].x.double().numpy()
-    each = 8 if run.sampler.curved else 1
-    assert (path["x"][-2 * each - 1], path["y"][-2 * each - 1]) == pytest.approx((x[2], x[1]), abs=1e-5)
-
-
 def test_at_speed_a_segment_is_shown_whose_rate_needs_no_gradient(run: ViewedRun):
     chain_trace = run.chain_trace
     chain_trace.shown(True)

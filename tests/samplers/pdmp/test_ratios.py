@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from example_frames import example_frame, example_scene
+from example_frames import example_scene
 
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
@@ -80,28 +80,6 @@ def test_a_run_gives_its_box():
 # ---- the view ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_what_lies_above_one_has_the_colour_of_violations(dark):
-    view = RateRatiosView(example_scene("banana"), dark)
-    view.update({"ratios": box(q75=1.2, q99=1.6, most=1.9, violation_share=0.3)})
-    data = view.source.data
-    assert np.nanmax(data["box"]) == 1 == np.nanmin(data["over_box"]) and np.nanmax(data["over_box"]) == np.float32(1.2)
-    assert np.nanmax(data["x"]) == 1 == np.nanmin(data["over_x"]) and np.nanmax(data["over_x"]) == np.float32(1.6)
-    assert np.isnan(data["most"]).all() and np.nanmax(data["over_most"]) == np.float32(1.9)
-    over = {glyph.colour for glyph in view.canvas.glyphs if glyph.x.startswith("over_")}
-    assert over == {view.palette.magenta}
-
-
-def test_where_nothing_violates_nothing_has_that_colour():
-    view = RateRatiosView(example_scene("banana"))
-    view.update({"ratios": box()})
-    data = view.source.data
-    assert all(np.isnan(data[name]).all() for name in ("over_box", "over_x", "over_most"))
-    assert np.nanmax(data["most"]) == np.float32(0.99) and np.nanmin(data["x"]) == np.float32(0.1)
-    assert view.note == "median 0.60 · 99 % 0.95 · largest 0.99 · violations 0.0 % of 500"
-    assert view.root.x_range.end == 1.25
-
-
 @pytest.mark.parametrize("most", [37.0, math.inf])
 def test_what_lies_beyond_the_axis_is_marked_at_its_end(most):
     view = RateRatiosView(example_scene("banana"))
@@ -110,10 +88,3 @@ def test_what_lies_beyond_the_axis_is_marked_at_its_end(most):
     assert FARTHEST <= right < 1.5 * FARTHEST
     assert np.nanmax(view.source.data["over_most"]) == pytest.approx(EDGE * right, rel=1e-6)
     assert np.nanmax(view.source.data["over_x"]) <= right
-
-
-def test_an_example_run_shows_its_proposals():
-    scene = example_scene("network1d")
-    view = RateRatiosView(scene)
-    view.update(example_frame(scene, 40))
-    assert "violations" in view.description and view.source.data["box"].size
