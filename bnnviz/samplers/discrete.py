@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import param
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, counters
+from bnnviz.samplers.base import counters
 from bnnviz.samplers.random import RandomNumbers
 
 _ROUNDS = 20  # of the power iteration that finds the largest curvature
@@ -45,8 +46,8 @@ class State(NamedTuple):
     adaptation: StepSize
 
 
-class Discrete(Sampler):
-    """Base of the Markov chains with a temperature, moves between draws, and a step size to find."""
+class Discrete(param.Parameterized):
+    """Temperature, moves between draws, starting points and a step size to find: a mixin of Markov chains."""
 
     temperature = settings.Number(
         1.0,

@@ -14,11 +14,12 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import param
 import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Sampler, Traits, counters, length
+from bnnviz.samplers.base import Traits, counters, length
 from bnnviz.samplers.baselines.text import TrainedText
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
@@ -82,8 +83,8 @@ def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) 
     return Step(scale * mean / (square.sqrt() / root + _FLOOR), mean, square)
 
 
-class Trained(Sampler):
-    """Base of the samplers that are trained by Adam: batches, learning rate and its schedule."""
+class Trained(param.Parameterized):
+    """Batches, learning rate and its schedule: a mixin of the samplers that are trained by Adam."""
 
     traits = Traits(exact=False, converges=False, descends=True)
     start = "random"

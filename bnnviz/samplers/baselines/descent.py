@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import StepBatch, Traits
+from bnnviz.samplers.base import Sampler, StepBatch, Traits
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.baselines.adam import Info, LossGradient, Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import DescentText
@@ -45,7 +45,7 @@ class State(NamedTuple):
     adaptation: Rest
 
 
-class Descending(Trained):
+class Descending(Trained, Sampler):
     """Base of the samplers that descend, then rest.
 
     While a chain descends a step is a step of Adam; at rest it costs no gradient, and a draw is made of each. Where the
@@ -156,8 +156,8 @@ class Descending(Trained):
         return state._replace(mean=nothing, square=nothing, taken=torch.zeros_like(state.taken), adaptation=rest)
 
 
-class Point(Descending):
-    """Base of the descents to a point: of the negative log likelihood, and of the prior's term where it counts."""
+class Point:
+    """A mixin of the descents to a point: of the negative log likelihood, and of the prior's term where it counts."""
 
     traits = Traits(exact=False, converges=False, descends=True, one_point=True)
 

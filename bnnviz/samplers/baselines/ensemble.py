@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Point
+from bnnviz.samplers.baselines.descent import Descending, Point
 from bnnviz.samplers.budget import Budget, BudgetProposal
 
 _AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
 
 @REGISTRY.add
-class Ensemble(Point):
+class Ensemble(Point, Descending):
     """A deep ensemble: networks that are trained alike from different random starts, averaged in what they predict.
 
     A chain is a member, so more chains make a larger ensemble, and one draw of each chain says all: after its descent

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Point
+from bnnviz.samplers.baselines.descent import Descending, Point
 from bnnviz.samplers.baselines.mle import PRESETS
 
 
 @REGISTRY.add
-class MAP(Point):
+class MAP(Point, Descending):
     """The posterior's mode by Adam: one point in the place of a distribution, with the prior as weight decay.
 
     A chain is one descent of U from its own random start; the descent is the tuning, and then every draw of the chain

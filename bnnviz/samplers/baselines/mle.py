@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bnnviz.samplers.base import REGISTRY
-from bnnviz.samplers.baselines.descent import Point
+from bnnviz.samplers.baselines.descent import Descending, Point
 
 #: Presets of the descents to a point.
 PRESETS: list[dict[str, Any]] = [
@@ -25,7 +25,7 @@ PRESETS: list[dict[str, Any]] = [
 
 
 @REGISTRY.add
-class MLE(Point):
+class MLE(Point, Descending):
     """Maximum likelihood by Adam: the network as it is usually trained, without a prior and without uncertainty.
 
     A chain is one descent of the negative log likelihood from its own random start; the descent is the tuning, and then

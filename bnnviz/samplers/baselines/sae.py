@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, Sampler
 from bnnviz.samplers.baselines.adam import Trained, adam, norm, squared, untrained
 from bnnviz.samplers.baselines.text import AnchoredText
 from bnnviz.samplers.random import RandomNumbers
@@ -88,7 +88,7 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, pr
 
 
 @REGISTRY.add
-class SAE(Trained):
+class SAE(Trained, Sampler):
     """Sequential anchored ensembles: members trained one after another, each drawn to an anchor of its own.
 
     A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Traits
+from bnnviz.samplers.base import Sampler, Traits
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.metric import Metric, WindowSums
 from bnnviz.samplers.mcmc.step_size import DualAveraging, reasonable
@@ -92,7 +92,7 @@ class AdaptationInputs(NamedTuple):
     deepest: Tensor | None = None
 
 
-class Hamiltonian(Discrete):
+class Hamiltonian(Discrete, Sampler):
     """Base of the samplers that follow a momentum by leapfrog steps; all rows are read."""
 
     traits = Traits(warms_up_by_moves=True)

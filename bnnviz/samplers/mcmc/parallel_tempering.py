@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY, Traits, counters
+from bnnviz.samplers.base import REGISTRY, Sampler, Traits, counters
 from bnnviz.samplers.discrete import Discrete
 from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.observers import StepBatch
@@ -102,7 +102,7 @@ class Info(NamedTuple):
 
 
 @REGISTRY.add
-class ParallelTempering(Discrete):
+class ParallelTempering(Discrete, Sampler):
     """Replicas of each chain at higher temperatures, by HMC, that swap places with their neighbours.
 
     What one chain meets no way to, such as another mode, a hot replica comes to and hands on. The step sizes are learnt

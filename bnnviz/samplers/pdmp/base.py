@@ -24,6 +24,8 @@ from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
 from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
 from bnnviz.samplers.pdmp.bounds.regression import Regression
 from bnnviz.samplers.pdmp.draw_collector import EventDrawCollector, PathDrawCollector, RatioStats
+from bnnviz.samplers.pdmp.dynamics import Dynamics
+from bnnviz.samplers.pdmp.event_loop import EventLoop
 from bnnviz.samplers.pdmp.learning import PathLearner, is_event
 from bnnviz.samplers.pdmp.state import State
 from bnnviz.samplers.pdmp.text import ProcessText
@@ -87,7 +89,7 @@ def as_in_the_code(doc: str, more: dict[str, Any]) -> dict[str, Any]:
     return {"name": "reference-code", "title": "As in the authors' code", "doc": doc, "settings": settings_of}
 
 
-class PDMP(PathLearner, Sampler):
+class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
     """Base of the piecewise deterministic samplers: settings of event times, and the lock-step.
 
     Attributes

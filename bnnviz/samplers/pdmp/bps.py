@@ -29,15 +29,15 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.base import REGISTRY, Sampler
 from bnnviz.samplers.pdmp.base import PDMP, as_in_the_code
 from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 
-class BouncyParticle(PDMP):
-    """Straight lines that bounce on the gradient of U: what the Bouncy Particle and sigma-BPS have in common."""
+class BouncyParticle(Sampler):
+    """Straight lines that bounce on the gradient of U: a mixin of the Bouncy Particle and sigma-BPS."""
 
     velocity_sd = settings.Number(
         1.0,
@@ -114,7 +114,7 @@ class BouncyParticle(PDMP):
 
 
 @REGISTRY.add
-class BPS(Preconditioned, BouncyParticle):
+class BPS(Preconditioned, BouncyParticle, PDMP):
     """Bouncy Particle Sampler: straight lines, reflected on the gradient of U at rate max(0, v . grad U)."""
 
     registered = "bps"

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.minibatch import FullData, MiniBatch
-from bnnviz.samplers.pdmp.dynamics import Dynamics
 from bnnviz.samplers.pdmp.state import Adaptation, Info, PreDrawn, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
 from bnnviz.samplers.random import RandomNumbers
@@ -48,8 +47,8 @@ class ThinningOutcome(NamedTuple):
     event: Tensor
 
 
-class EventLoop(Dynamics):
-    """The kernel of a PDMP.
+class EventLoop:
+    """The kernel of a PDMP, a mixin beside `Dynamics`.
 
     Attributes
     ----------

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.event_loop import EventLoop
 from bnnviz.samplers.pdmp.state import Adaptation, Info, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE, REFRESH, START, Piece, RatePoint
 from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
@@ -34,8 +33,8 @@ _POOLED_EVENTS = 10  # so much the other chains' times between events count besi
 _POINTS_EVERY = 4  # steps between positions at which a gradient is taken for a preconditioner
 
 
-class PathLearner(EventLoop):
-    """The beginning of a run, its changes, and its warm-up.
+class PathLearner:
+    """The beginning of a run, its changes, and its warm-up: a mixin beside `EventLoop` and `Dynamics`.
 
     Attributes
     ----------

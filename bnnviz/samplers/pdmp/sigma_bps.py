@@ -25,7 +25,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import as_in_the_code, as_in_the_paper
+from bnnviz.samplers.pdmp.base import PDMP, as_in_the_code, as_in_the_paper
 from bnnviz.samplers.pdmp.bps import BouncyParticle
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
@@ -34,7 +34,7 @@ _LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the war
 
 
 @REGISTRY.add
-class SigmaBPS(BouncyParticle):
+class SigmaBPS(BouncyParticle, PDMP):
     """Bouncy Particle Sampler in coordinates divided by A = diag(std), found in a warm-up.
 
     std is that of each chain's path in the second half of the warm-up, averaged in time (the paper: at 1,000 events of

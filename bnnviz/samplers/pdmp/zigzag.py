@@ -28,13 +28,14 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
+from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
 
 
 @REGISTRY.add
-class ZigZag(Preconditioned):
+class ZigZag(Preconditioned, PDMP):
     """Zig-Zag: straight lines along +-velocity in each coordinate, of which one turns round at an event."""
 
     # The sum of positive parts has kinks, which a line through two points does not see.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
-from bnnviz.samplers.base import Traits, length
+from bnnviz.samplers.base import Sampler, Traits, length
 from bnnviz.samplers.discrete import Discrete, State, StepSize
 from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
@@ -55,7 +55,7 @@ class Move(NamedTuple):
     noise: Tensor
 
 
-class StochasticGradient(Discrete):
+class StochasticGradient(Discrete, Sampler):
     """Base of the stochastic-gradient samplers: batches, the size of a step and its schedule."""
 
     traits = Traits(exact=False)

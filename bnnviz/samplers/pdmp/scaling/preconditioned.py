@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from bnnviz import settings
+from bnnviz.samplers.base import Sampler
 from bnnviz.samplers.mcmc.metric import WindowSums
 from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
@@ -17,8 +18,8 @@ _ROUNDS = 4
 _FIRST_EVENTS = 80  # of the first round, over all chains
 
 
-class Preconditioned(PDMP):
-    """A process in straight lines with a setting for its metric, learnt in rounds of the warm-up."""
+class Preconditioned(Sampler):
+    """A setting for the metric of a process in straight lines, learnt in rounds of the warm-up: a mixin of `PDMP`."""
 
     presets: ClassVar[list[dict[str, Any]]] = [
         preset if preset["name"] == "exact" else preset | {"settings": {**preset["settings"], "metric": "unit"}}
