@@ -19,7 +19,6 @@ from benchmarks.budget import medians, one_thread
 from benchmarks.rows import Case, Row, Tell
 from bnnviz.engine.compilation.captured_step import CapturedKernel
 from bnnviz.engine.compilation.compiled_step import Compilation
-from bnnviz.engine.compilation.step_graph import StepGraph
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -33,7 +32,6 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "nuts": {"step_size": 0.01, "metric": "unit"},
     "bps": {"start": "random"},
 }
-UNROLLED = (1, 4, 16)  # steps of a graph
 FRAME_S = 0.05
 VIEWS = ["status", "trace", "prediction"]
 _TINY, _CALLS = 8, 200
@@ -97,7 +95,7 @@ def _peak(dtype: torch.dtype, seconds: float) -> float:
 
 
 def chains(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure steps of the network with 1 to 16,384 chains: eager, compiled or captured, and several in one graph.
+    """Measure steps of the network with 1 to 16,384 chains: eager, compiled or captured.
 
     A figure is the time of one gradient of every chain, and what belongs to it of a step.
     """
@@ -113,32 +111,27 @@ def chains(seconds: float, tell: Tell) -> Iterator[Row]:
 def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure steps of one number of chains, each way, in turns."""
     run = _tuned(sampler, count)
-    ways: dict[str, tuple[Callable[[], object], int]] = {"eager": (_StepCall(run, run.sampler), 1)}
+    ways: dict[str, Callable[[], object]] = {"eager": _StepCall(run, run.sampler)}
     if compiles:
         compilation = Compilation(run.sampler, run.state, 1)
         compilation.wait()
         if compilation.kernel is None:
             tell(str(compilation.error))
         else:
-            ways["compiled"] = _StepCall(run, compilation.kernel), 1
+            ways["compiled"] = _StepCall(run, compilation.kernel)
     try:
-        ways["captured"] = _StepCall(run, CapturedKernel(run.sampler, run.state, run.numbers)), 1
+        ways["captured"] = _StepCall(run, CapturedKernel(run.sampler, run.state, run.numbers))
     except RuntimeError as error:
         tell(f"A step of {sampler} could not be captured ({str(error).splitlines()[0]}).")
-    for steps in UNROLLED:
-        try:
-            ways[f"graph_{steps}"] = StepGraph(run.sampler, run.state, run.numbers, steps).replay, steps
-        except RuntimeError as error:
-            tell(f"{steps} steps of {sampler} could not be captured ({str(error).splitlines()[0]}).")
     # Of all rows and chains, by a step; each a pass forward and about two back, of a product and a sum for each weight.
     each = run.sampler.gradients_per_step / run.target.examples
     work = 2 * 3 * each * count * run.target.examples * run.target.row_work
-    used = medians([call for call, _ in ways.values()], seconds, run.device)
-    for (way, (_, steps)), took in zip(ways.items(), used, strict=True):
-        share = steps * work / took / most
+    used = medians(list(ways.values()), seconds, run.device)
+    for way, took in zip(ways, used, strict=True):
+        share = work / took / most
         more = {"sampler": sampler, "chains": count, "includes": "steps alone; compilation and tuning excluded"}
         more |= {"peak_share": share, "note": f"{100 * share:.2g} % of the matrix product's rate"}
-        yield _row(f"{sampler}_{count}_{way}", 1e6 * took / steps / each, "us/gradient", **more)
+        yield _row(f"{sampler}_{count}_{way}", 1e6 * took / each, "us/gradient", **more)
 
 
 class _StepCall:

@@ -8,20 +8,23 @@ the run's generator, which the graph advances at each replay, so the draws are t
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from bnnviz.engine.compilation.packing import Packing
-from bnnviz.engine.compilation.step_graph import captured, restore
 from bnnviz.engine.compilation.tracing import READS_ON_HOST, filled, moving_part, with_adaptation
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import Sampler, warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import builder, flat, rebuilt
+
+_WARMUP = 3  # calls before the capture, as libraries allocate in their first
 
 
 class CapturedKernel:
@@ -116,3 +119,41 @@ class Capture:
 
 def _own(part: Tensor) -> Tensor:
     return part.clone(memory_format=torch.contiguous_format)
+
+
+def captured(take: Callable[[], Any], held: list[Tensor], numbers: RandomNumbers) -> tuple[torch.cuda.CUDAGraph, Any]:
+    """Capture what a function does as a CUDA graph; return the graph, and what the function returned in it."""
+    begun, generator = [part.clone() for part in held], numbers.generator
+    before = generator.get_state()
+    stream = torch.cuda.Stream(held[0].device)
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream), _no_waiting():
+        for _ in range(_WARMUP):
+            take()
+    torch.cuda.current_stream().wait_stream(stream)
+    restore(held, begun)
+    generator.set_state(before)
+    graph = torch.cuda.CUDAGraph()
+    graph.register_generator_state(generator)
+    # Other threads of this process may use the GPU meanwhile.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        returned = take()
+    restore(held, begun)
+    return graph, returned
+
+
+@contextlib.contextmanager
+def _no_waiting() -> Iterator[None]:
+    """Have an operation that waits for the GPU raise: within a capture it would leave the generator unusable."""
+    before = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode(before)
+
+
+def restore(held: list[Tensor], begun: list[Tensor]) -> None:
+    """Copy numbers into the tensors that are held."""
+    for part, first in zip(held, begun, strict=True):
+        part.copy_(first)

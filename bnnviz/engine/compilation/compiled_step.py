@@ -1,9 +1,9 @@
-"""Compile the step of a sampler: traced here, compiled in a process of its own, kept on disk.
+"""Compile the step of a sampler in the background, keep it on disk, and switch a run to it.
 
-A step is a pure function of a state and of random numbers (`Sampler.kernel`), so it can be written down
-operation by operation as it is taken (`trace`), whatever module or density is in it. PyTorch's compiler
-(Inductor, ahead of time) makes machine code of that, which does in one call what are hundreds of calls
-otherwise, and passes over the numbers less often. The random numbers are drawn as before, in the same order.
+A step is a pure function of a state and of random numbers (`Sampler.kernel`), so it can be traced. On a CPU PyTorch's
+compiler (Inductor, ahead of time) makes a library of the whole step, or of the part of it that evaluates the target
+where the sampler has the rest in C++; on a GPU the step is captured as a CUDA graph. Random numbers are drawn in the
+same order as without compilation.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import logging
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,16 +29,14 @@ from torch import Tensor
 
 from bnnviz import cpp, paths
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
-from bnnviz.engine.compilation.compile_worker import NO_COMPILER
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.eager_step import eager_kernel
-from bnnviz.engine.compilation.native_program import HEADER, SOURCE, NativeProgram, loaded
-from bnnviz.engine.compilation.native_step import CompiledPartLoop, fits
-from bnnviz.engine.compilation.stretch import NativeLoop
+from bnnviz.engine.compilation.native_step import ProgramPartLoop, eager_kernel, native_form
+from bnnviz.engine.compilation.step_loop import ProgramLoop
+from bnnviz.engine.compilation.torch_internals import Program
 from bnnviz.engine.compilation.tracing import (
     READS_ON_HOST,
-    TracedPart,
-    TracedStep,
+    TracedProgram,
+    form_of,
     moving_part,
     of_tensors,
     trace,
@@ -46,7 +45,6 @@ from bnnviz.engine.compilation.tracing import (
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.samplers import Sampler, warmup
-from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers, seeded
 from bnnviz.samplers.tree import flat
@@ -54,11 +52,11 @@ from bnnviz.targets import Target
 
 log = logging.getLogger(__name__)
 
-_KEPT = 64  # compiled steps on disk
-_AGREE, _SHARE = 1e-3, 0.99  # so close to the step that is not compiled must be so many of its numbers
+_KEPT = 64  # libraries on disk
+_STEPS = 20  # compared with those of the sampler
+_AGREE, _SHARE = 1e-3, 0.99  # tolerance, and the share of the numbers that has to be within it
 # One process compiles at a time: it takes a core for some ten seconds.
 _ONE = threading.Lock()
-_STEPS = 20  # of which a step in C++ has to be the same
 _ENDS_S = 5.0  # that a process which is killed may take
 
 
@@ -84,7 +82,7 @@ class Compilation:
         self._thread.join(seconds)
 
     def cancel(self) -> None:
-        """Give up as soon as may be, and end the process that compiles."""
+        """Give up as soon as possible, and end the process that compiles."""
         self._cancelled = True
         if self._child is not None:
             self._child.kill()
@@ -93,75 +91,67 @@ class Compilation:
 
     def _work(self, state: Any) -> None:
         try:
-            traced = trace(self._sampler, state)
-            native = self._sampler.native_step()
-            self.kernel = self._in_cpp(native, traced, state) if fits(native, traced) else None
-            self.kernel = self.kernel or self._whole(traced)
+            self.kernel = self._compiled(state)
         except BnnvizError as error:
             self.error = error.sentence
-        except Exception as error:  # whatever a compiler may raise, the run goes on without it
+        except Exception as error:  # whatever a compiler may raise, the run continues without it
             log.debug("The step could not be compiled.", exc_info=True)
             first = str(error).strip().splitlines()
             self.error = (
-                f"The step could not be compiled ({first[0] if first else type(error).__name__}); the run goes on"
+                f"The step could not be compiled ({first[0] if first else type(error).__name__}); the run continues"
                 f" without it. {READS_ON_HOST}"
             )
 
-    def _whole(self, traced: TracedStep) -> CompiledKernel:
-        """Return the kernel of a step that is compiled as a whole."""
-        code, program = self._code(traced, SOURCE)
-        got = _compare(traced, code)
-        if program is None or not _agrees(program, traced, got):
-            return CompiledKernel(self._sampler, traced, code)
-        return CompiledKernel(self._sampler, traced, code, partial(NativeLoop, program, traced))
-
-    def _in_cpp(self, native: NativeStep, traced: TracedStep, state: Any) -> CompiledKernel | None:
-        """Return the kernel of a step in C++ around a part that is compiled; None where it would take other steps."""
+    def _compiled(self, state: Any) -> CompiledKernel:
+        native = eager_kernel(self._sampler, state)
+        if native is not None and native.is_native:
+            return native
         sampler = of_tensors(self._sampler)
-        part = trace_part(sampler, native, state)
-        code, program = self._code(part, native.source)
-        if program is None or not all(number.is_contiguous() for number in code(list(part.examples))):
-            return None
-        learnt = sampler.adaptation_inputs(state.adaptation)
-        kernel = CompiledKernel(
-            self._sampler, traced, None, partial(CompiledPartLoop, program, part, native, traced, learnt)
-        )
-        written_down = CompiledKernel(self._sampler, traced, lambda numbers: traced.program(*numbers))
-        return kernel if _same_steps(written_down, kernel, state) else None
+        form = native_form(sampler, state)
+        if form is None:
+            form = form_of(sampler, state)
+            step = trace(sampler, state, form)
+            loop = ProgramLoop(form, self._program(step), step)
+        else:
+            in_cpp, learnt = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
+            part = trace_part(sampler, in_cpp, state)
+            loop = ProgramPartLoop(form, sampler, in_cpp, learnt, self._program(part), part)
+        kernel = CompiledKernel(self._sampler, loop)
+        _compare(self._sampler, kernel, state)
+        return kernel
 
-    def _code(self, traced: TracedStep | TracedPart, source: Path) -> tuple[Any, NativeProgram | None]:
-        """Return a program, which is kept from before or made now, as a function and with a loop over steps."""
-        path = paths.compiled() / f"{_key(traced, self._threads, source)}.pt2"
+    def _program(self, traced: TracedProgram) -> Program:
+        """Return the compiled program, from disk or made now."""
+        path = paths.compiled() / f"{_key(traced, self._threads)}.step"
         if path.is_file():
             try:
-                return _load(path)
-            except RuntimeError as error:
-                log.warning("The compiled step %s is made anew: it could not be read (%s).", path, error)
-        self._make(traced, source, path)
-        return _load(path)
-
-    def _make(self, traced: TracedStep | TracedPart, source: Path, path: Path) -> None:
+                program = Program(path)
+            except OSError as error:
+                log.warning("The compiled step %s could not be read (%s); it is compiled again.", path, error)
+            else:
+                path.touch()
+                return program
         path.parent.mkdir(parents=True, exist_ok=True)
         with _ONE, tempfile.TemporaryDirectory(prefix="bnnviz-", dir=path.parent) as work:
-            self._compile(traced, source, Path(work)).replace(path)
-        cpp.remove_oldest(path.parent, "*.pt2", _KEPT)
+            self._compile(traced, Path(work)).replace(path)
+        cpp.remove_oldest(path.parent, "*.step", _KEPT)
+        return Program(path)
 
-    def _compile(self, traced: TracedStep | TracedPart, source: Path, work: Path) -> Path:
-        """Compile in another process, whose work does not hold this one's interpreter up; return the file made."""
-        program, made = work / "program.pt", work / "step.pt2"
+    def _compile(self, traced: TracedProgram, work: Path) -> Path:
+        """Compile in another process; return the file made."""
+        if cpp.compiler() is None or shutil.which(cpp.compiler()) is None:
+            raise BnnvizError(
+                "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names);"
+                ' install one, or choose kernel = "eager". The run continues without it.',
+                "kernel",
+            )
+        program, made = work / "program.pt", work / "step.so"
         torch.save((traced.program, traced.examples), program)
-        command = [
-            sys.executable,
-            "-m",
-            "bnnviz.engine.compilation.compile_worker",
-            str(program),
-            str(made),
-            str(self._threads),
-            str(source),
-        ]
-        environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor")}
+        worker = "bnnviz.engine.compilation.compile_worker"
+        command = [sys.executable, "-m", worker, str(program), str(made), str(self._threads)]
+        environment = os.environ | {"TORCHINDUCTOR_CACHE_DIR": str(work / "inductor"), "CXX": cpp.compiler()}
         if self._cancelled:
-            raise BnnvizError("Nobody waits for the compiled step any more.", "kernel")
+            raise BnnvizError("The compilation was cancelled.", "kernel")
         pipe = subprocess.PIPE
         # It ends when this process does: its standard input ends then.
         with subprocess.Popen(
@@ -169,27 +159,21 @@ class Compilation:
         ) as self._child:
             if self._cancelled:  # meanwhile
                 self._child.kill()
-            said = self._child.stderr.read()
+            errors = self._child.stderr.read()
         if self._cancelled:
-            raise BnnvizError("Nobody waits for the compiled step any more.", "kernel")
-        if self._child.returncode == NO_COMPILER:
-            raise BnnvizError(
-                "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names);"
-                ' install one, or choose kernel = "eager". The run goes on without it.',
-                "kernel",
-            )
+            raise BnnvizError("The compilation was cancelled.", "kernel")
         if self._child.returncode or not made.is_file():
-            log.warning("The compiler failed:\n%s", said)
-            raise BnnvizError(f"The step could not be compiled ({_why(self._child.returncode, said)}).", "kernel")
+            log.warning("The compiler failed:\n%s", errors)
+            raise BnnvizError(f"The step could not be compiled ({_why(self._child.returncode, errors)}).", "kernel")
         return made
 
 
-def _why(status: int, said: str) -> str:
+def _why(status: int, errors: str) -> str:
     """Return why a compiler has ended, by its exit status and what it wrote."""
     if status < 0:
         return f"the compiler, or what it had made, ended by {signal.Signals(-status).name}"
-    lines = said.strip().splitlines()
-    return lines[-1] if lines else "no word of why"
+    lines = errors.strip().splitlines()
+    return lines[-1] if lines else "without a message"
 
 
 class KernelSwitch:
@@ -273,62 +257,32 @@ def remarks(sampler: Sampler, target: Target) -> list[Message]:
     return []
 
 
-def _key(traced: TracedStep | TracedPart, threads: int, source: Path = SOURCE) -> str:
+def _key(traced: TracedProgram, threads: int) -> str:
     """Return a name for what is compiled: the same program for the same processor has the same one."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
     machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
-    loop = [path.read_text(encoding="utf-8") for path in (source, HEADER)]
-    text = repr((traced.program.code, shapes, threads, torch.__version__, machine, loop))
+    text = repr((traced.program.code, shapes, threads, torch.__version__, machine))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _load(path: Path) -> tuple[Any, NativeProgram | None]:
-    # What torch._inductor.aoti_load_package ends in; that one imports the whole compiler, which takes a second or two.
-    loader = torch._C._aoti.AOTIModelPackageLoader(str(path), "model", False, 1, -1)
-    path.touch()
-    return loader.run, loaded(path)
-
-
-def _compare(traced: TracedStep, code: Any) -> list[Tensor]:
-    """Return what the compiled step makes of an example; raise unless that is what the step itself does."""
-    expected, got = traced.program(*traced.examples), code(list(traced.examples))
-    if not all(number.is_contiguous() for number in got):
-        raise BnnvizError("The compiled step lays its numbers out otherwise than the step itself; it is not used.")
-    alike = torch.cat([_alike(a, b) for a, b in zip(expected, got, strict=True)])
-    if alike.double().mean() < _SHARE:
+def _compare(sampler: Sampler, kernel: CompiledKernel, state: Any) -> None:
+    """Raise unless a kernel takes the steps that the sampler takes, each from the same state."""
+    numbers, alike = seeded(0, flat(state)[0].device), []
+    for _ in range(_STEPS):
+        before = numbers.generator.get_state()
+        after, info = sampler.step(numbers, state)
+        numbers.generator.set_state(before)
+        other = kernel.take(numbers, state, 1)
+        pairs = zip(flat((moving_part(after), info)), flat((moving_part(other.after), other.infos[0])), strict=True)
+        alike += [_alike(a, b) for a, b in pairs]
+        state = after
+    close = torch.cat(alike)
+    if close.double().mean() < _SHARE:
         raise BnnvizError(
-            f"The compiled step gives other numbers than the step itself ({int((~alike).sum())} of {len(alike)}); it is"
+            f"The compiled step gives other numbers than the step itself ({int((~close).sum())} of {len(close)}); it is"
             " not used.",
             "kernel",
         )
-    return got
-
-
-def _agrees(native: NativeProgram, traced: TracedStep, got: list[Tensor]) -> bool:
-    """Return whether a loop over the steps of a program can take the place of calls that give such numbers."""
-    others = {part.data_ptr() for part in traced.examples[traced.packing.vectors :] if part.numel()}
-    if any(part.data_ptr() in others for part in got):
-        # It returns a random number as it is, which the next step's would overwrite.
-        return False
-    try:
-        again = native.call(traced.examples, got)
-    except RuntimeError:
-        return False
-    return all(bool(_alike(a, b).all()) for a, b in zip(got, again, strict=True))
-
-
-def _same_steps(expected: CompiledKernel, kernel: CompiledKernel, state: Any) -> bool:
-    """Return whether a kernel takes the steps that are expected of it, each from the same state."""
-    numbers, alike = seeded(0), []
-    for _ in range(_STEPS):
-        before = numbers.generator.get_state()
-        one = expected.take(numbers, state, 1)
-        numbers.generator.set_state(before)
-        other = kernel.take(numbers, state, 1)
-        told = flat((moving_part(one.after), one.infos[0])), flat((moving_part(other.after), other.infos[0]))
-        alike += [_alike(a, b) for a, b in zip(*told, strict=True)]
-        state = one.after
-    return bool(torch.cat(alike).double().mean() >= _SHARE)
 
 
 def _alike(a: Tensor, b: Tensor) -> Tensor:

@@ -1,225 +1,277 @@
-"""Take steps that are written in C++ around a part that is compiled, evaluated operation by operation, or C++ too."""
+"""Take the steps of a sampler in C++, around the part of them that evaluates the target.
+
+The part is evaluated in Python, in C++ for a network, or by a compiled program. With a part in Python nothing is
+traced, so it works for every density, and the step raises what the density raises.
+"""
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import math
-from abc import ABC, abstractmethod
+import weakref
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from bnnviz.engine.compilation.native_library import NativeLibrary
-from bnnviz.engine.compilation.native_program import Handles, KeptVector, NativeProgram, NativeSteps, ToldPart, size_of
-from bnnviz.engine.compilation.packing import PackedPlace
-from bnnviz.engine.compilation.stretch import LoopedStretch, Vectors, rows_of, take_drawn
-from bnnviz.engine.compilation.tracing import StepForm, TracedPart
+from bnnviz import cpp
+from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
+from bnnviz.engine.compilation.step_loop import StepLoop, Vectors, loop_library
+from bnnviz.engine.compilation.torch_internals import Handles, Interface, Program, size_of
+from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, form_of, moving_part
+from bnnviz.samplers import Sampler
 from bnnviz.samplers.native import NativeStep
-from bnnviz.samplers.random import RandomNumbers
+from bnnviz.samplers.random import seeded
 from bnnviz.samplers.tree import flat, rebuilt
 from bnnviz.targets import Target
+from bnnviz.targets.native import NativeGradient
 
-_DRAWS = {("uniform", torch.float64)}
+HEADER = Path(__file__).with_suffix(".hpp")
+_WHOLE, _HANDLE = ctypes.c_int64, ctypes.c_void_p
+_HANDLES = ctypes.POINTER(_HANDLE)
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, _HANDLE)
 
 
-class NativeStepLoop(ABC):
-    """What stays the same from stretch to stretch, and the state, which the steps change in place."""
+class _KeptVector(ctypes.Structure):
+    _fields_ = [("numbers", _HANDLE), ("rows", _HANDLE), ("bytes", _WHOLE)]
 
-    def __init__(self, native: NativeStep, form: StepForm, learnt: Any, ends: PackedPlace, nothing: Vectors) -> None:
-        self.form, self.ends = form, ends
-        self._native, self._learnt = native, learnt
-        self.vectors = form.vectors
-        self.given = [number.clone() for number in nothing]
-        self.state = form.packing.state(self.vectors)
-        parts = flat(self.state)
+
+class _ToldPart(ctypes.Structure):
+    _fields_ = [("rows", _HANDLE), ("stride", _WHOLE)]
+
+
+class _Steps(ctypes.Structure):
+    """``Steps`` of native_step.hpp."""
+
+    _fields_ = [
+        *((name, _WHOLE) for name in ("chains", "dim", "in_float64", "kept", "randoms")),
+        *((name, _HANDLES) for name in ("state", "results", "given")),
+        *((name, _HANDLE) for name in ("uniforms", "numbers")),
+        ("told", ctypes.POINTER(_ToldPart)),
+        ("rows", ctypes.POINTER(_KeptVector)),
+        *((name, _HANDLE) for name in ("part", "context")),
+        ("gradient", ctypes.POINTER(NativeGradient)),
+        ("scale", _HANDLE),
+        ("ended", _WHOLE),
+    ]
+
+
+class NativeLoop(StepLoop):
+    """Steps in C++, which change the state in place; this class has the gradient of a network in C++ too."""
+
+    load = ctypes.CDLL
+
+    def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learnt: Any) -> None:
+        super().__init__(form)
+        self._native, self._learnt, self._target = native, learnt, sampler.target
+        self._take_steps = self.load(cpp.library(native.source, [HEADER])._name).take
+        self._take_steps.restype, self._take_steps.argtypes = _WHOLE, [ctypes.POINTER(_Steps), _WHOLE, _WHOLE, _WHOLE]
+        self._vectors, self._state = form.vectors, form.packing.state(form.vectors)
+        self._given = [part.contiguous().clone() for part in flat(form.pre_drawn)]
         self._adapted: Vectors | None = None
-        self.numbers = torch.zeros(0, dtype=torch.float64)
-        self.fixed: dict[str, Any] = {
-            "chains": len(self.state.x),
-            "dim": self.state.x.shape[1],
-            "in_float64": self.state.x.dtype == torch.float64,
-            "kept": form.packing.outlined,
-            "randoms": sum(math.prod(draw.shape) for draw in form.draws),
-            "state": (ctypes.c_void_p * len(parts))(*(number.data_ptr() for number in parts)),
-            "given": (ctypes.c_void_p * len(self.given))(*(number.data_ptr() for number in self.given)),
-        }
+        x = self._state.x
+        self._made = [*(torch.empty_like(x) for _ in range(native.returns - 1)), x.new_empty(len(x))]
+        self._results = _addresses(self._made)
+        self._steps = _Steps(
+            chains=len(x),
+            dim=x.shape[1],
+            in_float64=x.dtype == torch.float64,
+            kept=form.packing.outlined,
+            randoms=sum(math.prod(draw.shape) for draw in form.draws),
+            state=_addresses(flat(self._state)),
+            given=_addresses(self._given),
+            results=self._results,
+        )
 
-    def stretch(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> NativeStepStretch:
-        """Return the stretch of up to so many steps that begins with a state."""
-        return NativeStepStretch(self, rng, vectors, steps)
+    def vectors(self) -> Vectors:
+        """Return those of the state that the block has led to."""
+        return [vector.clone() for vector in self._vectors]
 
-    def take_up(self, given: Vectors, adapted: Vectors) -> None:
-        """Copy what was drawn beforehand, and have the steps read what has been learnt."""
-        for held, part in zip(self.given, given, strict=True):
+    def _bind(self) -> None:
+        kept = [
+            # The first row is of the state before all steps.
+            _KeptVector(vector.data_ptr(), matrix[1:].data_ptr(), size_of(vector))
+            for vector, matrix in zip(self._vectors, self.states.matrices, strict=False)
+        ]
+        told = []
+        for place in self.form.info_packing.places:
+            matrix = self.told.matrices[place.vector]
+            width = matrix.element_size()
+            told.append(_ToldPart(matrix.data_ptr() + place.first * width, matrix.stride(0) * width))
+        self._steps.rows, self._steps.told = (_KeptVector * len(kept))(*kept), (_ToldPart * len(told))(*told)
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        """Have the steps of a new block evaluate the target as it is now."""
+        self._gradient = self._target.native_gradient(self._state.x)
+        self._steps.gradient = ctypes.pointer(self._gradient)
+
+    def _set_state(self, vectors: Vectors) -> None:
+        for held, vector in zip(self._vectors, vectors, strict=True):
+            held.copy_(vector)
+
+    def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
+        for held, part in zip(self._given, given, strict=True):
             held.copy_(part)
         if adapted is not self._adapted:
             self._adapted, learnt = adapted, rebuilt(self._learnt, iter(adapted))
-            self.numbers = torch.tensor(self._native.numbers(learnt), dtype=torch.float64)
+            self._numbers = torch.tensor(self._native.numbers(learnt), dtype=torch.float64)
+            self._steps.numbers = self._numbers.data_ptr()
             self._learn(learnt)
-
-    def _drawn(self, rng: RandomNumbers, steps: int) -> list[Tensor]:
-        """Draw the random numbers of so many steps, (steps, numbers)."""
-        return [rng.uniform((steps, self.fixed["randoms"]), torch.float64)]
-
-    @abstractmethod
-    def _learn(self, learnt: Any) -> None:
-        """Have the part that is not in C++ read what has been learnt."""
-
-    @abstractmethod
-    def steps(self, **parts: Any) -> NativeSteps:
-        """Return what the steps need, with these parts beside those that are fixed."""
-
-    @abstractmethod
-    def take(self, steps: NativeSteps, rng: RandomNumbers, first: bool, row: int, count: int) -> int:
-        """Draw for up to so many steps and take them, up to one that ends a move; return how many."""
-
-
-class CompiledPartLoop(NativeStepLoop):
-    """Steps in C++ around a part that is compiled."""
-
-    def __init__(self, program: NativeProgram, part: TracedPart, native: NativeStep, *rest: Any) -> None:
-        super().__init__(native, *rest)
-        self._program = program
-        self._reads, self._constants = Handles(program, native.reads(self.state)), Handles(program, part.constants)
-        self._inputs: Any = None
-        outputs = len(part.program(*part.examples))
-        self.fixed |= {
-            "inputs": len(part.examples),
-            "outputs": outputs,
-            "results": (ctypes.c_void_p * outputs)(),
-            "taken": (ctypes.c_void_p * len(part.examples))(),
-            "returned": (ctypes.c_void_p * outputs)(),
-        }
-
-    def _learn(self, learnt: Any) -> None:
-        self._handles = Handles(self._program, flat(learnt))
-        handles = [*self._reads.array, *self._handles.array, *self._constants.array]
-        self._inputs = (ctypes.c_void_p * len(handles))(*handles)
-
-    def steps(self, **parts: Any) -> NativeSteps:
-        """Return what the steps need, with these parts beside those that are fixed."""
-        return self._program.steps(**self.fixed, **parts)
-
-    def take(self, steps: NativeSteps, rng: RandomNumbers, first: bool, row: int, count: int) -> int:
-        """Draw for up to so many steps and take them, as `NativeStepLoop.take` says."""
-
-        def run(numbers: list[Tensor]) -> int:
-            steps.uniforms = numbers[0].data_ptr()
-            return self._program.take_native(steps, self._inputs, first, row, count)
-
-        return take_drawn(rng, self._drawn, run, count, ends=True)
-
-
-class EagerPartLoop(NativeStepLoop):
-    """Steps in C++ around a part that is evaluated operation by operation.
-
-    What evaluating it raises is raised by `take`; the random numbers are drawn step by step, so that these are then
-    those of the steps up to there.
-    """
-
-    def __init__(self, library: NativeLibrary, native: NativeStep, *rest: Any) -> None:
-        super().__init__(native, *rest)
-        self._library, self._reads = library, native.reads(self.state)
-        self._part = self._native.part
-        self._results = (ctypes.c_void_p * native.returns)()
-        self.fixed["results"] = self._results
-
-    def _learn(self, learnt: Any) -> None:
-        self._now_learnt = learnt
-
-    def steps(self, **parts: Any) -> NativeSteps:
-        """Return what the steps need, with these parts beside those that are fixed."""
-        return NativeSteps(**self.fixed, **parts)
-
-    def take(self, steps: NativeSteps, rng: RandomNumbers, first: bool, row: int, count: int) -> int:
-        """Draw for up to so many steps and take them, as `NativeStepLoop.take` says."""
-        draw, dtype, results = rng.maker(self.form.draws[0]), self.state.x.dtype, self._results
-        with self._library.held(steps) as chains:
-            for step in range(count):
-                numbers = draw()
-                steps.uniforms = numbers.data_ptr()
-                chains.before(first and step == 0)
-                made = self._part(self._reads, self._now_learnt)
-                made = [each if _lies_so(each, dtype) else each.to(dtype).contiguous() for each in made]
-                results[:] = [each.data_ptr() for each in made]
-                if chains.after(row + step):
-                    return step + 1
-        return count
-
-
-class NativePartLoop(NativeStepLoop):
-    """Steps in C++ around a part that is C++ too."""
-
-    def __init__(self, library: NativeLibrary, target: Target, native: NativeStep, *rest: Any) -> None:
-        super().__init__(native, *rest)
-        self._library, self._target = library, target
-        x = self.state.x
-        made = [torch.empty_like(x) for _ in range(native.returns - 1)]
-        self._made = [*made, x.new_empty(len(x))]
-        self.fixed["results"] = (ctypes.c_void_p * native.returns)(*(number.data_ptr() for number in self._made))
 
     def _learn(self, learnt: Any) -> None:
         self._scale = self._native.scale(learnt)
+        self._steps.scale = self._scale.data_ptr()
 
-    def steps(self, **parts: Any) -> NativeSteps:
-        """Return what the steps need, with these parts beside those that are fixed."""
-        return NativeSteps(**self.fixed, **parts)
-
-    def take(self, steps: NativeSteps, rng: RandomNumbers, first: bool, row: int, count: int) -> int:
-        """Draw for up to so many steps and take them, as `NativeStepLoop.take` says."""
-        steps.scale = self._scale.data_ptr()
-        gradient = self._target.native_gradient(self.state.x)
-
-        def run(numbers: list[Tensor]) -> int:
-            steps.uniforms = numbers[0].data_ptr()
-            return self._library.take_whole(steps, gradient, first, row, count)
-
-        return take_drawn(rng, self._drawn, run, count, ends=True)
+    def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
+        self._steps.uniforms = numbers[0].data_ptr()
+        taken = self._take_steps(self._steps, first, self.taken, steps)
+        if taken < 0:
+            raise RuntimeError("The compiled step has failed.")
+        return taken, bool(self._steps.ended)
 
 
-class NativeStepStretch(LoopedStretch):
-    """Steps in C++."""
+class PythonPartLoop(NativeLoop):
+    """Steps in C++ around a part in Python; random numbers are drawn step by step, since the part may raise."""
 
-    def __init__(self, loop: NativeStepLoop, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
-        super().__init__(loop.ends, *rows_of(loop.form, steps))
-        self._loop, self._rng = loop, rng
-        self.place(vectors)
-        kept = [
-            # The first row is of the state before all steps.
-            KeptVector(vector.data_ptr(), matrix[1:].data_ptr(), size_of(vector))
-            for vector, matrix in zip(loop.vectors, self.states.matrices, strict=False)
-        ]
-        matrices, told = self.told.matrices, []
-        for place in loop.form.info_packing.places:
-            matrix = matrices[place.vector]
-            width = matrix.element_size()
-            told.append(ToldPart(matrix.data_ptr() + place.first * width, matrix.stride(0) * width))
-        self._steps = loop.steps(rows=(KeptVector * len(kept))(*kept), told=(ToldPart * len(told))(*told))
+    # Without releasing the interpreter's lock, which the part needs at once.
+    load = ctypes.PyDLL
 
-    def vectors(self) -> Vectors:
-        """Return those of the state that it has led to."""
-        return [vector.clone() for vector in self._loop.vectors]
+    def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learnt: Any) -> None:
+        super().__init__(form, sampler, native, learnt)
+        self._reads, self._dtype = native.reads(self._state), self._state.x.dtype
+        self._callback = _CALLBACK(self._call)  # kept alive
+        self._steps.part = ctypes.cast(self._callback, _HANDLE)
 
-    def _set_out(self, vectors: Vectors) -> None:
-        for held, vector in zip(self._loop.vectors, vectors, strict=True):
-            held.copy_(vector)
+    def _evaluate(self) -> None:
+        """Do nothing: the part calls the target."""
 
-    def _take_up(self, given: Vectors, adapted: Vectors) -> None:
-        self._loop.take_up(given, adapted)
-        self._steps.numbers = self._loop.numbers.data_ptr()
+    def _learn(self, learnt: Any) -> None:
+        self._learnt = learnt
 
-    def _take(self, first: bool, steps: int) -> int:
-        return self._loop.take(self._steps, self._rng, first, self.taken, steps)
+    def _call(self, _: Any) -> int:
+        self._raised = None
+        try:
+            made = self._native.part(self._reads, self._learnt)
+            dtype = self._dtype
+            self._made = [
+                each if each.dtype is dtype and each.is_contiguous() else each.to(dtype).contiguous() for each in made
+            ]
+            self._results[:] = [each.data_ptr() for each in self._made]
+        except BaseException as error:  # noqa: BLE001 it is raised when the C++ has returned
+            self._raised = error
+            return 1
+        return 0
+
+    def _take(self, first: bool, steps: int) -> tuple[int, bool]:
+        draw, row, place = self._rng.maker(self.form.draws[0]), self.taken, self._steps
+        for step in range(steps):
+            numbers = draw()
+            place.uniforms = numbers.data_ptr()
+            self._raised = KeyboardInterrupt()  # of one between the C++ and the call nothing else is left
+            if self._take_steps(place, first and step == 0, row + step, 1) < 0 or self._raised is not None:
+                raise self._raised
+            if place.ended:
+                return step + 1, True
+        return steps, False
 
 
-def _lies_so(tensor: Tensor, dtype: torch.dtype) -> bool:
-    """Return whether a tensor's numbers lie as the C++ reads them: of one type, row after row."""
-    return tensor.dtype is dtype and tensor.is_contiguous()
+class _Part(ctypes.Structure):
+    """``Part`` of step_loop.cpp."""
+
+    _fields_ = [
+        ("torch", Interface),
+        ("program", _HANDLE),
+        *((name, _WHOLE) for name in ("inputs", "outputs")),
+        *((name, _HANDLES) for name in ("given", "taken", "returned", "results")),
+    ]
 
 
-def fits(native: NativeStep | None, form: StepForm) -> bool:
-    """Return whether a step can be taken in C++: on a CPU, with uniform random numbers in one request."""
-    on_cpu = all(vector.device.type == "cpu" for vector in form.vectors)
-    draws = [(draw.law, draw.dtype) for draw in form.draws]
-    return native is not None and on_cpu and form.adapts and len(draws) == 1 and set(draws) == _DRAWS
+class ProgramPartLoop(NativeLoop):
+    """Steps in C++ around a part that is compiled."""
+
+    def __init__(
+        self,
+        form: StepForm,
+        sampler: Sampler,
+        native: NativeStep,
+        learnt: Any,
+        program: Program,
+        part: TracedProgram,
+    ) -> None:
+        super().__init__(form, sampler, native, learnt)
+        self._program = program
+        self._fixed = Handles(program, native.reads(self._state)), Handles(program, part.constants)
+        inputs, outputs = len(part.examples), native.returns
+        self._part = _Part(
+            torch=program.interface,
+            program=program.container,
+            inputs=inputs,
+            outputs=outputs,
+            taken=(_HANDLE * inputs)(),
+            returned=(_HANDLE * outputs)(),
+            results=self._results,
+        )
+        library = loop_library()
+        weakref.finalize(self, _drop_part, library, program, self._part).atexit = False
+        self._steps.part = ctypes.cast(library.run_part, _HANDLE)
+        self._steps.context = ctypes.cast(ctypes.pointer(self._part), _HANDLE)
+
+    def _evaluate(self) -> None:
+        """Do nothing: the program has the target's numbers."""
+
+    def _learn(self, learnt: Any) -> None:
+        reads, constants = self._fixed
+        self._of_learnt = Handles(self._program, flat(learnt))
+        handles = [*reads.array, *self._of_learnt.array, *constants.array]
+        self._part.given = (_HANDLE * len(handles))(*handles)
+
+
+def _drop_part(library: ctypes.CDLL, program: Program, part: _Part) -> None:
+    """Delete the tensors that a part has returned last, while its program is alive."""
+    library.drop_part(ctypes.byref(part))
+
+
+class _Flat(Target):
+    """A target that stands in where only the types and shapes of what a step returns matter."""
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U (chains,) = 0 and its gradient (chains, dim)."""
+        return torch.zeros_like(x[:, 0]), torch.zeros_like(x)
+
+
+def native_form(sampler: Sampler, state: Any) -> StepForm | None:
+    """Return the form of a step in C++; None where there is none, or no compiler, or where the state has other types.
+
+    It has where U is in float64 and everything else in float32.
+    """
+    # A class that derives from another one may take other steps than that one's C++.
+    native = sampler.native_step() if "native_step" in vars(type(sampler)) else None
+    if native is None or state.x.device.type != "cpu":
+        return None
+    stand_in = copy.copy(sampler)
+    stand_in.target = _Flat()
+    if _types(stand_in.resume(seeded(0), state)) != _types(state) or cpp.library(native.source, [HEADER]) is None:
+        return None
+    return form_of(stand_in, state)
+
+
+def eager_kernel(sampler: Sampler, state: Any) -> CompiledKernel | None:
+    """Return the kernel of steps in C++ around a part that is not compiled; None where there are no such steps."""
+    form = native_form(sampler, state)
+    if form is None:
+        return None
+    native, learnt = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
+    whole = native.scale(learnt) is not None and sampler.target.native_gradient(state.x) is not None
+    loop = (NativeLoop if whole else PythonPartLoop)(form, sampler, native, learnt)
+    return CompiledKernel(sampler, loop, is_native=whole)
+
+
+def _types(state: Any) -> list[tuple[torch.dtype, torch.Size]]:
+    return [(part.dtype, part.shape) for part in flat(moving_part(state))]
+
+
+def _addresses(tensors: list[Tensor]) -> ctypes.Array:
+    return (_HANDLE * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

@@ -140,46 +140,29 @@ class StatePacking:
         return self.packings[0].places[self._names.index(name)]
 
 
-class Stacked:
-    """Vectors of several steps, one above the other, stacked when they are asked for."""
-
-    def __init__(self, rows: list[list[Tensor]]) -> None:
-        self.rows = rows
-        self._stacked: dict[int, Tensor] = {}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, step: int) -> list[Tensor]:
-        return self.rows[step]
-
-    def column(self, place: PackedPlace) -> Tensor:
-        """Return what lies at a place, (steps, *shape)."""
-        if place.vector not in self._stacked:
-            self._stacked[place.vector] = torch.stack([each[place.vector] for each in self.rows])
-        return _column(self._stacked[place.vector], place)
-
-
 class StepRows:
     """Vectors of several steps, each a row of a matrix."""
 
     def __init__(self, matrices: list[Tensor], count: int) -> None:
         self.matrices, self.count = matrices, count
+        self._views: list[tuple[Tensor, ...]] = []
 
     def __len__(self) -> int:
         return self.count
 
     def __getitem__(self, step: int) -> list[Tensor]:
-        # Copies: whoever keeps a state, as the picture of a path does, would keep the whole matrix.
+        # Copies: a view that is kept, as in the picture of a path, would keep the whole matrix.
         return [matrix[step].clone() for matrix in self.matrices]
+
+    def view(self, step: int) -> tuple[Tensor, ...]:
+        """Return the vectors of a step as views, which are not to be kept."""
+        self._views = self._views or list(zip(*(matrix.unbind() for matrix in self.matrices), strict=True))
+        return self._views[step]
 
     def column(self, place: PackedPlace) -> Tensor:
         """Return what lies at a place, (steps, *shape)."""
-        return _column(self.matrices[place.vector][: self.count], place)
-
-
-def _column(stacked: Tensor, place: PackedPlace) -> Tensor:
-    return stacked if place.alone else stacked[:, place.first : place.end].view(len(stacked), *place.shape)
+        rows = self.matrices[place.vector][: self.count]
+        return rows if place.alone else rows[:, place.first : place.end].view(len(rows), *place.shape)
 
 
 def field_names(state: Any) -> list[str]:

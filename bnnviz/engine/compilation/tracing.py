@@ -1,4 +1,4 @@
-"""Trace a step: write down its operations as a program of tensors, with all that may differ between runs as inputs."""
+"""Trace a step as a program of tensors, with everything that may differ between runs as inputs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, fx
 
 from bnnviz.engine.compilation.lifting import lift_floats, lift_tensors
-from bnnviz.engine.compilation.packing import Packing, StatePacking
+from bnnviz.engine.compilation.packing import PackedPlace, Packing, StatePacking, field_names
+from bnnviz.engine.compilation.torch_internals import traced
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.native import NativeStep
 from bnnviz.samplers.random import Draw, PreDrawnNumbers, RandomNumbers, RecordedNumbers
 from bnnviz.samplers.tree import flat, rebuilt
 
-#: Why most steps are no program of tensors.
+#: The usual reason why a step cannot be traced.
 READS_ON_HOST = (
     "A forward or a density that reads a value on the host, by .item() or by an if on a tensor, is the usual cause."
 )
@@ -24,7 +25,22 @@ READS_ON_HOST = (
 
 @dataclass(frozen=True)
 class StepForm:
-    """Hold what a step takes and returns, whatever takes it."""
+    """Types and shapes of what a step takes and returns.
+
+    Attributes
+    ----------
+    vectors : list of Tensor
+        The state, packed.
+    draws : list of Draw
+        The random numbers that it requests.
+    adapts : bool
+        Whether what the warm-up learns is an input.
+    pre_drawn, info : nested tuples of Tensor
+        What `Sampler.pre_draw` and the step return.
+    packing, info_packing : StatePacking, Packing
+    ends : PackedPlace or None
+        Where the info tells that a move has ended (`Traits.ends`).
+    """
 
     vectors: list[Tensor]
     draws: list[Draw]
@@ -33,11 +49,11 @@ class StepForm:
     packing: StatePacking
     info: Any
     info_packing: Packing
+    ends: PackedPlace | None
 
 
-@dataclass(frozen=True)
-class TracedStep(StepForm):
-    """Hold the traced program of a step."""
+class TracedProgram(NamedTuple):
+    """A traced function with examples of its inputs; the last of these are constants."""
 
     program: fx.GraphModule
     examples: list[Tensor]
@@ -45,40 +61,57 @@ class TracedStep(StepForm):
 
 
 def form_of(sampler: Sampler, state: Any) -> StepForm:
-    """Return what the step of a sampler takes and returns; it is taken once, as `of_tensors` takes it."""
+    """Return the form of a sampler's step, which is taken once."""
     sampler, moving = of_tensors(sampler), moving_part(state)
     rng = RecordedNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     pre_drawn = sampler.pre_draw(rng, state)
     rng.draws.clear()
     _, info = sampler.kernel(rng, state, pre_drawn)
     learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
-    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), sampler.traits.ends is not None)
+    ends = sampler.traits.ends
+    packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), ends is not None)
+    place = None if ends is None else info_packing.places[field_names(info).index(ends)]
     vectors = [_own(vector) for vector in packing.packed(moving)]
-    return StepForm(vectors, list(rng.draws), learnt is not None, pre_drawn, packing, info, info_packing)
+    return StepForm(vectors, list(rng.draws), learnt is not None, pre_drawn, packing, info, info_packing, place)
 
 
-def trace(sampler: Sampler, state: Any) -> TracedStep:
-    """Write down the step of a sampler: settings are constants, and what it has learnt unless that is an input."""
-    form, sampler, device = form_of(sampler, state), of_tensors(sampler), flat(state)[0].device
-    rng, packing = RandomNumbers(torch.Generator(device).manual_seed(0)), form.packing
+def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
+    """Trace a sampler's step; settings are constants, and what it has learnt unless that is an input."""
+    sampler, packing = of_tensors(sampler), form.packing
+    rng = RandomNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     given = sampler.adaptation_inputs(state.adaptation) if form.adapts else ()
-    # Copies: what is twice the same tensor in this state would be taken for one number in every state.
     drawn = [rng.make(draw) for draw in form.draws]
-    examples = [_own(number) for number in (*form.vectors, *flat(form.pre_drawn), *flat(given), *drawn)]
 
     def step(*numbers: Tensor) -> list[Tensor]:
         vectors, parts = numbers[: packing.vectors], iter(numbers[packing.vectors :])
         before, drawn, learnt = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
         before = before._replace(adaptation=learnt) if form.adapts else with_adaptation(before, state)
         after, info = sampler.kernel(PreDrawnNumbers(parts), before, drawn)
-        return [*packing.packed(moving_part(after)), *form.info_packing.packed(flat(info))]
+        # The buffers of other inputs are overwritten before the next step, so the state must not be one of these.
+        others = {id(number) for number in numbers[packing.vectors :]}
+        moved = [part.clone() if id(part) in others else part for part in packing.packed(moving_part(after))]
+        return [*moved, *form.info_packing.packed(flat(info))]
 
-    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
+    return _program(step, (*form.vectors, *flat(form.pre_drawn), *flat(given), *drawn))
 
-    program = make_fx(step)(*examples)
-    constants = [*lift_tensors(program), *lift_floats(program, device)]
+
+def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedProgram:
+    """Trace the part of a step in C++ that evaluates the target."""
+    reads, learnt = native.reads(state), sampler.adaptation_inputs(state.adaptation)
+
+    def part(*numbers: Tensor) -> list[Tensor]:
+        return native.part(list(numbers[: len(reads)]), rebuilt(learnt, iter(numbers[len(reads) :])))
+
+    return _program(part, (*reads, *flat(learnt)))
+
+
+def _program(function: Any, inputs: tuple[Tensor, ...]) -> TracedProgram:
+    # Copies: what is the same tensor twice in this state would be taken for one input.
+    examples = [_own(number) for number in inputs]
+    program = traced(function, examples)
+    constants = [*lift_tensors(program), *lift_floats(program, examples[0].device)]
     program.recompile()
-    return TracedStep(**vars(form), program=program, examples=[*examples, *constants], constants=constants)
+    return TracedProgram(program, [*examples, *constants], constants)
 
 
 def _own(number: Tensor) -> Tensor:
@@ -92,37 +125,13 @@ def of_tensors(sampler: Sampler) -> Sampler:
     return sampler
 
 
-class TracedPart(NamedTuple):
-    """Hold the traced program of a part of a step that is written in C++ (`NativeStep`)."""
-
-    program: fx.GraphModule
-    examples: list[Tensor]
-    constants: list[Tensor]
-
-
-def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedPart:
-    """Write down the part of a step that is written in C++."""
-    reads, learnt = native.reads(state), sampler.adaptation_inputs(state.adaptation)
-    examples = [_own(number) for number in (*reads, *flat(learnt))]
-
-    def part(*numbers: Tensor) -> list[Tensor]:
-        return native.part(list(numbers[: len(reads)]), rebuilt(learnt, iter(numbers[len(reads) :])))
-
-    from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
-
-    program = make_fx(part)(*examples)
-    constants = [*lift_tensors(program), *lift_floats(program, examples[0].device)]
-    program.recompile()
-    return TracedPart(program, [*examples, *constants], constants)
-
-
 def moving_part(state: Any) -> Any:
     """Return what a step may change of a state: all but the adaptation."""
     return state._replace(adaptation=None) if "adaptation" in state._fields else state
 
 
 def with_adaptation(moving: Any, state: Any) -> Any:
-    """Return what a step has changed with the adaptation of a state."""
+    """Return what a step has changed, with the adaptation of a state."""
     return moving._replace(adaptation=state.adaptation) if "adaptation" in moving._fields else moving
 
 

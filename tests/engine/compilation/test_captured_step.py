@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
-from test_step_graph import SAMPLERS, SPEC, close, sampling, stepped
 
 import bnnviz
 from bnnviz.engine.compilation.captured_step import Capture, CapturedKernel
+from bnnviz.engine.run import checkpoint, restorable
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers import warmup
+from bnnviz.samplers.random import PreDrawnNumbers, RandomNumbers
+from bnnviz.samplers.tree import flat, rebuilt
+from bnnviz.specs.run import Spec
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+SAMPLERS = {"nuts": {"step_size": 0.1, "metric": "unit"}, "bps": {}, "sgld": {"step_size": 0.01}}
+SPEC = Spec("gaussian", {"size": 4, "correlation": 0.5}, chains=3, draws=None, dtype="float64")
+
+
+def sampling(sampler: str, device: str) -> Run:
+    """Return a run after its tuning, which is cut short."""
+    run = Run(SPEC.replace(sampler=sampler, settings=SAMPLERS[sampler], device=device).checked())
+    run.prepare()
+    for _ in range(50):
+        if run.phase == "tuning":
+            run.step_proposal()
+    if run.phase == "tuning":
+        run._end_warmup()
+    return run
+
+
+def stepped(run: Run, steps: int) -> Any:
+    run.sampler.host_sync, state = False, run.state
+    for _ in range(steps):
+        state, _ = run.sampler.step(run.numbers, state)
+    return state
+
+
+def close(one: Any, other: Any) -> bool:
+    pairs = zip(flat(one), flat(other), strict=True)
+    return all(torch.allclose(a.cpu().double(), b.cpu().double(), equal_nan=True) for a, b in pairs)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -102,3 +134,70 @@ def test_a_captured_step_takes_what_the_warm_up_learns(device: str) -> None:
         state, _ = warmup.step(run.sampler, run.numbers, before, kernel)
         assert close(state, expected)
     assert state.adaptation is not run.state.adaptation
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_kernel_on_a_gpu_does_what_it_does_on_the_cpu(sampler: str) -> None:
+    here, there = sampling(sampler, "cpu"), sampling(sampler, "cuda")
+    here.sampler.host_sync = False
+    drawn = _Recorded(here.numbers)
+    gifts = here.sampler.pre_draw(here.numbers, here.state)
+    state, _ = here.sampler.kernel(drawn, here.state, gifts)
+    moved = [_on_gpu(part) for part in (here.state, gifts, tuple(drawn.made))]
+    begun = moved[0]
+    if "adaptation" in begun._fields:
+        there.sampler.set_mode(None)
+    found, _ = there.sampler.kernel(PreDrawnNumbers(moved[2]), begun, moved[1])
+    assert close(found, state)
+
+
+class _Recorded(RandomNumbers):
+    """Random numbers that keep what they made."""
+
+    def __init__(self, numbers: RandomNumbers) -> None:
+        super().__init__(numbers.generator)
+        self.made: list[torch.Tensor] = []
+
+    def make(self, draw: Any) -> torch.Tensor:
+        self.made.append(super().make(draw))
+        return self.made[-1]
+
+
+def _on_gpu(value: Any) -> Any:
+    return rebuilt(value, iter([part.cuda() for part in flat(value)]))
+
+
+@pytest.mark.gpu
+def test_a_run_on_a_gpu_samples_the_target_and_goes_on_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(SPEC.replace(sampler="bps", chains=64, draws=400, warmup=50, device="auto").checked())
+    assert run.device.type == "cuda"
+    while run.store.made.min() < 200:
+        run.advance(0.2)
+    saved = run.checkpoint()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    restored = Run.restore(saved)
+    assert "another kind of device" in restored.notes[-1]
+    assert np.array_equal(restored.draws, run.draws)
+    monkeypatch.undo()
+    for each in (run, restored):
+        while not each.finished:
+            each.advance(0.2)
+        found = each.draws.mean(1)
+        z = (found.mean(0) - each.target.mean()) / (found.std(0, ddof=1) / len(found) ** 0.5)
+        assert np.abs(z).max() < 4.5
+
+
+def test_a_run_goes_on_from_the_random_numbers_of_another_kind_of_device() -> None:
+    run = Run(SPEC.replace(sampler="bps", draws=60, warmup=5, device="cpu").checked())
+    while run.store.made.min() < 20:
+        run.advance(0.01)
+    saved = checkpoint.unpack(run.checkpoint(), restorable._VERSION, "")
+    # As a generator on a GPU gives its state: a seed and an offset.
+    foreign = checkpoint.pack(saved | {"rng": torch.arange(16, dtype=torch.uint8)})
+    runs = [Run.restore(foreign) for _ in range(2)]
+    for each in runs:
+        assert "another kind of device (cpu)" in each.notes[-1]
+        while not each.finished:
+            each.advance(0.2)
+    assert np.array_equal(runs[0].draws, runs[1].draws), "the checkpoint alone says how it goes on"

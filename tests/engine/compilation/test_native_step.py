@@ -1,215 +1,235 @@
-"""A step in C++ is the step of its sampler, whatever the target, the metric and the data type are."""
+"""Steps in C++ are the steps of their sampler, and raise what the density raises."""
 
 from __future__ import annotations
 
-import ctypes
-import os
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from conftest import needs_compiler
-from torch import Tensor
+from traced_loop import begun
 
 from bnnviz import cpp
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.native_program import HEADER, Interface, NativeSteps
-from bnnviz.engine.compilation.native_step import CompiledPartLoop, fits
-from bnnviz.engine.compilation.tracing import TracedPart, of_tensors, trace, trace_part
+from bnnviz.engine.compilation.native_step import PythonPartLoop, eager_kernel
+from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
-from bnnviz.errors import BnnvizError
+from bnnviz.samplers import NUTS, warmup
+from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
-from tests.quick_cases import some_quick
+from bnnviz.targets import Callable as OwnDensity
 
-_HANDLES = ctypes.POINTER(ctypes.c_void_p)
-_RUN = ctypes.CFUNCTYPE(
-    ctypes.c_int32,
-    ctypes.c_void_p,
-    _HANDLES,
-    ctypes.c_size_t,
-    _HANDLES,
-    ctypes.c_size_t,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-)
-_SHARE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t))
-_DROP = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t)
 TARGETS = {
     "gaussian": {"size": 12, "correlation": 0.5},
     "banana": {},
     "network": {"data": "toy_c", "hidden": "4"},
 }
-
-pytestmark = needs_compiler
-
-
-class Evaluated:
-    """A part of a step that is evaluated operation by operation, in the place of a compiled program."""
-
-    def __init__(self, part: TracedPart, library: Path, fails_at: int = -1) -> None:
-        self._part, self._tensors, self._calls, self._fails_at = part, {}, 0, fails_at
-        self._take = ctypes.CDLL(str(library)).take_native
-        self._take.restype = ctypes.c_int64
-        self._take.argtypes = [ctypes.POINTER(NativeSteps), _HANDLES, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64]
-        self._functions = _RUN(self._run), _SHARE(self._share), _SHARE(self._address), _DROP(self.drop)
-        self._interface = Interface(*(ctypes.cast(function, ctypes.c_void_p) for function in self._functions))
-
-    def handle(self, tensor: Tensor) -> int:
-        number = len(self._tensors) + 1
-        self._tensors[number] = tensor
-        return number
-
-    def drop(self, handle: int) -> int:
-        return 0
-
-    def steps(self, **parts: Any) -> NativeSteps:
-        return NativeSteps(torch=self._interface, **parts)
-
-    def take_native(self, steps: NativeSteps, inputs: Any, first: bool, row: int, count: int) -> int:
-        taken = self._take(ctypes.byref(steps), inputs, first, row, count)
-        if taken < 0:
-            raise RuntimeError("The compiled step has failed.")
-        return taken
-
-    def _run(self, _: Any, inputs: Any, count: int, outputs: Any, made: int, *rest: Any) -> int:
-        self._calls += 1
-        if self._calls == self._fails_at:
-            return 1
-        found = self._part.program(*(self._tensors[inputs[at]] for at in range(count)))
-        assert len(found) == made
-        for at, tensor in enumerate(found):
-            outputs[at] = self.handle(tensor.contiguous().clone())
-        return 0
-
-    def _share(self, handle: int, another: Any) -> int:
-        another[0] = handle
-        return 0
-
-    def _address(self, handle: int, data: Any) -> int:
-        data[0] = self._tensors[handle].data_ptr()
-        return 0
+BLOCK = 5  # steps
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from bnnviz.samplers.mcmc.nuts import NUTS
-
-    place, compiler = tmp_path_factory.mktemp("native"), os.environ.get("CXX", "g++")
-    return cpp.compiled_library(NUTS().native_step().source, place, compiler, ["-I", str(HEADER.parent)])
+def spec_of(target: str, **more: Any) -> Spec:
+    return Spec(target, TARGETS.get(target, {}), "nuts", **{"chains": 3, "draws": None, "device": "cpu"} | more)
 
 
-def sampling(spec: Spec) -> Run:
-    run = Run(spec.checked())
-    run.prepare()
-    while run.phase == "tuning":
-        run.step_proposal()
-    return run
+def numbers(value: Any) -> torch.Tensor:
+    return torch.cat([part.double().flatten() for part in flat(value)])
 
 
-def kernels(run: Run, library: Path, **options: Any) -> tuple[CompiledKernel, CompiledKernel]:
-    """Return the kernels of the step that is written down, and of the one in C++."""
-    traced = trace(run.sampler, run.state)
-    sampler, native = of_tensors(run.sampler), run.sampler.native_step()
-    assert fits(native, traced)
-    part = trace_part(sampler, native, run.state)
-    learnt = sampler.adaptation_inputs(run.state.adaptation)
-    program = Evaluated(part, library, **options)
-    return (
-        CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers)),
-        CompiledKernel(
-            run.sampler,
-            traced,
-            None,
-            lambda ends, nothing: CompiledPartLoop(program, part, native, traced, learnt, ends, nothing),
-        ),
-    )
+def compared(run: Run, kernel: CompiledKernel, learns: bool, tolerance: float) -> StepBatch:
+    """Take a block both ways from the state of a run, and continue from the Python step's."""
+    before = run.rng.get_state()
+    expected = warmup.take(run.sampler, run.numbers, run.state, BLOCK, learns=learns)
+    after = run.rng.get_state()
+    run.rng.set_state(before)
+    got = kernel.take(run.numbers, run.state, BLOCK, learns=learns)
+    assert torch.equal(after, run.rng.get_state())
+    one, other = (numbers((step_batch.after, list(step_batch.infos))) for step_batch in (expected, got))
+    torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+    run.state = expected.after
+    return expected
 
 
-def assert_same_steps(run: Run, library: Path, steps: int, tolerance: float) -> list[Any]:
-    """Compare what both do, from the same states: rounding would lead them apart sooner or later."""
-    expected, kernel = kernels(run, library)
-    state, infos = run.state, []
-    for _ in range(steps):
-        before = run.rng.get_state()
-        one = expected.take(run.numbers, state, 5)
-        after = run.rng.get_state()
-        run.rng.set_state(before)
-        other = kernel.take(run.numbers, state, 5)
-        assert torch.equal(after, run.rng.get_state())
-        for a, b in zip(one.infos, other.infos, strict=True):
-            close(flat(a), flat(b), tolerance)
-        close(flat(one.after), flat(other.after), tolerance)
-        for name in ("x", "fresh", "alive", "count"):
-            assert torch.equal(one.history(name), other.history(name)) or name == "x"
-            torch.testing.assert_close(one.history(name), other.history(name), rtol=tolerance, atol=tolerance)
-        state = one.after
-        infos += one.infos
-    return infos
-
-
-def close(one: list[Tensor], other: list[Tensor], tolerance: float) -> None:
-    for a, b in zip(one, other, strict=True):
-        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance, equal_nan=True)
-
-
+@needs_compiler
 @pytest.mark.parametrize(
-    ("target", "metric", "dtype"),
-    some_quick(
-        (
-            (target, *case)
-            for target in TARGETS
-            for case in (("diagonal", "float32"), ("low_rank", "float64"), ("dense", "float64"))
-        ),
-        3,
-    ),
+    ("target", "metric", "dtype", "start"),
+    [
+        ("gaussian", "low_rank", "float64", "random"),
+        ("banana", "dense", "float64", "random"),
+        ("network", "diagonal", "float64", "random"),
+        # Not from random points: U is 400,000 there, of which the last digit of single precision is .03.
+        ("network", "diagonal", "float32", "mode"),
+    ],
 )
-def test_a_step_in_cpp_is_the_step(target: str, metric: str, dtype: str, library: Path) -> None:
-    settings = {"metric": metric, "max_depth": 4}
-    spec = Spec(target, TARGETS[target], "nuts", settings, chains=3, draws=None, warmup=40, dtype=dtype, device="cpu")
-    infos = assert_same_steps(sampling(spec), library, 24, 1e-9 if dtype == "float64" else 2e-3)
-    ended = torch.stack([info.ended for info in infos])
-    depths = torch.stack([info.n_steps for info in infos])[ended]
-    assert ended.any() and not ended.all()
-    # The small trees of the network all double as often as they may.
-    assert len(set(depths.tolist())) > 1 or target == "network"
+def test_steps_in_cpp_are_the_steps_in_the_warm_up_and_after_it(
+    target: str, metric: str, dtype: str, start: str
+) -> None:
+    settings = {"metric": metric, "max_depth": 3, "start": start}
+    run = begun(spec_of(target, settings=settings, warmup=12, dtype=dtype))
+    kernel = eager_kernel(run.sampler, run.state)
+    assert kernel.is_native is (target == "network")
+    tolerance, sizes = 1e-9 if dtype == "float64" else 2e-3, set()
+    while not run.sampler.is_tuned(run.state):
+        compared(run, kernel, True, tolerance)
+        sizes.add(run.state.adaptation.step_size)
+    assert len(sizes) > 3
+    ended = [compared(run, kernel, False, tolerance).column("ended") for _ in range(6)]
+    assert torch.cat(ended).any() and not torch.cat(ended).all()
 
 
-def test_steps_that_diverge_end_a_tree(library: Path) -> None:
-    settings = {"step_size": 3.0, "metric": "unit", "max_depth": 4}
-    spec = Spec("banana", {}, "nuts", settings, chains=4, draws=None, warmup=0, dtype="float64", device="cpu")
-    infos = assert_same_steps(sampling(spec), library, 24, 1e-9)
-    assert sum(float(info.diverging.sum()) for info in infos) > 0
+@needs_compiler
+def test_steps_that_diverge_are_those_too() -> None:
+    run = begun(
+        spec_of("banana", settings={"step_size": 3.0, "metric": "unit", "max_depth": 4}, warmup=0, dtype="float64")
+    )
+    run.state = run.state._replace(adaptation=run.state.adaptation._replace(stage=None))
+    kernel = eager_kernel(run.sampler, run.state)
+    assert sum(float(compared(run, kernel, False, 1e-9).column("diverging").sum()) for _ in range(5)) > 0
 
 
-def test_a_chain_whose_potential_is_not_finite_is_left_behind(library: Path) -> None:
-    spec = Spec("banana", {}, "nuts", {"max_depth": 4}, chains=3, draws=None, warmup=20, dtype="float64", device="cpu")
-    run = sampling(spec)
-    expected, kernel = kernels(run, library)
-    state = run.sampler.resume(run.numbers, run.state)
+@needs_compiler
+def test_a_chain_whose_potential_is_not_finite_is_left_behind() -> None:
+    run = begun(spec_of("banana", settings={"max_depth": 4}, warmup=0, dtype="float64"))
+    kernel, state = eager_kernel(run.sampler, run.state), run.sampler.resume(run.numbers, run.state)
     lost = state.proposal.potential.clone()
     lost[1] = torch.nan
     state = state._replace(proposal=state.proposal._replace(potential=lost))
-    told = []
-    for each in (expected, kernel):
+    batches = []
+    for take in (kernel.take, lambda *args: warmup.take(run.sampler, *args)):
         run.rng.manual_seed(5)
-        step_batch = each.take(run.numbers, state, 30)
-        told.append(step_batch)
-        assert step_batch.after.alive.tolist() == [True, False, True]
-        assert step_batch.infos[0].failed.tolist() == [False, True, False]
-    for a, b in zip(told[0].infos, told[1].infos, strict=True):
-        close([part[[0, 2]] for part in flat(a)], [part[[0, 2]] for part in flat(b)], 1e-9)
+        batches.append(take(run.numbers, state, 30))
+        assert batches[-1].after.alive.tolist() == [True, False, True]
+        assert batches[-1].infos[0].failed.tolist() == [False, True, False]
+    for a, b in zip(batches[0].infos, batches[1].infos, strict=True):
+        for one, other in zip(flat(a), flat(b), strict=True):
+            torch.testing.assert_close(one[[0, 2]], other[[0, 2]], rtol=1e-9, atol=1e-9)
 
 
-def test_a_program_that_fails_is_an_error(library: Path) -> None:
-    spec = Spec("banana", {}, "nuts", {"max_depth": 4}, chains=3, draws=None, warmup=20, dtype="float64", device="cpu")
-    run = sampling(spec)
-    _, kernel = kernels(run, library, fails_at=3)
-    with pytest.raises((RuntimeError, BnnvizError), match="has failed"):
-        kernel.take(run.numbers, run.state, 10)
+@pytest.fixture
+def no_library_yet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Have no C++ compiled, in this process or on disk."""
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    cpp._library.cache_clear()
+    yield
+    cpp._library.cache_clear()
 
 
-def test_what_cpp_cannot_take_is_compiled_as_a_whole() -> None:
-    run = sampling(Spec("banana", {}, "hmc", {}, chains=3, draws=None, warmup=20, device="cpu"))
-    assert not fits(run.sampler.native_step(), trace(run.sampler, run.state))
+@pytest.mark.usefixtures("no_library_yet")
+@pytest.mark.parametrize("compiler", ["", "false"])
+def test_without_a_compiler_the_python_step_goes_on(
+    compiler: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path)) if not compiler else None
+    monkeypatch.setenv("CXX", compiler)
+    run = begun(spec_of("gaussian", warmup=20))
+    assert eager_kernel(run.sampler, run.state) is None
+    before = run.rng.get_state()
+    run.take(8, 1e9)
+    again = begun(spec_of("gaussian", warmup=20))
+    again.rng.set_state(before)
+    expected = warmup.take(again.sampler, again.numbers, again.state, run.steps, learns=True)
+    assert torch.equal(numbers(expected.after), numbers(run.state))
+    assert not any("compiler" in note for note in run.notes)
+
+
+class Failing:
+    """A density that raises an error from one call on."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error, self.calls, self.fails_at = error, 0, math.inf
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        if self.calls >= self.fails_at:
+            raise self.error
+        return x.square().sum(-1) / 2
+
+
+@needs_compiler
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("of the caller's")])
+def test_what_a_density_raises_is_raised_and_the_run_is_where_it_was(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = []
+    for native in (True, False):
+        if not native:
+            monkeypatch.setattr("bnnviz.engine.compilation.compiled_step.eager_kernel", lambda *args: None)
+        density = Failing(error)
+        run = begun(spec_of("Your function", warmup=20, dtype="float64"), target=OwnDensity(density, 2))
+        run.take(3, 1e9)
+        steps, state = run.steps, run.state
+        density.fails_at = density.calls + 4
+        with pytest.raises(type(error)) as raised:
+            run.take(10, 1e9)
+        assert raised.value is error
+        density.fails_at = math.inf
+        assert run.steps == steps and run.state is state
+        left.append(run.rng.get_state())
+        run.take(10, 1e9)
+        assert run.steps > steps
+        left.append(run.state.x)
+    assert torch.equal(left[0], left[2])
+    torch.testing.assert_close(left[1], left[3], rtol=1e-9, atol=1e-9)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda x: x.sum(-1),  # whose gradient is one number, expanded
+        lambda x: (x.T.contiguous().T ** 2).sum(-1) / 2,  # in another order
+    ],
+)
+def test_what_a_density_returns_may_have_any_layout(density: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    run = begun(spec_of("Your function", settings={"max_depth": 4}, warmup=10), target=OwnDensity(density, 3))
+    kernel = eager_kernel(run.sampler, run.state)
+    for _ in range(3):
+        compared(run, kernel, not run.sampler.is_tuned(run.state), 2e-3)
+
+
+def test_a_density_in_another_type_is_left_to_the_python_step() -> None:
+    run = begun(spec_of("Your function", warmup=10), target=OwnDensity(lambda x: x.double().square().sum(-1) / 2, 3))
+    assert run.state.proposal.potential.dtype == torch.float64
+    assert eager_kernel(run.sampler, run.state) is None
+
+
+class OtherTrees(NUTS):
+    """A subclass, which may take other steps."""
+
+
+def test_a_subclass_takes_its_own_steps() -> None:
+    run = begun(spec_of("gaussian", warmup=20), sampler=OtherTrees())
+    assert eager_kernel(run.sampler, run.state) is None
+
+
+@needs_compiler
+def test_a_run_takes_its_eager_steps_in_cpp() -> None:
+    run = begun(spec_of("gaussian", warmup=20))
+    run.take(4, 1e9)
+    assert isinstance(run._switch._eager.__self__._loop, PythonPartLoop)
+    run.change({"max_depth": 3})
+    run.take(4, 1e9)
+    assert run.kernel == "eager" and run.compiled_since is None
+
+
+@needs_compiler
+def test_steps_in_cpp_throughout_are_compiled_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "_SHORT_S", 0.0)
+    for target, compiles in (("network", False), ("gaussian", True)):
+        run = begun(spec_of(target, settings={"metric": "diagonal"}, warmup=20, draws=100_000, kernel="auto"))
+        run.take(4, 1e9)
+        assert run._wants_kernel is compiles
+
+
+@needs_compiler
+def test_new_rows_are_read_by_the_next_steps() -> None:
+    run = begun(spec_of("network", settings={"metric": "diagonal"}, warmup=20, draws=20, dtype="float64"))
+    kernel = eager_kernel(run.sampler, run.state)
+    compared(run, kernel, True, 1e-9)
+    rows = run.target.all_rows()
+    run.target.x, run.target.y = rows.x[:3] + 1, rows.y[:3] - 1
+    run.state = run.sampler.resume(run.numbers, run.state)
+    compared(run, kernel, True, 1e-9)

@@ -1,0 +1,80 @@
+"""Take steps by a traced program that is not compiled."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
+from bnnviz.engine.compilation.step_loop import StepLoop
+from bnnviz.engine.compilation.tracing import StepForm, TracedProgram, form_of, trace
+from bnnviz.engine.run.run import Run
+from bnnviz.samplers import Sampler
+from bnnviz.samplers.tree import flat
+from bnnviz.specs.run import Spec
+
+
+class TracedLoop(StepLoop):
+    """Steps of a traced program, called operation by operation."""
+
+    def __init__(self, form: StepForm, step: TracedProgram) -> None:
+        super().__init__(form)
+        self._step, self._nothing = step, flat(form.pre_drawn)
+
+    def vectors(self) -> list[Tensor]:
+        return [vector.clone() for vector in self._vectors]
+
+    def _bind(self) -> None:
+        pass
+
+    def _set_state(self, vectors: list[Tensor]) -> None:
+        self._vectors = list(vectors)
+
+    def _set_inputs(self, given: list[Tensor], adapted: list[Tensor]) -> None:
+        self._given, self._adapted = given, adapted
+
+    def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
+        count, ends = len(self._vectors), self.form.ends
+        for step in range(steps):
+            drawn = [part[step].view(draw.shape) for part, draw in zip(numbers, self.form.draws, strict=True)]
+            given = self._given if first and step == 0 else self._nothing
+            done = self._step.program(*self._vectors, *given, *self._adapted, *drawn, *self._step.constants)
+            self._vectors, info = done[:count], done[count:]
+            row = self.taken + step
+            for matrix, vector in zip(self.states.matrices, self._vectors, strict=False):
+                matrix[row + 1] = vector
+            for matrix, vector in zip(self.told.matrices, info, strict=True):
+                matrix[row] = vector
+            if ends is not None and info[ends.vector][ends.first : ends.end].any():
+                return step + 1, True
+        return steps, False
+
+
+def traced_kernel(sampler: Sampler, state: object) -> CompiledKernel:
+    """Return the kernel of a step that is traced, and not compiled."""
+    form = form_of(sampler, state)
+    return CompiledKernel(sampler, TracedLoop(form, trace(sampler, state, form)))
+
+
+def begun(spec: Spec, **options: object) -> Run:
+    """Return a run that is about to take its first step."""
+    run = Run(spec.checked("target" in options), **options)
+    run.prepare()
+    return run
+
+
+def sampling(spec: Spec) -> Run:
+    """Return a run whose tuning has just ended."""
+    run = begun(spec)
+    while run.phase == "tuning":
+        run.step_proposal()
+    return run
+
+
+def finished(spec: Spec) -> Run:
+    """Return a run that has ended without a note."""
+    run = begun(spec)
+    while not run.finished:
+        run.advance(0.2)
+    assert run.phase == "done"
+    assert not run.notes
+    return run
