@@ -187,17 +187,17 @@ class Sampler(param.Parameterized):
         """Return the state of all chains from starting points (chains, dim)."""
         raise NotImplementedError
 
-    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
-        """Draw, outside of `kernel`, what only some chains need: nested tuples of tensors, None for what none needs."""
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
+        """Draw, outside of `kernel`, what only some chains need: its further arguments, None for what none needs."""
         return ()
 
-    def kernel(self, rng: RandomNumbers, state: Any, drawn: Any) -> tuple[Any, Any]:
+    def kernel(self, rng: RandomNumbers, state: Any, *drawn: Any) -> tuple[Any, Any]:
         """Take the step: the same operations whatever the state is, unless `host_sync`, so that it can be compiled."""
         raise NotImplementedError
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
         """Return the next state and what happened."""
-        return self.kernel(rng, state, self.pre_draw(rng, state))
+        return self.kernel(rng, state, *self.pre_draw(rng, state))
 
     def outline(self, state: Any) -> Any:
         """Return a state, None in the place of what is only asked of it at the end of a block of compiled steps.

@@ -17,6 +17,7 @@ from bnnviz.messages import Message
 from bnnviz.registry import Registry
 from bnnviz.targets.modules import trial
 from bnnviz.targets.native import NativeGradient
+from bnnviz.targets.traced import is_traced
 
 REGISTRY = Registry("target")
 
@@ -327,7 +328,7 @@ def _finite(potential: Potential, x: Tensor, v: Tensor, gradient: Tensor, produc
     """Return H v with other numbers where it is not finite and the gradient is."""
     lost = torch.isfinite(gradient) & ~torch.isfinite(product)
     captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
-    if captured or torch._C._len_torch_dispatch_stack():  # in a step that is written down nothing may depend on values
+    if captured or is_traced():  # nothing may depend on values
         return torch.where(lost, 0, product)
     return torch.where(lost, gradients_apart(potential, x, v), product) if lost.any() else product
 

@@ -15,13 +15,13 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from bnnviz import cpp
 from bnnviz.targets import likelihoods
 from bnnviz.targets.minibatch import Rows
 from bnnviz.targets.mlp_gradients import LinearLayer
 from bnnviz.targets.native import NativeGradient
+from bnnviz.targets.traced import is_traced
 
 log = logging.getLogger(__name__)
 
@@ -142,8 +142,8 @@ class NativeDerivatives:
             and x.shape[-1] == self._inputs
             and x.ndim == y.ndim + 1
             and (torch.get_num_threads() == 1 or len(theta) * y.shape[-1] * self._dim < _THREADED_WORK)
-            and _get_current_dispatch_mode() is None
-            and torch._C._functorch.maybe_current_level() is None
+            and not is_traced()
+            and _has_memory(theta)
         )
 
     def gradient(self, theta: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
@@ -175,6 +175,14 @@ class NativeDerivatives:
         seen = _seen(rows)
         places = [None if each is None else each.data_ptr() for each in (theta, v, *found)]
         self._derive(self._network, seen, len(theta), *places)
+
+
+def _has_memory(theta: Tensor) -> bool:
+    """Return whether a tensor has numbers of its own: those of torch.func's transformations have none."""
+    try:
+        return type(theta) is Tensor and theta.data_ptr() is not None
+    except RuntimeError:
+        return False
 
 
 def _seen(rows: Rows) -> _NativeRows:

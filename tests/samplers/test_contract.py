@@ -48,7 +48,7 @@ class Walk(Sampler):
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         return State(x0, *counters(x0))
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: tuple) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         there = state.x + self.width_of_step * rng.normal(state.x.shape, state.x.dtype)
         here, after = (self.tempered_target(x)[0] for x in (state.x, there))
         accepted = rng.uniform(here.shape, here.dtype).log() < here - after

@@ -222,7 +222,7 @@ def gradients(target: targets.BNN, c: Tensor, gradient: str, **settings: Any) ->
     """Return gradients of -ELBO (chains, 2 dim), each from its own noise."""
     sampler, state = begun("bbb", target, len(c), gradient=gradient, **settings)
     rng = sampler.numbers
-    return sampler.slope(rng, c, sampler.pre_draw(rng, state)).gradient.flatten(1).numpy()
+    return sampler.slope(rng, c, *sampler.pre_draw(rng, state)).gradient.flatten(1).numpy()
 
 
 def coefficients(dim: int, chains: int) -> Tensor:

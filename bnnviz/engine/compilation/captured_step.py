@@ -81,7 +81,7 @@ class CapturedKernel:
         else:
             state = moving._replace(adaptation=rebuilt(self._learnt, iter(self._adapted)))
         given = rebuilt(self._given, iter(self._inputs))
-        after, info = self._sampler.kernel(self._numbers, state, given)
+        after, info = self._sampler.kernel(self._numbers, state, *given)
         returned = moving_part(after), info
         packing = Packing(flat(returned), True)
         packed = packing.copied(flat(returned))

@@ -20,6 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from bnnviz.targets.traced import tracing
+
 _HANDLE, _WHOLE = ctypes.c_void_p, ctypes.c_int64
 
 
@@ -27,7 +29,8 @@ def traced(function: Callable[..., list[Tensor]], examples: Sequence[Tensor]) ->
     """Return the operations of a function of tensors as a program."""
     from torch.fx.experimental.proxy_tensor import make_fx  # takes a second
 
-    return make_fx(function)(*examples)
+    with tracing():
+        return make_fx(function)(*examples)
 
 
 def compile_library(source: Path, threads: int, path: Path) -> None:

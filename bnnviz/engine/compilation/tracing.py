@@ -66,7 +66,7 @@ def form_of(sampler: Sampler, state: Any) -> StepForm:
     rng = RecordedNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     pre_drawn = sampler.pre_draw(rng, state)
     rng.draws.clear()
-    _, info = sampler.kernel(rng, state, pre_drawn)
+    _, info = sampler.kernel(rng, state, *pre_drawn)
     learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
     ends = sampler.traits.ends
     packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), ends is not None)
@@ -86,7 +86,7 @@ def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
         vectors, parts = numbers[: packing.vectors], iter(numbers[packing.vectors :])
         before, drawn, learnt = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
         before = before._replace(adaptation=learnt) if form.adapts else with_adaptation(before, state)
-        after, info = sampler.kernel(PreDrawnNumbers(parts), before, drawn)
+        after, info = sampler.kernel(PreDrawnNumbers(parts), before, *drawn)
         # The buffers of other inputs are overwritten before the next step, so the state must not be one of these.
         others = {id(number) for number in numbers[packing.vectors :]}
         moved = [part.clone() if id(part) in others else part for part in packing.packed(moving_part(after))]

@@ -154,9 +154,9 @@ class Trained(param.Parameterized):
         precision = self.target.prior_precision or 0.0
         return potential - 0.5 * precision * x.square().sum(-1), g - precision * x
 
-    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
         """Draw the batch."""
-        return self.source.draw((), len(state.x), rng)
+        return (self.source.draw((), len(state.x), rng),)
 
 
 class Untrained(NamedTuple):

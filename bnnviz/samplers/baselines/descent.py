@@ -82,7 +82,7 @@ class Descending(Trained, Sampler):
         """Return the chains at their starting points, untrained."""
         return State(*untrained(x0), Rest())
 
-    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
         """Draw the batch; nothing at rest."""
         return () if state.adaptation.resting else super().pre_draw(rng, state)
 
@@ -94,14 +94,14 @@ class Descending(Trained, Sampler):
         """Return the parts of the state that follow from what is trained."""
         return {self.trained: trained}
 
-    def kernel(self, rng: RandomNumbers, state: Any, drawn: Any) -> tuple[Any, Info]:
+    def kernel(self, rng: RandomNumbers, state: Any, batch: Any = ()) -> tuple[Any, Info]:
         """Go one step down with every chain that has not arrived."""
         if state.adaptation.anew and self.host_sync and self.is_tuned(state):
             state = state._replace(adaptation=Rest(resting=True))
         if state.adaptation.resting:
             return self.rested(rng, state)
         here, going = getattr(state, self.trained), state.taken < self.steps
-        slope = self.slope(rng, here, drawn)
+        slope = self.slope(rng, here, batch)
         rate = self.learning_rate * self.scheduled(state.taken / self.steps)
         step = adam(slope.gradient, state.mean, state.square, state.taken + 1, rate)
         finite = torch.isfinite(slope.loss) & torch.isfinite(step.move).flatten(1).all(1)

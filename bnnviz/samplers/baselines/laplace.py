@@ -8,7 +8,7 @@ Bayesian deep learning, NeurIPS 2021, doi:10.48550/arXiv.2106.14806.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -190,7 +190,7 @@ class Laplace(Sampler):
         """Return the chains at their starting points."""
         return State(x0, *counters(x0))
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Make a draw for every chain."""
         away = self._away(rng.normal((len(state.x), len(self.scale)), state.x.dtype))
         after, failed = self.moved(state, torch.isfinite(away).all(1), x=self.mode + away)

@@ -183,16 +183,15 @@ class SAE(Trained, Sampler):
         """Return how many steps the training of each chain's member takes, (chains,)."""
         return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
 
-    def pre_draw(self, rng: RandomNumbers, state: State) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: State) -> tuple:
         """Draw the batch, and lengths and lots of the anchors' walk where a member ends."""
-        batch, shape = super().pre_draw(rng, state), state.x.shape
+        (batch,), shape = super().pre_draw(rng, state), state.x.shape
         if self.host_sync and not bool((state.taken + 1 >= self.training_steps(state)).any()):
             return batch, None
         return batch, (rng.normal(shape, state.x.dtype), rng.uniform(shape, state.x.dtype))
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, batch: Any, lots: Any) -> tuple[State, Info]:
         """Go one step on with every chain's member; where it ends, move the anchor."""
-        batch, lots = drawn
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
         loss, length = fit + penalty, self.training_steps(state)

@@ -13,7 +13,7 @@ J. M. Sanz-Serna and A. M. Stuart, Hybrid Monte Carlo on Hilbert spaces, Stochas
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -175,7 +175,7 @@ class FuncHMC(Functional, Hamiltonian):
         """Return the coefficients (chains, K dim), and no gradient: it is noisy where it is of draws."""
         return state.c.flatten(1), None
 
-    def pre_draw(self, rng: RandomNumbers, state: State) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor, ...]:
         """Draw where the means of U are taken: (chains, nodes, dim); nothing in one dimension.
 
         They come in pairs, z and -z, of mean square 1 in each coordinate: so the mean of a sum of squares is exact.
@@ -184,25 +184,25 @@ class FuncHMC(Functional, Hamiltonian):
             return ()
         half = rng.normal((len(state.x), self.pairs, state.x.shape[1]), state.x.dtype)
         half = half / half.square().mean(1, keepdim=True).sqrt()
-        return torch.cat([half, -half], 1)
+        return (torch.cat([half, -half], 1),)
 
-    def _energy(self, c: Tensor, nodes: Any) -> tuple[Energy, Tensor]:
-        nodes = self._nodes if isinstance(nodes, tuple) else nodes
+    def _energy(self, c: Tensor, nodes: Tensor | None) -> tuple[Energy, Tensor]:
+        nodes = self._nodes if nodes is None else nodes
         share = self.temperature if self.entropy else 0.0
         found = energy(self.reading, self.target, c, nodes, self._weights, share)
         return found, found.expected.double() - share * found.entropy.double()
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, nodes: Tensor | None = None) -> tuple[State, Info]:
         """Follow a trajectory of every chain's functional and accept or reject its end."""
         keep, c = self.momentum_persistence, state.c
         begun = keep * state.momentum + (1 - keep**2) ** 0.5 * self.fresh_momentum(rng, c)
         h = (self.size(state.adaptation) * state.adaptation.metric.scale).view(c.shape[1:])
-        (here, before), momentum = self._energy(c, drawn), begun
+        (here, before), momentum = self._energy(c, nodes), begun
         found, value = here, before
         for _ in range(self.num_leapfrog_steps):
             momentum = momentum - 0.5 * h * found.gradient
             c = c + h * momentum
-            found, value = self._energy(c, drawn)
+            found, value = self._energy(c, nodes)
             momentum = momentum - 0.5 * h * found.gradient
         error = value + _kinetic(momentum) - before - _kinetic(begun)
         probability = self.acceptance(error)

@@ -169,9 +169,9 @@ class SGFuncRLD(Functional, StochasticGradient):
         along = self.reading.sd_slope(c) * (g[:, None] * z - self.temperature / self.reading.sd(c))
         return potential, torch.cat([g[:, None], along], 1)
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, batch: Any) -> tuple[State, Info]:
         """Move every chain's functional once."""
-        potential, g = self._gradient(rng, state.c, drawn)
+        potential, g = self._gradient(rng, state.c, batch)
         mean, square = self._remembered(state, g)
         size = self.sizes(state.adaptation, state.count)
         h = size[:, None, None].to(g.dtype)

@@ -230,7 +230,7 @@ class Population(Sampler):
             alive=alive,
         )
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Go through one phase."""
         phase = (self._draw, self._weigh, self._resample, self._adapt, self._move)[int(state.phase)]
         made, info = phase(rng, state)

@@ -215,14 +215,14 @@ class HMC(Hamiltonian):
         """Return the positions (chains, dim) that the metric is learnt from, and the gradients there."""
         return state.x, state.gradient
 
-    def pre_draw(self, rng: RandomNumbers, state: State) -> Tensor:
+    def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor]:
         """Draw which leapfrog steps are taken: (num_leapfrog_steps,) ones, then zeros; or as many ones as are due."""
         if self.learns_length:
-            return state.x.new_ones(self._learnt_steps(rng, state.adaptation))
+            return (state.x.new_ones(self._learnt_steps(rng, state.adaptation)),)
         most = self.num_leapfrog_steps
         least = max(1, most // 2) if self.vary else most
         count = least + (rng.uniform((1,), torch.float64) * (most - least + 1)).floor()
-        return (torch.arange(most, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype)
+        return ((torch.arange(most, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype),)
 
     def _learnt_steps(self, rng: RandomNumbers, learnt: LearntLength) -> int:
         """Draw how many steps a trajectory of the learnt length has: any share of it, or all."""
@@ -257,12 +257,12 @@ class HMC(Hamiltonian):
             state = state._replace(adaptation=learnt._replace(length=learnt.length.frozen()))
         return super().freeze(rng, state)
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Tensor) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, steps_taken: Tensor) -> tuple[State, Info]:
         """Follow a trajectory of every chain and accept or reject its end."""
         fresh, keep = self.fresh_momentum(rng, state.x), self.momentum_persistence
         begun = keep * state.momentum + (1 - keep**2) ** 0.5 * fresh if keep else fresh
         before = state.potential.double() + kinetic_energy(begun)
-        x, momentum, potential, gradient = self._trajectory(state, begun, drawn)
+        x, momentum, potential, gradient = self._trajectory(state, begun, steps_taken)
         error = potential.double() + kinetic_energy(momentum) - before
         probability = self.acceptance(error)
         accepted = rng.uniform(probability.shape, probability.dtype) < probability
@@ -276,7 +276,7 @@ class HMC(Hamiltonian):
             gradient=torch.where(taken, gradient, state.gradient),
         )
         told = state.potential, accepted.to(probability.dtype), probability, error, before, length(after.x - state.x)
-        steps = drawn.sum().expand(probability.shape)
+        steps = steps_taken.sum().expand(probability.shape)
         return after, Info(*told, steps, self.diverging(error).to(probability.dtype), failed)
 
     def _trajectory(self, state: State, momentum: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

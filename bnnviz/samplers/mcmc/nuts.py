@@ -252,12 +252,12 @@ class NUTS(Hamiltonian):
         return state.adaptation.metric.apply_transpose(state.proposal.gradient)
 
     def kernel(
-        self, rng: RandomNumbers, state: State, drawn: tuple[Tensor | None, Tensor | None]
+        self, rng: RandomNumbers, state: State, momentum: Tensor | None, force: Tensor | None
     ) -> tuple[State, Info]:
         """Take one leapfrog step of every chain's tree."""
         none, failed = zeros(len(state.x), state.x.device)
-        if drawn[0] is not None:
-            state, failed = self._begun(state, *drawn)
+        if momentum is not None:
+            state, failed = self._begun(state, momentum, force)
         side, lot, last_lot = rng.uniform((3, len(state.x)), torch.float64).log().unbind()
         begins, completes = self._due(state)
         if begins:

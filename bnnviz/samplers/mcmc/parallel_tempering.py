@@ -187,7 +187,7 @@ class ParallelTempering(Discrete, Sampler):
 
     # ---- the move
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Move all replicas along trajectories, and let neighbours swap."""
         x = torch.cat([state.x[:, None], state.replicas], dim=1)
         shape = x.shape

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from bnnviz.samplers.minibatch import FullData, MiniBatch
-from bnnviz.samplers.pdmp.state import Adaptation, Info, PreDrawn, State
+from bnnviz.samplers.pdmp.state import Adaptation, Info, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
 from bnnviz.samplers.random import RandomNumbers
 
@@ -70,10 +70,10 @@ class EventLoop:
     refresh_rate: float
     refresh_share: float | None
 
-    def pre_draw(self, rng: RandomNumbers, state: State) -> PreDrawn:
+    def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Any]:
         """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
         velocity = self._fresh_velocities(rng, state)
-        return PreDrawn(velocity, self.source.draw(state.batch, len(state.x), rng))
+        return velocity, self.source.draw(state.batch, len(state.x), rng)
 
     def _fresh_velocities(self, rng: RandomNumbers, state: State) -> Tensor | None:
         """Return new velocities (chains, dim) for the chains that are refreshed, or None where there are none."""
@@ -86,7 +86,7 @@ class EventLoop:
         fresh = self.draw_velocity(rng, state.v[chains], scaling)
         return torch.zeros_like(state.v).index_copy(0, chains, fresh)
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: PreDrawn) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, velocity: Tensor | None, batch: Any) -> tuple[State, Info]:
         r"""Evaluate the rate of every chain once, at its planned time, and plan the next evaluation.
 
         The states of a chain are the kinds of its planned evaluation::
@@ -112,7 +112,7 @@ class EventLoop:
         look ahead of the path that the envelope is made of, and the HORIZON the longest time without an evaluation.
         Events are BOUNCE and REFRESH, whose time is drawn at the last one and cuts in before what is planned.
         """
-        at, potential, g = self._evaluate(state, drawn)
+        at, potential, g = self._evaluate(state, velocity, batch)
         finite = torch.isfinite(potential) & torch.isfinite(at.rate) & torch.isfinite(at.slope)
         at, survives = at._replace(rate=torch.where(finite, at.rate, torch.nan)), self._survives(state, finite)
         outcome = self._thin(rng, state, at.rate)
@@ -124,13 +124,13 @@ class EventLoop:
         info = Info(kind, state.t, at.rate, height, uniform, ratio, violated, state.s, end, slope, potential, failed)
         return new, info
 
-    def _evaluate(self, state: State, drawn: PreDrawn) -> tuple[RatePoint, Tensor, Tensor]:
+    def _evaluate(self, state: State, velocity: Tensor | None, batch: Any) -> tuple[RatePoint, Tensor, Tensor]:
         """Follow the flow to the planned time; return the rate there, U and its gradient."""
         scaling = state.adaptation.scaling
         x, v = self.flow(state.x, state.v, state.t, scaling)
-        if drawn.velocity is not None:
-            v = torch.where((state.kind == REFRESH)[:, None], drawn.velocity, v)
-        source = self.source.of(drawn.batch)
+        if velocity is not None:
+            v = torch.where((state.kind == REFRESH)[:, None], velocity, v)
+        source = self.source.of(batch)
         if not self.envelope.needs_curvature:
             potential, g = source.gradient(x)
             rate = slope = self.rate(x, v, g, scaling).double()

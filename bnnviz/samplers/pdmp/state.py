@@ -123,10 +123,3 @@ class Info(NamedTuple):
     slope: Tensor
     potential: Tensor
     failed: Tensor
-
-
-class PreDrawn(NamedTuple):
-    """What is drawn before a step: fresh velocities (chains, dim), None where nobody is refreshed, and the batch."""
-
-    velocity: Tensor | None
-    batch: Tensor | tuple[()] | tuple[Tensor, ...]

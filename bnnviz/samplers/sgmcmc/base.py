@@ -134,13 +134,13 @@ class StochasticGradient(Discrete, Sampler):
             return torch.full_like(count, size)
         return size * (1 + count / self.decay_after) ** -self.decay
 
-    def pre_draw(self, rng: RandomNumbers, state: Any) -> Any:
+    def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple[Any]:
         """Draw the batch."""
-        return self.source.draw((), len(state.x), rng)
+        return (self.source.draw((), len(state.x), rng),)
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, batch: Any) -> tuple[State, Info]:
         """Move every chain once."""
-        potential, g = self.source.of(drawn).gradient(state.x)
+        potential, g = self.source.of(batch).gradient(state.x)
         size = self.sizes(state.adaptation, state.count)
         move = self.move(rng, state.x, state.momentum, g, size[:, None].to(g.dtype))
         finite = torch.isfinite(potential) & torch.isfinite(move.x).all(-1)

@@ -138,9 +138,9 @@ class PSGLD(StochasticGradient):
         """Return G for mean squares of the gradient."""
         return 1 / (self.floor + square.sqrt())
 
-    def kernel(self, rng: RandomNumbers, state: State, drawn: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, batch: Any) -> tuple[State, Info]:
         """Move every chain once."""
-        source, product = self.source.of(drawn), None
+        source, product = self.source.of(batch), None
         if self._corrects:
             sign = torch.where(rng.uniform(state.x.shape, state.x.dtype) < 0.5, -1.0, 1.0).to(state.x.dtype)
             potential, g, product = source.gradient_and_product(state.x, sign)

@@ -143,12 +143,12 @@ def test_a_kernel_on_a_gpu_does_what_it_does_on_the_cpu(sampler: str) -> None:
     here.sampler.host_sync = False
     drawn = _Recorded(here.numbers)
     gifts = here.sampler.pre_draw(here.numbers, here.state)
-    state, _ = here.sampler.kernel(drawn, here.state, gifts)
+    state, _ = here.sampler.kernel(drawn, here.state, *gifts)
     moved = [_on_gpu(part) for part in (here.state, gifts, tuple(drawn.made))]
     begun = moved[0]
     if "adaptation" in begun._fields:
         there.sampler.set_mode(None)
-    found, _ = there.sampler.kernel(PreDrawnNumbers(moved[2]), begun, moved[1])
+    found, _ = there.sampler.kernel(PreDrawnNumbers(moved[2]), begun, *moved[1])
     assert close(found, state)
 
 
