@@ -224,7 +224,7 @@ def test_rows_name_their_device(case: str) -> None:
 @pytest.mark.parametrize("sampler", cuda.SAMPLERS)
 def test_steps_are_measured_eager_and_several_at_once(sampler: str) -> None:
     rows = list(cuda._steps(sampler, 2, False, 1e12, 0.01, quiet))
-    ways = ["eager", "captured", *(f"graph_{steps}" for steps in cuda.UNROLLED)]
+    ways = ["eager", "captured"]
     assert [row.metric for row in rows] == [f"{sampler}_2_{way}" for way in ways]
     assert all(row.value > 0 and 0 < row.more["peak_share"] < 1 for row in rows)
 
