@@ -177,7 +177,7 @@ def test_a_run_on_a_gpu_samples_the_target_and_goes_on_on_the_cpu(monkeypatch: p
     saved = run.checkpoint()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     restored = Run.restore(saved)
-    assert "another kind of device" in restored.notes[-1]
+    assert restored.notes[-1].code == "other_device"
     assert np.array_equal(restored.draws, run.draws)
     monkeypatch.undo()
     for each in (run, restored):
@@ -197,7 +197,7 @@ def test_a_run_goes_on_from_the_random_numbers_of_another_kind_of_device() -> No
     foreign = checkpoint.pack(saved | {"rng": torch.arange(16, dtype=torch.uint8)})
     runs = [Run.restore(foreign) for _ in range(2)]
     for each in runs:
-        assert "another kind of device (cpu)" in each.notes[-1]
+        assert each.notes[-1].values == {"device": "cpu"}
         while not each.finished:
             each.advance(0.2)
     assert np.array_equal(runs[0].draws, runs[1].draws), "the checkpoint alone says how it goes on"
