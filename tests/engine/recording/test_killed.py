@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 
-from bnnviz.engine.recording import reader, writer
+from bnnviz.engine.recording import writer
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.resume import resume
 from bnnviz.engine.recording.writer import RecordingWriter
@@ -149,7 +149,7 @@ def test_a_process_that_ends_before_any_operation_leaves_a_whole_recording(
     for last in range(1 + part, operations(server, spec, tmp_path / "whole", False) + 1, PARTS):
         shutil.rmtree(folder, ignore_errors=True)
         came += kill(server, last, spec, folder, False)
-        if not (folder / reader.PROGRESS).exists():
+        if not folder.exists():  # a recording appears as a whole
             continue
         check(folder, truth)
         kill(server, rng.randint(1, 40), spec, folder, True)

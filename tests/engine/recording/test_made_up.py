@@ -134,6 +134,7 @@ REPEATED = torch.zeros(1).expand(200_000, 200_000)  # 149 GiB, of one number
 CHECKPOINTS: dict[str, Callable[[dict[str, Any]], None]] = {
     **{f"without {name}": without(name) for name in ("version", "spec", "begun", "alive", "store", "rng", "tally")},
     **{f"without {name}": without(name) for name in ("kernel", "phase", "steps", "changes", "emitter", "logs")},
+    "another version": with_keys(version=2),
     "spec is a text": with_keys(spec="banana"),
     "spec is a list": with_keys(begun=[1]),
     "an unknown key": with_spec(unknown=1),

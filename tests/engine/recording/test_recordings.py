@@ -9,18 +9,14 @@ import random
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import torch
-from conftest import workers_of
 from families import QUICK, fitting, target_of
 
 import bnnviz
@@ -209,20 +205,6 @@ def test_a_process_may_end_between_a_checkpoint_and_the_progress(
     found = Recording(tmp_path / "run")
     found.check()
     assert found.progress == known
-
-
-@pytest.mark.slow
-def test_two_never_write_to_one_recording(tmp_path: Path) -> None:
-    run = ViewedRun(BANANA)
-    recorder = RecordingWriter(run, tmp_path / "run")
-    with pytest.raises(BnnvizError, match="another process"):
-        RecordingWriter(resume(tmp_path / "run"), tmp_path / "run")
-    packed = pack(Recording(tmp_path / "run"), tmp_path / "run.zip")
-    assert not [name for name in zipfile.ZipFile(packed).namelist() if "lock" in name]
-    finished(run, recorder)
-    recorder.close()
-    assert not (tmp_path / "run" / reader.LOCK).exists()
-    RecordingWriter(resume(tmp_path / "run"), tmp_path / "run").close()
 
 
 @pytest.mark.slow
@@ -507,6 +489,7 @@ def test_names_that_are_no_names_are_refused(name: str, home: Path) -> None:
 
 def test_a_packed_recording_is_taken_in(whole: tuple[Path, ViewedRun], home: Path, tmp_path: Path) -> None:
     packed = pack(Recording(whole[0]), tmp_path / "sent.zip")
+    assert not [name for name in zipfile.ZipFile(packed).namelist() if "lock" in name]
     taken = unpack(packed)
     assert taken == home / "sent"
     assert np.array_equal(Recording(taken).read_draws(), whole[1].draws)
@@ -639,74 +622,3 @@ def test_the_command_line_records_lists_exports_and_goes_on(
     assert [path.name for path in home.iterdir()] == ["one"]
     assert command("resume", "nothing") == 2
     assert "no recording 'nothing'" in capsys.readouterr().err
-
-
-# --- a process that is killed
-
-
-SERVER = """
-import sys, time
-from bnnviz.engine.cluster.backend import Backend
-from bnnviz.specs.run import Spec
-
-if __name__ == "__main__":
-    backend = Backend.connect(workers=1)
-    handle = backend.start(Spec.from_json(sys.argv[1]), play=True, lease_s=None)
-    handle.sync("scene")
-    handle.sync("command", "record", recording="mine")
-    while True:
-        time.sleep(0.1)
-        print(handle.address and handle.state, flush=True)
-"""
-
-
-def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def steps_of(folder: Path) -> int:
-    """Return how many steps a recording has; 0 where there is none yet."""
-    return Recording(folder).progress["steps"] if (folder / reader.PROGRESS).exists() else 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", range(6))
-@pytest.mark.parametrize("killed", ["worker", "server", "both"])
-def test_a_live_recording_outlives_its_worker_and_its_server(
-    killed: str, moment: int, home: Path, tmp_path: Path
-) -> None:
-    spec, folder, rng = BANANA.replace(draws=None), home / "mine", random.Random(f"{killed}{moment}")
-    (tmp_path / "server.py").write_text(SERVER)
-    command = [sys.executable, str(tmp_path / "server.py"), json.dumps(spec.to_json())]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        server = psutil.Process(process.pid)
-        family = []
-        try:
-            until(lambda: steps_of(folder) and Recording(folder).whole > 5)
-            time.sleep(rng.uniform(0.0, 3.0))
-            family = [server, *server.children(recursive=True)]
-            before = steps_of(folder)
-            if killed != "server":
-                for worker in workers_of(server):
-                    worker.kill()
-            if killed == "worker":
-                until(lambda: steps_of(folder) > before + 200)
-        finally:
-            family = [*family, *server.children(recursive=True)]
-            process.kill()
-    _, left = psutil.wait_procs(family, timeout=30)
-    for one in left:
-        one.kill()
-    psutil.wait_procs(left, timeout=10)
-    recording = Recording(folder)
-    recording.check()
-    assert recording.progress["steps"] >= before
-    done_again = again(recording)
-    np.testing.assert_array_equal(to_arviz(recording).posterior.x.values, done_again.draws)
-    resumed = resume(folder)
-    for run in (resumed, done_again):
-        step_to(run, recording.progress["steps"] + 200)
-    np.testing.assert_array_equal(resumed.draws, done_again.draws)
