@@ -13,6 +13,7 @@ from truth.calibration import KnownAnswers, limit, of_draws
 
 import bnnviz
 from bnnviz.cli.main import main
+from bnnviz.engine import sweep
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.engine.recording.replay_frames import past_of_run, read_past, take_frames
@@ -21,7 +22,6 @@ from bnnviz.engine.recording.warm_start import StartPoints, of_run, read, resolv
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 
 SOURCE = Spec(target="banana", sampler="hmc", settings={"num_leapfrog_steps": 3}, chains=3, draws=40, warmup=60, seed=1)
