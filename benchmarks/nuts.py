@@ -123,11 +123,13 @@ class Worth(NamedTuple):
 def worths(density: Density, draws: np.ndarray) -> dict[str, Worth]:
     """Return what draws (chains, draws, dim) are worth, by coordinates and by predictions of a network."""
     found = {"": Worth.of(draws)}
-    if density.network is not None and draws.ndim == 3:
+    if density.network is not None and not np.isnan(found[""].rhat):
         some = draws[:, :: -(-draws.shape[0] * draws.shape[1] // _PREDICTED) or 1]
         theta = torch.as_tensor(some, dtype=torch.float64).flatten(0, 1)
         predicted = Predictor(density.network).functions(theta, _INPUTS).astype(float)
         found["prediction_"] = Worth.of(predicted.reshape(*some.shape[:2], -1))
+    elif density.network is not None:
+        found["prediction_"] = found[""]
     return found
 
 

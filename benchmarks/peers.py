@@ -1,16 +1,13 @@
 """Run samplers of other libraries: numpyro, blackjax and pdmp-jax.
 
-Every peer works on one thread, in the precision of our run, and its programs are compiled before the clock starts, as
-ours are. JAX traces programs anew for each sampler, so compiled programs are kept in a folder for as long as the
-process lives. `PeerRun.compiled` counts the programs that had to be compiled while the clock ran: it has to be 0.
+Every peer works on one thread, in the precision of our run, and its programs are traced and compiled before the clock
+starts, as ours are. `PeerRun.compiled` counts what was traced or compiled while the clock ran: it has to be 0.
 """
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,31 +38,26 @@ class PeerRun(NamedTuple):
 
 
 @cache
-def _missed_programs() -> list[float]:
-    """Keep compiled programs until the process ends, and count those that are not found among them."""
+def _compilations() -> list[str]:
+    """Return a list to which JAX adds each event of a compilation: tracing, lowering, compiling."""
     import jax
 
-    programs = tempfile.TemporaryDirectory(prefix="bnnviz-jax-")
-    atexit.register(programs.cleanup)
-    jax.config.update("jax_compilation_cache_dir", programs.name)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    missed: list[float] = []
+    events: list[str] = []
 
-    def listen(event: str, **_: Any) -> None:
-        if event == "/jax/compilation_cache/cache_misses":
-            missed.append(time.monotonic())
+    def listen(event: str, seconds: float, **_: Any) -> None:
+        if event.startswith("/jax/core/compile/"):
+            events.append(event)
 
-    jax.monitoring.register_event_listener(listen)
-    return missed
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    return events
 
 
 def compiled_before(sample: Callable[[float], PeerRun], seconds: float) -> PeerRun:
     """Return what ``sample`` gives for so many seconds, after a short call that has compiled its programs."""
-    missed = _missed_programs()
+    events = _compilations()
     sample(0.0)
-    before = len(missed)
-    return sample(seconds)._replace(compiled=len(missed) - before)
+    before = len(events)
+    return sample(seconds)._replace(compiled=len(events) - before)
 
 
 @contextmanager
@@ -82,41 +74,37 @@ def precision(dtype: str) -> Iterator[None]:
 
 
 def numpyro(potential: Potential, dim: int, seconds: float, chains: int, dtype: str) -> PeerRun:
-    """Run NUTS of numpyro at its defaults, warm-up included; the last 250 draws are finished."""
+    """Run NUTS of numpyro at its defaults, warm-up included; the last 250 draws are finished.
+
+    Its kernel is called from a compiled loop: ``MCMC.run`` traces its program anew for every 250 draws, which takes
+    longer than the draws.
+    """
     import jax
-    from numpyro.infer import MCMC, NUTS
+    from numpyro.infer import NUTS
 
-    fields = ("diverging", "num_steps")
-    mcmc = MCMC(
-        NUTS(potential_fn=potential),
-        num_warmup=WARMUP,
-        num_samples=_CHUNK,
-        num_chains=chains,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
+    kernel = NUTS(potential_fn=potential)
 
-    def sample(seconds: float) -> PeerRun:
-        begun = time.process_time()
-        mcmc.post_warmup_state = None
-        mcmc.warmup(
-            jax.random.key(0),
-            init_params=_initial(chains, dim, dtype),
-            extra_fields=fields,
-            collect_warmup=True,
-        )
-        gradients, diverged, parts = int(mcmc.get_extra_fields()["num_steps"].sum()), 0, []
-        while not parts or time.process_time() - begun < seconds:
-            mcmc.run(mcmc.post_warmup_state.rng_key, extra_fields=fields)
-            parts.append(np.asarray(mcmc.get_samples(group_by_chain=True)))
-            found = mcmc.get_extra_fields()
-            diverged += int(found["diverging"].sum())
-            gradients += int(found["num_steps"].sum())
-            mcmc.post_warmup_state = mcmc.last_state
-        return PeerRun(np.concatenate(parts, 1), gradients, diverged, time.process_time() - begun)
+    def start(key: Any, x: Any) -> Any:
+        return kernel.init(key, WARMUP, x)
+
+    def chain(state: Any) -> Any:
+        def step(state: Any, _: None) -> Any:
+            state = kernel.sample(state, (), {})
+            return state, (state.z, state.num_steps, state.diverging)
+
+        return jax.lax.scan(step, state, None, length=_CHUNK)
+
+    started, some = jax.jit(jax.vmap(start)), jax.jit(jax.vmap(chain))
+
+    def warm(keys: Any, x: Any) -> Any:
+        state, gradients = started(keys, x), 0
+        for _ in range(WARMUP // _CHUNK):
+            state, (_, steps, _) = some(state)
+            gradients += int(steps.sum())
+        return state, gradients
 
     with precision(dtype):
-        return compiled_before(sample, seconds)
+        return compiled_before(lambda seconds: _sampled(warm, some, seconds, chains, dim, dtype), seconds)
 
 
 def blackjax(potential: Potential, dim: int, seconds: float, chains: int, dtype: str) -> PeerRun:
@@ -129,40 +117,47 @@ def blackjax(potential: Potential, dim: int, seconds: float, chains: int, dtype:
 
     adaptation, kernel = blackjax.window_adaptation(blackjax.nuts, log_density), blackjax.nuts.build_kernel()
 
-    def warm(key: Any, x: Any) -> Any:
+    def adapt(key: Any, x: Any) -> Any:
         (state, settings), info = adaptation.run(key, x, WARMUP)
-        return state, settings, info.info.num_integration_steps.sum()
+        return (key, state, settings), info.info.num_integration_steps
 
-    def chain(key: Any, state: Any, settings: Any) -> Any:
+    def chain(begun: Any) -> Any:
+        key, state, settings = begun
+        key, now = jax.random.split(key)
+
         def step(state: Any, key: Any) -> Any:
             state, info = kernel(key, state, log_density, **settings)
             return state, (state.position, info.num_integration_steps, info.is_divergent)
 
-        return jax.lax.scan(step, state, jax.random.split(key, _CHUNK))
+        state, found = jax.lax.scan(step, state, jax.random.split(now, _CHUNK))
+        return (key, state, settings), found
 
-    warmed, some = jax.jit(jax.vmap(warm)), jax.jit(jax.vmap(chain))
+    adapted, some = jax.jit(jax.vmap(adapt)), jax.jit(jax.vmap(chain))
 
-    def sample(seconds: float) -> PeerRun:
-        begun, key = time.process_time(), jax.random.key(0)
-        state, settings, steps = warmed(jax.random.split(key, chains), _initial(chains, dim, dtype))
-        gradients, diverged, parts = int(steps.sum()), 0, []
-        while not parts or time.process_time() - begun < seconds:
-            key, now = jax.random.split(key)
-            state, (positions, steps, diverging) = some(jax.random.split(now, chains), state, settings)
-            parts.append(np.asarray(positions))
-            gradients += int(steps.sum())
-            diverged += int(diverging.sum())
-        return PeerRun(np.concatenate(parts, 1), gradients, diverged, time.process_time() - begun)
+    def warm(keys: Any, x: Any) -> Any:
+        state, steps = adapted(keys, x)
+        return state, int(steps.sum())
 
     with precision(dtype):
-        return compiled_before(sample, seconds)
+        return compiled_before(lambda seconds: _sampled(warm, some, seconds, chains, dim, dtype), seconds)
 
 
-def _initial(chains: int, dim: int, dtype: str) -> Any:
-    """Return initial positions (chains, dim), uniform in (-2, 2) as those of Stan and numpyro."""
+def _sampled(
+    warm: Callable[..., Any], some: Callable[..., Any], seconds: float, chains: int, dim: int, dtype: str
+) -> PeerRun:
+    """Warm up, then draw until so many CPU seconds are over; initial positions are those of Stan, in (-2, 2)."""
     import jax
 
-    return jax.random.uniform(jax.random.key(1), (chains, dim), dtype, minval=-2.0, maxval=2.0)
+    begun = time.process_time()
+    x = jax.random.uniform(jax.random.key(1), (chains, dim), dtype, minval=-2.0, maxval=2.0)
+    state, gradients = warm(jax.random.split(jax.random.key(0), chains), x)
+    diverged, parts = 0, []
+    while not parts or time.process_time() - begun < seconds:
+        state, (positions, steps, diverging) = some(state)
+        parts.append(np.asarray(positions))
+        gradients += int(steps.sum())
+        diverged += int(diverging.sum())
+    return PeerRun(np.concatenate(parts, 1), gradients, diverged, time.process_time() - begun)
 
 
 def pdmp_jax(
@@ -186,10 +181,11 @@ def pdmp_jax(
     """
     import jax
     import jax.numpy as jnp
-    import pdmp_jax as library
 
     events = max(_EVENTS // chains, 200)
     with precision(dtype):
+        import pdmp_jax as library  # in here: its constants keep the precision that it is imported in
+
         m, p = jnp.asarray(mean, dtype), jnp.asarray(precision_matrix, dtype)
         made = {"bps": library.BouncyParticle, "zigzag": library.ZigZag, "boomerang": library.Boomerang}[kind]
         options = {} if kind == "zigzag" else {"refresh_rate": 1.0}
