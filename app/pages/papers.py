@@ -9,16 +9,16 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.experiments import EXPERIMENTS
-from bnnviz.experiments.editions import CORRECTED, EDITIONS
 from bnnviz.experiments.paper import PAPERS, Paper, paper_of
-from bnnviz.experiments.results import records
+from bnnviz.experiments.record import records
+from bnnviz.experiments.table import summary
 from bnnviz_app.address import named
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
 from bnnviz_app.components.widgets import button
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
-_OPEN, _EDITION, _ALL = "open", "edition", "All papers"
+_OPEN, _ALL = "open", "All papers"
 _SAID = 3  # names of the address that there are not
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as what they hold
 _SHEETS = [SHEETS["text"], styles(__file__)["title"]]
@@ -52,11 +52,9 @@ class PapersPage(TextPage):
 
     name = "papers"
 
-    def __init__(self, dark: bool, flags: Mapping[str, str], opened: Sequence[str], edition: str = CORRECTED) -> None:
+    def __init__(self, dark: bool, flags: Mapping[str, str], opened: Sequence[str]) -> None:
         super().__init__(dark, flags)
-        self._edition = CORRECTED
-        heard = (self._readdress, self._choose_edition)
-        made = {e.name: ExperimentCard(e, *records(e.name), *heard) for e in EXPERIMENTS.values()}
+        made = {e.name: ExperimentCard(e, *records(e.name), self._readdress) for e in EXPERIMENTS.values()}
         self.cards = list(made.values())
         self._sections = [
             _Section(paper, [card for card in self.cards if paper_of(card.experiment) is paper]) for paper in PAPERS
@@ -68,13 +66,8 @@ class PapersPage(TextPage):
         wanted = [made[name] for name in opened if name in made]
         for card in wanted:
             card.turn(True, sought=card is wanted[0])
-        unknown = [
-            f"There is no experiment {_quoted(name)}; its card was left out." for name in opened if name not in made
-        ]
-        if edition not in EDITIONS:
-            unknown.append(f"There is no edition {_quoted(edition)}; choose one of {', '.join(EDITIONS)}.")
-        self._summarize(unknown)
-        self._choose_edition(edition if edition in EDITIONS else CORRECTED)
+        self._summarize([f"There is no experiment {name[:40]!r}." for name in opened if name not in made])
+        self._readdress()
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
@@ -107,24 +100,16 @@ class PapersPage(TextPage):
         self.narrator.say(f"{shown} experiments")
 
     def _summarize(self, unknown: Sequence[str]) -> None:
-        """Say what the page is, how much of it is measured, and in sentences what of the address there is not."""
-        comparisons = [card.comparison for card in self.cards]
-        near, tested = sum(c.near for c in comparisons), sum(c.tested for c in comparisons)
+        """Write the heading of the page, how much is measured, and what of the address does not exist."""
         measured = sum(card.measured for card in self.cards)
+        total = summary([result for card in self.cards for result in card.results])
         text = (
-            f"<b>{len(self.cards)}</b> tables and figures, <b>{measured}</b> of them measured; of {tested:,} figures"
-            f" that can be compared, <b>{near:,}</b> are within two standard errors of the published ones. Each card"
-            " says why the others differ, and has the command that runs it."
+            f"<b>{len(self.cards)}</b> tables and figures, <b>{measured}</b> of them measured. Of the printed values"
+            f" {total}: z has the errors of both values, and values agree within two standard errors. Each card has the"
+            " command that repeats its experiment."
         )
         wrong = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in unknown[:_SAID])
         self._about.object = f"<h1>The papers’ figures, beside ours</h1><p>{text}</p>{wrong}"
-
-    def _choose_edition(self, edition: str) -> None:
-        """Show an edition of the papers on all cards that have several."""
-        self._edition = edition
-        for card in self.cards:
-            card.show_edition(edition)
-        self._readdress()
 
     def _close_all(self) -> None:
         for card in self.cards:
@@ -140,16 +125,10 @@ class PapersPage(TextPage):
     def _in_address(self) -> dict[str, str]:
         opened = [card.experiment.name for card in self.cards if card.open]
         self._close.disabled = not opened
-        shown = {} if self._edition == CORRECTED else {_EDITION: self._edition}
-        return ({_OPEN: ",".join(opened)} if opened else {}) | shown
-
-
-def _quoted(name: str) -> str:
-    return repr(name[:40])
+        return {_OPEN: ",".join(opened)} if opened else {}
 
 
 def build(dark: bool) -> PapersPage:
     """Build the page for the current session."""
     flags, opened = named(pn.state.session_args, _OPEN)
-    _, editions = named(pn.state.session_args, _EDITION)
-    return PapersPage(dark, flags, opened, *editions[:1])
+    return PapersPage(dark, flags, opened)

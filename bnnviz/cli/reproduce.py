@@ -15,12 +15,10 @@ import typer
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
 from bnnviz.cli.output import INTERRUPTED, console, print_json, say, table, text
-from bnnviz.cli.records_check import check_records
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     from distributed import Client
-    from rich.table import Table
 
     from bnnviz.experiments import Case, Experiment
 
@@ -37,14 +35,14 @@ app = typer.Typer()
         "bnnviz reproduce pdmp-sweeps --repetitions 1 --out sweeps.html",
         "bnnviz reproduce pdmp-fig3 --repetitions 1 --out fig3.html",
         "bnnviz reproduce pmcnet-fig4 --repetitions 1 --out roc.html",
-        "bnnviz reproduce --all --scale small --check",
+        "bnnviz reproduce pdmp-table2 --scale paper --pilot",
     ),
 )
 def reproduce(
     experiment: Annotated[str | None, typer.Argument(help="Its name, from bnnviz list papers.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every experiment, one after the other.")] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Run nothing: say what the records that come with bnnviz lack.")
+    pilot: Annotated[
+        bool, typer.Option("--pilot", help="Only estimate hours and memory, from a few moves of each case.")
     ] = False,
     repetitions: Annotated[int | None, typer.Option(min=1, help="Runs of each case; default: all of them.")] = None,
     data: Annotated[str | None, typer.Option(metavar="NAME", help="Which part, of a table of data sets.")] = None,
@@ -61,11 +59,12 @@ def reproduce(
     insecure: Insecure = False,
     as_json: Json = False,
 ) -> None:
-    """Run a paper's experiment and set our figures beside the published ones."""
+    """Run a paper's experiment and compare our values with the printed ones."""
     chosen = _chosen(experiment, every, data, scale)
-    if check:
-        _refuse_beside("--check", {"repetitions": repetitions, "out": out, "scheduler": scheduler})
-        raise typer.Exit(check_records(chosen, as_json))
+    if pilot:
+        _refuse_beside("--pilot", {"out": out, "scheduler": scheduler})
+        _estimate(chosen, repetitions, as_json)
+        return
     # What a run comes to is kept: figures that are missing would be kept as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
     if not every:
@@ -104,8 +103,7 @@ def _reproduce(
     found: Experiment, repetitions: int | None, out: Path | None, where: tuple[str | None, bool], as_json: bool
 ) -> None:
     """Run one experiment, keep its record and print its table."""
-    from bnnviz.experiments import results
-    from bnnviz.experiments.notes import fill_rows
+    from bnnviz.experiments import record
 
     found.check()
     out = _checked_figure(found, out)
@@ -118,8 +116,8 @@ def _reproduce(
         kept = sum(map(len, done.values()))
         say(f"stopped; {kept} runs are kept, and the same command goes on with the others.")
         raise typer.Exit(INTERRUPTED) from None
-    results.keep(found, done, time.perf_counter() - begun, workers)
-    rows = fill_rows(found.row(case, done[case.name]) for case in found.cases)
+    record.keep(found, done, time.perf_counter() - begun, workers)
+    rows = [found.row(case, done[case.name]) for case in found.cases]
     if out is not None:
         _draw(found, rows, done, out)
     _print(found, rows, as_json)
@@ -157,28 +155,35 @@ def _cluster(scheduler: str | None, insecure: bool) -> AbstractContextManager[Cl
 
 
 def _announce(experiment: Experiment, repetitions: int | None, cluster: Client | None) -> None:
-    """Say how much there is to do, before it begins."""
-    print(experiment.doc, file=sys.stderr, flush=True)
-    for line in _workload(experiment, repetitions, cluster):
-        print(line, file=sys.stderr, flush=True)
-
-
-def _workload(experiment: Experiment, repetitions: int | None, cluster: Client | None) -> Iterator[str]:
-    """Yield how many runs there are, how many of them are kept, and about how long the others take."""
-    runs = experiment.runs(repetitions)
-    begun = f"{experiment.title}: {runs} runs"
-    kept = experiment.kept(repetitions)
-    begun += f", {kept} of them kept from before" if kept or experiment.over_draws else ""
+    """Print how many runs there are, how many of them are kept, and about how long the others take."""
+    runs, kept = experiment.runs(repetitions), experiment.kept(repetitions)
+    text = f"{experiment.title}: {runs} runs" + (f", {kept} of them kept from before" if kept else "")
     if cluster is not None:
-        yield f"{begun}, {sum(cluster.nthreads().values())} at a time."
-    elif experiment.over_draws:
-        yield f"{begun}."
-        if kept < runs:
-            yield f"The others take about {max(experiment.seconds(repetitions) / 60, 1):.0f} min here."
+        text += f", {sum(cluster.nthreads().values())} at a time"
+    elif getattr(experiment, "scale", "small") == "paper" and kept < runs:
+        from bnnviz.experiments.pilot import pilot  # with torch
+
+        text += f"; {pilot(experiment, repetitions).text}"
     elif experiment.minutes is not None:
-        yield f"{begun}; about {experiment.minutes * (runs - kept) / experiment.runs():.0f} min on 2 cores."
+        text += f"; about {experiment.minutes * (runs - kept) / experiment.runs():.0f} min on 2 cores"
+    print(f"{experiment.doc}\n{text}.", file=sys.stderr, flush=True)
+
+
+def _estimate(chosen: list[Experiment], repetitions: int | None, as_json: bool) -> None:
+    """Print the time and memory that experiments take here."""
+    from bnnviz.experiments.pilot import pilot  # with torch
+    from bnnviz.experiments.record import part_of
+
+    rows = []
+    for found in chosen:
+        cost = pilot(found, repetitions)
+        name = " ".join([found.name, *(f"--{key} {value}" for key, value in part_of(found).items())])
+        rows.append({"experiment": name, "runs": found.runs(repetitions), **cost.row()})
+        say(f"{name}: {cost.text}")
+    if as_json:
+        print_json(rows)
     else:
-        yield f"{begun}."
+        console().print(table(*rows[0], rows=[[str(value) for value in row.values()] for row in rows]))
 
 
 def _with_progress(
@@ -202,63 +207,16 @@ def _print(experiment: Experiment, rows: list[dict[str, Any]], as_json: bool) ->
     if as_json:
         print_json(rows)
         return
-    console().print(_draws_table(experiment, rows) if experiment.over_draws else _runs_table(experiment, rows))
-    for note in _notes(rows):
-        console().print(note)
+    from bnnviz.experiments import render
+    from bnnviz.experiments.table import results_of, summary
 
-
-def _runs_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
-    """Return a table of figures over runs, each with its standard error and the published one."""
-    heads = [f"{head} (± s.e.; published)" for head in _heads(experiment).values()]
-    cases = table("case", "runs", *heads)
-    for row in rows:
-        cases.add_row(row["case"], str(row["runs"]), *(_beside(row, key) for key in experiment.measures))
-    return cases
-
-
-def _beside(row: dict[str, Any], key: str) -> str:
-    error, published = row[f"{key}_se"], row[f"{key}_published"]
-    ours = text(row[key]) if error is None else f"{text(row[key])} ± {text(error)}"
-    return ours if published is None else f"{ours} ({text(published)})"
-
-
-def _draws_table(experiment: Experiment, rows: list[dict[str, Any]]) -> Table:
-    """Return a table of figures over draws, as the paper prints them: each with its standard deviation below."""
-    weighted = any(row["weights_ess"] is not None for row in rows)
-    cases = table("case", "runs", *_heads(experiment).values(), *(["weights' ESS"] if weighted else []))
-    cases.caption = "(standard deviation over draws), ± standard error over runs"
-    for column in cases.columns:
-        column.overflow = "fold"
-    for row in rows:
-        figures = [_over_draws(row[k], row[f"{k}_sd"], row[f"{k}_se"]) for k in experiment.measures]
-        cases.add_row(row["case"], str(row["runs"]), *figures, *([text(row["weights_ess"])] if weighted else []))
-        known = [_over_draws(row[f"{k}_published"], row[f"{k}_published_sd"]) for k in experiment.measures]
-        if any(row[f"{k}_published"] is not None for k in experiment.measures):
-            cases.add_row("  published", "", *known)
-    return cases
-
-
-def _over_draws(mean: float | None, sd: float | None, error: float | None = None) -> str:
-    lines = [text(mean), *([f"({sd:.2g})"] if sd else []), *([f"±{error:.1g}"] if error else [])]
-    # Without the zero six columns fit in a terminal of 80 letters.
-    return "\n".join(lines).replace("(0.", "(.").replace("±0.", "±.")
-
-
-def _heads(experiment: Experiment) -> dict[str, str]:
-    """Return what each figure of an experiment is called in a table."""
-    from bnnviz.experiments import LABELS
-
-    return {key: LABELS.get(key, key) for key in experiment.measures}
-
-
-def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield each comment once, after the cases that it is on; after none where it is on all of them."""
-    cases: dict[str, list[str]] = {}
-    for row in rows:
-        cases.setdefault(row["note"], []).append(row["case"])
-    for note, names in cases.items():
-        if note:
-            yield note if len(names) == len(rows) else f"{', '.join(names)}: {note}"
+    found = results_of(experiment, rows)
+    head, lines = render.grid(found)
+    cells = [[each if isinstance(each, str) else render.cell(each) for each in line] for line in lines]
+    console().print(table(*head, rows=cells))
+    print(f"{summary(found)}. {render.KEY}")
+    for message in sorted({row["error"] for row in rows if row.get("error")}):
+        print(message)
 
 
 # --- figure
@@ -267,7 +225,12 @@ def _notes(rows: list[dict[str, Any]]) -> Iterator[str]:
 def _draw(experiment: Experiment, rows: list[dict[str, Any]], done: _Summaries, out: Path) -> None:
     """Write the figure of an experiment: its pictures, its bands of predictions, or a sweep of its measures."""
     from bnnviz import plots
+    from bnnviz.experiments import LABELS
 
     swept = not (experiment.over_draws or experiment.bands)
-    figure = plots.sweep(rows, _heads(experiment)) if swept else plots.panels(experiment.panels(done))
+    figure = (
+        plots.sweep(rows, {key: LABELS.get(key, key) for key in experiment.measures})
+        if swept
+        else plots.panels(experiment.panels(done))
+    )
     plots.save(figure, out, title=experiment.title)

@@ -1,4 +1,4 @@
-"""List the papers' experiments: what to run, and the numbers to set beside ours."""
+"""List the papers' experiments: what to run, and the printed values to compare with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments.experiment import LABELS, Case, Experiment
+from bnnviz.experiments.experiment import Case, Experiment
 from bnnviz.experiments.functional.figure1 import DOUBLE_WELL
 from bnnviz.experiments.functional.figure4 import FIG4
 from bnnviz.experiments.functional.figures2_3_table1 import FIGURES_2_3_TABLE_1
@@ -22,10 +22,11 @@ from bnnviz.experiments.pdmp.uci import UCI
 from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES
 from bnnviz.experiments.pmcnet.tables import PMCNET
 from bnnviz.experiments.scales import SCALES
+from bnnviz.experiments.table import LABELS
 
 
 def _place(experiment: Experiment) -> tuple[bool, int]:
-    """Return where a table or figure stands in its paper: tables before figures, each by its number."""
+    """Return a key that sorts tables before figures, each by its number."""
     kind, number = experiment.name.rpartition("-")[2], re.search(r"\d+$", experiment.name)
     return kind.startswith("fig"), int(number.group()) if number else 0
 
@@ -38,7 +39,7 @@ EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment
 
 
 def find(name: str) -> Experiment:
-    """Return an experiment by its name; raise `BnnvizError` that lists the names if there is none."""
+    """Return an experiment by its name; raise `BnnvizError` with the names if there is none."""
     if name not in EXPERIMENTS:
         raise BnnvizError(f"There is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}.", "experiment")
     return EXPERIMENTS[name]

@@ -1,4 +1,4 @@
-"""Define an experiment: cases of repeated specs, and published numbers."""
+"""Define an experiment: cases of repeated specs, and printed values."""
 
 from __future__ import annotations
 
@@ -14,70 +14,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bnnviz import files, paths
 from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments import cache
+from bnnviz.experiments.published import Values
 from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
+from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from bnnviz.engine.viewed_run import ViewedRun
 
-#: What a table and a figure call the measures.
-LABELS: dict[str, str] = {
-    "auc": "AUC",
-    "auc_weighted": "AUC",
-    "precision": "precision",
-    "recall": "recall",
-    "specificity": "specificity",
-    "accuracy": "accuracy",
-    "f1": "F1",
-    "mse": "test MSE",
-    "seconds": "seconds",
-    "test_ms": "ms for a test row",
-    "ess_per_million": "ESS / 10⁶ gradients",
-    "ess_pc1": "ESS of PC1",
-    "violation_share": "violations (share)",
-    "rmse": "test RMSE",
-    "nll": "test NLL",
-    "widening_share": "variance off by (share)",
-    "ece": "ECE",
-    "entropy_test": "entropy, test",
-    "entropy_foreign": "entropy, out of distribution",
-    "auroc": "AUROC",
-    "fpr95": "FPR95",
-    "accuracy_attacked": "accuracy, attacked",
-    "entropy_attacked": "entropy, attacked",
-    "ess_function_median": "ESS of functions",
-    "function_ess_per_million": "ESS of functions / 10⁶ gradients",
-    "rhat_max": "largest R-hat",
-    "band_near": "band near the data",
-    "band_away": "band away from them",
-    "func_hmc_covered": "FuncHMC covers both",
-    "hmc_covered": "HMC covers both",
-    "func_hmc_median": "FuncHMC, distance",
-    "hmc_median": "HMC, distance",
-    "first_distance": "distance at first",
-    "error_train": "training error",
-    "error_validation": "validation error",
-    "roughness": "roughness",
-    "halfway": "epochs to halfway",
-}
 _EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
 _SLICE_S = 0.5
-_NEAR = 0.02  # of the width of the data: so near a training input lies what counts as among the data
+_NEAR = 0.02  # of the width of the data: inputs this close to a training input are near the data
+
+Panel = tuple[str, str, dict[str, Any]]  # heading, view and part of a picture
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a table."""
+    """One row of a table; ``at`` is its place in a sweep or among bands."""
 
     name: str
     specs: tuple[Spec | DoubleWellSpec, ...]
-    published: dict[str, float]
-    note: str = ""
+    published: Values = field(default_factory=dict)
     at: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -86,7 +49,7 @@ class Case:
         return [spec.settings["seed"] if isinstance(spec, DoubleWellSpec) else spec.seed for spec in self.specs]
 
 
-#: What samplers of the papers do without, and ours learn by default; and one reference for all chains.
+#: Our samplers learn these by default; the papers' do not.
 _AS_PRINTED = {
     "bps": {"metric": "unit"},
     "zigzag": {"metric": "unit"},
@@ -95,7 +58,7 @@ _AS_PRINTED = {
 
 
 def as_printed(sampler: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings of a sampler with what makes it that of the papers."""
+    """Return settings with those that make a sampler the papers'."""
     return settings | _AS_PRINTED.get(sampler, {})
 
 
@@ -120,23 +83,21 @@ def repeated(
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table, a sweep or a figure of bands of a paper."""
+    """A table, a sweep or a figure of bands of a paper.
+
+    ``doc`` describes the runs, ``why`` known causes of differences from the paper, and ``too_large`` what a CPU cannot
+    measure in an hour.
+    """
 
     name: str
     title: str
     doc: str
     measures: tuple[str, ...]
     cases: tuple[Case, ...]
+    why: str = ""
     bands: bool = False
     minutes: float | None = None
     too_large: str = ""
-
-    @property
-    def beyond(self) -> str:
-        """What cannot be told on a CPU in an hour, with the command for a GPU; empty where everything can."""
-        if not self.too_large:
-            return ""
-        return f"{self.too_large} cannot be told on a CPU in an hour; with a GPU: {self.larger_command}."
 
     @property
     def larger_command(self) -> str:
@@ -150,12 +111,13 @@ class Experiment:
 
     @property
     def over_draws(self) -> bool:
-        """Whether its figures are means over single draws, each with a standard deviation."""
+        """Whether its values are means over single draws, each with a standard deviation."""
         return False
 
-    def kept(self, repetitions: int | None = None) -> int:
-        """Return how many of its runs are on disk."""
-        return sum(self._read(spec) is not None for case in self.cases for spec in case.specs[:repetitions])
+    @property
+    def swept(self) -> bool:
+        """Whether its cases are the points of a sweep, which a figure shows."""
+        return any(case.at for case in self.cases) and not self.bands
 
     def at(self, data: str | None, scale: str | None) -> Experiment:
         """Return its part of a data set, or at another scale."""
@@ -167,14 +129,13 @@ class Experiment:
     def check(self) -> None:
         """Raise a `BnnvizError` if it cannot be run."""
 
-    @property
-    def swept(self) -> bool:
-        """Whether its cases are the points of a sweep, which a figure shows."""
-        return any(case.at for case in self.cases) and not self.bands
-
     def runs(self, repetitions: int | None = None) -> int:
         """Return the number of runs that so many repetitions of each case are, at most all of them."""
         return sum(len(case.specs[:repetitions]) for case in self.cases)
+
+    def kept(self, repetitions: int | None = None) -> int:
+        """Return how many of its runs are on disk."""
+        return sum(self._read(spec) is not None for case in self.cases for spec in case.specs[:repetitions])
 
     def reproduce(
         self, repetitions: int | None = None, cluster: Client | None = None
@@ -195,7 +156,7 @@ class Experiment:
             yield case, i, found
 
     def _on_cluster(self, planned: list[tuple[Case, int, Any]], cluster: Client) -> Iterator[tuple[Case, int, Any]]:
-        """Have a cluster make the runs that are not kept; each is kept as it comes, and yielded in its turn."""
+        """Run what is missing on a cluster; each result is kept when it arrives, and yielded in order."""
         from bnnviz.engine.sweep import results  # with Dask
 
         left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
@@ -216,23 +177,41 @@ class Experiment:
 
     def result(self, spec: Spec | DoubleWellSpec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return its summary."""
-        run = _started(spec)
+        module, name = spec.factory.split(":")
+        run = getattr(import_module(module), name)(spec)
         drive(run, _SLICE_S)
         return _with_more(run.summary()) | (_band(run) if self.bands else {})
 
+    # ---- results of single runs on disk, so that an interrupted experiment continues
+
+    @property
+    def _measured(self) -> list[str]:
+        """What is measured of a run: experiments with the same find each other's runs."""
+        return ["summary", *(["band"] if self.bands else [])]
+
     def _place(self, spec: Spec | DoubleWellSpec) -> Path:
-        """Return where what a run comes to is kept."""
-        return cache.place(spec.checked().to_json(), ["summary", *(["band"] if self.bands else [])])
+        key = json.dumps([VERSION, spec.checked().to_json(), sorted(self._measured)], sort_keys=True)
+        return paths.reproduced() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
     def _read(self, spec: Spec | DoubleWellSpec) -> dict[str, Any] | None:
-        """Return what is kept of a run; None where nothing is."""
-        return cache.read(self._place(spec))
+        """Return the kept result of a run; None where there is none that can be read."""
+        try:
+            return json.loads(self._place(spec).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
 
     def _keep(self, spec: Spec | DoubleWellSpec, found: dict[str, Any]) -> None:
-        """Keep what a run came to, so that an experiment that was interrupted goes on."""
-        cache.write(self._place(spec), found)
+        """Keep the result of a run; a folder that cannot be written to keeps nothing."""
+        path = self._place(spec)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.write_whole(path, json.dumps(found, default=lambda array: array.tolist()).encode(), sync=False)
+        except OSError:
+            return
 
-    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+    # ---- rows and pictures
+
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         """Return (heading, view, part) of each picture of finished runs."""
         if not self.bands:
             return []
@@ -240,33 +219,24 @@ class Experiment:
         return [(case.name, "band", _panel(case, bands)) for case, bands in shown if bands]
 
     def row(self, case: Case, summaries: Iterable[dict[str, Any]]) -> dict[str, Any]:
-        """Return a case's means and standard errors beside the published figures."""
+        """Return a case's means over runs, and their standard errors (``_se``)."""
         summaries = list(summaries)
-        row = self._row(case, len(summaries))
-        for key in self.measures:
-            values = [s[key] for s in summaries if s.get(key) is not None]
-            mean = sum(values) / len(values) if values else None
-            row[key] = mean
-            row[f"{key}_se"] = standard_error(values)
-            row[f"{key}_published"] = case.published.get(key)
-        return row | case.at | {"note": case.note}
+        return self._row(case, summaries, summaries) | case.at
 
-    def _row(self, case: Case, runs: int) -> dict[str, Any]:
-        """Return what a row begins with: whose it is, and the seeds and a fingerprint of the specs of its runs."""
-        known = {"seeds": case.seeds[:runs], "specs": fingerprint(case.specs[:runs])}
-        return {"experiment": self.name, "case": case.name, "runs": runs, **known}
+    def _row(self, case: Case, summaries: list[dict[str, Any]], values: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return the row of a case, with the seeds and a fingerprint of the specs of its runs."""
+        runs = len(summaries)
+        row = {"case": case.name, "runs": runs, "seeds": case.seeds[:runs], "specs": fingerprint(case.specs[:runs])}
+        for key in self.measures:
+            known = [value[key] for value in values if value.get(key) is not None]
+            row[key], row[f"{key}_se"] = mean(known), standard_error(known)
+        return row
 
 
 def fingerprint(specs: Iterable[Spec | DoubleWellSpec]) -> str:
-    """Return a short text that differs for other specs, so that a record of other settings is told from this one."""
+    """Return a short text that differs for other specs, to recognise a record of other settings."""
     text = json.dumps([spec.to_json() for spec in specs], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _started(spec: Spec | DoubleWellSpec) -> Any:
-    """Return what executes a spec."""
-    module, name = spec.factory.split(":")
-    return getattr(import_module(module), name)(spec)
 
 
 def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
@@ -278,7 +248,7 @@ def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _band(run: ViewedRun) -> dict[str, Any]:
-    """Return a run's prediction with its data, and how wide it is near them and away from them."""
+    """Return a run's prediction with its data, and its half-widths near the data and away from them."""
     part, data = run.frame(["prediction"])["prediction"], run.scene()["data"]
     trained = np.asarray(data["x"])
     reach = _NEAR * (trained.max() - trained.min())
@@ -292,15 +262,20 @@ def _band(run: ViewedRun) -> dict[str, Any]:
 
 
 def _panel(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what is drawn of a case's predictions: the first run's band, and the means of all."""
+    """Return the picture of a case's predictions: the first run's band, and the means of all."""
     first, *others = (band["part"] for band in bands)
     parts = [{n: first[n] for n in _EDGES}, *({n: other[n] for n in ("x", "mean")} for other in others)]
     return {"row": case.at["data"], "column": case.at["sampler"], "data": bands[0]["data"], "parts": parts}
+
+
+def mean(values: list[float]) -> float | None:
+    """Return the mean; None of no values."""
+    return sum(values) / len(values) if values else None
 
 
 def standard_error(values: list[float]) -> float | None:
     """Return the standard error of the mean of values; None where there are fewer than two."""
     if len(values) < 2:
         return None
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+    middle = sum(values) / len(values)
+    return math.sqrt(sum((v - middle) ** 2 for v in values) / (len(values) - 1) / len(values))

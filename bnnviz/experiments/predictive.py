@@ -1,12 +1,12 @@
-"""Define experiments whose figures are of single draws' predictions on test rows, and the arrays of their pictures."""
+"""Define experiments whose values are of single draws' predictions on test rows, and the arrays of their pictures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from bnnviz.experiments import cache
-from bnnviz.experiments.experiment import LABELS, Case, Experiment, standard_error
+from bnnviz.experiments.experiment import Case, Experiment, Panel, mean
+from bnnviz.experiments.table import LABELS
 from bnnviz.specs.run import Spec
 
 _HEADINGS = {"trace": "Trace of the first component", "acf": "Its autocorrelation"}
@@ -31,27 +31,14 @@ class PredictiveExperiment(Experiment):
         """Whether its figures are means over single draws, each with a standard deviation."""
         return True
 
-    def _place(self, spec: Spec) -> Any:
-        return cache.place(spec.checked().to_json(), [*self._taken, *self.followed])
+    @property
+    def _measured(self) -> list[str]:
+        return [*self._taken, *self.followed]
 
     @property
     def _taken(self) -> tuple[str, ...]:
         """The pictures that are taken of a run."""
         return self.taken or self.pictures
-
-    def seconds(self, repetitions: int | None = None) -> float:
-        """Return about how long the missing runs take here, from the first two seconds of one run of each case.
-
-        A run that has no draws by then, such as one that is still trained, counts as ten times that.
-        """
-        from bnnviz.experiments.predictive_run import pilot  # with torch
-
-        total = 0.0
-        for case in self.cases:
-            missing = [spec for spec in case.specs[:repetitions] if self._read(spec) is None]
-            if missing:
-                total += len(missing) * pilot(missing[0])
-        return total
 
     def result(self, spec: Spec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return what is kept of it."""
@@ -60,31 +47,27 @@ class PredictiveExperiment(Experiment):
         return result(spec, self._taken, self.followed)
 
     def row(self, case: Case, summaries: Any) -> dict[str, Any]:
-        """Return a case's figures: of each the mean over runs of its mean over draws, and what goes with it.
+        """Return a case's values: the mean over runs of each mean over draws, and its standard error (``_se``).
 
-        ``<figure>_se``: the standard error over runs; ``_sd``: the mean standard deviation over draws; ``_averaged``:
-        that of the averaged predictive; ``_published`` and ``_published_sd``: the paper's.
+        ``_sd`` is the mean standard deviation over draws, ``_averaged`` the value of the averaged prediction, and
+        ``error`` the message of the first run that failed.
         """
         summaries = list(summaries)
-        row = self._row(case, len(summaries))
+        row = self._row(case, summaries, [summary["figures"] for summary in summaries])
         for key in self.measures:
-            values = _known(summaries, "figures", key)
-            row[key], row[f"{key}_se"] = _mean(values), standard_error(values)
-            row[f"{key}_sd"] = _mean(_known(summaries, "sds", key))
-            row[f"{key}_averaged"] = _mean(_known(summaries, "averaged", key))
-            row[f"{key}_published"] = case.published.get(key)
-            row[f"{key}_published_sd"] = case.published.get(f"{key}_sd")
-        row["weights_ess"] = _mean([s["weights_ess"] for s in summaries if s.get("weights_ess") is not None])
+            for kind, name in (("sds", f"{key}_sd"), ("averaged", f"{key}_averaged")):
+                row[name] = mean([s[kind][key] for s in summaries if s.get(kind, {}).get(key) is not None])
+        row["weights_ess"] = mean([s["weights_ess"] for s in summaries if s.get("weights_ess") is not None])
         failed = [s["error"] for s in summaries if s.get("error")]
-        return row | {"note": " ".join([case.note, *failed[:1]]).strip()}
+        return row | ({"error": failed[0]} if failed else {})
 
-    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         """Return (heading, view, part) of each picture of the first run of each case."""
         firsts = [(case.name, done[case.name][0]["pictures"]) for case in self.cases if done.get(case.name)]
         firsts = [(name, pictures) for name, pictures in firsts if pictures]
         return [panel for picture in self.pictures for panel in self._panels_of(picture, firsts)]
 
-    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
+    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
         parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture) is not None]
         if picture == "roc":
             curves = [(name, part | {"name": name}) for name, part in parts]
@@ -99,14 +82,6 @@ class PredictiveExperiment(Experiment):
             return [(name, "chances", one) for name, part in parts for one in part]
         more = f": {_HEADINGS[picture]}" if picture in _HEADINGS else ""
         return [(name + more, picture, part) for name, part in parts]
-
-
-def _known(summaries: list[dict[str, Any]], kind: str, key: str) -> list[float]:
-    return [s[kind][key] for s in summaries if s.get(kind, {}).get(key) is not None]
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def _joined(parts: list[tuple[str, dict]], figure: str) -> dict[str, Any]:

@@ -20,8 +20,6 @@ Names = tuple[str, ...]
 Logs = np.ndarray | None  # logarithms of weights
 
 _SLICE_S = 0.5
-_PILOT_S = 2.0
-_UNKNOWN = 0.1  # share of a run that counts as done where it has no draws yet
 _ROWS = 4  # whose probabilities are drawn
 
 
@@ -56,16 +54,6 @@ def ran(spec: Spec) -> ViewedRun:
     run = ViewedRun(spec)
     drive(run, _SLICE_S)
     return run
-
-
-def pilot(spec: Spec) -> float:
-    """Return about how many seconds a run takes, from the first few."""
-    run = Run(spec)
-    begun = time.perf_counter()
-    drive(run, _PILOT_S / 4, stopped=lambda: time.perf_counter() - begun >= _PILOT_S)
-    passed = time.perf_counter() - begun
-    share = run.progress if run.progress > 0 else _UNKNOWN
-    return passed / min(share, 1.0)
 
 
 def _last(run: Run, whole: bool) -> tuple[np.ndarray, np.ndarray | None]:

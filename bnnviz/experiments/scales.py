@@ -22,11 +22,6 @@ class ScaledExperiment(Experiment):
     build: Callable[[str, str], ScaledExperiment] | None = field(default=None, repr=False, compare=False)
 
     @property
-    def beyond(self) -> str:
-        """What cannot be told on a CPU in an hour, with the command for a GPU; empty at the paper's scale."""
-        return super().beyond if self.scale == "small" else ""
-
-    @property
     def larger_command(self) -> str:
         """The command that runs it as large as the paper does."""
         data = "" if self.data == self.parts[0] else f" --data {self.data}"

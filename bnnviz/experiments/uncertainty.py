@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bnnviz.experiments import cache
+from bnnviz.experiments.experiment import Panel
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
@@ -30,9 +30,10 @@ class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
     ood: str = "notmnist"
     base: float | None = None
 
-    def _place(self, spec: Spec) -> Any:
-        # All figures of a run are taken at once: another experiment with the same runs finds them.
-        return cache.place(spec.checked().to_json(), [f"judged {self.ood} {self.base}"])
+    @property
+    def _measured(self) -> list[str]:
+        # Everything is measured at once: another experiment with the same runs finds it.
+        return [f"judged {self.ood} {self.base}"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return what is kept of it."""
@@ -40,7 +41,7 @@ class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
 
         return result(spec, self.ood, self.base)
 
-    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict]]:
+    def _panels_of(self, picture: str, firsts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
         if picture not in (*_TOGETHER, "digit"):
             return super()._panels_of(picture, firsts)
         parts = [(name, pictures[picture]) for name, pictures in firsts if pictures.get(picture) is not None]
@@ -53,7 +54,7 @@ class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
         return [(_TOGETHER[picture], view, parts[0][1]["scene"] | {"lanes": lanes})]
 
 
-def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
     """Return what all cases say of the images that they are least sure of on average."""
     entropy = np.mean([part["entropy"] for _, part in parts], axis=0)
     first = parts[0][1]

@@ -157,9 +157,9 @@ def test_light_covariances_are_the_diagonals_of_full_ones() -> None:
     draws = torch.randn(3, 20, 4, generator=rng, dtype=torch.float64)
     weights = torch.softmax(torch.randn(3, 20, generator=rng, dtype=torch.float64), 1)
     sd = torch.rand(3, 4, generator=rng, dtype=torch.float64) + 0.2
-    full, _ = Full.mixed(torch.diag_embed(sd), 0.5, draws, [weights, weights], [0.2, 0.3])
-    light, _ = Diagonal.mixed(sd, 0.5, draws, [weights, weights], [0.2, 0.3])
-    torch.testing.assert_close((full @ full.mT).diagonal(dim1=1, dim2=2), light.square())
+    full = Full.mixed(Full.squared(torch.diag_embed(sd)), draws, [weights, weights], [0.2, 0.3])
+    light = Diagonal.mixed(Diagonal.squared(sd), draws, [weights, weights], [0.2, 0.3])
+    torch.testing.assert_close(full.diagonal(dim1=1, dim2=2), light)
 
 
 def test_survivors_are_taken_in_proportion_to_the_weights() -> None:
@@ -173,17 +173,56 @@ def test_survivors_are_taken_in_proportion_to_the_weights() -> None:
     assert stats.chisquare(np.bincount(place, minlength=4), shares * proposals).pvalue > 1e-4
 
 
-def test_all_resample_together_at_every_fifth_iteration_of_the_reference_code() -> None:
-    target = targets.Gaussian(np.zeros(1), np.eye(1)).to("cpu", torch.float64)
-    x0 = torch.tensor([[0.0], [50.0]], dtype=torch.float64)
-    sampler, state = begun("pmcnet", target, x0, draws_each=40, variant="reference-code", gradient=False)
-    for iteration in range(1, 6):
+def covariances_of_the_code(
+    t: int, draws: np.ndarray, logs: np.ndarray, chosen: np.ndarray, running: np.ndarray, used: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Transcribe section 4.1 and the fallback of SL_PMC_Adapt_Cov_new (PMCnet, Model_files/PMCnet_algo.py, 7325446).
+
+    ``running`` is rob_Cov_2 and ``used`` is Past_A of the iteration before; t counts from 0.
+    """
+    count, each, _ = draws.shape
+    eta = [1 / (s + 1) for s in range(t + 1) for _ in range(count)]  # appended once for each proposal, read at [t]
+    parents = chosen // each
+    mixed, factored = [], []
+    for n in range(count):
+        w = np.exp(logs[n] - logs[n].max())
+        w /= w.sum()
+        cropped = np.minimum(w, np.sort(w)[::-1][math.ceil(each * (math.sqrt(each) / each))])
+        plain, robust = (np.cov(draws[n].T, aweights=v / v.sum(), ddof=0) for v in (w, cropped))
+        if t == 0:
+            mixed.append((1 - eta[t]) * plain + eta[t] * robust)
+        else:
+            mixed.append(0.5 * running[parents[n]] + 0.5 * (1 - eta[t]) * plain + 0.5 * eta[t] * robust)
+        try:
+            stats.multivariate_normal(np.zeros(len(mixed[n])), mixed[n])
+            factored.append(mixed[n])
+        except np.linalg.LinAlgError:
+            factored.append(used[parents[n]])
+    return np.array(mixed), np.array(factored)
+
+
+def test_the_reference_code_is_that_of_its_authors() -> None:
+    """Few draws in four dimensions: the first covariances are singular, and those of before stay in use."""
+    target = targets.Gaussian(np.zeros(4), np.diag([1.0, 2.0, 3.0, 4.0])).to("cpu", torch.float64)
+    x0 = torch.randn(3, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    settings = {"draws_each": 4, "sigma0": 0.8, "variant": "reference-code", "together_every": 2}
+    sampler, state = begun("pmcnet", target, x0, **settings)
+    running, used = np.zeros((3, 4, 4)), (state.factor @ state.factor.mT).numpy()
+    fallbacks, moved = 0, 0
+    for t in range(8):
         while int(state.phase) != 3:
             state, _ = sampler.step(sampler.numbers, state)
-        # The one far out has no weight beside the other's draws.
-        assert ((state.chosen // 40).tolist() == [0, 0]) == (iteration == 5)
-        while int(state.phase) != 0:
-            state, _ = sampler.step(sampler.numbers, state)
+        own = state.chosen.numpy() // 4 == np.arange(3)
+        assert own.all() or t % 2 == 1
+        moved += not own.all()
+        parts = (state.draws.numpy(), state.logs.numpy(), state.chosen.numpy())
+        running, used = covariances_of_the_code(t, *parts, running, used)
+        state, info = sampler.step(sampler.numbers, state)
+        fallbacks += info.fallbacks
+        np.testing.assert_allclose(state.estimate.numpy(), running, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose((state.factor @ state.factor.mT).numpy(), used, rtol=1e-7, atol=1e-12)
+        state, _ = sampler.step(sampler.numbers, state)
+    assert fallbacks and moved
 
 
 def test_gradient_steps_are_halved_until_the_density_rises() -> None:

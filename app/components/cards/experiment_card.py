@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import panel as pn
@@ -13,19 +12,17 @@ import panel_material_ui as pmui
 import param
 from panel.custom import JSComponent
 
-from bnnviz.experiments import LABELS, Experiment
-from bnnviz.experiments.comparison import Comparison, Figure, compare, figures
-from bnnviz.experiments.editions import CORRECTED, EDITIONS, SECTIONS, first_edition, section_url
-from bnnviz.experiments.notes import of_record, with_notes
+from bnnviz.experiments import LABELS, Experiment, render
 from bnnviz.experiments.paper import heading
-from bnnviz.experiments.results import Record
+from bnnviz.experiments.record import Record
+from bnnviz.experiments.table import AGREE, DIFFER, Result, counts, first_edition, results, summary
 from bnnviz.views.palette import DARK, LIGHT
 from bnnviz_app import deep_links
-from bnnviz_app.components.cards.experiment_table import FigureTable, link
 from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import script
 from bnnviz_app.theme import SHEETS, styles
 
+_CORRIGENDUM = "https://bnnviz.github.io/bnnviz/corrigendum.html"
 _OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*)")
 _STYLES = styles(__file__)
 
@@ -37,7 +34,7 @@ class CardHead(JSComponent):
     place = param.String(doc="Table or figure of the paper.")
     title = param.String()
     comparison = param.String()
-    share = param.List([0, 0], doc="Figures within two standard errors, and those whose standard error is known.")
+    share = param.List([0, 0], doc="Values that agree, and those that agree or differ.")
     known = param.Boolean(True, doc="Whether anything was measured.")
     open = param.Boolean(False)
     sought = param.Boolean(False, doc="Whether the address names this card.")
@@ -58,26 +55,19 @@ class ExperimentCard:
     """Show one experiment; what a closed card holds is not made before it is opened."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        records: list[Record],
-        sentences: list[str],
-        on_open: Callable[[], None],
-        on_edition: Callable[[str], None],
+        self, experiment: Experiment, records: list[Record], sentences: list[str], on_open: Callable[[], None]
     ) -> None:
-        self.experiment, self._records, self._sentences = experiment, records, sentences
-        self._on_open, self.has_editions = on_open, bool(first_edition(experiment))
-        self._tables: list[tuple[FigureTable, pn.pane.HTML]] = []
-        self._edition, self._switch = CORRECTED, _edition_switch(on_edition) if self.has_editions else None
+        self.experiment, self._records, self._sentences, self._on_open = experiment, records, sentences, on_open
         self._dark, self._large, self._flags = False, False, {}
         title, place = heading(experiment)
-        comparison = self.comparison
+        self.results = results(experiment, next((record for record in records if not record.part), None))
+        verdicts = counts(self.results)
         self._head = CardHead(
             experiment=experiment.name,
             title=title,
             place=place,
-            comparison=comparison.text,
-            share=[comparison.near, comparison.tested],
+            comparison=summary(self.results),
+            share=[verdicts[AGREE], verdicts[AGREE] + verdicts[DIFFER]],
             known=self.measured,
             sizing_mode="stretch_width",
             margin=0,
@@ -104,13 +94,6 @@ class ExperimentCard:
         """Whether any of its figures was measured."""
         return bool(self._records)
 
-    @property
-    def comparison(self) -> Comparison:
-        """How what was measured compares with what was published."""
-        first = next((record for record in self._records if not record.part), None)
-        rows = [] if first is None else first.rows
-        return compare(figures(self.experiment, rows))
-
     def _hear(self, event: Any) -> None:
         """Open or close the card as its heading was pressed."""
         if isinstance(event.data, dict) and isinstance(event.data.get("open"), bool):
@@ -122,15 +105,6 @@ class ExperimentCard:
         self._fill()
         if by_reader:
             self._on_open()
-
-    def show_edition(self, edition: str) -> None:
-        """Show the figures of an edition of the paper, one of `EDITIONS`, where there are several."""
-        if not self.has_editions or edition == self._edition:
-            return
-        self._edition = self._switch.value = edition
-        self._tables = [(replace(table, edition=edition), pane) for table, pane in self._tables]
-        for table, pane in self._tables:
-            pane.object = self._written(table)
 
     def matches(self, text: str) -> bool:
         """Tell whether every word of a text is in what the card says."""
@@ -148,40 +122,41 @@ class ExperimentCard:
 
     def _fill(self) -> None:
         """Make what an open card shows; a closed one shows nothing."""
-        self._tables = []
         self._body[:] = self._opened() if self.open else []
         self._body.visible = self.open
 
     def _opened(self) -> list[Any]:
         e = self.experiment
         problems = "".join(f"<p class='wrong'>{html.escape(sentence)}</p>" for sentence in self._sentences)
-        shown = [self._text(f"<p>{_prose(e.doc)}</p>{problems}{self._together()}"), self._command()]
-        shown += [self._text(_corrections(e.name, self.has_editions))] if e.name in SECTIONS else []
-        shown += [self._switch] if self.has_editions else []
+        why = f"<p>{_prose(e.why)}</p>" if e.why else ""
+        more = f"<p><a href='{_CORRIGENDUM}' target='_blank' rel='noopener'>Errors in the papers</a></p>"
+        shown = [self._text(f"<p>{_prose(e.doc)}</p>{why}{more}{problems}{self._together()}"), self._command()]
         if not self._records:
             return [*shown, *self._part(e, None)]
         return [*shown, *(item for record in self._records for item in self._part(_part_of(e, record), record))]
 
     def _part(self, experiment: Experiment, record: Record | None) -> list[Any]:
-        """Return the picture, the table and the notes of one part."""
-        rows = [] if record is None else record.rows
-        found = figures(experiment, rows)
+        """Return the picture and the tables of one part."""
+        found, first = results(experiment, record), first_edition(experiment)
         picture = self._picture(experiment, record, found)
         part = "" if record is None or not record.part else f"<h4>{html.escape(heading(experiment)[0])}</h4>"
-        table = FigureTable(experiment, rows, found, self._edition)
-        pane = self._text(self._written(table))
-        self._tables.append((table, pane))
+        links = {case.name: self._link(case.specs[0]) for case in experiment.cases if case.specs}
+        tables = f"<p class='where'>{render.KEY}</p><div class='scroll'>{render.html(*render.grid(found), links)}</div>"
+        if first:
+            tables += f"<h4>First edition</h4><div class='scroll'>{render.html(*render.grid(first))}</div>"
         return [
-            self._text(f"{part}<p class='where'>{_where(experiment, record)}</p>{picture[0]}"),
+            self._text(f"{part}<p class='where'>{_where(record)}</p>{picture[0]}"),
             *picture[1:],
-            pane,
-            self._text(_notes(experiment, rows, "Why they differ" if any(f.paired for f in found) else "Notes")),
+            self._text(tables),
         ]
 
-    def _written(self, table: FigureTable) -> str:
-        return f"<div class='scroll'>{table.html(self._flags)}</div>{table.key()}"
+    def _link(self, spec: Any) -> str:
+        """Return a link to the page that runs a spec; "" where there is none."""
+        seen = deep_links.deep_link(spec)
+        title = "" if seen is None else f"the {seen.title}" if seen.title == "Lab" else seen.title
+        return "" if seen is None else link(seen, f"Open in {title}", self._flags)
 
-    def _picture(self, experiment: Experiment, record: Record | None, found: list[Figure]) -> list[Any]:
+    def _picture(self, experiment: Experiment, record: Record | None, found: list[Result]) -> list[Any]:
         """Return the legend and the figure, the recorded one if there is any; an empty legend alone where none is."""
         from bnnviz import plots  # HoloViews, once a card is opened
 
@@ -192,12 +167,11 @@ class ExperimentCard:
             labels = {key: LABELS.get(key, key) for key in experiment.measures}
             rows = [row for row in record.rows if "setting" in row]
             return ["", self._figure(plots.sweep(rows, labels, dark=self._dark))]
-        known = [figure for figure in found if figure.measured is not None or figure.published is not None]
-        shown = {figure.measure for figure in known if figure.published is not None}
-        dots = [figure for figure in known if figure.measure in shown]
+        printed = {result.measure for result in found if result.paper is not None}
+        dots = [result for result in found if result.measure in printed and (result.ours, result.paper) != (None, None)]
         if not dots:
             return [""]
-        key = f"<div class='key'>{_key_of_marks(self._dark, self.has_editions)}</div>" if record is not None else ""
+        key = f"<div class='key'>{_key_of_marks(self._dark)}</div>" if record is not None else ""
         return [key, self._figure(plots.published(dots, dark=self._dark))]
 
     def _figure(self, figure: Any) -> pn.pane.Bokeh:
@@ -218,34 +192,6 @@ class ExperimentCard:
             margin=(2, 0, 8, 0),
             stylesheets=[SHEETS["pills"], _STYLES["command"]],
         )
-
-
-def _edition_switch(on_edition: Callable[[str], None]) -> pmui.RadioButtonGroup:
-    """Return the switch between the editions of a paper."""
-    made = pmui.RadioButtonGroup(
-        options={title: edition for edition, title in EDITIONS.items()},
-        value=CORRECTED,
-        size="small",
-        width=330,
-        margin=(2, 0, 8, 0),
-        sx={"& button": {"textTransform": "none", "padding": "4px 12px", "whiteSpace": "nowrap"}},
-    )
-    made.param.watch(lambda event: on_edition(event.new), "value")
-    return made
-
-
-def _corrections(name: str, has_editions: bool) -> str:
-    """Say that there are two editions, and where the corrigendum speaks of an experiment."""
-    links = ", ".join(
-        f"<a href='{section_url(heading)}' target='_blank' rel='noopener'>{html.escape(heading)}</a>"
-        for heading in SECTIONS[name]
-    )
-    editions = (
-        "The paper has two editions. Ours are compared with the corrected one; the first one’s figures are as printed. "
-        if has_editions
-        else ""
-    )
-    return f"<p>{editions}In the corrigendum: {links}.</p>"
 
 
 def _part_of(experiment: Experiment, record: Record) -> Experiment:
@@ -272,24 +218,24 @@ def _time(minutes: float) -> str:
     return f"about {minutes:.0f} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
 
 
-def _where(experiment: Experiment, record: Record | None) -> str:
+def _where(record: Record | None) -> str:
     if record is None:
-        return "Nobody has measured this yet: the command above does, and its figures will stand here."
+        return "Not measured yet. The command above measures it."
     who = "Measured on this machine" if record.here else "Measured by the authors of bnnviz"
-    runs = sorted({row["runs"] for row in record.rows if row["runs"]})
-    each = "" if not runs else f"{runs[0]} {'run' if runs[-1] == 1 else 'runs'} of each case"
-    each = each if len(runs) < 2 else f"{runs[0]} to {runs[-1]} runs of each case"
-    text = f"{who}, {record.date}, version {record.version}: {each}, on {record.device}."
-    return html.escape(" ".join([text, *of_record(experiment, record)]))
+    runs = sorted({row["runs"] for row in record.rows if row["runs"]}) or [0]
+    each = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    errors = {row["error"] for row in record.rows if row.get("error")}
+    text = f"{who}, {record.date}, version {record.version}; runs of a case: {each}; {record.device}."
+    return html.escape(" ".join([text, *sorted(errors)]))
 
 
-def _key_of_marks(dark: bool, has_editions: bool) -> str:
-    """Say what the marks of figures beside published ones mean."""
+def _key_of_marks(dark: bool) -> str:
+    """Explain the marks of our values and of the paper's."""
     palette = DARK if dark else LIGHT
     marks = (
-        ("◇", palette.ink, "published, corrected edition" if has_editions else "published"),
-        ("●", palette.blue, "measured, ± 2 standard errors"),
-        ("■", palette.magenta, "differs by more than that"),
+        ("◇", palette.ink, "the paper's, ± 2 standard errors"),
+        ("●", palette.blue, "ours, ± 2 standard errors"),
+        ("■", palette.magenta, "differs"),
     )
     return "".join(
         f"<span><i style='color:{colour};font-style:normal' aria-hidden='true'>{mark}</i> {what}</span>"
@@ -297,26 +243,11 @@ def _key_of_marks(dark: bool, has_editions: bool) -> str:
     )
 
 
-def _notes(experiment: Experiment, rows: list[dict[str, Any]], title: str) -> str:
-    """Write each comment once, after the cases that it is on."""
-    failed = {row["case"]: row.get("note", "") for row in rows if not _measured(experiment, row)}
-    cases: dict[str, list[str]] = {}
-    for case in with_notes(experiment, rows).cases:
-        cases.setdefault(failed.get(case.name) or case.note, []).append(case.name)
-    items = "".join(
-        f"<li>{_whose(names, len(experiment.cases))}{_prose(note)}</li>" for note, names in cases.items() if note
-    )
-    return f"<h4>{title}</h4><ul>{items}</ul>" if items else ""
-
-
 def _prose(text: str) -> str:
     """Write a text so that the options in it are not broken."""
     return _OPTION.sub(r"<code>\1</code>", html.escape(text))
 
 
-def _whose(names: list[str], count: int) -> str:
-    return "" if len(names) == count else f"<b>{html.escape(', '.join(names))}.</b> "
-
-
-def _measured(experiment: Experiment, row: dict[str, Any]) -> bool:
-    return any(row.get(key) is not None for key in experiment.measures)
+def link(found: deep_links.DeepLink, text: str, flags: Mapping[str, str]) -> str:
+    """Write a link to a page of the dashboard that keeps these flags of the address."""
+    return f"<a href='?{html.escape(found.query(flags), quote=True)}'>{html.escape(text)}</a>"

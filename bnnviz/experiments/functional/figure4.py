@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.experiments import cache
-from bnnviz.experiments.experiment import Case, repeated
+from bnnviz.experiments.experiment import Case, Panel, repeated
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
@@ -74,28 +73,13 @@ def _until(moves: float) -> int:
     return 50 * math.ceil(round(moves / 50, 6))
 
 
-_NOTES = {
-    "SGFuncRLD": "As in the paper its curve is smoother than SGLD's{roughness < roughness@SGLD}: its validation error"
-    " changes by {roughness|.3f} from a point to the next, SGLD's by {roughness@SGLD|.3f}. As in the paper SGLD is"
-    " faster{halfway > halfway@SGLD}: it has half of its way behind it after {halfway@SGLD|.0f} epochs, SGFuncRLD after"
-    " {halfway|.0f}. A point of SGFuncRLD is a mean of five draws, and those of the others are single ones.",
-    "SGFuncRLD, as printed": "Noise of sqrt(2 eps) over the root mean square of the gradient has no bound where that is"
-    " next to nothing: of two runs one is no number from the first moves on, and the other one has learnt nothing.",
-    "pSGLD": "In the paper all methods end alike. Here its validation error is {error_validation|.2f} at the end,"
-    " SGLD's {error_validation@SGLD|.2f} and SGFuncRLD's {error_validation@SGFuncRLD|.2f}: nobody has arrived.",
-    "SGLD": "Its error falls at first, and rises at the end: with the paper's rate of .1 and the noise that belongs to"
-    " it, weights go on to the posterior, which so few images hardly hold.",
-    "SGHMC": "It unlearns what it has learnt: at the end its validation error is {error_validation|.3f}, that of a"
-    " guess. With a momentum of .6 its moves are as those of a rate of .25 and the noise that belongs to that.",
-}
-
-
 @dataclass(frozen=True)
 class CurvesExperiment(ScaledExperiment, PredictiveExperiment):
     """A figure of how the errors of draws fall while samplers train, over runs with different seeds."""
 
-    def _place(self, spec: Spec) -> Any:
-        return cache.place(spec.checked().to_json(), ["learning curves"])
+    @property
+    def _measured(self) -> list[str]:
+        return ["learning curves"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return what is kept of it."""
@@ -103,7 +87,7 @@ class CurvesExperiment(ScaledExperiment, PredictiveExperiment):
 
         return result(spec)
 
-    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[tuple[str, str, dict[str, Any]]]:
+    def panels(self, done: dict[str, list[dict[str, Any]]]) -> list[Panel]:
         """Return (heading, view, part) of each picture: the means of all runs, and their standard deviations."""
         curves = {case.name: _curves_of(done.get(case.name, [])) for case in self.cases}
         return [
@@ -153,9 +137,10 @@ def _figure(data: str, scale: str) -> CurvesExperiment:
         " the paper's are grey. roughness: by how much the validation error changes from a point to the next, over the"
         " second half.",
         measures=("error_train", "error_validation", "roughness", "halfway"),
-        cases=tuple(
-            Case(name, _specs(target, size, lane), {}, _NOTES.get(name, "")) for name, lane in _lanes(size).items()
-        ),
+        cases=tuple(Case(name, _specs(target, size, lane)) for name, lane in _lanes(size).items()),
+        why="A point of SGFuncRLD is a mean of five draws; those of the others are single draws. As printed, the noise"
+        " of SGFuncRLD has no bound where the gradient is almost zero. With the paper's learning rates and the noise"
+        " that belongs to them, SGLD and SGHMC leave the mode for the posterior, which predicts badly with 860 images.",
         pictures=tuple(_HEADINGS),
         minutes=4 if small else None,
         data=data,

@@ -37,19 +37,6 @@ _LANES: dict[str, tuple[str, dict[str, Any]]] = {
     "SGHMC": ("sghmc", {"step_size": 5e-6}),
     "Adam": ("map", {}),
 }
-_NOTES = {
-    "SGFuncRLD": "By the paper's criterion, a high entropy of images that are none of the digits, it comes to"
-    " {entropy_foreign|.2f} nats, SGLD to {entropy_foreign@SGLD|.2f} and Adam to {entropy_foreign@Adam|.2f}. But its"
-    " entropy of digits is {entropy_test|.2f}, and entropy tells letters from digits with an AUROC of {auroc|.2f},"
-    " where SGLD has {auroc@SGLD|.2f}. By the paper's other criterion, a high entropy of images that are attacked, it"
-    " comes to {entropy_attacked|.2f} nats, SGLD to {entropy_attacked@SGLD|.2f} and Adam to"
-    " {entropy_attacked@Adam|.2f}. On images as they are it has an accuracy of {accuracy|.2f} and SGLD one of"
-    " {accuracy@SGLD|.2f}.",
-    "SGFuncRLD, as printed": "Its noise is sqrt(2 eps) over the root mean square of the gradient: where pixels are"
-    " always blank the gradient is next to nothing, and the first move is no number.",
-    "SGHMC": "With a tenth of the step that is found from the curvature: the noise of batches throws it out otherwise.",
-    "Adam": "One network, at the mode.",
-}
 _DOC = (
     "Five seeds, batches of 128, a N(0, 1) prior, which is ours. Step sizes follow from the curvature, where the"
     " paper's learning rates are .001 for SGFuncRLD, pSGLD and Adam and .1 for SGLD and SGHMC. Every sampler begins at"
@@ -79,12 +66,9 @@ def _specs(target: dict[str, Any], size: _ImageSize, sampler: str, settings: dic
     return repeated("images", target, sampler, made | settings, seeds=SEEDS, draws=draws, warmup=warmup)
 
 
-def _cases(data: str, network: str, size: _ImageSize, known: dict[str, published.Figures]) -> tuple[Case, ...]:
+def _cases(data: str, network: str, size: _ImageSize, known: dict[str, published.Values]) -> tuple[Case, ...]:
     target = {"data": data, "network": network, "train_rows": size.rows, "test_rows": size.test_rows}
-    return tuple(
-        Case(name, _specs(target, size, *lane), known.get(name, {}), _NOTES.get(name, ""))
-        for name, lane in _LANES.items()
-    )
+    return tuple(Case(name, _specs(target, size, *lane), known.get(name, {})) for name, lane in _LANES.items())
 
 
 class _DigitFigure(NamedTuple):
@@ -124,6 +108,10 @@ def _figure(figure: _DigitFigure, data: str, scale: str) -> UncertaintyExperimen
         doc=f"{_DOC} {_SCALED[scale].format(**size._asdict())} {figure.doc}",
         measures=figure.measures,
         cases=_cases(data, _NETWORKS[scale], size, {}),
+        why="As printed, the noise of SGFuncRLD is sqrt(2 eps) over the root mean square of the gradient. It is"
+        " unbounded where pixels are always blank, and the first move is not finite. SGHMC takes a tenth of the step"
+        " found from the curvature; with the whole step the noise of batches makes it diverge. Adam is one network, at"
+        " the mode.",
         pictures=figure.pictures,
         minutes=6 if scale == "small" else None,
         data=data,
@@ -146,7 +134,7 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
         measures=("accuracy", "nll", "ece"),
         cases=_cases(data, "gtsrb", size, published.read("func-table1", data)),
         pictures=("reliability",),
-        too_large="What these samplers come to on traffic signs",
+        too_large="All traffic signs",
         ood="cifar100" if data == "cifar10" else "cifar10",
         data=data,
         scale=scale,

@@ -21,7 +21,7 @@ class _TableFigure(NamedTuple):
     measures: tuple[str, ...]
     cases: tuple[str, ...]
     pictures: tuple[str, ...]
-    note: str = ""  # on the Boomerang, where the table's does not fit
+    why: str = ""
     too_large: str = ""
 
 
@@ -31,23 +31,21 @@ _FIGURES = (
         5,
         "Trace and autocorrelation of the first component",
         "svhn",
-        "An ESS near 1.6 of 40 draws would say that nothing has mixed.",
+        "An ESS near 1.6 of 40 draws is that of a straight line.",
         ("ess_pc1", "ess_function_median", "ess_per_million"),
         ("BPS", "sigma-BPS", *_BOTH, "SGHMC"),
         ("trace", "acf"),
-        too_large="How the first component mixes",
+        too_large="The mixing of the first component",
     ),
     _TableFigure(
         6,
-        "Probabilities of the images that are hardest to tell",
+        "Probabilities of the most uncertain images",
         "svhn",
         "The three test images that the samplers are least sure of, with intervals that hold 95 % of the draws.",
         ("accuracy", "nll", "ece", "entropy_test"),
         _BOTH,
         ("digit",),
-        "In the paper SGLD's intervals shrink to points, and the Boomerang's do not. Here the Boomerang's accuracy is"
-        " {accuracy|.2f} and SGLD's {accuracy@SGLD|.2f}: away from the MAP the posterior predicts less well with so few"
-        " rows{accuracy < accuracy@SGLD}.",
+        "In the paper SGLD's intervals shrink to points, and the Boomerang's do not.",
     ),
     _TableFigure(
         7,
@@ -57,9 +55,7 @@ _FIGURES = (
         ("entropy_test", "entropy_foreign", "auroc", "fpr95"),
         _BOTH,
         ("entropy_bars",),
-        "In the paper the Boomerang's entropies out of distribution are the higher ones. Here it is the other way"
-        " round{entropy_foreign < entropy_foreign@SGLD}: {entropy_foreign|.2f} bits against SGLD's"
-        " {entropy_foreign@SGLD|.2f}, and the AUROC is {auroc|.2f} against {auroc@SGLD|.2f}.",
+        "In the paper the Boomerang's entropies out of distribution are the higher ones.",
     ),
 )
 
@@ -73,7 +69,8 @@ def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
         title=f"{figure.what} (PDMP paper, Fig. {figure.number})",
         doc=f"The runs of pdmp-table2 on {data}. {figure.doc}{other_data} {table.doc}",
         measures=figure.measures,
-        cases=tuple(_case(case, figure) for case in table.cases if _is_of(case, figure)),
+        cases=tuple(replace(case, published={}) for case in table.cases if _is_of(case, figure)),
+        why=figure.why,
         too_large=figure.too_large,
         pictures=figure.pictures,
         minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
@@ -83,11 +80,6 @@ def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
 
 def _is_of(case: Case, figure: _TableFigure) -> bool:
     return "Algorithm 2" not in case.name and case.name.partition(",")[0] in figure.cases
-
-
-def _case(case: Case, figure: _TableFigure) -> Case:
-    note = figure.note if figure.note and case.name.startswith("Boomerang") else case.note
-    return replace(case, published={}, note=note)
 
 
 FIGURES_5_TO_7 = tuple(_part(figure, TABLE2.data, TABLE2.scale) for figure in _FIGURES)

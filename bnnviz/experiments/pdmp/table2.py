@@ -45,12 +45,12 @@ _SIZES = {"lenet5": _SmallScale(400, 500, 40, 100, 400, 100, 8), "resnet20": _Sm
 
 
 def _rows(data: str, size: _SmallScale | None) -> dict[str, dict[str, Any]]:
-    """Return sampler and settings of each row: the samplers as they should be, then the paper's three as printed."""
+    """Return sampler and settings of each row: all samplers, then the three PDMPs with Algorithm 2 as printed."""
     small = size is not None
     batches = {"batch_size": size.batch if small else _BATCHES.get(data, 100)}
-    # At the small scale every evaluation reads all rows: rates of batches are no guide to each other there, and an
-    # envelope that holds for all batches rejects nearly every proposal.
-    whole = {"bound": "interpolated"} if small else batches
+    # An envelope that holds for all batches rejects nearly every proposal. All rows are feasible at the small scale,
+    # and at the paper's the regression of noisy rates (Pakman and others), which is approximate.
+    whole = {"bound": "interpolated"} if small else {"bound": "regression", "sds_above": 3.0, **batches}
     learnt = {"warmup_events": size.warmup_events} if small else {}
     # A tenth of what is found from the curvature alone: with that, the noise of batches throws SGHMC out.
     short = {"step_size": 5e-6} if small else {}
@@ -82,8 +82,9 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
         title=f"{_TITLES[network]} on {title}, all samplers from one MAP, {scale} scale (PDMP paper, Table 2)",
         doc=_reduced(size, network) if small else _PAPER,
         measures=_MEASURES if small else (*_MEASURES, "ess_pc1", "ess_per_million"),
-        too_large=f"What samplers come to on {title}" if data in _NETWORKS else "How well the first component mixes",
+        too_large=f"The full {title}" if data in _NETWORKS else "The mixing of the first component",
         cases=tuple(_case(name, data, target, row, size) for name, row in _rows(data, size).items()),
+        why=_WHY,
         pictures=("reliability",),
         minutes=size.minutes if small else None,
         ood=_OOD.get(data, "notmnist"),
@@ -101,45 +102,27 @@ def _case(name: str, data: str, target: dict[str, Any], row: dict[str, Any], siz
     specs = repeated("images", target, row["sampler"], settings, seeds=seeds, draws=draws, warmup=row.get("warmup", 5))
     figures = published.read("pdmp-table2", data).get(name.removesuffix(", Algorithm 2"), {})
     label = name if "batch_size" in row else f"{name}, interpolated, all rows"
-    return Case(label, specs, figures, _note(name, size))
-
-
-def _note(name: str, size: _SmallScale | None) -> str:
-    rows = "" if size is None else f"Trained on {size.rows} images, where the paper has all of the set."
-    return f"{_NOTES.get(name, '')} {rows}".strip()
+    return Case(label, specs, figures)
 
 
 def _reduced(size: _SmallScale, network: str) -> str:
     other = ", the LeNet-5 of 61,706 weights in place of the paper's of 545,546." if network == "lenet5" else "."
     return (
         f"Reduced: {size.rows} training and {size.test_rows} test rows, one run of {size.draws} draws of each sampler,"
-        f" at about equal numbers of gradients{other} ECE from 0 to 1, where the paper prints it times 100."
+        f" at about equal numbers of gradients{other} ECE from 0 to 1; the printed one is read as percent."
     )
 
 
 _PAPER = (
-    "All training rows, five runs of 200 draws of each sampler. ECE from 0 to 1, where the paper prints it times 100."
-    " The paper's step sizes and refresh rates are in no public file: ours are the defaults. ESS is ArviZ's, whose"
-    " least value is about 1.4 here, of a trace that goes straight on; that of the authors' estimator is about 2.7."
+    "All training rows, five runs of 200 draws of each sampler. The PDMPs read batches, with the regression bound of"
+    " Pakman and others, and with Algorithm 2. ECE from 0 to 1; the printed one is read as percent. Step sizes and"
+    " refresh rates are our defaults. ESS is ArviZ's; a straight line has about 1.4 of 200 draws. The authors'"
+    " estimator does not go below about 2.7."
 )
-_HELD = "One batch is held from an event to the next and becomes part of the state."
-_NOTES = {
-    "BPS": "Draws two events apart leave the MAP slowly: of what it predicts the median ESS is"
-    " {ess_function_median|.1f}.",
-    "Boomerang": "The posterior itself with N(0, 1), where the paper's has a flat prior and its reference. It leaves"
-    " the MAP, and with few rows the posterior predicts less well than draws near the MAP do (a cold posterior is"
-    " better): its accuracy is {accuracy|.2f}, SGLD's {accuracy@SGLD|.2f}{accuracy < accuracy@SGLD}.",
-    "SGLD": "The authors' code adds the noise to the gradient, which makes it SGD in effect, whose draws converge to a"
-    " point: an effective number of such draws says nothing. Ours has the noise of SGLD and leaves the MAP slowly:"
-    " of what it predicts the median ESS is {ess_function_median|.1f}.",
-    "SGLD-ND": "As SGLD, with steps that stay as they are.",
-    "SGHMC": "As SGLD: the authors' code adds its noise to the gradient.",
-    "sigma-BPS": "As BPS, along axes that are scaled by a short warm-up.",
-    "BPS, Algorithm 2": _HELD + " Velocities of the authors' code, a thousandth: it stays near the MAP. With 1 the"
-    " draws are many times too wide.",
-    "sigma-BPS, Algorithm 2": _HELD + " Velocities as of BPS.",
-    "Boomerang, Algorithm 2": _HELD + " The reference stands in for the prior, with the gamma of the authors' code,"
-    " 0.001: a narrow normal law around the MAP, in which it mixes: of what it predicts the"
-    " median ESS is {ess_function_median|.0f}.",
-}
+_WHY = (
+    "Draws of the posterior under N(0, 1) predict less well than the MAP when there are few rows; the paper's Boomerang"
+    " has a flat prior and a reference. The rows 'Algorithm 2' hold a batch from one event to the next, with velocities"
+    " of 0.001 (BPS, sigma-BPS) or gamma 0.001 (Boomerang), and stay near the MAP. At the small scale there are few"
+    " training rows and one run."
+)
 TABLE2 = _table("mnist", "small")

@@ -21,17 +21,16 @@ class _UciSize(NamedTuple):
 
 
 _SIZES = {"small": _UciSize(2, 100, 20), "paper": _UciSize(5, 1000, 100)}
-_BESIDE = "Its RMSE is {rmse / rmse@MAP|.2f} times the MAP's, and its NLL {nll|.3f}, where the MAP has {nll@MAP|.3f}."
-#: Case, sampler, settings, note.
-_CASES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
-    ("BPS, all rows", "bps", {}, _BESIDE),
-    ("sigma-BPS, all rows", "sigma_bps", {}, _BESIDE),
-    ("Boomerang, reference for prior, all rows", "boomerang", {"reference": "prior"}, _BESIDE),
-    ("Boomerang, all rows", "boomerang", {}, _BESIDE),
-    ("SGLD", "sgld", {"decay": 0.55, **BATCHES}, _BESIDE),
-    ("SGLD-ND", "sgld", BATCHES, _BESIDE),
-    ("SGHMC", "sghmc", BATCHES, _BESIDE),
-    ("MAP", "map", {}, "Where all samplers begin."),
+#: Case, sampler, settings.
+_CASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("BPS, all rows", "bps", {}),
+    ("sigma-BPS, all rows", "sigma_bps", {}),
+    ("Boomerang, reference for prior, all rows", "boomerang", {"reference": "prior"}),
+    ("Boomerang, all rows", "boomerang", {}),
+    ("SGLD", "sgld", {"decay": 0.55, **BATCHES}),
+    ("SGLD-ND", "sgld", BATCHES),
+    ("SGHMC", "sghmc", BATCHES),
+    ("MAP", "map", {}),
 )
 
 
@@ -39,20 +38,18 @@ class UciTable(ScaledExperiment):
     """A table of regressions, with a part for each data set, at two scales."""
 
     def check(self) -> None:
-        """Raise a `BnnvizError` that says where the data come from, if they are not here."""
+        """Raise a `BnnvizError` if the data are not here."""
         datasets.load(self.data)
 
 
-def _case(data: str, size: _UciSize, name: str, sampler: str, settings: dict[str, Any], note: str) -> Case:
+def _case(data: str, size: _UciSize, name: str, sampler: str, settings: dict[str, Any]) -> Case:
     target = {"data": data, "hidden": "50", "activation": "tanh", "noise_sd": 1.0}
     seeds = range(size.runs)
     if sampler == "map":
-        return Case(
-            name, repeated("network", target, sampler, {}, seeds=seeds, splits=seeds, draws=2, warmup=0), {}, note
-        )
+        return Case(name, repeated("network", target, sampler, {}, seeds=seeds, splits=seeds, draws=2, warmup=0))
     start = {"start": "mode", **settings}
     lengths = {"draws": size.draws, "warmup": size.warmup}
-    return Case(name, repeated("network", target, sampler, start, seeds=seeds, splits=seeds, **lengths), {}, note)
+    return Case(name, repeated("network", target, sampler, start, seeds=seeds, splits=seeds, **lengths))
 
 
 def _table(data: str, scale: str) -> UciTable:
@@ -62,16 +59,15 @@ def _table(data: str, scale: str) -> UciTable:
     return UciTable(
         name="pdmp-uci",
         title=f"{described['title']}, a {described['inputs']}-50-1 tanh network (PDMP paper, supplement E.2)",
-        doc=f"{reduced}{runs}; for each seed all samplers start at the same MAP. The supplement's figures are in no"
-        " public file, so that nothing stands beside ours. Noise N(0, 1) on the standardised target, prior N(0, 1);"
-        " batches of 10 as in the authors' code where rows are not all. variance off by: by what share the draws'"
-        " variances are too large, by Stein's identity; -1 is a point. An ESS near 1.4 of 100 draws is that of a trace"
-        " that goes straight on. Yacht, Energy and Concrete come with bnnviz, and"
-        " 'bnnviz data fetch naval' gets Naval.",
+        doc=f"{reduced}{runs}; for each seed all samplers start at the same MAP. The supplement's values are"
+        " not public. Noise N(0, 1) on the standardised target, prior N(0, 1);"
+        " batches of 10 as in the authors' code where rows are not all. variance off by: the relative error"
+        " of the draws' variances by Stein's identity; -1 is a point. Yacht, Energy and Concrete come with bnnviz;"
+        " 'bnnviz data fetch naval' downloads Naval.",
         measures=("nll", "rmse", "ess_pc1", "ess_per_million", "widening_share"),
         cases=tuple(_case(data, size, *row) for row in _CASES),
         minutes=3 if scale == "small" else None,
-        too_large="How well the first component mixes",
+        too_large="The mixing of the first component",
         data=data,
         scale=scale,
         parts=_DATA,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bnnviz.experiments import cache, published
+from bnnviz.experiments import published
 from bnnviz.experiments.experiment import Case, repeated
 from bnnviz.experiments.paper import named
 from bnnviz.experiments.pmcnet.tables import COMPETITORS, MEANS
@@ -49,8 +49,9 @@ class PredictiveImages(ScaledExperiment, PredictiveExperiment):
     All that is drawn of a run is taken at once, so that the table, the figure and the times have the same runs.
     """
 
-    def _place(self, spec: Spec) -> Any:
-        return cache.place(spec.checked().to_json(), ["confusion"])
+    @property
+    def _measured(self) -> list[str]:
+        return ["confusion"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return what is kept of it."""
@@ -83,24 +84,17 @@ def _light(target: dict[str, Any], small: bool) -> tuple[Spec, ...]:
     return repeated("images", target, "pmcnet_light", chosen, **runs)
 
 
-def _cases(data: str, small: bool, known: dict[str, published.Figures]) -> tuple[Case, ...]:
+def _cases(data: str, small: bool, known: dict[str, published.Values]) -> tuple[Case, ...]:
     target = _target(data, small)
     specs = {name: _trained(name, target, small) for name in COMPETITORS} | {"PMCnet-light": _light(target, small)}
-    return tuple(Case(name, found, known.get(name, {}), _note(name, target, small)) for name, found in specs.items())
+    return tuple(Case(name, found, known.get(name, {})) for name, found in specs.items())
 
 
-def _note(name: str, target: dict[str, Any], small: bool) -> str:
-    rows = f"Trained on {target['train_rows']} images, where the paper has {_SETS[target['data']][1]:,}."
-    return " ".join(filter(None, [_NOTES.get(name, ""), rows if small else ""]))
-
-
-_NOTES = {
-    "BBP": "Prior N(0, 0.1^2). At the small scale it begins with standard deviations of 0.001 and stops early: at the"
-    " largest ELBO 500 rows leave nearly every weight its prior, and the network says nothing.",
-    "SAE": "The paper's accuracy of it on MNIST-C, 0.9998, contradicts its F1 score.",
-    "PMCnet-light": "Starting means are modes of the posterior, and sigma0 0.001. The weight ESS of the draws is"
-    " {weights_ess|.1f}: of the last iteration about one draw counts, and its figures are that network's.",
-}
+_WHY = (
+    "PMCnet-light starts from modes of the posterior with sigma0 0.001; about one draw of the last iteration has all"
+    " the weight. BBP has the prior N(0, 0.1^2); at the small scale it starts with standard deviations of 0.001 and"
+    " stops early. The printed accuracy of SAE on MNIST-C, 0.9998, contradicts its F1 score."
+)
 _STAND_INS = {"rotated_mnist": "Digits of MNIST that were rotated stand in for MNIST-C."}
 _MINUTES = {"rotated_mnist": 4, "svhn_grey": 4}  # of the small scale
 _REDUCED = (
@@ -145,6 +139,7 @@ def _part(row: int, data: str, scale: str) -> PredictiveImages:
         doc=" ".join(filter(None, parts)),
         measures=measures,
         cases=_cases(data, small, published.read(table, data) if table else {}),
+        why=_WHY,
         pictures=pictures,
         minutes=_MINUTES.get(data) if small else None,
         data=data,

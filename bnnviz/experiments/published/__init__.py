@@ -1,39 +1,74 @@
-"""Read the figures that stand beside ours, as CSV: a file for each experiment, by its name; empty: not printed.
+"""Read the values printed in the papers: one CSV for each experiment, named after it; an empty cell was not printed.
 
-All but those of ``func-wells.csv`` are printed in the papers; that paper shows a picture only, and the file holds
-what another program came to in 400 runs. A figure stands as in print, so a column whose name ends in ``_percent``
-holds 100 times what we measure. ``first/`` has the tables of the PDMP paper's first edition, as printed. PMCnet's
-Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs.
+A cell has the digits of the print. A column that ends in ``_percent`` is 100 times the measure, and ``_sd`` is the
+standard deviation printed with a value: over five runs in the PDMP paper and in the functional paper, over 100 draws
+of one run in PMCnet. ``first/`` has the tables of the PDMP paper's first edition. The ECE of the corrected edition is
+read as percent, because some of its values are above 1; the paper gives no unit.
+
+PMCnet's Table 3 prints a specificity of .9493 where its Table 2 has .9483 for the same runs.
 """
 
 from __future__ import annotations
 
 import csv
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-Figures = dict[str, float]
+#: Runs behind a printed standard deviation, by the paper; PMCnet's is over draws of a single run.
+RUNS = {"pdmp": 5, "func": 5}
 
 
-def is_there(experiment: str) -> bool:
-    """Tell whether there are published figures of a name, as `read` takes it."""
-    return _file(experiment).is_file()
+class Printed(NamedTuple):
+    """One printed value.
+
+    Attributes
+    ----------
+    value : float
+    sd : float or None
+        The printed standard deviation; None where there is none.
+    unit : float
+        One unit of the last printed digit.
+    """
+
+    value: float
+    sd: float | None
+    unit: float
+
+
+Values = dict[str, Printed]  # by measure
+
+
+def exists(table: str) -> bool:
+    """Tell whether there are printed values of a table, as `read` takes it."""
+    return _file(table).is_file()
 
 
 @cache
-def read(experiment: str, data: str = "") -> dict[str, Figures]:
-    """Return published figures by case, each by the names of the experiment's measures."""
-    with _file(experiment).open(encoding="utf-8", newline="") as stream:
+def read(table: str, data: str = "") -> dict[str, Values]:
+    """Return the printed values of a table by case and measure, in the units of the measures."""
+    with _file(table).open(encoding="utf-8", newline="") as stream:
         rows = [row for row in csv.DictReader(stream) if row.pop("data", data) == data]
-    return {row.pop("case"): dict(_figure(name, text) for name, text in row.items() if text) for row in rows}
+    return {row.pop("case"): _values(row) for row in rows}
 
 
-def _file(experiment: str) -> Path:
-    return Path(__file__).parent / f"{experiment}.csv"
+def _file(table: str) -> Path:
+    return Path(__file__).parent / f"{table}.csv"
 
 
-def _figure(name: str, text: str) -> tuple[str, float]:
-    """Return a column's name and figure in the unit of the measure."""
-    value = int(text) if text.isdecimal() else float(text)
-    measure = name.removesuffix("_percent")
-    return measure, value if measure == name else round(value / 100, 6)
+def _values(row: dict[str, str]) -> Values:
+    found = {}
+    for column, text in row.items():
+        measure = column.removesuffix("_percent")
+        if not text or measure.endswith("_sd"):
+            continue
+        sd = row.get(column.replace(measure, f"{measure}_sd", 1), "")
+        scale = 100 if measure != column else 1
+        unit = 10.0 ** Decimal(text).as_tuple().exponent
+        found[measure] = Printed(*(round(x / scale, 12) for x in (float(text),)), _sd(sd, scale), unit / scale)
+    return found
+
+
+def _sd(text: str, scale: int) -> float | None:
+    return round(float(text) / scale, 12) if text else None

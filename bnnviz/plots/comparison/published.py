@@ -11,7 +11,7 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import LABELS
-from bnnviz.experiments.comparison import ERRORS, Figure
+from bnnviz.experiments.table import DIFFER, ERRORS, Result
 from bnnviz.plots import style
 from bnnviz.views.palette import Palette
 
@@ -23,12 +23,12 @@ _ROOM = 0.09
 _TICKS = 4  # about so many have room
 
 
-def published(source: Sequence[Figure], *, dark: bool = False) -> hv.Overlay | hv.Layout:
-    """Draw published figures as hollow marks and measured ones as filled marks with two standard errors.
+def published(source: Sequence[Result], *, dark: bool = False) -> hv.Overlay | hv.Layout:
+    """Draw printed values as hollow marks and measured ones as filled marks, both with two standard errors.
 
     Parameters
     ----------
-    source : sequence of bnnviz.experiments.comparison.Figure
+    source : sequence of bnnviz.experiments.table.Result
         In the order of their lines and panels.
     dark : bool, default False
 
@@ -44,9 +44,9 @@ def published(source: Sequence[Figure], *, dark: bool = False) -> hv.Overlay | h
     Examples
     --------
     >>> from bnnviz import plots
-    >>> from bnnviz.experiments.comparison import Figure
-    >>> bps = Figure("BPS", "accuracy", 0.968, 0.001, published=0.97)
-    >>> sgld = Figure("SGLD", "accuracy", 0.9, 0.004, published=0.91)
+    >>> from bnnviz.experiments.table import Result
+    >>> bps = Result("BPS", "accuracy", 0.968, 0.001, paper=0.97, paper_error=0.002)
+    >>> sgld = Result("SGLD", "accuracy", 0.9, 0.004, paper=0.91)
     >>> plots.published([bps, sgld])
     :Overlay...
     """
@@ -64,34 +64,35 @@ def published(source: Sequence[Figure], *, dark: bool = False) -> hv.Overlay | h
     return style.layout(figures, across=len(measures), size=size)
 
 
-def _reach(dot: Figure) -> tuple[float, float]:
+def _reach(value: float | None, error: float | None) -> tuple[float, float]:
     """Return the ends of the whisker; NaN where there is none."""
-    if dot.measured is None or dot.error is None:
+    if value is None or error is None:
         return math.nan, math.nan
-    return dot.measured - ERRORS * dot.error, dot.measured + ERRORS * dot.error
+    return value - ERRORS * error, value + ERRORS * error
 
 
 def _short(name: str) -> str:
     return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"
 
 
-def _panel(dots: Sequence[Figure], cases: Sequence[str], palette: Palette, named: bool) -> hv.Overlay:
+def _panel(dots: Sequence[Result], cases: Sequence[str], palette: Palette, named: bool) -> hv.Overlay:
     place = {case: number for number, case in enumerate(cases)}
     label = LABELS.get(dots[0].measure, dots[0].measure)
     x, y = hv.Dimension((dots[0].measure, label)), hv.Dimension(("case", " "))
     drawn: list[Any] = []
     for off, colour, marker in ((False, palette.blue, "circle"), (True, palette.magenta, "square")):
-        own = [dot for dot in dots if dot.measured is not None and dot.differs is off]
-        whiskers = [
-            (_reach(dot)[0], place[dot.case], _reach(dot)[1], place[dot.case]) for dot in own if dot.error is not None
-        ]
+        own = [dot for dot in dots if dot.ours is not None and (dot.verdict == DIFFER) is off]
+        whiskers = [(dot, *_reach(dot.ours, dot.error)) for dot in own if dot.error is not None]
         if whiskers:
-            drawn.append(style.line(hv.Segments(whiskers, [x, y, "x1", "y1"]), palette, colour, 2.5, alpha=0.75))
+            drawn.append(_whiskers(whiskers, place, [x, y], palette, colour))
         if own:
             drawn.append(style.marks(_points(own, place, x, y), palette, colour, marker, size=11))
-    theirs = [dot for dot in dots if dot.published is not None]
+    theirs = [dot for dot in dots if dot.paper is not None]
     if theirs:
-        points = hv.Points([(dot.published, place[dot.case]) for dot in theirs], [x, y])
+        whiskers = [(dot, *_reach(dot.paper, dot.paper_error)) for dot in theirs if dot.paper_n > 1]
+        if whiskers:
+            drawn.append(_whiskers(whiskers, place, [x, y], palette, palette.ink))
+        points = hv.Points([(dot.paper, place[dot.case]) for dot in theirs], [x, y])
         marked = style.marks(points, palette, palette.ink, "diamond", filled=False, size=14, width=1.8)
         drawn.append(style.apply(marked, {"fill_alpha": 0.0}, {"facecolors": "none"}))
     scale = _scale(dots)
@@ -104,15 +105,25 @@ def _panel(dots: Sequence[Figure], cases: Sequence[str], palette: Palette, named
     return style.finish(hv.Overlay(drawn), palette, title=label, size=size, **how, **hidden)
 
 
-def _points(dots: Sequence[Figure], place: dict[str, int], x: hv.Dimension, y: hv.Dimension) -> hv.Points:
-    return hv.Points([(dot.measured, place[dot.case]) for dot in dots], [x, y])
+def _whiskers(
+    ends: list[tuple[Result, float, float]],
+    place: dict[str, int],
+    axes: list[hv.Dimension],
+    palette: Palette,
+    colour: str,
+) -> Any:
+    segments = [(low, place[dot.case], high, place[dot.case]) for dot, low, high in ends]
+    return style.line(hv.Segments(segments, [*axes, "x1", "y1"]), palette, colour, 2.5, alpha=0.75)
 
 
-def _scale(dots: Sequence[Figure]) -> dict[str, Any]:
+def _points(dots: Sequence[Result], place: dict[str, int], x: hv.Dimension, y: hv.Dimension) -> hv.Points:
+    return hv.Points([(dot.ours, place[dot.case]) for dot in dots], [x, y])
+
+
+def _scale(dots: Sequence[Result]) -> dict[str, Any]:
     """Return the axis of the figures: its ends, and whether it is logarithmic."""
-    values = np.array(
-        [v for dot in dots for v in (dot.published, dot.measured, *_reach(dot)) if v is not None], dtype=float
-    )
+    known = [(dot.paper, dot.ours, *_reach(dot.ours, dot.error)) for dot in dots]
+    values = np.array([value for each in known for value in each if value is not None], dtype=float)
     values = values[np.isfinite(values)]
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
     if low > 0 and high > _SPAN * low:

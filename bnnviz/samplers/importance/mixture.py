@@ -45,18 +45,30 @@ class Covariance(Protocol):
         """Return the log density (n,), float64, of the equal mixture of all proposals at points (n, dim)."""
 
     @staticmethod
-    def mixed(
-        factor: Tensor, old: float, draws: Tensor, weights: list[Tensor], shares: list[float]
-    ) -> tuple[Tensor, Tensor]:
-        """Return factors of old * covariance + sum of shares * covariances of weighted draws, and which are sound.
+    def squared(factor: Tensor) -> Tensor:
+        """Return the covariances of factors: matrices, or variances."""
+
+    @staticmethod
+    def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
+        """Return covariances plus the sum of shares * covariances of weighted draws.
 
         Parameters
         ----------
+        before : Tensor
+            As `squared` returns them.
         draws : Tensor, shape (proposals, draws, dim)
         weights : list of Tensor, shape (proposals, draws)
             Each of sum 1.
         shares : list of float
         """
+
+    @staticmethod
+    def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
+        """Return factors of covariances, and which are positive definite; a singular one may pass by rounding."""
+
+    @staticmethod
+    def singular(total: Tensor) -> Tensor:
+        """Return which covariances are singular but for rounding."""
 
 
 class Full:
@@ -111,18 +123,33 @@ class Full:
         return logs - 0.5 * dim * _LOG_2PI - math.log(count)
 
     @staticmethod
-    def mixed(
-        factor: Tensor, old: float, draws: Tensor, weights: list[Tensor], shares: list[float]
-    ) -> tuple[Tensor, Tensor]:
-        """Return Cholesky factors, and where there are any."""
-        total = old * (factor @ factor.mT)
+    def squared(factor: Tensor) -> Tensor:
+        """Return L L'."""
+        return factor @ factor.mT
+
+    @staticmethod
+    def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
+        """Return matrices."""
+        total = before
         for weight, share in zip(weights, shares, strict=True):
             if share:
                 apart = draws - (weight[:, None] @ draws)
                 apart = apart * weight.sqrt()[..., None]
                 total = total + share * (apart.mT @ apart)
+        return total
+
+    @staticmethod
+    def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
+        """Return Cholesky factors, and where there are any."""
         made, trouble = torch.linalg.cholesky_ex(total)
         return made, (trouble == 0) & torch.isfinite(made).flatten(1).all(1)
+
+    @staticmethod
+    def singular(total: Tensor) -> Tensor:
+        """Return where `scipy.stats.multivariate_normal` refuses a matrix, by its eigenvalues."""
+        values = torch.linalg.eigvalsh(total)
+        rounding = (1e6 if total.dtype == torch.float64 else 1e3) * torch.finfo(total.dtype).eps
+        return values[:, 0] <= rounding * values.abs().amax(1)
 
 
 class Diagonal:
@@ -160,13 +187,26 @@ class Diagonal:
         return logs - 0.5 * dim * _LOG_2PI - math.log(count)
 
     @staticmethod
-    def mixed(
-        factor: Tensor, old: float, draws: Tensor, weights: list[Tensor], shares: list[float]
-    ) -> tuple[Tensor, Tensor]:
-        """Return standard deviations, and where all are positive."""
-        total = old * factor.square()
+    def squared(factor: Tensor) -> Tensor:
+        """Return sd^2."""
+        return factor.square()
+
+    @staticmethod
+    def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
+        """Return variances."""
+        total = before
         for weight, share in zip(weights, shares, strict=True):
             if share:
                 apart = draws - (weight[:, None] @ draws)
                 total = total + share * (weight[..., None] * apart.square()).sum(1)
+        return total
+
+    @staticmethod
+    def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
+        """Return standard deviations, and where all are positive."""
         return total.sqrt(), ((total > 0) & torch.isfinite(total)).all(1)
+
+    @staticmethod
+    def singular(total: Tensor) -> Tensor:
+        """Return that none is."""
+        return torch.zeros(len(total), dtype=torch.bool, device=total.device)

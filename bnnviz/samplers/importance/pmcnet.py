@@ -61,7 +61,7 @@ class PMCnet(Population):
         {
             "name": "reference",
             "title": "As in the authors' code",
-            "doc": "What the authors' code does instead of what the paper says.",
+            "doc": "Resampling, covariances and step sizes of the authors' code.",
             "settings": {"variant": "reference-code"},
         },
     ]

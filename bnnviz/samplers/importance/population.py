@@ -46,7 +46,6 @@ PHASES = ("draw", "weigh", "resample", "adapt", "move")
 _AT_ONCE = 256  # points whose U is computed at once
 _BLOWN_UP = 60  # halvings of a gradient step that has no limit
 _NETWORK_SD, _DENSITY_SD = 0.1, 1.0
-_TOGETHER_EVERY = 5  # iterations
 _BISECTIONS = 40  # of the power of tempered weights
 
 
@@ -68,6 +67,9 @@ class State(NamedTuple):
         Number (proposal * draws + draw) of the draw that each proposal goes on from; -1 where none has a weight.
     landed : Tensor, shape (proposals, dim)
         Where the gradient step began.
+    estimate : Tensor, shape (proposals, dim, dim) or (proposals, dim)
+        With ``variant="reference-code"`` the running estimate of the covariances, which need not be positive definite;
+        else (proposals, 0).
     halvings : Tensor, shape (proposals,), int64
         Of the last gradient step, -1 where none was short enough for U to fall.
     phase : Tensor, shape (), int64
@@ -85,6 +87,7 @@ class State(NamedTuple):
     logs: Tensor
     chosen: Tensor
     landed: Tensor
+    estimate: Tensor
     halvings: Tensor
     phase: Tensor
     count: Tensor
@@ -173,9 +176,16 @@ class Population(Sampler):
     variant = settings.Choice(
         "paper",
         objects=["paper", "reference-code"],
-        doc="paper: Algorithm 1 as printed. reference-code: what the authors' code does instead: from every fifth"
-        " iteration's draws all proposals resample together, gradient steps are halved without a limit, the clipped"
-        " estimate of the covariance alone counts in the first M iterations, and the first covariance is forgotten.",
+        doc="paper: Algorithm 1 as printed. reference-code: resampling, covariances and step sizes of the authors' code"
+        " (commit 7325446, PMCnet_algo.py): at times all proposals resample together, and each takes the covariance of"
+        " the one that its draw is from; the running estimate begins without sigma0, and the last covariance stays in"
+        " use where it is not positive definite; eta is 1 / (t // M + 1), t from 0; steps are halved without a limit.",
+    )
+    together_every = settings.Integer(
+        5,
+        bounds=(1, 1000),
+        when={"variant": ["reference-code"]},
+        doc="Iterations from one joint resampling to the next. The authors' script for Ionosphere takes 2.",
     )
     start = settings.Choice(
         "auto",
@@ -216,9 +226,12 @@ class Population(Sampler):
         where = {"device": x0.device}
         none = torch.full((number,), -1, dtype=torch.int64, **where)
         count, alive = counters(x0)
+        factor = self.covariance.first(x0, self.first_sd)
+        kept = self.covariance.squared(factor) if self.variant == "reference-code" else x0[:, :0]
         return State(
             x=x0,
-            factor=self.covariance.first(x0, self.first_sd),
+            factor=factor,
+            estimate=torch.zeros_like(kept),
             origin=x0,
             draws=x0[:, None].expand(number, self.draws_each, dim).clone(),
             logs=torch.full((number, self.draws_each), -math.inf, dtype=torch.float64, **where),
@@ -261,7 +274,7 @@ class Population(Sampler):
     def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Let one draw of each proposal survive, with probabilities in proportion to the weights."""
         u = rng.uniform((len(state.x),), torch.float64)
-        together = self.variant == "reference-code" and (int(state.count.max()) + 1) % _TOGETHER_EVERY == 0
+        together = self.variant == "reference-code" and (int(state.count.max()) + 1) % self.together_every == 0
         logs = self._tempered(state.logs.flatten()[None] if together else state.logs)
         has_weight = torch.isfinite(logs).any(1).expand(len(state.x))
         shares = torch.softmax(torch.where(has_weight[: len(logs), None], logs, 0.0), 1).cumsum(1)
@@ -283,14 +296,25 @@ class Population(Sampler):
         logs = self._tempered(torch.where(usable[:, None], state.logs, 0.0))
         weights = torch.softmax(logs, 1).to(state.x.dtype)
         clipped = clip_largest(weights, self._spared)
-        old = 1 - self.beta
-        if self.variant == "reference-code" and int(state.count.max()) == 0:
-            old = 0.0
+        old, previous = 1 - self.beta, state.factor
+        if self.variant == "reference-code":
+            own = torch.arange(len(usable), device=usable.device)
+            parents = torch.where(state.chosen < 0, own, state.chosen // self.draws_each)
+            old = 0.0 if int(state.count.max()) == 0 else old
+            before, previous = state.estimate[parents], state.factor[parents]
+        else:
+            before = self.covariance.squared(state.factor)
         parts = [(1 - old) * (1 - clipped_share), (1 - old) * clipped_share]
-        factor, sound = self.covariance.mixed(state.factor, old, state.draws, [weights, clipped], parts)
-        keep = usable & sound
-        factor = torch.where(keep.view(-1, *[1] * (factor.ndim - 1)), factor, state.factor)
-        return state._replace(factor=factor), _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
+        total = self.covariance.mixed(old * before, state.draws, [weights, clipped], parts)
+        factor, sound = self.covariance.factorised(total)
+        if self.variant == "reference-code":
+            sound = sound & ~self.covariance.singular(total)
+        shape = (-1, *[1] * (factor.ndim - 1))
+        factor = torch.where((usable & sound).view(shape), factor, previous)
+        made = state._replace(factor=factor)
+        if self.variant == "reference-code":
+            made = made._replace(estimate=torch.where(usable.view(shape), total, before))
+        return made, _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
 
     def _tempered(self, logs: Tensor) -> Tensor:
         """Return the logarithms of weights (proposals, draws) that a proposal adapts by: tempered where that is set."""
@@ -300,7 +324,7 @@ class Population(Sampler):
         """Return eta, the share of the clipped estimate: 1 / t, t from 1."""
         count = int(state.count.max())
         if self.variant == "reference-code":
-            return 1.0 if count < len(state.x) else 0.0
+            return 1.0 / (count // len(state.x) + 1)
         return 1.0 / (count + 1)
 
     @property

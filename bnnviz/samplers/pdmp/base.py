@@ -75,18 +75,13 @@ def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def as_in_the_code(doc: str, more: dict[str, Any]) -> dict[str, Any]:
-    """Return the preset of a sampler as the paper's authors have it in their code, where that is known.
+def capped(title: str, doc: str, more: dict[str, Any]) -> dict[str, Any]:
+    """Return a preset with Algorithm 2 and a bounce at the tenth proposal, and the settings of ``more``.
 
-    Parameters
-    ----------
-    doc : str
-        What differs from the paper.
-    more : dict
-        The settings that are the sampler's own.
+    The authors' code differs from Algorithm 2 in more ways, which docs/corrigendum.md lists.
     """
     settings_of = {**ALGORITHM_2, "most_proposals": 10, **more}
-    return {"name": "reference-code", "title": "As in the authors' code", "doc": doc, "settings": settings_of}
+    return {"name": "capped", "title": title, "doc": doc, "settings": settings_of}
 
 
 class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
@@ -198,7 +193,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         label="Most proposals",
         empty="any number",
         doc="Proposals between two events, at most: the last one becomes a bounce even if it is rejected, as in the"
-        " authors' code (10), which is biased; empty: as many as it takes.",
+        " authors' code (10), which is biased; empty: no limit.",
     )
     margin = settings.Number(
         0.1,

@@ -39,7 +39,7 @@ from bnnviz.messages import Message, Remedy
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.baselines import newton
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_code, as_in_the_paper
+from bnnviz.samplers.pdmp.base import ALGORITHM_2, PDMP, as_in_the_paper, capped
 from bnnviz.samplers.pdmp.dynamics import PlanarFlow
 from bnnviz.samplers.pdmp.scaling.preconditioner import DENSE, Preconditioner
 from bnnviz.samplers.pdmp.scaling.reference import GaussianReference
@@ -115,8 +115,9 @@ class Boomerang(PDMP):
                 "start": "one_mode",
             },
         },
-        as_in_the_code(
-            "As first published, with a bounce at the tenth proposal in any case.",
+        capped(
+            "Ten proposals",
+            "As first published, with a bounce at the tenth proposal.",
             {"reference": "prior", "curvature": "published", "learn_reference": False, "start": "one_mode"},
         ),
         {

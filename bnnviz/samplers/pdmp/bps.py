@@ -30,7 +30,7 @@ from torch import Tensor
 
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, Sampler
-from bnnviz.samplers.pdmp.base import PDMP, as_in_the_code
+from bnnviz.samplers.pdmp.base import PDMP, capped
 from bnnviz.samplers.pdmp.scaling.preconditioned import Preconditioned
 from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 from bnnviz.samplers.random import RandomNumbers
@@ -122,8 +122,9 @@ class BPS(Preconditioned, BouncyParticle, PDMP):
 
     presets: ClassVar[list[dict[str, Any]]] = [
         *Preconditioned.presets,
-        as_in_the_code(
-            "As in the paper, with a bounce at the tenth proposal in any case, and velocities of a thousandth.",
+        capped(
+            "Ten proposals, slow",
+            "Algorithm 2 as in the paper, with a bounce at the tenth proposal and velocities of a thousandth.",
             {"metric": "unit", "velocity_sd": 1e-3, "t_init": 10.0},
         ),
         {

@@ -25,7 +25,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY
 from bnnviz.samplers.mcmc.metric import WindowSums
-from bnnviz.samplers.pdmp.base import PDMP, as_in_the_code, as_in_the_paper
+from bnnviz.samplers.pdmp.base import PDMP, as_in_the_paper, capped
 from bnnviz.samplers.pdmp.bps import BouncyParticle
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
@@ -51,8 +51,9 @@ class SigmaBPS(BouncyParticle, PDMP):
             " 1,000 events, and refreshments with their variance, which narrow coordinates do not bear.",
             {"variant": "paper", "warmup_events": 1000},
         ),
-        as_in_the_code(
-            "As in the paper, with a bounce at the tenth proposal in any case.",
+        capped(
+            "Ten proposals",
+            "Algorithm 2 as in the paper, with a bounce at the tenth proposal.",
             {"variant": "paper", "warmup_events": 1000},
         ),
     ]

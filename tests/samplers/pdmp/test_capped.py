@@ -52,8 +52,7 @@ def test_a_cap_is_biased_and_none_is_right(most: int | None) -> None:
     assert (np.abs(off).max() > 2 * LEVEL) == (most is not None), off
 
 
-def test_presets_of_the_authors_code_have_it() -> None:
+def test_presets_have_it() -> None:
     for kind in (samplers.BPS, samplers.SigmaBPS, samplers.Boomerang):
-        (preset,) = (preset for preset in kind.presets if preset["name"] == "reference-code")
+        (preset,) = (preset for preset in kind.presets if preset["name"] == "capped")
         assert preset["settings"]["most_proposals"] == 10
-    assert not any(preset["name"] == "reference-code" for preset in samplers.ZigZag.presets)
