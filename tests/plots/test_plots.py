@@ -17,7 +17,7 @@ from bokeh.models import Plot
 
 from bnnviz import diagnostics, plots
 from bnnviz.errors import BnnvizError
-from bnnviz.experiments.comparison import Figure
+from bnnviz.experiments.table import Result
 from bnnviz.plots import style
 from bnnviz.plots.recorded import FIGURES as FIGURES_OF_PARTS
 from bnnviz.views.palette import DARK, LIGHT
@@ -118,9 +118,9 @@ SWEEP = [
     AT | {"setting": "t", "sampler": "b", "ess": 10.0, "nll": 1.0},
 ]
 DOTS = [
-    Figure("BPS", "accuracy", 0.968, 0.001, published=0.969),
-    Figure("HMC", "accuracy", 0.90, 0.002, published=0.95),
-    Figure("HMC", "ess_pc1", 900.0, None, published=None),
+    Result("BPS", "accuracy", 0.968, 0.001, paper=0.969),
+    Result("HMC", "accuracy", 0.90, 0.002, paper=0.95),
+    Result("HMC", "ess_pc1", 900.0),
 ]
 
 
