@@ -10,11 +10,11 @@ import pytest
 from driving import OVERFLOW, RUNS_OUT, at_length, until
 
 from bnnviz import experiments
-from bnnviz.experiments import results
+from bnnviz.experiments import record
 from bnnviz.specs.run import Spec
 
 NAMES = list(experiments.EXPERIMENTS)
-MEASURED = [name for name in NAMES if results.records(name)[0]]
+MEASURED = [name for name in NAMES if record.records(name)[0]]
 IN_THE_LAB = next(name for name in MEASURED if not experiments.find(name).over_draws)
 DRAWN = "() => [...Bokeh.documents[0]._all_models.values()].filter((model) => model.type === 'Figure').length"
 
