@@ -74,7 +74,7 @@ def _loaded(text: str) -> Any:
     yaml = optional.require("yaml", "Sweeps need")
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
         raise BnnvizError(f"The sweep is neither YAML nor JSON ({' '.join(str(error).split())}).", "sweep") from None
 
 

@@ -83,6 +83,12 @@ class Traits:
         Parts of a frame that the chain trace fills (``ratios``: the statistics, by ``box``); they decide the views.
     reference_rank : int
         Rank as a reference for long runs: the highest is used, 0 never.
+
+    Examples
+    --------
+    >>> from bnnviz import samplers
+    >>> samplers.HMC.traits.exact, samplers.SGLD.traits.exact
+    (True, False)
     """
 
     exact: bool = True

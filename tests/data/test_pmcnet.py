@@ -124,9 +124,8 @@ def test_a_network_is_evaluated_on_the_rows_that_are_asked_for():
 
 def test_a_class_without_training_rows_is_told_and_does_no_harm():
     three = tiny(class_names=("a", "b", "c"))
-    assert three.remarks() == [
-        "No training row of tiny is of class c: what a network says of it comes from the prior alone."
-    ]
+    (remark,) = three.remarks()
+    assert "class c" in str(remark)
     run = sample(
         targets.BNN(mlp(1, (2,), 3), three, "categorical"),
         "hmc",
@@ -136,7 +135,7 @@ def test_a_class_without_training_rows_is_told_and_does_no_harm():
         settings={"mode_steps": 50},
     )
     assert np.isfinite(run.draws).all()
-    assert run.summary()["notes"] == three.remarks()
+    assert remark in map(str, run.summary()["notes"])
     one = tiny(y_train=[1] * 6)
     run = sample(
         targets.BNN(mlp(1, (2,), 1), one, "bernoulli"), "hmc", draws=5, warmup=2, chains=2, settings={"mode_steps": 50}
