@@ -59,7 +59,7 @@ def generate() -> dict[str, Any]:
     return {
         "version": VERSION,
         "samplers": [_item(cls, cls.traits.emits) for cls in samplers.REGISTRY],
-        "targets": [_item(cls, cls.traits.emits) for cls in targets.REGISTRY],
+        "targets": [_item(cls, cls.emits) for cls in targets.REGISTRY],
         "data": [data.describe(name) for name in data.names()],
         "run": settings.describe(RunSettings),
     }
