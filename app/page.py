@@ -22,10 +22,8 @@ from bnnviz.views import DOCUMENT_THEME
 from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE, bokeh_fixes
 from bnnviz_app.access import roles
-from bnnviz_app.classroom.bar import ClassBar, class_bar
+from bnnviz_app.classroom.bar import class_bar
 from bnnviz_app.components.guidance.help import TITLE
-from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 
@@ -79,22 +77,21 @@ def _offered() -> dict[str, PageEntry]:
     return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
 
 
-def _links(here: str, language: str, carried: Mapping[str, str]) -> str:
-    """Return the links to all pages as HTML, in a language; they keep how this page looks and speaks."""
-    say = wording(language)
+def _links(here: str, carried: Mapping[str, str]) -> str:
+    """Return the links to all pages as HTML; they keep how this page looks."""
     return "".join(
         f"<a href='?{html.escape(urlencode({'page': entry.name, **carried}))}'"
         f" class='{'here' if entry.name == here else ''}'"
-        f" lang='{language}' title='{html.escape(say(entry.purpose))}'>{html.escape(say(entry.title))}</a>"
+        f" title='{html.escape(entry.purpose)}'>{html.escape(entry.title)}</a>"
         for entry in _offered().values()
     )
 
 
 def _nav(here: str, page: Any) -> pn.pane.HTML:
-    """Return the links to all pages, which follow the page's language and looks."""
+    """Return the links to all pages, which follow the page's looks."""
     look = {"margin": (0, 0, 0, 18), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["nav"]]}
     crowded = ["crowded"] if roles.is_class() else []
-    return pn.pane.HTML(_links(here, page.language, page.carried), css_classes=crowded, **look)
+    return pn.pane.HTML(_links(here, page.carried), css_classes=crowded, **look)
 
 
 def _purpose(entry: PageEntry) -> pn.pane.HTML:
@@ -118,16 +115,8 @@ def _unbind(frame: pmui.Page) -> None:
 
 
 def _lead(nav: pn.pane.HTML, page: Any) -> None:
-    """Have the links to all pages keep how this page looks and speaks now."""
-    nav.object = _links(page.name, page.language, page.carried)
-
-
-def _say(question: pmui.IconButton, toggle: pmui.IconButton, bar: ClassBar | None, language: str) -> None:
-    """Have what stands around the page in a language."""
-    say = wording(language)
-    if bar is not None:
-        bar.param.update(words=languages.text(language, languages.POLL), language=language)
-    question.description, toggle.description = say(TITLE), say(TOGGLE)
+    """Have the links to all pages keep how this page looks now."""
+    nav.object = _links(page.name, page.carried)
 
 
 def _resize(frame: pmui.Page, page: Any) -> None:
@@ -175,15 +164,14 @@ def open_page() -> None:
     entry = _offered()[name]
     page = entry.build(dark)
     nav = _nav(name, page)
-    bar = class_bar(page.language)
+    bar = class_bar()
     if bar is not None:
         page.main[0].insert(0, bar)
-    question = pmui.IconButton(icon="help_outline", description=wording(page.language)(TITLE), color="default")
+    question = pmui.IconButton(icon="help_outline", description=TITLE, color="default")
     question.on_click(lambda event: page.guide.toggle())
-    # In the language of the page, which the library's own has not.
     toggle = pmui.IconButton(
         icon="contrast",
-        description=wording(page.language)(TOGGLE),
+        description=TOGGLE,
         color="default",
         margin=(5, 0),
         stylesheets=[_STYLES["toggle"]],
@@ -207,7 +195,6 @@ def open_page() -> None:
     )
     _unbind(frame)
     page.on_large = lambda: _resize(frame, page)
-    page.on_language = lambda: _say(question, toggle, bar, page.language)
     page.on_carried = lambda: _lead(nav, page)
     toggle.jscallback(clicks=_TOGGLE_THEME, args={"page": frame})
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")

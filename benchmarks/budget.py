@@ -43,7 +43,7 @@ class BudgetRun(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """Warnings of the run; an error is one."""
-        return [self.error] if self.error else self.summary.get("warnings", [])
+        return [self.error] if self.error else [str(each) for each in self.summary.get("warnings", [])]
 
 
 def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **options: Any) -> BudgetRun:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bnnviz.numerals import general
+
 TEXTS = {
     # A sentence from elsewhere: a remark on a data set, an error
     "remark": "{text}",
@@ -155,8 +157,8 @@ class _Formatter(string.Formatter):
     """Write thousands in digits (1,670 instead of 1.67e+03), and messages within messages."""
 
     def format_field(self, value: Any, spec: str) -> str:
-        if spec.endswith("g") and isinstance(value, float) and 1e3 <= abs(value) < 1e6:
-            return format(float(format(value, spec)), ",.0f")
+        if spec.endswith("g") and isinstance(value, float):
+            return general(value, spec)
         return super().format_field(value, spec)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import panel as pn
 import param
 from panel.custom import JSComponent
 
@@ -10,6 +14,7 @@ from bnnviz_app.components.widgets import script
 from bnnviz_app.learn import languages
 from bnnviz_app.theme import SHEETS, styles
 
+WORDS = json.loads(Path(__file__).with_name("poll.json").read_text(encoding="utf-8"))
 _STYLES = styles(__file__)
 
 
@@ -17,18 +22,18 @@ class ClassBar(JSComponent):
     """Ask the server every two seconds, and show the teacher's place and question; answers go by requests too."""
 
     words = param.Dict(default={}, doc="What buttons and sentences say.")
-    language = param.String(doc="The code of the page's language.")
+    language = param.String(doc="The code of the language of questions and titles.")
 
     _esm = script(__file__, "bar.js")
 
 
-def class_bar(language: str) -> ClassBar | None:
+def class_bar() -> ClassBar | None:
     """Return a bar for a student's page; None for the teacher, and where there is no class."""
     if not roles.is_class() or roles.present() is roles.OWNER:
         return None
     return ClassBar(
-        words=languages.text(language, languages.POLL),
-        language=language,
+        words=WORDS,
+        language=languages.found(languages.asked(pn.state.session_args, pn.state.cookies)) or languages.DEFAULT,
         sizing_mode="stretch_width",
         margin=0,
         stylesheets=[SHEETS["pills"], _STYLES["bar"]],

@@ -9,7 +9,7 @@ class PageComponent:
     """Be a part of a page.
 
     The page calls `reset` with the scene of each new run, `update` with each frame that has what the component needs,
-    and `theme`, `magnify` and `speak` when its reader asks for them. A component overrides what concerns it.
+    and `theme` and `magnify` when its reader asks for them. A component overrides what concerns it.
     """
 
     needs: frozenset[str] = frozenset()
@@ -26,6 +26,3 @@ class PageComponent:
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
-
-    def speak(self, language: str) -> None:
-        """Say in a language what is English otherwise."""

@@ -13,12 +13,11 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views.base import columns
+from bnnviz.views.base import View, columns
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.learn.languages import PieceWords
-from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView, number_format
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece
 
 DRAWS, MOST = 10_000, 100
 _SHOWN = 40  # of the largest weights
@@ -62,14 +61,15 @@ def _worth(draws: float) -> str:
     return f"{draws:,.0f}" if draws >= 10 else f"{draws:.1f}"
 
 
-class CollapseView(PieceView):
+class CollapseView(View):
     """Draw the effective sample size against the dimension: of the draws, and in closed form."""
 
     name = "collapse"
+    title = "Effective sample size"
     needs = ("collapse",)
 
     def _build(self) -> None:
-        self._figure(self.words("dimension_axis"), self.words("ess_axis"), (0.0, MOST + 2.0), (-2.0, 4.3))
+        self._figure("dimension d", "log10 of the ESS", (0.0, MOST + 2.0), (-2.0, 4.3))
         self._curve, self._dots, self._one, self._here = (PackedColumns(("x", "y")) for _ in range(4))
         self._coloured(self.canvas.line(self._one, "x", "y", width=1.2, dash=(5, 4)), role="axis")
         self._coloured(self.canvas.line(self._curve, "x", "y", width=2.4), role="blue")
@@ -82,42 +82,40 @@ class CollapseView(PieceView):
 
     def legend_html(self) -> str:
         """Give the legend."""
-        p, words = self.palette, self.words
-        curve, one = line_html(words("closed_form"), p.blue, p), line_html(words("one_draw"), p.axis, p, dash="5 4")
-        return legend(curve, mark_html(_DOT, p, words("of_draws")), mark_html(_NOW, p, words("at_d")), one)
+        p = self.palette
+        curve, one = line_html("closed form", p.blue, p), line_html("one draw", p.axis, p, dash="5 4")
+        return legend(curve, mark_html(_DOT, p, "of the draws"), mark_html(_NOW, p, "at d"), one)
 
     def _show(self, part: dict) -> bool:
         number = np.arange(1, MOST + 1)
         ess, known = part["measured"][part["dimension"] - 1], float(expected(part["dimension"], part["width"]))
-        draws, exact = (self.words.number(_worth(worth)) for worth in (ess, known))
-        self.note = self.words("worth", dimension=part["dimension"], draws=draws, exact=exact)
+        draws, exact = (_worth(worth) for worth in (ess, known))
+        self.note = f"d = {part['dimension']}: {draws} draws, exact {exact}"
         self._push(self._curve, columns(x=number, y=np.log10(expected(number, part["width"]))))
         self._push(self._here, columns(x=[part["dimension"]], y=[np.log10(ess)]))
         return self._push(self._dots, columns(x=number, y=np.log10(part["measured"])))
 
 
-class LargestView(PieceView):
+class LargestView(View):
     """Draw the largest weights as shares of their sum."""
 
     name = "largest"
+    title = f"The {_SHOWN} largest weights"
     needs = ("largest",)
 
     def _build(self) -> None:
-        self._figure(self.words("rank_axis"), self.words("share_axis"), (0.0, _SHOWN + 1.0), (0.0, 1.0))
+        self._figure("weight, by rank", "share of the sum", (0.0, _SHOWN + 1.0), (0.0, 1.0))
         self._bars = PackedColumns(("x", "y"))
         self._coloured(self.canvas.bars(self._bars, "x", "y", width=0.8), role="orange")
 
     def reset(self, scene: dict) -> None:
         """Draw nothing until the first frame."""
 
-    def _titled(self) -> str:
-        return self.words(self.name, count=_SHOWN)
-
     def _show(self, part: dict) -> bool:
         share = part["share"]
         self.root.y_range.update(end=float(min(1.0, max(_LOWEST, 1.2 * share[0]))))
-        largest, together = (self.words.number(_percent(part)) for part in (share[0], share.sum()))
-        self.note = self.words("shares", largest=largest, together=together)
+        largest, together = (_percent(part) for part in (share[0], share.sum()))
+        self.note = f"largest {largest} %, together {together} %"
         return self._push(self._bars, columns(x=np.arange(1, len(share) + 1), y=share))
 
 
@@ -126,17 +124,17 @@ class CollapsePiece(LessonPiece):
 
     grid = '"collapse" minmax(0, 1.3fr) "largest" minmax(0, 1fr) / minmax(0, 1fr)'
 
-    def __init__(self, dark: bool, words: PieceWords) -> None:
+    def __init__(self, dark: bool) -> None:
         look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (2, 14), "size": "small"}
-        self.dimension = pmui.IntSlider(label=words("dimension"), start=1, end=MOST, value=2, **look)
-        look["format"] = number_format(words)
-        self.width = pmui.FloatSlider(label=words("width"), start=0.8, end=2.0, step=0.05, value=1.3, **look)
+        self.dimension = pmui.IntSlider(label="Dimension d", start=1, end=MOST, value=2, **look)
+        look["format"] = "0.00"
+        self.width = pmui.FloatSlider(label="Width s of the proposal", start=0.8, end=2.0, step=0.05, value=1.3, **look)
         for slider in (self.dimension, self.width):
             slider.param.watch(lambda event: self.paint(), "value")
         sliders = pn.Row(self.dimension, self.width, sizing_mode="stretch_width", margin=(0, 4), styles=CONTROLS)
         self.cards = {
-            "collapse": Card(CollapseView(words, dark), long_legend=True, below=[sliders]),
-            "largest": Card(LargestView(words, dark), long_legend=True),
+            "collapse": Card(CollapseView(dark=dark), long_legend=True, below=[sliders]),
+            "largest": Card(LargestView(dark=dark), long_legend=True),
         }
         self.begin()
 

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import panel_material_ui as pmui
 
-from bnnviz.views.base import columns, extent, gapped_curves
+from bnnviz.views.base import View, columns, extent, gapped_curves
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.learn import small_posterior
 from bnnviz_app.learn.exchange import GRID, OFFSET, START
-from bnnviz_app.learn.languages import PieceWords
-from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView, number_format
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece
 from bnnviz_app.learn.small_posterior import CHAINS, DRAWS
 
 _DATA = Kind("data", "circle", "red", False)
@@ -55,14 +54,14 @@ def agreement(values: np.ndarray) -> float:
     return diagnostics.rhat(values)
 
 
-class ChainsView(PieceView):
+class ChainsView(View):
     """Draw the trace of each chain, and say whether they agree; a class says of what.
 
     Subclasses share one part of a frame each: values (chains, draws) and a label.
     """
 
     def _build(self) -> None:
-        self._figure(self.words("draw_axis"), "", (0.0, DRAWS + 1.0), (-1.0, 1.0))
+        self._figure("draw", "", (0.0, DRAWS + 1.0), (-1.0, 1.0))
         self._columns = [PackedColumns(("x", "y")) for _ in range(CHAINS)]
         self._lines = [self.canvas.line(held, "x", "y", width=1.3) for held in self._columns]
 
@@ -81,7 +80,7 @@ class ChainsView(PieceView):
         low, high = extent(values)
         room = 0.06 * (high - low)
         self.root.y_range.update(start=low - room, end=high + room)
-        self.note = self.words("agreement", value=self.words.number(f"{agreement(values):.2f}"))
+        self.note = f"R-hat {agreement(values):.2f}"
         self.y_label = part["label"]
         for held, row in zip(self._columns, values, strict=True):
             self._push(held, columns(x=_NUMBER, y=row))
@@ -92,24 +91,28 @@ class RawWeightView(ChainsView):
     """Draw one weight as the chains have it."""
 
     name, needs = "raw_weight", ("raw_weight",)
+    title = "A weight"
 
 
 class OrderedWeightView(ChainsView):
     """Draw the same weight once the units of every draw are in one order."""
 
     name, needs = "ordered_weight", ("ordered_weight",)
+    title = "In one order"
 
 
 class ValueView(ChainsView):
     """Draw the function at one x."""
 
     name, needs = "value", ("value",)
+    title = "The function at x"
 
 
-class ChainFunctionsView(PieceView):
+class ChainFunctionsView(View):
     """Draw a few functions of each chain, and where the chosen x is."""
 
     name, needs = "chain_functions", ("chain_functions",)
+    title = "Functions of four chains"
 
     def _build(self) -> None:
         self._figure("x", "f(x)", (GRID[0], GRID[-1]), (-1.0, 1.0))
@@ -139,12 +142,12 @@ class ChainFunctionsView(PieceView):
     def legend_html(self) -> str:
         """Give the legend."""
         p = self.palette
-        chains = [line_html(self.words("chain", number=i + 1), p.chains[i], p) for i in range(CHAINS)]
-        return legend(*chains, mark_html(_DATA, p, self.words("data")), line_html("x", p.ink, p, dash="5 4"))
+        chains = [line_html(f"chain {i + 1}", p.chains[i], p) for i in range(CHAINS)]
+        return legend(*chains, mark_html(_DATA, p, "data"), line_html("x", p.ink, p, dash="5 4"))
 
     def _show(self, part: dict) -> bool:
         y = [self.root.y_range.start, self.root.y_range.end]
-        self.note = self.words("at_x", x=self.words.number(f"{part['x']:.2f}"))
+        self.note = f"x = {part['x']:.2f}"
         return self._push(self._here, columns(x=[part["x"]] * 2, y=y))
 
 
@@ -156,24 +159,23 @@ class CopiesPiece(LessonPiece):
         " / minmax(0, 1fr) minmax(0, 1fr)"
     )
 
-    def __init__(self, dark: bool, words: PieceWords) -> None:
-        self.words = words
+    def __init__(self, dark: bool) -> None:
         self.place = pmui.FloatSlider(
             label="x",
             start=float(GRID[0]),
             end=float(GRID[-1]),
             step=0.05,
             value=0.0,
-            format=number_format(words),
+            format="0.00",
             sizing_mode="stretch_width",
             margin=(2, 18),
             size="small",
             styles=CONTROLS,
         )
         self.place.param.watch(lambda event: self.paint(), "value")
-        made = [RawWeightView(words, dark), OrderedWeightView(words, dark), ValueView(words, dark)]
+        made = [RawWeightView(dark=dark), OrderedWeightView(dark=dark), ValueView(dark=dark)]
         self.cards = {view.needs[0]: Card(view, long_legend=True) for view in made}
-        self.cards["chain_functions"] = Card(ChainFunctionsView(words, dark), long_legend=True, below=[self.place])
+        self.cards["chain_functions"] = Card(ChainFunctionsView(dark=dark), long_legend=True, below=[self.place])
         self.begin()
 
     @classmethod
@@ -197,10 +199,10 @@ class CopiesPiece(LessonPiece):
         """Return what the views show."""
         x = float(self.place.value)
         nearest = int(np.abs(GRID - x).argmin())
-        label = self.words("weight_axis")
+        label = "weight into place 1"
         return {
             "raw_weight": {"values": weights(), "label": label},
             "ordered_weight": {"values": ordered_weights(), "label": label},
-            "value": {"values": functions()[:, :, nearest], "label": f"f({self.words.number(f'{x:.2f}')})"},
+            "value": {"values": functions()[:, :, nearest], "label": f"f({x:.2f})"},
             "chain_functions": {"x": x},
         }

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from bnnviz.views.base import columns, extent, separated
+from bnnviz.views.base import View, columns, extent, separated
 from bnnviz.views.canvas import Glyph, PackedColumns
 from bnnviz.views.palette import Kind, legend, line_html, mark_html
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.widgets import button
-from bnnviz_app.learn.languages import PieceWords
-from bnnviz_app.learn.piece import CONTROLS, LessonPiece, PieceView
+from bnnviz_app.learn.piece import CONTROLS, LessonPiece
 
 #: Of each hidden unit (a row): incoming weight, bias, outgoing weight. The last layer's bias is apart.
 START = np.array([[2.6, 1.5, 1.1], [-1.2, 0.4, 1.7], [3.4, -2.2, -0.8], [0.7, 0.1, 1.4]])
@@ -58,10 +57,11 @@ def _small(number: float) -> str:
     return f"{number:.0e}" if number else "0"
 
 
-class GraphView(PieceView):
+class GraphView(View):
     """Draw the network: an edge is as wide as its weight is large, and its colour is the sign."""
 
     name = "graph"
+    title = "The network"
     needs = ("graph",)
 
     def _build(self) -> None:
@@ -94,9 +94,9 @@ class GraphView(PieceView):
 
     def legend_html(self) -> str:
         """Give the legend."""
-        p, words = self.palette, self.words
+        p = self.palette
         signs = (("positive", p.blue), ("negative", p.red))
-        return legend(*(line_html(words(sign), colour, p, width=4) for sign, colour in signs))
+        return legend(*(line_html(sign, colour, p, width=4) for sign, colour in signs))
 
     def _show(self, part: dict) -> bool:
         units, order = part["units"], part["order"]
@@ -124,13 +124,14 @@ class GraphView(PieceView):
         self.canvas.publish()
 
     def _words(self) -> str:
-        return self.words("units", count=len(UNITS))
+        return f"{len(UNITS)} hidden units"
 
 
-class FunctionView(PieceView):
+class FunctionView(View):
     """Draw the function as it was at first, and as it is now."""
 
     name = "function"
+    title = "Its function"
     needs = ("function",)
 
     def _build(self) -> None:
@@ -148,22 +149,23 @@ class FunctionView(PieceView):
 
     def legend_html(self) -> str:
         """Give the legend."""
-        p, words = self.palette, self.words
-        return legend(line_html(words("at_first"), p.orange, p, width=7), line_html(words("now"), p.blue, p))
+        p = self.palette
+        return legend(line_html("at first", p.orange, p, width=7), line_html("now", p.blue, p))
 
     def _show(self, part: dict) -> bool:
-        self.note = self.words("difference", value=_small(np.abs(part["y"] - outputs(START)).max()))
+        self.note = f"largest difference {_small(np.abs(part['y'] - outputs(START)).max())}"
         return self._push(self._now, columns(x=GRID, y=part["y"]))
 
 
-class WeightPlaneView(PieceView):
+class WeightPlaneView(View):
     """Draw where the network is in two coordinates of weight space, and where it has been."""
 
     name = "weight_plane"
+    title = "Weight space"
     needs = ("weight_plane",)
 
     def _build(self) -> None:
-        self._figure(self.words("first_weight"), self.words("second_weight"), (-4.2, 4.2), (-4.2, 4.2))
+        self._figure("weight into place 1", "weight into place 2", (-4.2, 4.2), (-4.2, 4.2))
         self._diagonal, self._been, self._way, self._here = (PackedColumns(("x", "y")) for _ in range(4))
         self._coloured(self.canvas.line(self._diagonal, "x", "y", width=1.2, dash=(5, 4)), role="axis")
         self._coloured(self.canvas.line(self._way, "x", "y", width=1.6), role="grey")
@@ -176,13 +178,13 @@ class WeightPlaneView(PieceView):
 
     def legend_html(self) -> str:
         """Give the legend."""
-        p, words = self.palette, self.words
-        marks = mark_html(_HERE, p, words("now")), mark_html(_VISITED, p, words("before"))
-        return legend(*marks, line_html(words("mirror"), p.axis, p, dash="5 4"))
+        p = self.palette
+        marks = mark_html(_HERE, p, "now"), mark_html(_VISITED, p, "before")
+        return legend(*marks, line_html("mirror", p.axis, p, dash="5 4"))
 
     def _show(self, part: dict) -> bool:
         x, y = part["x"], part["y"]
-        self.note = self.words("moved", distance=self.words.number(f"{part['distance']:.2f}"))
+        self.note = f"moved by {part['distance']:.2f} in all"
         self._push(self._way, columns(x=separated(x[:-1], x[1:]), y=separated(y[:-1], y[1:])))
         self._push(self._been, columns(x=x[:-1], y=y[:-1]))
         return self._push(self._here, columns(x=x[-1:], y=y[-1:]))
@@ -193,17 +195,17 @@ class ExchangePiece(LessonPiece):
 
     grid = '"graph graph" minmax(0, 1.15fr) "function weight_plane" minmax(0, 1fr) / minmax(0, 1fr) minmax(0, 1fr)'
 
-    def __init__(self, dark: bool, words: PieceWords) -> None:
+    def __init__(self, dark: bool) -> None:
         look = {"variant": "outlined", "margin": (2, 4)}
         a, b, c, _ = UNITS
-        first = button(words("exchange", first=a, second=b), lambda: self.exchange(0, 1), **look)
-        second = button(words("exchange", first=a, second=c), lambda: self.exchange(0, 2), **look)
-        sign = button(words("turn", unit=a), lambda: self.turn(0), **look)
-        back = button(words("back"), self.begin, margin=(2, 4))
+        first = button(f"Exchange {a} and {b}", lambda: self.exchange(0, 1), **look)
+        second = button(f"Exchange {a} and {c}", lambda: self.exchange(0, 2), **look)
+        sign = button(f"Turn {a}'s sign", lambda: self.turn(0), **look)
+        back = button("Back", self.begin, margin=(2, 4))
         tools = pn.FlexBox(first, second, sign, back, sizing_mode="stretch_width", margin=(2, 8), styles=CONTROLS)
-        graph = Card(GraphView(words, dark), long_legend=True, below=[tools])
-        self.cards = {"graph": graph, "function": Card(FunctionView(words, dark), long_legend=True)}
-        self.cards["weight_plane"] = Card(WeightPlaneView(words, dark), long_legend=True)
+        graph = Card(GraphView(dark=dark), long_legend=True, below=[tools])
+        self.cards = {"graph": graph, "function": Card(FunctionView(dark=dark), long_legend=True)}
+        self.cards["weight_plane"] = Card(WeightPlaneView(dark=dark), long_legend=True)
         self.begin()
 
     def begin(self) -> None:

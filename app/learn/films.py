@@ -11,13 +11,12 @@ from bnnviz.engine.drive import replay
 from bnnviz.engine.protocol import LoggedChange
 from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
-from bnnviz.replays.lesson import Passage, ReplayLesson, ReplayQuestion, ReplayStep, Speech
+from bnnviz.replays.lesson import Passage, ReplayLesson, ReplayQuestion, ReplayStep
 from bnnviz.specs.run import Spec
 from bnnviz_app.learn import glossary, languages, lessons
 from bnnviz_app.learn.glossary import FoundTerm
 from bnnviz_app.learn.grid import TABLE, grid
 from bnnviz_app.learn.lessons import Lesson, LessonQuestion, LessonStep, LivePicture
-from bnnviz_app.learn.wording import wording
 
 FRAMES, STEPS = 200, 10_000  # of a film; of a run that plays on, where its step does not say how long
 _BEFORE = 3000  # steps of a run that plays, before each change that is made in it
@@ -125,10 +124,8 @@ def _why_not(picture: LivePicture) -> str:
 
 def _lesson(lesson: Lesson, steps: tuple[ReplayStep, ...], language: str) -> ReplayLesson:
     words = languages.page(language)
-    say = wording(language)
-    speech = Speech(lambda text: languages.unbroken(say(text)), say.markup, language, words["decimal"])
     kept = {name: words[name] for name in ("question", "back", "next", "right", "wrong")}
-    return ReplayLesson(lesson.title, steps, _question(lesson.question, language), kept, speech)
+    return ReplayLesson(lesson.title, steps, _question(lesson.question, language), kept, language)
 
 
 def _step(step: LessonStep, number: int, language: str, taken: Callable[[LivePicture], ReplayFrames]) -> ReplayStep:
@@ -142,7 +139,7 @@ def _step(step: LessonStep, number: int, language: str, taken: Callable[[LivePic
 def _question(asked: LessonQuestion, language: str) -> ReplayQuestion:
     text, terms = _passage(asked.text, language)
     reason, more = _passage(asked.reason, language)
-    choices = tuple(map(languages.unbroken, asked.choices))
+    choices = asked.choices
     return ReplayQuestion(text, choices, asked.answer, reason, tuple({**terms, **more}.items()))
 
 

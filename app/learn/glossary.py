@@ -71,7 +71,6 @@ class FoundTerm:
 
 def pieces(text: str, language: str = languages.DEFAULT) -> list[str | FoundTerm]:
     """Return a plain text in pieces: the terms, the first time each, and what stands between them."""
-    text = languages.unbroken(text)
     used: set[str] = set()
     found: list[str | FoundTerm] = []
     end = 0

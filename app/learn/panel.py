@@ -59,8 +59,8 @@ class LessonPanel(PageComponent):
         items = [
             {
                 "name": lesson.name,
-                "title": languages.heading(lesson.title),
-                "aim": languages.heading(lesson.aim),
+                "title": lesson.title,
+                "aim": lesson.aim,
                 "minutes": lesson.minutes,
                 "count": len(lesson.steps) + 1,
                 "href": "?" + urlencode({"page": "learn", "lesson": lesson.name, **flags}),
@@ -73,13 +73,13 @@ class LessonPanel(PageComponent):
         """Show a step, from 0."""
         step = lesson.steps[number]
         text, terms = glossary.link(step.text, self._language)
-        shown = {"kind": "step", "heading": languages.heading(step.title), "html": text, "terms": terms, "choices": []}
+        shown = {"kind": "step", "heading": step.title, "html": text, "terms": terms, "choices": []}
         self._say(self._frame(lesson, number) | shown | {"sentence": sentence}, whole=False)
 
     def ask(self, lesson: Lesson, chosen: int | None = None, sentence: str = "") -> None:
         """Ask the lesson's question; with a choice, say what is right and why."""
         asked = lesson.question
-        choices = [languages.unbroken(choice) for choice in asked.choices]
+        choices = list(asked.choices)
         text, terms = glossary.link(asked.text, self._language)
         shown = {"kind": "question", "heading": self._words["question"], "html": text, "choices": choices}
         if chosen is not None:
@@ -98,10 +98,10 @@ class LessonPanel(PageComponent):
         after = names[names.index(lesson.name) + 1 :]
         return {
             "name": lesson.name,
-            "title": languages.heading(lesson.title),
+            "title": lesson.title,
             "minutes": lesson.minutes,
-            "aim": languages.heading(lesson.aim),
-            "titles": [*(languages.heading(step.title) for step in lesson.steps), self._words["question"]],
+            "aim": lesson.aim,
+            "titles": [*(step.title for step in lesson.steps), self._words["question"]],
             "number": number,
             "after": self._lessons[after[0]].title if after else "",
         }

@@ -18,13 +18,11 @@ from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scenes import Action
-from bnnviz_app.components.run.transport import BUTTONS, SPEEDS, Cell, StepTransport, count
+from bnnviz_app.components.run.transport import Cell, StepTransport, count
 from bnnviz_app.components.widgets import set_changed, set_class
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.learn import languages
 from bnnviz_app.learn.grid import TABLE, grid
 from bnnviz_app.learn.lessons import LivePicture
-from bnnviz_app.learn.piece import SpokenLanguage
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS, styles
@@ -88,17 +86,6 @@ class LessonTransport(StepTransport):
         super().__init__(session)
         self._on_again = on_again
 
-    def speak(self, language: str) -> None:
-        """Have the buttons and the line of figures in a language."""
-        super().speak(language)
-        words = languages.page(language)
-        names = {
-            speed: words["speed"].format(steps=f"{speed:g}") if speed else words["full_speed"]
-            for speed in SPEEDS.values()
-        }
-        speeds = {name: speed for speed, name in names.items()}
-        self.relabel({name: words[f"bar_{name}"] for name in BUTTONS}, words["bar_speed"], speeds)
-
     @property
     def eventful(self) -> bool:
         """Whether what runs has events to step to."""
@@ -124,8 +111,8 @@ class LessonTransport(StepTransport):
 class LessonStage(PageComponent):
     """Show the pictures of steps, one after another; it is the screen of its session."""
 
-    def __init__(self, dark: bool, language: str, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
-        self.dark, self._large, self._language = dark, False, language
+    def __init__(self, dark: bool, on_key: Callable[[str], None], on_again: Callable[[], None]) -> None:
+        self.dark, self._large = dark, False
         self.heartbeat = Heartbeat(on_key)
         doc, backend = pn.state.curdoc, pn.state.cache["backend"]
         self.session = LessonSession(Spec(), backend, self, self.heartbeat, doc)
@@ -141,12 +128,9 @@ class LessonStage(PageComponent):
         self.stage = pn.Column(
             self.caption.root, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"], _STYLES["stage"]]
         )
-        self._spoken = SpokenLanguage()
-        held = (self.stage, self.transport.root, self._spoken)
+        held = (self.stage, self.transport.root)
         self.root = pn.Column(*held, sizing_mode="stretch_both", margin=0, stylesheets=[_STYLES["right"]])
         self.hidden = (self.heartbeat.root, self.narrator.root)
-        for shown in self._speaking():
-            shown.speak(language)
 
     # ---- what the page asks for ---------------------------------------------------------------------------
 
@@ -155,7 +139,6 @@ class LessonStage(PageComponent):
         goes_on = picture is not None and picture.goes_on and onward and self.session.runs is not None
         self.picture = picture
         self.root.visible = picture is not None
-        self._spoken.language = self._language if picture is not None else ""
         if picture is None:
             self.session.rest()
         elif picture.piece:
@@ -172,19 +155,6 @@ class LessonStage(PageComponent):
             if piece is not None:
                 piece.begin()
         self.show(self.picture, onward=False)
-
-    def speak(self, language: str) -> None:
-        """Have all in another language, the pieces from their beginning; a run goes on."""
-        self._language = language
-        for shown in self._speaking():
-            shown.speak(language)
-        if self.picture is not None:
-            self._spoken.language = language
-        cards = [card.root for piece in self._pieces.values() for card in piece.cards.values()]
-        self._pieces = {}
-        self.stage.objects = [root for root in self.stage if root not in cards]
-        if self.picture is not None and self.picture.piece:
-            self.show(self.picture, onward=False)
 
     @property
     def runs(self) -> bool:
@@ -250,10 +220,6 @@ class LessonStage(PageComponent):
     def _everything(self) -> list[PageComponent]:
         return [self.caption, self.transport, *self._cards.values(), *self._pieces.values()]
 
-    def _speaking(self) -> list[Any]:
-        """Return what can take another language as it stands."""
-        return [self.caption, self.transport, self.narrator, *self._cards.values()]
-
     def _show_piece(self, name: str) -> None:
         self._fed = []
         self.transport.root.visible = False
@@ -262,11 +228,11 @@ class LessonStage(PageComponent):
             self.caption.root.visible = True
             self.stage.styles = {"grid-template": '"caption" auto'}
             self.caption.reset({})
-            self.caption.notice(languages.page(self._language)["sampled"])
+            self.caption.notice("Sampling four chains; this takes a second or two.")
             self.session.later(PIECES[name].prepare, lambda: self._piece_is_prepared(name))
             return
         if name not in self._pieces:
-            piece = self._pieces[name] = PIECES[name](self.dark, languages.piece(name, self._language))
+            piece = self._pieces[name] = PIECES[name](self.dark)
             piece.magnify(self._large)
             self.stage.extend([card.root for card in piece.cards.values()])
         piece = self._pieces[name]
@@ -299,7 +265,6 @@ class LessonStage(PageComponent):
                 made = Card(_VIEWS[part](dark=self.dark), long_legend=True)
             else:
                 made = LeaderboardCard(ranks) if ranks else FiguresCard()
-            made.speak(self._language)
             made.magnify(self._large)
             self._cards[part, ranks] = made
             self.stage.append(made.root)

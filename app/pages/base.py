@@ -25,7 +25,6 @@ from bnnviz_app.components.run.transport import StepTransport, Transport
 from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import PAGES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS
@@ -45,7 +44,6 @@ class Page:
 
     name: ClassVar[str]  # in the address
     leads: ClassVar[bool] = True  # where the teacher opens this page, the class is told
-    language: str = languages.DEFAULT  # of all that it says
 
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
         self._flags: dict[str, str] = {}
@@ -53,7 +51,6 @@ class Page:
         self.dark, self.large = dark, address.is_on(flags, "projector")
         self._leads = self.leads and requests.leads()
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
-        self.on_language: Callable[[], None] = lambda: None  # told when the page has another language
         self.on_carried: Callable[[], None] = lambda: None  # told when links to other pages say something else
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
         self.guide.theme(dark)
@@ -73,7 +70,7 @@ class Page:
 
     @property
     def carried(self) -> dict[str, str]:
-        """What links to other pages say of this one: how it looks and speaks."""
+        """What links to other pages say of this one: how it looks."""
         return {name: self._flags[name] for name in address.CARRIED if name in self._flags}
 
     def close(self) -> None:
@@ -95,12 +92,6 @@ class Page:
         self._resize()
         self._readdress()
         self.on_large()
-
-    def _say_around(self) -> None:
-        """Have what stands around the page's own texts in its language: the header, and the dialog behind its mark."""
-        self.guide.speak(self.language)
-        self._projector.label = wording(self.language)(_PROJECTOR)
-        self.on_language()
 
     def _turn(self) -> None:
         """Have everything follow the theme."""

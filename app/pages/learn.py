@@ -34,7 +34,7 @@ class LearnPage(Page):
         self._missing: dict[str, Any] = {}
         self._take(languages.found(asked.get("lang", "")) or languages.DEFAULT, kept=bool(asked.get("lang")))
         self.panel = LessonPanel(self.language, self._obey)
-        self.stage = LessonStage(dark, self.language, self._key, self._again)
+        self.stage = LessonStage(dark, self._key, self._again)
         self._replay = LessonReplay(self.language, self._look, self._complain) if roles.present().keeps else None
         self._lay_out()
         self._open(asked)
@@ -58,7 +58,6 @@ class LearnPage(Page):
             pn.Column(self._outer, *hidden, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])
         ]
         self.tools = self._header(*(() if self._replay is None else self._replay.roots))
-        self._say_around()
 
     def _take(self, language: str, kept: bool) -> None:
         """Take the texts of a language, which stays in the address if it is to be kept there."""
@@ -71,10 +70,8 @@ class LearnPage(Page):
         self._take(language, kept=True)
         self._missing.pop("no_language", None)
         self.panel.speak(language)
-        self.stage.speak(language)
         if self._replay is not None:
             self._replay.speak(language)
-        self._say_around()
         if self.lesson is not None:
             self.lesson = self._lessons[self.lesson.name]
         self._tell()

@@ -5,7 +5,6 @@ Who has lessons hands them over as these; no text is HTML.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,16 +14,6 @@ from bnnviz.engine.recording.replay_frames import ReplayFrames
 Passage = tuple[tuple[str, bool], ...]
 #: Terms, and what they mean.
 Meanings = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Speech:
-    """Say in a language what a replay says in English."""
-
-    say: Callable[[str], str] = str
-    markup: Callable[[str], str] = str
-    language: str = "en"
-    decimal: str = "."
 
 
 @dataclass(frozen=True)
@@ -60,7 +49,7 @@ class ReplayLesson:
     steps: tuple[ReplayStep, ...]
     question: ReplayQuestion
     words: dict[str, str]
-    speech: Speech
+    language: str = "en"
 
     def plain(self) -> dict[str, Any]:
         """Return the texts as JSON has them; of a film the place among the films."""

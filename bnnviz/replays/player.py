@@ -13,7 +13,7 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -23,8 +23,7 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
-from bnnviz.numerals import written_out
-from bnnviz.replays.lesson import ReplayLesson, Speech
+from bnnviz.replays.lesson import ReplayLesson
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
@@ -81,13 +80,12 @@ def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
 
 def lesson_page(lesson: ReplayLesson, look: Look | None = None) -> str:
     """Return steps of a lesson, each with its film beside its text, as an HTML page."""
-    films = [_Film(step.film, step.show, step.grid, lesson.speech) for step in lesson.steps if step.film is not None]
+    films = [_Film(step.film, step.show, step.grid) for step in lesson.steps if step.film is not None]
     return _page(lesson.title, films, look or Look(), lesson)
 
 
 def _page(title: str, films: Sequence[_Film], look: Look, lesson: ReplayLesson | None = None) -> str:
-    speech = Speech() if lesson is None else lesson.speech
-    words = {name: speech.say(text) for name, text in _WORDS.items()}
+    words = dict(_WORDS)
     script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     style = "".join((_HERE / name).read_text(encoding="utf-8") for name in _SHEETS)
     shared = {"dark": look.dark, "large": look.large, "words": words, "light": in_light(), **_TYPE}
@@ -98,7 +96,7 @@ def _page(title: str, films: Sequence[_Film], look: Look, lesson: ReplayLesson |
         held += [(f"content-{number}", content), (f"numbers-{number}", numbers)]
     return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
         {name: html.escape(text) for name, text in words.items()},
-        language=html.escape(speech.language),
+        language=html.escape("en" if lesson is None else lesson.language),
         heading=html.escape(title),
         policy=_policy(_bokeh_js(), script),
         style=_style() + style,
@@ -134,18 +132,16 @@ def _saved(out: str | Path, text: str) -> Path:
 class _Film:
     """Pack what a page needs of one film."""
 
-    def __init__(
-        self, replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "", speech: Speech | None = None
-    ) -> None:
-        self.frames, self.show, self.grid, self.speech = replay_frames, show, grid, speech or Speech()
-        self.timeline = ReplayTimeline(replay_frames, self.speech)
+    def __init__(self, replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") -> None:
+        self.frames, self.show, self.grid = replay_frames, show, grid
+        self.timeline = ReplayTimeline(replay_frames)
         if not self.timeline.views:
             raise BnnvizError("This run has nothing to show in any view, so that there is nothing to replay.", "run")
 
     def packed(self) -> tuple[bytes, bytes]:
         """Return its content as JSON, and the bytes of its columns."""
         sheets, numbers = self.timeline.columns()
-        content = {**_texts(self.frames, self.speech.say), **self._figures(), "sheets": sheets}
+        content = {**_texts(self.frames), **self._figures(), "sheets": sheets}
         return serialize_json(content).encode(), numbers
 
     def _figures(self) -> dict[str, Any]:
@@ -153,7 +149,7 @@ class _Film:
         timeline = self.timeline
         return {
             "document": timeline.document,
-            "cards": [_card(view, timeline, self.show, self.speech.say) for view in timeline.views],
+            "cards": [_card(view, timeline, self.show) for view in timeline.views],
             "grid": self.grid or grid(_places(timeline.views)),
             "tabled": not self.show or _TABLE in self.show,
             "values": list(timeline.values()),
@@ -162,7 +158,7 @@ class _Film:
         }
 
 
-def _card(view: View, timeline: ReplayTimeline, show: Sequence[str], say: Callable[[str], str]) -> dict[str, Any]:
+def _card(view: View, timeline: ReplayTimeline, show: Sequence[str]) -> dict[str, Any]:
     """Return what the page needs to know of a view's card."""
     part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
     pairs = [each for each in CARD_PAIRS if part in (each.front, each.back) and {each.front, each.back} <= parts]
@@ -174,7 +170,7 @@ def _card(view: View, timeline: ReplayTimeline, show: Sequence[str], say: Callab
         "order": show.index(part) if part in show else 0,
         "behind": part in BACKS and pair is not None,
         "other": pair and (pair.back if part == pair.front else pair.front),
-        "turn": pair and say(pair.to_back if part == pair.front else pair.to_front),
+        "turn": pair and (pair.to_back if part == pair.front else pair.to_front),
         "root": view.root.id,
         "ranges": [view.root.x_range.id, view.root.y_range.id],
         "axes": [view.root.xaxis[0].id, view.root.yaxis[0].id],
@@ -192,26 +188,26 @@ def _places(shown: list[View]) -> set[str]:
     return {_place(view.needs[0]) for view in shown if view.needs[0] != _TIMELINE} | {_TABLE}
 
 
-def _texts(replay_frames: ReplayFrames, say: Callable[[str], str]) -> dict[str, Any]:
+def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:
     """Return everything that is said in words: of the run, and at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
     moves = "events" if "events" in replay_frames.scene["emits"] else "moves"
     rows: list[Any] = []
     for number, frame in enumerate(replay_frames.frames):
         told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
-        caption.note(number, [say(written_out(each)) for each in (told["text"], told.get("warning", ""))])
-        status.note(number, [[say(figure), say(unit)] for figure, unit in _cells(frame["status"], moves)])
+        caption.note(number, [told["text"], told.get("warning", "")])
+        status.note(number, _cells(frame["status"], moves))
         # Recorded frames have it now and then: what it said stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]
-        table.note(number, [[say(label), say(written_out(text)), tone] for label, text, tone in rows])
+        table.note(number, rows)
     return {
         "title": str(replay_frames.scene["title"]),
-        "made": f"{say('made with bnnviz')} {replay_frames.header.get('bnnviz', VERSION)}",
+        "made": f"made with bnnviz {replay_frames.header.get('bnnviz', VERSION)}",
         "steps": replay_frames.steps,
         "caption": caption.plain(),
         "status": status.plain(),
         "table": table.plain(),
-        "marks": [mark | ({"phase": say(mark["phase"])} if "phase" in mark else {}) for mark in _marks(replay_frames)],
+        "marks": _marks(replay_frames),
         "settings": _settings(replay_frames.header["spec"]),
         "changes": [[step, json.dumps(settings)[:200]] for step, settings in replay_frames.header.get("changes", [])],
         "command": _command(replay_frames.header["spec"]),

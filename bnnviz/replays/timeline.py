@@ -16,7 +16,6 @@ from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, parts
-from bnnviz.replays.lesson import Speech
 from bnnviz.views import View, views
 from bnnviz.views.canvas import PackedColumns
 
@@ -66,13 +65,12 @@ class ReplayTimeline:
         By the name of a view its legend, light and dark.
     """
 
-    def __init__(self, replay_frames: ReplayFrames, speech: Speech | None = None) -> None:
+    def __init__(self, replay_frames: ReplayFrames) -> None:
         emitted = set(parts(replay_frames.scene))
-        self.replay_frames, self._speech = replay_frames, speech or Speech()
+        self.replay_frames = replay_frames
         self.views: list[View] = [view(replay_frames.scene) for view in views() if emitted.issuperset(view.needs)]
         self._doc = Document()
         for view in self.views:
-            view.speak(self._speech.say, self._speech.decimal)
             if view.root.toolbar.active_scroll is not None:
                 # The wheel scrolls the page, until somebody picks the tool.
                 view.root.toolbar.active_scroll = None
@@ -125,10 +123,10 @@ class ReplayTimeline:
         changed, self._changed = self._changed, set()
         for name, words in self.words.items():
             view = self._named[name]
-            words.note(number, [self._speech.say(view.title), self._speech.say(view.note), view.description])
+            words.note(number, [view.title, view.note, view.description])
         for key in _ordered(changed - self._themed):
             self._keep(key, number, self._light)
-        legends = {view.name: self._legend(view) for view in self.views}
+        legends = {view.name: view.legend_html() for view in self.views}
         told = any(light.values[-1:] != [legends[name]] for name, (light, _) in self.legends.items())
         if not number or told or changed & self._themed:
             self._take_themed(number)
@@ -136,15 +134,12 @@ class ReplayTimeline:
             ranges = view.root.x_range, view.root.y_range
             self._spans[view.name].append(tuple(float(abs(each.end - each.start)) for each in ranges))
 
-    def _legend(self, view: View) -> str:
-        return self._speech.markup(view.legend_html())
-
     def _take_themed(self, number: int) -> None:
         """Keep what depends on the colours, in both."""
         for dark, kept in ((True, self._dark), (False, self._light)):
             for view in self.views:
                 view.theme(dark)
-                self.legends[view.name][dark].note(number, self._legend(view))
+                self.legends[view.name][dark].note(number, view.legend_html())
             for key in _ordered(self._themed):
                 self._keep(key, number, kept)
         self._changed.clear()

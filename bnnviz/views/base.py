@@ -12,14 +12,9 @@ from bokeh.models import (
     BasicTicker,
     BasicTickFormatter,
     ColumnDataSource,
-    CustomJSTickFormatter,
     Label,
     Node,
-    PanTool,
     Range1d,
-    ResetTool,
-    TickFormatter,
-    WheelZoomTool,
 )
 from bokeh.plotting import figure
 from bokeh.themes import Theme
@@ -38,8 +33,6 @@ SHARES = (-0.07, 1.07)  # an axis of shares: a mark at 0 or 1 is seen whole in a
 #: Lines of type for each number wanted at the vertical axis. A ticker may take 1.43 times as many as are wanted.
 TICK_LINES, LEAST_TICKS = 1.6, 2
 _NARROW, _WIDE = frozenset("iljftrI.,:;()[]/|' "), frozenset("mwMW%@")
-_MARKED = "marked"  # numbers at an axis with another decimal mark
-_TOOLS = {PanTool: "Pan", WheelZoomTool: "Wheel zoom", ResetTool: "Reset"}
 
 #: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
 #: browser, except the kinds that the document's theme names, and the views colour themselves.
@@ -93,15 +86,6 @@ def _fitting(label: str, room: float) -> str:
     return next((text for text in (label, label.split(" (")[0]) if text_width(text) <= room), "")
 
 
-def _marked(formatter: TickFormatter, decimal: str) -> TickFormatter:
-    """Return what writes as a formatter does, with another decimal mark."""
-    plain = formatter.args["plain"] if formatter.name == _MARKED else formatter
-    if decimal == ".":
-        return plain
-    code = "return plain.doFormat(ticks, {loc: 0})[index].replace('.', decimal)"
-    return CustomJSTickFormatter(args={"plain": plain, "decimal": decimal}, code=code, name=_MARKED)
-
-
 class View:
     """Build one figure once from nothing, then feed it."""
 
@@ -118,7 +102,6 @@ class View:
         self._windows: list[AxisRange] = []
         self._follow = True
         self._scale, self._labels = 1.0, ("", "")
-        self._say: Callable[[str], str] = str
         self._most_ticks: int | None = None
         self.root: figure
         self.canvas: Canvas
@@ -149,8 +132,8 @@ class View:
     def description(self) -> str:
         """What the figure shows now, in words, for those who cannot see it."""
         x, y = self._labels
-        axes = ", " + self._say(f"{y} against {x}") if x and y else ""
-        return f"{self._say(self.title)}{axes}: {self._say(self._words() or 'nothing yet')}"
+        axes = ", " + f"{y} against {x}" if x and y else ""
+        return f"{self.title}{axes}: {self._words() or 'nothing yet'}"
 
     def mark(self, selection: dict) -> bool:
         """Mark what has been picked in this or another view."""
@@ -170,22 +153,6 @@ class View:
         for axis in self.root.axis:
             axis.axis_label_text_font_size = f"{scale * LABEL_SIZE:g}px"
             axis.major_label_text_font_size = f"{scale * TICK_SIZE:g}px"
-
-    def speak(self, say: Callable[[str], str], decimal: str = ".") -> None:
-        """Write what stands in the figure in another language; title, note and legend are the page's to translate."""
-        self._say = say
-        self.mark_decimals(decimal)
-        self._fit_labels()
-        for tool in self.root.tools:
-            tool.description = say(_TOOLS[type(tool)])
-        self.canvas.speak(say)
-        self._describing.expire()
-        self._describe()
-
-    def mark_decimals(self, decimal: str) -> None:
-        """Write the numbers at the axes with another decimal mark."""
-        for axis in self.root.axis:
-            axis.formatter = _marked(axis.formatter, decimal)
 
     @property
     def frame_size(self) -> tuple[int, int] | None:
@@ -225,7 +192,7 @@ class View:
         across, up = self.root.xaxis[0], self.root.yaxis[0]
         type_size = self._scale * LABEL_SIZE
         width, height = self.frame_size or (np.inf, np.inf)
-        x_label, y_label = map(self._say, self._labels)
+        x_label, y_label = self._labels
         # Without the label the frame is higher, which must not bring it back.
         low = LOW if across.axis_label else LOW + 2.5 * type_size
         below = _fitting(x_label, (width + 2 * END) / type_size) if height >= low else ""

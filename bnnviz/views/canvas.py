@@ -6,7 +6,7 @@ changes with every frame leaves frame, axes, contours and tools to Bokeh and dra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,6 @@ class Canvas:
 
     def __init__(self, root: figure) -> None:
         self.glyphs: list[Glyph] = []
-        self._say: Callable[[str], str] = str
         self.model = ColumnDataSource()
         self._draw = CustomJS(args={"figure": root, "glyphs": self.model}, code=_CODE)
         self._heard: set[str] = set()
@@ -177,16 +176,10 @@ class Canvas:
         """Colour an area by values on a grid; its place and colours are set later."""
         return self._add(Glyph("cells", source, value, ""))
 
-    def speak(self, say: Callable[[str], str]) -> None:
-        """Write its words in another language: ``say`` returns what is to be written for a text in English."""
-        self._say = say
-        self.publish()
-
     def publish(self) -> None:
         """Send the glyphs as they are now; later only their data go."""
         self.model.tags = [
-            {f.name: getattr(glyph, f.name) for f in fields(glyph)}
-            | {"source": glyph.source.model, "text": self._say(glyph.text)}
+            {f.name: getattr(glyph, f.name) for f in fields(glyph)} | {"source": glyph.source.model}
             for glyph in self.glyphs
         ]
 

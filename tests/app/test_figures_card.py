@@ -49,9 +49,6 @@ def test_every_row_of_the_wells_is_defined() -> None:
 
 def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_button() -> None:
     told = [leaderboard.RANK, *(column.doc for column in leaderboard.COLUMNS)]
-    assert all(text[0].isupper() and text.endswith(".") and len(text) > 10 for text in told) and len({*told}) == len(
-        told
-    )
     card = LeaderboardCard()
     card.reset({"lanes": [{"spec": {"chains": 4}}]})
     card.update({"table": {"rows": [], "scores": ["nll", "rmse", "accuracy", "ece", "auroc"]}})
@@ -68,7 +65,7 @@ def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_butto
 
 def test_a_row_that_nobody_knows_has_no_definition() -> None:
     assert definition("Colour of the weights") == ""
-    assert "known one" in definition("Variance of x1; true 1") and "along the path" not in definition("Variance of x")
+    assert "known one" in definition("Variance of x1; true 1") and "along the path" in definition("Path variance of x")
 
 
 def test_the_button_tells_what_the_rows_are_and_shows_them_again() -> None:

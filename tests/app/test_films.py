@@ -22,7 +22,6 @@ from bnnviz_app.access import roles
 from bnnviz_app.access.roles import STUDENT
 from bnnviz_app.components.run.replay_maker import ReplayMaker
 from bnnviz_app.learn import films, glossary, languages, lessons
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages.learn import LearnPage
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- ${x} $title"
@@ -58,30 +57,7 @@ def test_a_page_has_the_texts_of_its_step_in_its_language(step: tuple[str, Repla
     assert all(known[term] == meaning for term, meaning in said["terms"])
     assert told(asked["text"]) == lesson.question.text and told(asked["reason"]) == lesson.question.reason
     assert asked["answer"] == lesson.question.answer and len(asked["choices"]) == len(lesson.question.choices)
-    say = wording(language)
-    assert shared["words"]["play"] == say("Play")
     assert len(page.encode()) < MOST_BYTES
-
-
-def test_its_film_says_nothing_in_another_language(step: tuple[str, ReplayLesson]) -> None:
-    language, filmed = step
-    film, say = held(lesson_page(filmed), "content-0"), wording(language)
-    rejected = filmed.steps[0].film.frames[-1]["caption"]["text"]
-    assert film["caption"]["values"][-1][0].replace("\u00a0", " ") == say(rejected)
-    titles = {words["values"][0][0] for words in film["words"].values()}
-    assert {say("Trajectory"), say("Thinning, this segment")} <= titles
-    assert [unit for _, unit in film["status"]["values"][0]][2:4] == [say("steps"), say("events")]
-    assert say("rejected") in json.dumps(film["legends"], ensure_ascii=False)
-    assert ('"decimal"' in json.dumps(film["document"])) == (language != "en")
-
-
-def test_every_word_of_the_player_is_translated() -> None:
-    from bnnviz.replays.player import _WORDS
-
-    for language in languages.names():
-        say = wording(language)
-        for text in (*_WORDS.values(), "events", "moves", "steps", "gradients", "draws", "ESS", "made with bnnviz"):
-            assert not say.unknown(text), text
 
 
 def test_a_film_shows_what_its_step_shows(step: tuple[str, ReplayLesson]) -> None:
@@ -197,11 +173,11 @@ def test_a_step_with_a_film_offers_it_in_the_pages_language(no_server: Document)
     page = LearnPage(False, {}, {"lesson": "mixing", "step": "4"})
     assert labels(page) == ["Replay", "Projector"]
     page._speak("de")
-    assert labels(page) == ["Film", "Beamer"]
+    assert labels(page) == ["Film", "Projector"]
     page._obey("back")
-    assert labels(page) == ["Beamer"]
+    assert labels(page) == ["Projector"]
     page._obey("all")
-    assert labels(page) == ["Beamer"]
+    assert labels(page) == ["Projector"]
 
 
 def test_a_student_makes_no_replays(no_server: Document, monkeypatch: pytest.MonkeyPatch) -> None:

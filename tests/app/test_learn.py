@@ -7,7 +7,6 @@ import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -16,14 +15,13 @@ from bokeh.document import Document
 from bnnviz import diagnostics
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.guidance import scenes
-from bnnviz_app.learn import collapse, copies, exchange, glossary, languages, lessons, small_posterior, stage
+from bnnviz_app.learn import collapse, copies, exchange, glossary, lessons, small_posterior, stage
 from bnnviz_app.learn.pieces import PIECES
 from bnnviz_app.pages.learn import LearnPage
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSONS = lessons.load()
 STEPS = [(name, number) for name, lesson in LESSONS.items() for number in range(len(lesson.steps))]
-LONGEST = 330  # characters of a step: what can be read while the run is watched
 
 
 @pytest.fixture
@@ -49,13 +47,10 @@ def test_there_are_lessons_on_what_the_page_is_for() -> None:
 def test_a_lesson_is_whole(name: str) -> None:
     lesson, asked = LESSONS[name], LESSONS[name].question
     assert len(lesson.steps) >= 3 and 3 <= lesson.minutes <= 8
-    assert lesson.aim.startswith("You will know ") and lesson.aim.endswith((".", "?"))
-    assert asked.text.endswith("?") and asked.reason.endswith(".")
     assert 2 <= len(asked.choices) <= 4 and len(set(asked.choices)) == len(asked.choices)
     assert 0 <= asked.answer < len(asked.choices)
     for step in lesson.steps:
-        assert step.title and step.text.endswith((".", "?", ":"))
-        assert len(step.text) <= LONGEST, f"{step.title} has {len(step.text)} characters"
+        assert step.title and step.text
         picture = step.picture
         assert (picture.spec is None) == bool(picture.piece)
         if picture.piece:
@@ -65,11 +60,6 @@ def test_a_lesson_is_whole(name: str) -> None:
         assert set(picture.show) <= stage.known_parts()
         assert picture.spec == picture.spec.checked()
         assert {kind for kind, _ in picture.from_start} <= {*scenes.ACTIONS, "watch"}
-
-
-def test_right_choices_do_not_all_stand_in_one_place() -> None:
-    places = [lesson.question.answer for lesson in LESSONS.values()]
-    assert max(places.count(place) for place in set(places)) <= 0.6 * len(places)
 
 
 def test_a_step_that_goes_on_begins_with_all_that_came_before_it() -> None:
@@ -119,7 +109,7 @@ def test_every_term_that_a_lesson_uses_is_explained_where_it_stands(name: str) -
             if used and not any(wanted.lower() in other.lower().split() for other in meanings if other != term):
                 assert meanings.get(term) == known.meaning, f"{term!r} in {text!r}"
                 assert f"data-term='{term}'" in shown
-        whole = languages.unbroken(text).replace("&", "&amp;").replace("'", "&#x27;")
+        whole = text.replace("&", "&amp;").replace("'", "&#x27;")
         assert re.sub(r"<[^>]+>", "", shown) == whole
 
 
@@ -150,7 +140,7 @@ def test_every_step_of_a_lesson_can_be_shown(no_server: Document, name: str) -> 
         picture = step.picture
         assert f"lesson={name}&step={number + 1}" in page.address.query
         assert page.panel.root.content["number"] == number
-        assert page.panel.root.content["heading"] == languages.heading(step.title)
+        assert page.panel.root.content["heading"] == step.title
         shown = [card for card in list(page.stage.stage)[1:] if card.visible]
         if picture.piece:
             assert session.spec is not picture.spec and not session._starting
@@ -256,19 +246,8 @@ def test_a_unit_whose_sign_is_turned_is_the_same_unit() -> None:
     assert np.abs(exchange.outputs(moved) - exchange.outputs(exchange.START)).max() < 1e-6
 
 
-@pytest.mark.parametrize(
-    ("language", "flags", "letters"), [("de", {}, 93), ("de", {"projector": "1"}, 116), ("en", {}, 78)]
-)
-def test_the_choice_of_a_speed_is_as_wide_as_its_words(
-    no_server: Document, language: str, flags: dict[str, str], letters: int
-) -> None:
-    """So many pixels Chromium needs for the longest, in the type of its screen, and 41 for arrow and border."""
-    page = LearnPage(False, flags, {"lesson": "thinning", "lang": language})
-    assert page.stage.transport._speed.width >= letters + 41
-
-
 def test_exchanges_are_drawn_where_the_units_stand(no_server: Document) -> None:
-    piece = exchange.ExchangePiece(False, languages.piece("exchange"))
+    piece = exchange.ExchangePiece(False)
     piece.exchange(0, 1)
     piece.turn(0)
     piece.exchange(0, 2)
@@ -370,18 +349,3 @@ def test_chains_at_copies_agree_on_functions_and_not_on_a_weight() -> None:
     x = exchange.GRID[::10]
     inside, ends = values[:, :, np.abs(x) <= 1.25].std((0, 1)).mean(), values[:, :, np.abs(x) == 2].std((0, 1))
     assert (ends / inside > 1.5).all() and (ends / inside < 2.8).all(), "about twice as much"
-
-
-# --- the lecture
-
-
-def test_every_link_of_the_lecture_names_a_lesson_and_a_step_that_there_are() -> None:
-    text = (ROOT / "docs" / "manual" / "classes.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\((http[^)]+)\)", text)
-    assert len(links) >= 15
-    for link in links:
-        asked = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
-        assert asked.pop("page") == "learn" and set(asked) == {"lesson", "step"}, link
-        assert 1 <= int(asked["step"]) <= len(LESSONS[asked["lesson"]].steps) + 1, link
-    ends = [int(end) for end in re.findall(r"^\| \d+–(\d+) \|", text, re.MULTILINE)]
-    assert ends == sorted(ends) and ends[-1] == 45

@@ -8,11 +8,8 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.numerals import written_out
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed, set_class
-from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -37,7 +34,7 @@ class Caption(PageComponent):
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
         self._notice, self._failed, self._large = "", False, False
-        self._caption, self._say = _NOTHING, wording(languages.DEFAULT)
+        self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
         self._text = pn.pane.HTML(
             "",
@@ -74,12 +71,6 @@ class Caption(PageComponent):
         self._notice, self._failed = sentence, failed
         self.write()
 
-    def speak(self, language: str) -> None:
-        """Say the same in a language."""
-        self._say, self._offered = wording(language), []
-        self._remedies[:] = []
-        self.write()
-
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
         self._large = large
@@ -92,20 +83,17 @@ class Caption(PageComponent):
         """Write the strip again: what is reserved may have changed."""
         parts = []
         if self._notice:
-            parts.append(f"<span class='notice'>{self._written(self._notice)}</span>")
+            parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")
         if self.reserved() and not self._failed:
-            parts.append(f"<span class='happened'>{self._written(_PREDICT)}</span>")
+            parts.append(f"<span class='happened'>{html.escape(_PREDICT)}</span>")
         elif not self._failed:
             if self._caption["text"]:
-                parts.append(f"<span class='happened'>{self._written(self._caption['text'])}</span>")
+                parts.append(f"<span class='happened'>{html.escape(self._caption['text'])}</span>")
             if self._caption["warning"]:
-                parts.append(f"<span class='warning'>{self._written(self._caption['warning'])}</span>")
+                parts.append(f"<span class='warning'>{html.escape(self._caption['warning'])}</span>")
         set_changed(self._text, object=f"<div class='said'>{' '.join(parts)}</div>")
         set_class(self.root, "failed", self._failed)
         self._offer([] if self._failed or self.reserved() else self._caption["remedies"])
-
-    def _written(self, text: str) -> str:
-        return html.escape(languages.unbroken(self._say(written_out(text))))
 
     def _offer(self, remedies: list[dict[str, Any]]) -> None:
         if remedies == self._offered:
@@ -115,4 +103,4 @@ class Caption(PageComponent):
 
     def _button(self, remedy: dict[str, Any]) -> Any:
         look = {"margin": 0, "height": _LINK_HEIGHT[self._large], "sx": _LINK}
-        return button(self._say(remedy["label"]), lambda: self._on_remedy(remedy["settings"]), **look)
+        return button(remedy["label"], lambda: self._on_remedy(remedy["settings"]), **look)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from collections.abc import Sequence
-from functools import cache
+from pathlib import Path
 from typing import Any
 
 import panel as pn
 
 from bnnviz.engine.throttle import Throttle
-from bnnviz.numerals import written_out
 from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, button, set_changed, set_class
-from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # lines of the table, from which on they lie closer, and closer still
@@ -31,6 +27,9 @@ _ACTIONS = {
     "link": "Copy link to this figure",
     "frame": "Copy as iframe for slides",
 }
+#: What rows of the table are, by the beginning of their labels, the longest first.
+_EXPLANATIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
+_MENU = html.escape(json.dumps(_ACTIONS))
 _STYLES = styles(__file__)
 
 
@@ -51,7 +50,6 @@ class Card(PageComponent):
         long_legend: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
-        self._say = wording(languages.DEFAULT)
         self._title = title_pane((6, 0, 0, 14))
         self._note = pn.pane.HTML(
             "",
@@ -95,12 +93,6 @@ class Card(PageComponent):
         self._note_pace.expire()
         self.head()
 
-    def speak(self, language: str) -> None:
-        """Say in a language what the view says in English."""
-        self._say = wording(language)
-        self.view.speak(self._say, languages.page(language)["decimal"])
-        self.head()
-
     def head(self) -> None:
         """Write the heading again: the view's title, legend or colours have changed."""
         self._title.object = self._heading()
@@ -119,21 +111,20 @@ class Card(PageComponent):
 
     def _heading(self) -> str:
         """Return the title, which opens the figure's menu."""
-        actions = json.dumps({name: self._say(label) for name, label in _ACTIONS.items()}, ensure_ascii=False)
-        name = html.escape(f"{self._say('This figure')}: {self._say(self.view.title)}")
+        name = html.escape(f"This figure: {self.view.title}")
         return (
-            f"<h2><button type='button' data-figure='{self.view.name}' data-actions='{html.escape(actions)}'"
-            f" aria-label='{name}' title='{html.escape(self._say('This figure'))}' aria-haspopup='menu'"
-            f" aria-expanded='false'><b>{html.escape(self._say(self.view.title))}</b></button></h2>"
+            f"<h2><button type='button' data-figure='{self.view.name}' data-actions='{_MENU}'"
+            f" aria-label='{name}' title='This figure' aria-haspopup='menu'"
+            f" aria-expanded='false'><b>{html.escape(self.view.title)}</b></button></h2>"
         )
 
     def _noted(self) -> str:
-        note = html.escape(self._say(written_out(self.view.note)))
+        note = html.escape(self.view.note)
         return f"<span>{note}</span>" if note else ""
 
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
-        legend = self._say.markup(self.view.legend_html()) if self._has_legend else ""
+        legend = self.view.legend_html() if self._has_legend else ""
         set_changed(self._legend, object=legend, visible=bool(legend))
 
     def magnify(self, large: bool) -> None:
@@ -174,8 +165,7 @@ class ExplainedCard(TitledCard):
     """Show figures under a title; a button tells what they are instead, for keys and fingers too."""
 
     def __init__(self, title: str, body: Any) -> None:
-        self._explaining, self._language, self._heading = False, languages.DEFAULT, title
-        self._say = wording(self._language)
+        self._explaining = False
         self._turn = button(self._turn_label, self._explain, margin=(4, 8, 0, 4), height=24, sx=LINK)
         super().__init__(title, body, "table", [self._turn])
 
@@ -184,16 +174,9 @@ class ExplainedCard(TitledCard):
         super().magnify(large)
         self._turn.sx = {**LINK, "fontSize": "15px"} if large else LINK
 
-    def speak(self, language: str) -> None:
-        """Name the figures in a language, and tell what they are."""
-        self._language, self._say = language, wording(language)
-        self.retitle(self._say.markup(self._heading))
-        self._turn.label = self._turn_label
-        self._show()
-
     @property
     def _turn_label(self) -> str:
-        return languages.text(self._language, languages.FIGURES)["back" if self._explaining else "turn"]
+        return "The figures" if self._explaining else "What they are"
 
     def _explain(self) -> None:
         """Tell what the figures are, or show them again."""
@@ -254,7 +237,7 @@ class FiguresCard(ExplainedCard):
     def _wraps(self, row: Sequence[str]) -> bool:
         """Tell whether a row of one figure takes two lines in the largest type."""
         label, text, _ = row
-        return len(self._say(label)) + len(text) > LINE
+        return len(label) + len(text) > LINE
 
     def _row(self, label: str, meaning: str, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return a row; one text without a label has all of its width."""
@@ -268,19 +251,17 @@ class FiguresCard(ExplainedCard):
         return "".join(f"<td class='{html.escape(tone)} figure'>{self._written(text)}</td>" for text, tone in cells)
 
     def _written(self, text: str) -> str:
-        return html.escape(self._say(written_out(text)))
+        return html.escape(text)
 
     def _meaning(self, label: str) -> str:
         """Return what a row is: as its label says, or as each row of this table."""
         each = self._frame.get("each", "") if label else ""
-        return definition(label, self._language) or definition(each, self._language)
+        return definition(label) or definition(each)
 
 
-@cache
-def definition(label: str, language: str = languages.DEFAULT) -> str:
-    """Return what a row of the figures is, in a sentence or two; "" of one that nobody has described."""
-    rows = languages.text(language, languages.FIGURES)["rows"]  # by regular expressions
-    return next((text for row, text in rows.items() if re.fullmatch(row, label)), "")
+def definition(label: str) -> str:
+    """Return what a row of the figures is, in a sentence or two; "" if nothing describes it."""
+    return next((text for beginning, text in _EXPLANATIONS.items() if label.startswith(beginning)), "")
 
 
 def title_pane(margin: tuple[int, int, int, int]) -> pn.pane.HTML:

@@ -11,7 +11,6 @@ from panel.custom import JSComponent
 from bnnviz.views.comparison import leaderboard as written
 from bnnviz_app.components.cards.cards import ExplainedCard
 from bnnviz_app.components.widgets import script, set_changed
-from bnnviz_app.learn import languages
 from bnnviz_app.theme import lane_colour, styles
 
 _STYLES = styles(__file__)
@@ -72,17 +71,16 @@ class LeaderboardCard(ExplainedCard):
         return [
             row["ranks"],
             lane_colour(row["lane"]),
-            self._say(row["name"]),
+            row["name"],
             written.settings_text(row["settings"]),
-            self._say(written.divergence_text(row, self._chains)),
-            {each.name: [_number(row.get(each.name)), self._say(written.cell(row, each))] for each in self._shown},
+            written.divergence_text(row, self._chains),
+            {each.name: [_number(row.get(each.name)), written.cell(row, each)] for each in self._shown},
         ]
 
     def _write_columns(self) -> None:
         """Name the columns, with what each of them is."""
-        told = languages.text(self._language, languages.FIGURES)
-        columns = [[each.name, self._say(each.head), told["columns"][each.name], each.best > 0] for each in self._shown]
-        set_changed(self._leaderboard, columns=columns, rank=told["rank"], who=self._say(_WHO))
+        columns = [[each.name, each.head, each.doc, each.best > 0] for each in self._shown]
+        set_changed(self._leaderboard, columns=columns)
 
 
 def _number(value: float | None) -> float | None:

@@ -13,8 +13,6 @@ from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.widgets import button
-from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.theme import styles
 
@@ -55,30 +53,18 @@ class Guide:
         self._words = pn.pane.HTML(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
         self._dialog = Dialog(TITLE, self._words, self._marks, tour)
         self.root = self._dialog.root
-        self._language, self._dark = languages.DEFAULT, False
         self.theme(False)
 
     def toggle(self) -> None:
         """Open or close."""
         self._dialog.show(not self._dialog.is_open)
 
-    def speak(self, language: str) -> None:
-        """Say all of it in a language."""
-        self._language = language
-        self._words.object = self._said(self.words)
-        self._dialog.retitle(wording(language)(TITLE))
-        self.theme(self._dark)
-
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
-        self._dark = dark
         rows = "".join(
             f"<tr><td>{sign}</td><td>{meaning}</td></tr>" for sign, meaning in _signs(DARK if dark else LIGHT)
         )
-        self._marks.object = self._said(f"<h3>Marks and lines</h3><table>{rows}</table>")
-
-    def _said(self, written: str) -> str:
-        return f"<div lang='{self._language}'>{wording(self._language).markup(written)}</div>"
+        self._marks.object = f"<h3>Marks and lines</h3><table>{rows}</table>"
 
 
 def _signs(palette: Palette) -> list[tuple[str, str]]:

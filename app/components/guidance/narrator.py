@@ -10,11 +10,8 @@ import param
 from panel.custom import JSComponent
 
 from bnnviz.engine.throttle import Throttle
-from bnnviz.numerals import written_out
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import script
-from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 
 PACE_S = 3.0  # between two sentences while the run plays: a screen reader needs the time to say one
 
@@ -34,7 +31,6 @@ class Narrator(PageComponent):
         self.root = Access(width=0, height=0, margin=0, sizing_mode="fixed")
         self.needs = frozenset({"caption", "status"} if figures else {"caption"})
         self._playing, self._figures = playing, figures
-        self._say = wording(languages.DEFAULT)
         self._pace = Throttle(least=PACE_S)
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -50,15 +46,10 @@ class Narrator(PageComponent):
                 " ".join(part for part in (frame["caption"]["text"], frame["caption"]["warning"], figures) if part)
             )
 
-    def speak(self, language: str) -> None:
-        """Say in a language what comes next."""
-        self._say = wording(language)
-
     def say(self, text: str) -> None:
         """Say something, unless it has just been said; an empty text says nothing."""
-        said = self._say(written_out(text))
-        if said and said != self.root.message:
-            self.root.message = said
+        if text and text != self.root.message:
+            self.root.message = text
 
 
 def _figures(status: dict[str, Any]) -> str:

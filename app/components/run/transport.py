@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Set
 from typing import Any, ClassVar
 
 import panel as pn
@@ -13,8 +13,6 @@ import panel_material_ui as pmui
 from bnnviz.views.chain.journey import JourneyView
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, icon_button, set_changed, set_class
-from bnnviz_app.learn import languages
-from bnnviz_app.learn.wording import wording
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
@@ -60,11 +58,9 @@ class Transport(PageComponent):
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
 
     def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
-        self._session, self._buttons, self._large = session, BUTTONS, False
-        self._say = wording(languages.DEFAULT)
+        self._session, self._large = session, False
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button(BUTTONS["play"], self.play, icon="play_arrow", width=104, **look)
-        self._told: dict[str, Any] | None = None
         self._speed = pmui.Select(
             label="Speed",
             options=SPEEDS,
@@ -186,24 +182,6 @@ class Transport(PageComponent):
         width = _ARROW + letters * (_LARGE_LETTER if self._large else _LETTER)
         set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
-    def speak(self, language: str) -> None:
-        """Have the figures of the line in a language."""
-        self._say = wording(language)
-        if self._told is not None:
-            self._status.object = self._line(self._told)
-
-    def relabel(self, buttons: Mapping[str, str], speed: str, speeds: Mapping[str, float]) -> None:
-        """Have other words on the buttons."""
-        self._buttons = dict(buttons)
-        self._proposal.label = self._buttons["proposal" if self._eventful else "step"]
-        self._event.label, self._reset.label = self._buttons["event"], self._buttons["reset"]
-        if self._speed.options != dict(speeds):
-            self._speed.param.update(label=speed, options=dict(speeds))
-            # The browser knows the speed by its name, which is another one now.
-            self._speed.param.trigger("value")
-            self._fit_speed()
-        self.show_playing()
-
     def hide(self, names: Set[str]) -> None:
         """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""
         self.root.visible = "transport" not in names
@@ -212,7 +190,7 @@ class Transport(PageComponent):
     def show_playing(self) -> None:
         """Make the play button say what it would do."""
         label, icon = ("pause", "pause") if self._session.playing else ("play", "play_arrow")
-        set_changed(self._play, label=self._buttons[label], icon=icon)
+        set_changed(self._play, label=BUTTONS[label], icon=icon)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run: the old one's numbers go."""
@@ -225,7 +203,7 @@ class Transport(PageComponent):
         if eventful == self._eventful:
             return
         self._eventful = eventful
-        self._proposal.label = self._buttons["proposal" if eventful else "step"]
+        self._proposal.label = BUTTONS["proposal" if eventful else "step"]
         self._gap.visible = not eventful and not self._timeline
         self._event.visible = eventful
 
@@ -235,7 +213,7 @@ class Transport(PageComponent):
         self._tell(frame["status"])
 
     def _tell(self, status: dict[str, Any]) -> None:
-        self._told, self._status.object = status, self._line(status)
+        self._status.object = self._line(status)
 
     def _step(self, label: str, kind: str, width: int) -> pmui.Button:
         return button(label, lambda: self.step(kind), width=width, **_BUTTON)
@@ -275,15 +253,14 @@ class Transport(PageComponent):
 
     def _line(self, status: dict[str, Any]) -> str:
         line = "".join(
-            f"<span class='{name}' style='min-width:{width}px'><b>{self._say(value)}</b> {self._say(unit)}</span>"
+            f"<span class='{name}' style='min-width:{width}px'><b>{value}</b> {unit}</span>"
             for width, name, value, unit in self._cells(status)
         )
         others = status["shared"] - bool(status["playing"])
         if others > 0:
-            shared = self._say.markup(f"<span class='shared'>{_shared(others)}</span>")
-            return f"<div class='line crowded'>{line}{shared}</div>"
+            return f"<div class='line crowded'>{line}<span class='shared'>{_shared(others)}</span></div>"
         wide = "" if self._has_room(status) else " wide"
-        return f"<div class='line{wide}'>{line}{self._say.markup(_KEYS)}</div>"
+        return f"<div class='line{wide}'>{line}{_KEYS}</div>"
 
 
 class StepTransport(Transport):
@@ -298,7 +275,7 @@ class StepTransport(Transport):
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.show_playing()
-        self._told, self._status.object = None, ""
+        self._status.object = ""
 
     def _has_room(self, status: dict[str, Any]) -> bool:
         return True

@@ -113,5 +113,5 @@ def _coverage(stein: VarianceInflation | None, missed: bool) -> list[list[str]]:
     """Return the row of how far variances are off by Stein's identity; none where nothing is known of that."""
     if stein is None:
         return []
-    text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %".replace("-", "\u2212")
+    text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %"
     return [["Weighted variances, off by Stein's identity", text, "bad" if missed else ""]]

@@ -186,17 +186,14 @@ class Variances:
         names = self._run.target.names()
         rows = variance_rows(zip(names, *self._moments, tones, strict=True))
         again, by = zip(names, self._weighted, strict=False), self._run.sampler.traits.weighed_by
-        rows += [[f"Variance of {name} weighted by {by}", f"{variance:.2f}", ""] for name, variance in again]
+        rows += [[f"Weighted variance of {name}, by {by}", f"{variance:.2f}", ""] for name, variance in again]
         return rows + self._path_rows(names)
 
     def _path_rows(self, names: list[str]) -> list[list[str]]:
         if self._path is None:
             return []
         variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
-        return [
-            [f"Variance of {name} along the path", with_error(variance, error), ""]
-            for name, variance, error in variances
-        ]
+        return [[f"Path variance of {name}", with_error(variance, error), ""] for name, variance, error in variances]
 
     def mixing(self, label: str, tail: float) -> list[list[str]]:
         """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""

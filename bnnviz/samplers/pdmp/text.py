@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
-from bnnviz.messages import Message, Remedy
+from bnnviz.messages import Message, Remedy, fill
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJECTED, START, VIOLATION
 from bnnviz.samplers.pdmp.trace.segment import Evaluation
 from bnnviz.samplers.text import MoveText, percent
@@ -147,7 +147,7 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_
     nth = _ordinal(len(tried))
     share = max(last.rate, 0.0) / last.height if last.height > 0 else 0.0
     which = "The only" if len(tried) == 1 else f"The {nth}"
-    text = form.format(e=last, events=events, which=which, nth=nth, share=share)
+    text = fill(form, {"e": last, "events": events, "which": which, "nth": nth, "share": share})
     if last.kind == PROBE and nothing_ahead:
         text += " It is zero there: no event can happen before."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnnviz.numerals import general
 from bnnviz.views.base import FONT, TICK_SIZE, View, columns, separated
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.palette import KINDS, VIOLATION, Kind, band_html, legend, line_html, mark_html
@@ -64,7 +65,7 @@ class RateRatiosView(View):
         most = part["most"] if np.isfinite(part["most"]) else FARTHEST
         self._x.cover((0.0, float(np.clip(1.1 * most, START, FARTHEST))))
         self.note = (
-            f"median {part['median']:.2f} · 99 % {part['q99']:.2f} · largest {part['most']:.3g} ·"
+            f"median {part['median']:.2f} · 99 % {part['q99']:.2f} · largest {general(part['most'])} ·"
             f" violations {100 * part['violation_share']:.1f} % of {part['proposals']:,}"
         )
         return self._push(self.source, _columns(part, self._x.range.end))

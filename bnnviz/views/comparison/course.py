@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnnviz.numerals import general
 from bnnviz.views.base import columns, extent
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
@@ -60,6 +61,8 @@ class CourseView(SeriesView):
             self._x.cover((0.0, max(across[1], 1e-3)))
             room = max(ROOM * (up[1] - up[0]), LEAST_ROOM)
             self._y.cover((up[0] - room, up[1] + room))
-        self.note = "; ".join(f"{lane['name']} {y[-1]:.3g}" for lane, y in zip(lanes, values, strict=True) if len(y))
+        self.note = "; ".join(
+            f"{lane['name']} {general(y[-1])}" for lane, y in zip(lanes, values, strict=True) if len(y)
+        )
         series = [columns(x=lane["seconds"], y=y) for lane, y in zip(lanes, values, strict=True)]
         return self._push_each(series) or changed

@@ -6,7 +6,6 @@ import html
 import math
 from typing import Any, NamedTuple
 
-from bnnviz.numerals import written_out
 from bnnviz.views.palette import DARK, LIGHT
 
 
@@ -143,7 +142,7 @@ def cell(row: dict[str, Any], each: Column) -> str:
         return f"{value:,.0f}"
     if each.form == "rhat":
         return f"{value:.2f}"
-    return written_out(f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}")
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
 
 
 def settings_text(settings: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnnviz.numerals import general
 from bnnviz.views.base import Columns, columns, extent
 from bnnviz.views.palette import Kind
 from bnnviz.views.series import DASHES, MOST, SeriesView
@@ -40,7 +41,7 @@ class HistoryView(SeriesView):
         changed = self._name([line["name"] for line in lines])
         self.y_label = part["label"]
         self._cover(lines)
-        self.note = "; ".join(f"{line['name']} {line['mean'][-1]:.3g}" for line in lines if len(line["mean"]))
+        self.note = "; ".join(f"{line['name']} {general(line['mean'][-1])}" for line in lines if len(line["mean"]))
         return self._push_each([_columns(line) for line in lines]) or changed
 
     def _cover(self, lines: list[dict]) -> None:

@@ -18,8 +18,8 @@ def test_what_diverges_while_a_sampler_learns_its_step_is_no_alarm(sampler: str)
     counts, run = Counts(), SimpleNamespace(sampler_stats=stats, phase="tuning")
     counts.note(run, fast=False)
     (row,) = [row for row in counts.rows if row[0].endswith("that diverged")]
-    assert row[1:] == ["10 % (warm-up)", ""]
+    assert row[1:] == ["10% (warm-up)", ""]
     run.phase = "sampling"
     counts.note(run, fast=False)
     (row,) = [row for row in counts.rows if row[0].endswith("that diverged")]
-    assert row[1:] == ["10 %", "bad"]
+    assert row[1:] == ["10%", "bad"]

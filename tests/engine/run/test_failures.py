@@ -157,7 +157,7 @@ def test_a_density_without_an_integral_is_named(density, sampler: str) -> None:
 def test_a_flat_way_is_found() -> None:
     target = targets.Callable(lambda x: x[:, 0].square() / 2 + 0 * x[:, 1], dim=2).to("cpu", torch.float32)
     watch = RunawayWatch(torch.ones(4, 2))
-    assert "give every coordinate a prior" in watch.sentence(target, torch.tensor([[0.3, 70.0]]).expand(4, 2))
+    assert watch.message(target, torch.tensor([[0.3, 70.0]]).expand(4, 2)).code == "wanders_off"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_density_that_is_far_or_long_does_not_run_away(potential) -> None:
     target = targets.Callable(potential, dim=2).to("cpu", torch.float64)
     watch = RunawayWatch(torch.ones(4, 2, dtype=torch.float64))
     for far in (1e2, 1e4, 1e6):
-        assert watch.sentence(target, torch.full((4, 2), far, dtype=torch.float64)) == ""
+        assert watch.message(target, torch.full((4, 2), far, dtype=torch.float64)) is None
 
 
 def test_an_edge_and_a_long_tail_are_found() -> None:
