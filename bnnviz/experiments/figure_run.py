@@ -24,7 +24,7 @@ def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measu
     summary, frame = run.summary(), run.frame([name for name in pictures if name not in _MOVING]) | moving
     scene = {key: value for key, value in run.scene().items() if key in _SCENE}
     return {
-        "error": run.error,
+        "error": run.error and str(run.error),
         "figures": {name: summary.get(name) for name in measures},
         "sds": {},
         "averaged": {},

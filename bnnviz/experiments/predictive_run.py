@@ -28,7 +28,7 @@ def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> 
     run = ran(spec)
     if run.error is not None:
         return {
-            "error": run.error,
+            "error": run.error and str(run.error),
             "figures": {},
             "sds": {},
             "averaged": {},

@@ -58,7 +58,7 @@ def _nothing(run: ViewedRun) -> dict[str, Any]:
 
 
 def _message(run: ViewedRun) -> str:
-    return run.error or " ".join(run.notes)
+    return str(run.error or " ".join(map(str, run.notes)))
 
 
 def _per_million(ess: float | None, run: ViewedRun) -> float | None:

@@ -21,7 +21,7 @@ _LAST = 5  # points that a final error is the mean of
 def result(spec: Spec) -> dict[str, Any]:
     """Run a spec of one chain and return its final errors, and its curves."""
     run = ran(spec)
-    found: dict[str, Any] = {"error": run.error, "seconds": run.seconds, "sds": {}, "averaged": {}}
+    found: dict[str, Any] = {"error": run.error and str(run.error), "seconds": run.seconds, "sds": {}, "averaged": {}}
     if run.error is not None:
         return found | {"figures": {}, "pictures": {}}
     curves = _curves(run)
