@@ -21,6 +21,7 @@ from bnnviz_app.address import Visit
 from bnnviz_app.components.tables import opening
 from bnnviz_app.components.tables.answer import answer_html
 from bnnviz_app.components.tables.opening import TableChoices, look
+from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.pages.lab import LabPage
 
@@ -216,3 +217,10 @@ def test_upload_reads_as_the_options_say() -> None:
     base = Spec(target="network", target_settings={"hidden": "4"}, draws=None).checked()
     spec, notes = upload.attach(base, FILE, "h.csv", "price", leave_out=("day", "kind"), missing=("-999",))
     assert spec.file["inputs"] == 2 and any("Left out" in note for note in notes)
+
+
+def test_the_verdict_has_the_tone_of_its_code() -> None:
+    bar = VerdictBar(lambda: None, lambda: None)
+    for code, tone in (("usable", "good"), ("not_usable", "bad"), ("usable_with_care", "")):
+        bar.update({"verdict": {"text": "So.", "code": code}})
+        assert f"class='{tone}'" in bar._text.object
