@@ -22,9 +22,7 @@ from bnnviz.data.tables.numerals import (
     chosen,
     decimal_of,
     is_number,
-    several_units,
-    without_unit,
-    written_otherwise,
+    without_percent,
 )
 from bnnviz.data.tables.questions import Answer, TableQuestion, leave_out
 from bnnviz.errors import BnnvizError
@@ -160,21 +158,17 @@ def _pandas() -> ModuleType:
 
 
 class TextColumns(NamedTuple):
-    """Hold the columns of a file that are read as texts first."""
+    """The columns of a file that are read as texts first."""
 
     cells: dict[str, tuple[np.ndarray, np.ndarray]]
     readings: dict[str, Readings]
-    units: dict[str, str]
 
 
 def text_columns(frame: pd.DataFrame, layout: Layout, notes: list[str]) -> TextColumns:
     """Return the columns of a file that are no numbers yet, in both writings."""
     texts = {key: frame[key] for key in layout.names if frame[key].dtype.kind not in "iuf"}
-    units: dict[str, str] = {}
-    cells = {
-        key: _bare(key, series.notna().to_numpy(), _stripped(series), units, notes) for key, series in texts.items()
-    }
-    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()}, units)
+    cells = {key: _bare(key, series.notna().to_numpy(), _stripped(series), notes) for key, series in texts.items()}
+    return TextColumns(cells, {key: Readings.of(found[present]) for key, (present, found) in cells.items()})
 
 
 def read_column(
@@ -194,21 +188,26 @@ def read_column(
 
 
 class FileColumns(NamedTuple):
-    """Hold the columns of a file (`read_column`), the decimal mark, and the units that cells had."""
+    """The columns of a file (`read_column`), and its decimal mark."""
 
     columns: Columns
     decimal: Decimal | None
-    units: dict[str, str]
 
 
 def read_columns(
-    frame: pd.DataFrame, layout: Layout, target: str, decimal: Decimal | None, name: str, notes: list[str]
+    frame: pd.DataFrame,
+    layout: Layout,
+    target: str,
+    decimal: Decimal | None,
+    name: str,
+    notes: list[str],
+    otherwise: Decimal | None = None,
 ) -> FileColumns:
-    """Read each column."""
+    """Read each column with the decimal mark that is given, or that the file shows; ``otherwise`` if it shows none."""
     texts = text_columns(frame, layout, notes)
-    mark = decimal_of(texts.readings, decimal)
+    mark = decimal_of(texts.readings, decimal) or otherwise
     read = {key: read_column(key, frame, texts, mark, layout, key == target, name, notes) for key in layout.names}
-    return FileColumns(read, mark, texts.units)
+    return FileColumns(read, mark)
 
 
 def _stripped(cells: pd.Series) -> np.ndarray:
@@ -217,14 +216,11 @@ def _stripped(cells: pd.Series) -> np.ndarray:
     return np.array([" ".join(str(cell).split()) if there else "" for cell, there in pairs], dtype=object)
 
 
-def _bare(
-    key: str, present: np.ndarray, texts: np.ndarray, units: dict[str, str], notes: list[str]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which cells hold something, and their texts without a unit that all have, which is entered."""
-    bare, unit = without_unit(texts[present])
-    if unit:
-        units[key] = unit
-        notes.append(f"The {unit} in every cell of {key} is left out: {texts[present][0]} is read as {bare[0]}.")
+def _bare(key: str, present: np.ndarray, texts: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return which cells hold something, and their texts without a percent sign that all have."""
+    bare = without_percent(texts[present])
+    if bare is not texts[present] and len(bare) and bare[0] != texts[present][0]:
+        notes.append(f"The percent signs of {key} are removed.")
         texts[present] = bare
     return present, texts
 
@@ -367,20 +363,6 @@ def check_amounts(columns: dict[str, np.ndarray], name: str, is_target: bool = F
                 f"The column {key} of {name} holds dates or times such as {short_repr(min(kinds))}.",
                 _way_out(key, is_target),
                 "give numbers, such as days since the first one",
-            )
-        units = several_units(kinds)
-        if units:
-            raise TableQuestion(
-                f"The column {key} of {name} holds numbers in several units ({listed(units)}).",
-                _way_out(key, is_target),
-                "give one unit",
-            )
-        odd = written_otherwise(kinds)
-        if odd:
-            raise TableQuestion(
-                f"The column {key} of {name} holds numbers that are written as {short_repr(odd)}.",
-                _way_out(key, is_target),
-                "write them as -1234.5 or 1.5e3",
             )
 
 

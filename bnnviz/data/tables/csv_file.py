@@ -159,7 +159,7 @@ def read_table(
     decimal = decimal or ("." if of_frame else None)
     target = _find_target(target_column, found.names, name)
     used = _used(found, leave_out, target, name, notes)
-    columns, decimal, units = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
+    columns, decimal = read_columns(parse(found, name, missing), used, target, decimal, name, notes)
     notes += words_for_nothing(columns, found)
     columns = without_index(columns, found, target, notes)
     columns = _complete(with_gaps(columns, missing, found, name, notes), target, name, notes)
@@ -181,7 +181,6 @@ def read_table(
         levels=levels,
         decimal=decimal,
         missing=None if missing is None else tuple(missing),
-        units={key: unit for key, unit in units.items() if key in (*levels, target)},
     )
 
 

@@ -11,7 +11,16 @@ import numpy as np
 
 from bnnviz.data.tables import layout
 from bnnviz.data.tables import source as source_file
-from bnnviz.data.tables.cells import Columns, as_they_stand, listed, one_hot, parse, read_columns, with_gaps, wrong
+from bnnviz.data.tables.cells import (
+    Columns,
+    as_they_stand,
+    listed,
+    one_hot,
+    parse,
+    read_columns,
+    with_gaps,
+    wrong,
+)
 from bnnviz.data.tables.layout import Layout
 from bnnviz.data.tables.numerals import Decimal
 from bnnviz.data.tables.user_table import UserTable
@@ -62,8 +71,7 @@ def read_rows(
             raise wrong(f"The file {name} has no column {key} to keep; it has {listed(found.names)}.", "keep")
     frame = parse(found, name, table.missing if missing is None else missing)
     read = found._replace(names=wanted)
-    columns, _, units = read_columns(frame, read, table.target, decimal or table.decimal, name, notes)
-    _compare_units(units, wanted, table, name, notes)
+    columns, _ = read_columns(frame, read, table.target, decimal, name, notes, otherwise=table.decimal)
     columns = with_gaps(columns, table.missing if missing is None else missing, read, name, notes)
     observed = _observed(columns.pop(table.target), table) if table.target in columns else None
     left = [key for key in found.names if key not in wanted and key not in keep]
@@ -113,22 +121,6 @@ def _wanted(found: Layout, table: UserTable, levels: dict[str, tuple[str, ...]],
             f" keep an empty column for {table.target}, or give both files names."
         )
     return [*levels, *([table.target] if table.target in found.names else [])]
-
-
-def _compare_units(units: dict[str, str], wanted: list[str], table: UserTable, name: str, notes: list[str]) -> None:
-    """Refuse numbers that are in another unit than those of the table, and say where only one of both has one."""
-    if table.units is None:
-        return
-    for key in wanted:
-        known, here = table.units.get(key, ""), units.get(key, "")
-        if known and here and known != here:
-            raise wrong(
-                f"The numbers of {key} are in {here} in {name} and in {known} in {table.name}; give them in {known}."
-            )
-        if known and not here:
-            notes.append(f"The numbers of {key} are taken to be in {known}, as in {table.name}.")
-        elif here and not known:
-            notes.append(f"The numbers of {key} have no {here} in {table.name}; see that they mean the same there.")
 
 
 def _observed(column: tuple[np.ndarray, np.ndarray], table: UserTable) -> np.ndarray | None:

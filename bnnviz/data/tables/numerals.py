@@ -7,7 +7,7 @@ ways is read as the other columns are; where none of them tells, somebody is ask
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +19,6 @@ Decimal = Literal[".", ","]
 
 _SPACES = " \u00a0\u2007\u2009\u202f"
 _MINUS = "−–‐‑‒﹣－-"  # text programs write dashes and hyphens; the last one makes no range in a pattern
-_CURRENCIES = "$€£¥¢₹₽₩₺₴₪₫₦฿₿"
-_CODES = "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|INR|JPY|KRW|MXN|NOK|PLN|SEK|TRY|USD|ZAR"
 _NAMES = {".": "points", ",": "commas"}
 
 
@@ -34,24 +32,6 @@ def _pattern(decimal: Decimal) -> re.Pattern[str]:
 
 
 _PATTERNS: dict[Decimal, re.Pattern[str]] = {".": _pattern("."), ",": _pattern(",")}
-_WITH_UNIT = re.compile(
-    rf"(?P<sign>[+{_MINUS}]?)(?P<before>[A-Z]{{0,2}}[{_CURRENCIES}]|{_CODES}|Rs\.?|)[{_SPACES}]*(?P<number>[+{_MINUS}]?[\d.,'’{_SPACES}]*\d\.?)[{_SPACES}]*"
-    rf"(?P<after>[%‰°{_CURRENCIES}]|°?[^\W\d_²³]{{1,6}}|)"
-)
-_UNITS = re.compile(
-    r"[kmµ]?g|t|lbs?|oz|[kdcmµn]?m|mi|ft|in|yd|s|sec|ms|min|hr?s?|d|[dcm]?[lL]|gal|[hk]?Pa|bar|[kM]?Wh?|k?J|m?V|m?A|[kMG]?Hz"
-    rf"|[kKM]|Mio|Mrd|[KMGT]?B|{_CODES}|Rs\.?|[A-Z]{{0,2}}[{_CURRENCIES}]|°[CF]"
-)
-_PLAIN = re.compile(rf"[+{_MINUS}]?[{_CURRENCIES}]?[{_SPACES}]*[\d.,]*\d[\d.,]*")
-_OTHERWISE = re.compile(
-    rf"[{_CURRENCIES}]?\([{_CURRENCIES}]?[\d.,]*\d\)|0[xX][\da-fA-F]+|0[bB][01]+|[+{_MINUS}]?\d+(?:_\d+)+(?:\.\d*)?"
-    rf"|[+{_MINUS}]?\d*\.?\d+[dD][+-]?\d+|[\d.,]*\d[-−]|(?:\d+ ?(?:d|days?|hr?s?|m|min|s|sec)\.? ?){{2,}}"
-    rf"|[~≈±] ?[+{_MINUS}]?[\d.,]*\d|[\d.,]*\d ?(?:±|\+/-) ?[\d.,]*\d|(?:\d+ )?\d+ ?[/⁄] ?\d+"
-    rf"|[+{_MINUS}]?(?:[\d.,]*\d ?[×x*·] ?)?\d+(?:\^[+{_MINUS}]?\d+|[⁻]?[⁰¹²³⁴-⁹]+)"
-    rf"|[+{_MINUS}]?(?:\d+ ?)?[¼½¾⅐-⅞]"
-    r"|\d{1,3}(?:,\d{2,3}){2,}(?:\.\d*)?|'[+-]?[\d.,]*\d'?|=[^=].*"
-    r"|\d+ ?°(?: ?[\d.]+ ?['’′](?: ?[\d.]+ ?[\"”″])?)? ?[NSEWO]?"
-)
 _WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
 
@@ -70,37 +50,10 @@ def _value(text: str, decimal: Decimal) -> float:
     return float(f"{sign}{whole or 0}.{found['part'] or 0}{found['power'] or ''}")
 
 
-def without_unit(texts: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return texts without the percent sign, currency or unit that all of them have, and that; "" where it differs."""
-    kinds, places = np.unique(texts.astype(str), return_inverse=True)
-    found = [_WITH_UNIT.fullmatch(kind) for kind in kinds]
-    units = {each and (each["before"], each["after"]) for each in found}
-    if len(units) != 1 or units <= {None, ("", "")}:
-        return texts, ""
-    bare = [each["sign"] + each["number"] for each in found if each]
-    unit = "".join(next(iter(units)) or ())
-    return (np.array(bare, dtype=object)[places], unit) if all(map(is_number, bare)) else (texts, "")
-
-
-def several_units(texts: Iterable[str]) -> list[str]:
-    """Return the units of texts that are all numbers, if these have several; [] where a text is anything else."""
-    found = [_WITH_UNIT.fullmatch(text) for text in texts]
-    if not all(each is not None and is_number(each["number"]) for each in found):
-        return []
-    units = {each["before"] + each["after"] for each in found if each}
-    known = all(_UNITS.fullmatch(unit) or unit in _CURRENCIES + "%‰" for unit in units - {""})
-    return sorted(units - {""}) if known and len(units) > 1 else []
-
-
-def written_otherwise(texts: Iterable[str]) -> str:
-    """Return one of texts that are all numbers, if some are written in a way that is not read; "" where none is.
-
-    Such are negative ones in parentheses, hexadecimal and binary ones, 1_000, 1.5D+03, 12-, 1h 30m, 1/2, ½, 3*10^4,
-    ~5, 5±1, 48°51', 12,34,567, '5 and formulas.
-    """
-    texts = list(texts)
-    odd = [text for text in texts if _OTHERWISE.fullmatch(text)]
-    return odd[0] if odd and all(_OTHERWISE.fullmatch(text) or _PLAIN.fullmatch(text) for text in texts) else ""
+def without_percent(texts: np.ndarray) -> np.ndarray:
+    """Return texts without their percent signs, if all are numbers with one; else the texts."""
+    bare = np.array([text[:-1].rstrip() if text.endswith("%") else "" for text in texts], dtype=object)
+    return bare if len(bare) and all(map(is_number, bare)) else texts
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.files import plain_json
 
 _ARRAYS = ("x", "y")
-_WORDS = ("name", "sha256", "task", "target", "levels", "decimal", "missing", "units")
+_WORDS = ("name", "sha256", "task", "target", "levels", "decimal", "missing")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,8 +48,6 @@ class UserTable:
         The mark before the decimals of its numbers, where they show one.
     missing : tuple of str or None, default None
         What was said to stand for a missing value.
-    units : dict or None, default None
-        The unit that all cells of a column had, by the column; None if not known.
 
     Examples
     --------
@@ -71,7 +69,6 @@ class UserTable:
     levels: dict[str, tuple[str, ...]] | None = None
     decimal: Literal[".", ","] | None = None
     missing: tuple[str, ...] | None = None
-    units: dict[str, str] | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return what a spec says of the file, as plain JSON values."""
