@@ -85,8 +85,7 @@ def repeated(
 class Experiment:
     """A table, a sweep or a figure of bands of a paper.
 
-    ``doc`` describes the runs, ``why`` known causes of differences from the paper, and ``too_large`` what a CPU cannot
-    measure in an hour.
+    ``doc`` describes the runs, and ``why`` known causes of differences from the paper.
     """
 
     name: str
@@ -97,12 +96,6 @@ class Experiment:
     why: str = ""
     bands: bool = False
     minutes: float | None = None
-    too_large: str = ""
-
-    @property
-    def larger_command(self) -> str:
-        """The command that runs it as large as the paper does."""
-        return f"bnnviz reproduce {self.name}"
 
     @property
     def has_figure(self) -> bool:

@@ -21,12 +21,6 @@ class ScaledExperiment(Experiment):
     parts: tuple[str, ...] = ()
     build: Callable[[str, str], ScaledExperiment] | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def larger_command(self) -> str:
-        """The command that runs it as large as the paper does."""
-        data = "" if self.data == self.parts[0] else f" --data {self.data}"
-        return f"{super().larger_command}{data} --scale paper"
-
     def at(self, data: str | None, scale: str | None) -> ScaledExperiment:
         """Return the part of a data set at a scale; None leaves what it is."""
         data, scale = data or self.data, scale or self.scale

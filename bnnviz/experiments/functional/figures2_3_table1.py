@@ -134,7 +134,6 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
         measures=("accuracy", "nll", "ece"),
         cases=_cases(data, "gtsrb", size, published.read("func-table1", data)),
         pictures=("reliability",),
-        too_large="All traffic signs",
         ood="cifar100" if data == "cifar10" else "cifar10",
         data=data,
         scale=scale,

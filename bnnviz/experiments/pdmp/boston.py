@@ -33,5 +33,4 @@ BOSTON = Experiment(
     measures=("rmse", "nll", "ess_pc1"),
     cases=tuple(_case(*row) for row in _CASES),
     why="The paper has five runs on one split. Their spread is not the spread over splits.",
-    too_large="Twenty splits",
 )

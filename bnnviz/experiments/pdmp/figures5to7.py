@@ -22,7 +22,6 @@ class _TableFigure(NamedTuple):
     cases: tuple[str, ...]
     pictures: tuple[str, ...]
     why: str = ""
-    too_large: str = ""
 
 
 _BOTH = ("Boomerang", "SGLD")
@@ -35,7 +34,6 @@ _FIGURES = (
         ("ess_pc1", "ess_function_median", "ess_per_million"),
         ("BPS", "sigma-BPS", *_BOTH, "SGHMC"),
         ("trace", "acf"),
-        too_large="The mixing of the first component",
     ),
     _TableFigure(
         6,
@@ -71,7 +69,6 @@ def _part(figure: _TableFigure, data: str, scale: str) -> UncertaintyExperiment:
         measures=figure.measures,
         cases=tuple(replace(case, published={}) for case in table.cases if _is_of(case, figure)),
         why=figure.why,
-        too_large=figure.too_large,
         pictures=figure.pictures,
         minutes=None if table.minutes is None else table.minutes * len(figure.cases) / len(table.cases),
         build=partial(_part, figure),

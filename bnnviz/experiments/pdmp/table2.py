@@ -82,7 +82,6 @@ def _table(data: str, scale: str) -> UncertaintyExperiment:
         title=f"{_TITLES[network]} on {title}, all samplers from one MAP, {scale} scale (PDMP paper, Table 2)",
         doc=_reduced(size, network) if small else _PAPER,
         measures=_MEASURES if small else (*_MEASURES, "ess_pc1", "ess_per_million"),
-        too_large=f"The full {title}" if data in _NETWORKS else "The mixing of the first component",
         cases=tuple(_case(name, data, target, row, size) for name, row in _rows(data, size).items()),
         why=_WHY,
         pictures=("reliability",),

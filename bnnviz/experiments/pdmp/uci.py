@@ -67,7 +67,6 @@ def _table(data: str, scale: str) -> UciTable:
         measures=("nll", "rmse", "ess_pc1", "ess_per_million", "widening_share"),
         cases=tuple(_case(data, size, *row) for row in _CASES),
         minutes=3 if scale == "small" else None,
-        too_large="The mixing of the first component",
         data=data,
         scale=scale,
         parts=_DATA,

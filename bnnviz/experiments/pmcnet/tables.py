@@ -225,7 +225,6 @@ def _of_table(cases: tuple[Case, ...]) -> tuple[Case, ...]:
 
 
 _ON_RETURNS = ("roc", "chances")  # taken of each run on ionosphere, for its table and its figures
-_ERRORS = "Five runs of each method on protein and naval"
 _ENVELOPES = "envelopes hold 80, 95 and 99 % of the draws."
 _BOX = "Box and violin over the test rows, of the mean over 100 draws."
 PMCNET = (
@@ -272,7 +271,6 @@ PMCNET = (
         (*_regression(*_ON_PROTEIN, "Protein, "), *_regression(*_ON_NAVAL, "Naval, ")),
         f"Mean squared errors in the target's unit; PMCnet-light with M = K = 20, T = 5. {MEANS}",
         taken=("errors2",),
-        too_large=_ERRORS,
         why=_WHY_REGRESSION,
     ),
     _made(
@@ -361,7 +359,6 @@ PMCNET = (
         _of_table(_regression(*_ON_PROTEIN)),
         _BOX,
         pictures=("errors2",),
-        too_large=_ERRORS,
         why=_WHY_REGRESSION,
     ),
     _made(
@@ -371,7 +368,6 @@ PMCNET = (
         _of_table(_regression(*_ON_NAVAL)),
         _BOX,
         pictures=("errors2",),
-        too_large=_ERRORS,
         why=_WHY_REGRESSION,
     ),
 )
