@@ -192,16 +192,13 @@ def _wine_and_glass() -> tuple[Case, ...]:
 # --- protein and naval: Table 10, Figures 10 and 11
 
 
-def _regression(target: dict[str, Any], data: str, label: str = "") -> tuple[Case, ...]:
+def _regression(target: dict[str, Any], data: str, label: str) -> tuple[Case, ...]:
     known, settings = published.read("pmcnet-table10", data), {"sigma0": 1e-4, "start": "random"}
     light = _population("pmcnet_light", target | _PUBLISHED, 5, settings, each=_FEW, chains=_FEW)
     return (
         *_competitors(target, known, label, batch_size=128),
         Case(f"{label}PMCnet-light", light, known["PMCnet-light"]),
     )
-
-
-_ON_PROTEIN, _ON_NAVAL = (PROTEIN, "protein"), (NAVAL, "naval")
 
 
 # --- the tables and figures
@@ -213,21 +210,10 @@ def _made(
     return PredictiveExperiment(**named("pmcnet", place, what), doc=doc, measures=measures, cases=cases, **more)
 
 
-def _history(
-    place: str, what: str, measures: tuple[str, str], cases: tuple[Case, ...], doc: str
-) -> PredictiveExperiment:
-    return _made(place, what, measures, cases, doc, pictures=("history",), followed=measures)
-
-
-def _of_table(cases: tuple[Case, ...]) -> tuple[Case, ...]:
-    """Return the cases of a table without its published figures, which a figure of the same runs would count again."""
-    return tuple(replace(case, published={}) for case in cases)
-
-
 _ON_RETURNS = ("roc", "chances")  # taken of each run on ionosphere, for its table and its figures
 _ENVELOPES = "envelopes hold 80, 95 and 99 % of the draws."
 _BOX = "Box and violin over the test rows, of the mean over 100 draws."
-PMCNET = (
+_TABLES = (
     _made(
         "Table 2",
         "The control set with 50, 400 and 1,600 rows, a 3-3-1 tanh network",
@@ -268,7 +254,7 @@ PMCNET = (
         "Table 10",
         "Protein and naval, two hidden layers of 100 relu units",
         ("mse",),
-        (*_regression(*_ON_PROTEIN, "Protein, "), *_regression(*_ON_NAVAL, "Naval, ")),
+        (*_regression(PROTEIN, "protein", "Protein, "), *_regression(NAVAL, "naval", "Naval, ")),
         f"Mean squared errors in the target's unit; PMCnet-light with M = K = 20, T = 5. {MEANS}",
         taken=("errors2",),
         why=_WHY_REGRESSION,
@@ -282,61 +268,41 @@ PMCNET = (
         taken=_ON_RETURNS,
         why="The paper's times are of a Tesla V100.",
     ),
-    _made(
-        "Fig. 1",
-        "ROC curves with envelopes, the control set",
-        ("auc",),
-        _of_table(_sizes()),
-        f"50, 400 and 1,600 rows; {_ENVELOPES}",
-        pictures=("roc",),
-        why=_WHY_CONTROL,
-    ),
-    _made(
-        "Fig. 2",
-        "ROC curves of PMCnet and its variants, the control set",
-        ("auc",),
-        _of_table(_variants()),
-        f"1,600 rows; {_ENVELOPES}",
-        pictures=("roc",),
-        why=_WHY_CONTROL,
-    ),
+)
+
+
+def _figure(
+    place: str, what: str, table: int, measure: str, picture: str, doc: str, data: str = ""
+) -> PredictiveExperiment:
+    """Return a figure of the runs of a table whose names begin with ``data``, without its printed values."""
+    (whole,) = (each for each in _TABLES if each.name == f"pmcnet-table{table}")
+    cases = tuple(replace(case, published={}) for case in whole.cases if case.name.startswith(data))
+    about = {**named("pmcnet", place, what), "doc": doc, "measures": (measure,), "pictures": (picture,)}
+    return replace(whole, **about, cases=cases)
+
+
+def _history(
+    place: str, what: str, measures: tuple[str, str], cases: tuple[Case, ...], doc: str
+) -> PredictiveExperiment:
+    """Return a figure of all iterations."""
+    return _made(place, what, measures, cases, doc, pictures=("history",), followed=measures)
+
+
+_RETURNS = _figure(
+    "Fig. 4",
+    "ROC curves of all methods on ionosphere",
+    6,
+    "auc",
+    "roc",
+    "With the envelope that holds 95 % of the draws, where draws differ.",
+)
+_HISTORIES = (
     _history(
         "Fig. 3",
         "AUC and accuracy by iteration, the control set",
         ("auc", "accuracy"),
-        _of_table(_variants(whole=True)),
+        tuple(replace(case, published={}) for case in _variants(whole=True)),
         "PMCnet and its variants on 1,600 rows, over 20 iterations.",
-    ),
-    _made(
-        "Fig. 4",
-        "ROC curves of all methods on ionosphere",
-        ("auc",),
-        _of_table(_on_ionosphere()[:-1]),
-        "With the envelope that holds 95 % of the draws, where draws differ.",
-        pictures=("roc",),
-        together=True,
-        taken=_ON_RETURNS,
-        why=_WHY_IONOSPHERE,
-    ),
-    _made(
-        "Fig. 5",
-        "What PMCnet's draws say of four returns",
-        ("accuracy",),
-        (Case("PMCnet", _iono({})),),
-        "Histograms of the probability of a good return with a beta density: the surest row, the most doubtful one, and"
-        " two between; which rows the paper picked it does not say.",
-        pictures=("chances",),
-        taken=_ON_RETURNS,
-        why=_WHY_IONOSPHERE,
-    ),
-    _made(
-        "Fig. 6",
-        "Confusion matrices on wine and glass",
-        ("accuracy",),
-        _of_table(_wine_and_glass()),
-        "Means over 100 draws.",
-        pictures=("confusion",),
-        why=_WHY_CLASSES,
     ),
     _history(
         "Fig. 7",
@@ -352,22 +318,30 @@ PMCNET = (
         (Case("PMCnet", _glass(whole=True)),),
         "PMCnet over 50 iterations.",
     ),
-    _made(
-        "Fig. 10",
-        "Squared errors on protein",
-        ("mse",),
-        _of_table(_regression(*_ON_PROTEIN)),
-        _BOX,
-        pictures=("errors2",),
-        why=_WHY_REGRESSION,
+)
+PMCNET = (
+    *_TABLES,
+    *_HISTORIES,
+    _figure(
+        "Fig. 1", "ROC curves with envelopes, the control set", 2, "auc", "roc", f"50, 400 and 1,600 rows; {_ENVELOPES}"
     ),
-    _made(
-        "Fig. 11",
-        "Squared errors on naval",
-        ("mse",),
-        _of_table(_regression(*_ON_NAVAL)),
-        _BOX,
-        pictures=("errors2",),
-        why=_WHY_REGRESSION,
+    _figure(
+        "Fig. 2", "ROC curves of PMCnet and its variants, the control set", 3, "auc", "roc", f"1,600 rows; {_ENVELOPES}"
     ),
+    replace(_RETURNS, cases=_RETURNS.cases[:-1], together=True),
+    replace(
+        _figure(
+            "Fig. 5",
+            "What PMCnet's draws say of four returns",
+            6,
+            "accuracy",
+            "chances",
+            "Histograms of the probability of a good return with a beta density: the surest row, the most doubtful one,"
+            " and two between; which rows the paper picked it does not say.",
+        ),
+        cases=(Case("PMCnet", _iono({})),),
+    ),
+    _figure("Fig. 6", "Confusion matrices on wine and glass", 7, "accuracy", "confusion", "Means over 100 draws."),
+    _figure("Fig. 10", "Squared errors on protein", 10, "mse", "errors2", _BOX, "Protein"),
+    _figure("Fig. 11", "Squared errors on naval", 10, "mse", "errors2", _BOX, "Naval"),
 )
