@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import importlib
 import logging
-import time
 import weakref
 from collections import deque
 from collections.abc import Iterable
@@ -18,7 +17,7 @@ from typing import Any
 
 from bnnviz.engine.cluster.checkpoints import Checkpoints
 from bnnviz.engine.cluster.loop import LiveLoop, live_loop
-from bnnviz.engine.cluster.slot import ALIVE, LEASE_S, Slot, Waiter, checked_speed
+from bnnviz.engine.cluster.slot import ALIVE, Slot, Waiter, checked_speed
 from bnnviz.engine.drive import Pace
 from bnnviz.engine.history.timeline import MAGIC
 from bnnviz.errors import BnnvizError
@@ -45,7 +44,6 @@ class LiveRun:
         play: bool = False,
         speed: float | None = None,
         watch: dict[str, Any] | None = None,
-        lease_s: float | None = LEASE_S,
         restore: bool = False,
         changes: Iterable[tuple[int, dict[str, Any]]] = (),
         record: str | None = None,
@@ -73,7 +71,6 @@ class LiveRun:
         self._slot = Slot(
             run_id,
             build,
-            lease_s=lease_s,
             playing=play,
             pace=Pace(checked_speed(speed)),
             watch=dict(watch or {}),
@@ -81,12 +78,11 @@ class LiveRun:
             record=record,
         )
         self._loop.add(self._slot)
-        # when the page's process has gone, the scheduler drops the actor: do not wait for the lease
+        # when the page's process has gone, the scheduler drops the actor
         weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
 
     async def ready(self) -> dict[str, Any]:
         """Return the status, after waiting for a run that is being built."""
-        self._slot.last_pull = time.monotonic()
         await self._built()
         return self._slot.report()
 
@@ -96,7 +92,6 @@ class LiveRun:
 
     async def scene(self) -> dict[str, Any]:
         """Return the status and the scene, which is None while the run is not built."""
-        self._slot.last_pull = time.monotonic()
         await self._built()
         return self._slot.report() | {"scene": self._slot.scene}
 
@@ -120,7 +115,6 @@ class LiveRun:
         slot = self._slot
         if slot.state not in ALIVE:
             raise BnnvizError(f"{slot.message} Start it again to go on.")
-        slot.last_pull = time.monotonic()
         waiter = None if slot.run is None else _waiter()
         slot.commands.append((name, args, waiter))
         self._loop.wake()

@@ -23,7 +23,6 @@ from bnnviz.engine.cluster.local_cluster import (
     remote_client,
     scheduler_address,
 )
-from bnnviz.engine.cluster.slot import LEASE_S
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -90,12 +89,11 @@ class Backend:
         spec: Any,
         *,
         play: bool = False,
-        lease_s: float | None = LEASE_S,
         factory: str | None = None,
         origin: str | None = None,
     ) -> LiveHandle:
         """Start a live run; returns at once."""
-        fixed = {"lease_s": lease_s, "factory": factory or spec.factory, "origin": origin}
+        fixed = {"factory": factory or spec.factory, "origin": origin}
         handle = LiveHandle(self, spec, play=play, fixed=fixed)
         handle.begin()
         return handle
@@ -133,6 +131,8 @@ class Backend:
 
     async def workers(self) -> set[str]:
         """Return the addresses of all workers; none while the scheduler is away."""
+        if self.client.scheduler is None:  # the client is closed
+            return set()
         try:
             found = await asyncio.wait_for(self.client.scheduler.identity(n_workers=-1), CALL_S)
         except (OSError, TimeoutError):

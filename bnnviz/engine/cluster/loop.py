@@ -27,7 +27,7 @@ from bnnviz.errors import BnnvizError
 START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
 SLICE_S = 0.02  # time one run has before the next one's turn
 AHEAD_S = 0.05  # of the time that the others have had, at most
-IDLE_S = 0.2  # the loop looks at the leases so often when there is nothing to advance
+IDLE_S = 0.2  # between two looks at checkpoints and recordings when there is nothing to advance
 MOST_RUNS = 64  # live runs that a worker holds: memory is bounded
 STEPS = ("proposal", "event")
 
@@ -78,7 +78,6 @@ class LiveLoop:
 
     def census(self) -> list[dict[str, Any]]:
         """Return one row for each run that this loop holds."""
-        now = time.monotonic()
         return [
             {
                 "run_id": slot.run_id,
@@ -86,8 +85,6 @@ class LiveLoop:
                 "playing": slot.playing,
                 "speed": slot.pace.speed,
                 "step": slot.step,
-                "lease_s": slot.lease_s,
-                "unpulled_s": now - slot.last_pull,
             }
             for slot in self._all()
             if slot.alive
@@ -124,10 +121,9 @@ class LiveLoop:
                 self._end(slot, "The worker was shut down; the checkpoint of this run is kept.")
 
     def _turn(self) -> None:
-        now = time.monotonic()
         for slot in self._all():
-            self._attend(slot, now)
-        slots = self._all()
+            self._attend(slot)
+        slots, now = self._all(), time.monotonic()
         slot = self._next(slots, now)
         if slot is not None:
             self._advance(slot)
@@ -136,7 +132,7 @@ class LiveLoop:
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
-        ready = [s for s in slots if s.going and s.watched(now) and not s.pace.rests(now)]
+        ready = [s for s in slots if s.going and not s.pace.rests(now)]
         # who comes back gets its share from now on, not the time that the others have had meanwhile; and who took long,
         # for its start or for one step, does not stand still until all others have had as much
         least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
@@ -150,15 +146,15 @@ class LiveLoop:
         """Return how long there is nothing to do; None if nothing will be without being asked."""
         if not slots:
             return None
-        due = [slot.pace.due - now for slot in slots if slot.going and slot.watched(now)]
+        due = [slot.pace.due - now for slot in slots if slot.going]
         return max(0.0, min([IDLE_S, *due]))
 
-    def _attend(self, slot: Slot, now: float) -> None:
+    def _attend(self, slot: Slot) -> None:
         """Do what is asked of a run, apart from advancing it."""
         if slot.stopping:
             self._stop(slot)
-        elif slot.abandoned or self._lapsed(slot, now):
-            self._end(slot, self._why(slot))
+        elif slot.abandoned:
+            self._end(slot, "The page that started this run has gone, so it was ended; its checkpoint is kept.")
         elif slot.state == "starting":
             self._build(slot)
         if slot.run is not None:
@@ -196,14 +192,6 @@ class LiveLoop:
         slot.saving.spent()
         self._changed_together(slot)
         resolve_all(slot.builders)
-
-    def _lapsed(self, slot: Slot, now: float) -> bool:
-        return slot.lease_s is not None and now - slot.last_pull >= slot.lease_s
-
-    def _why(self, slot: Slot) -> str:
-        if slot.abandoned:
-            return "The page that started this run has gone, so it was ended; its checkpoint is kept."
-        return f"Nobody has watched this run for {slot.lease_s:g} s, so it was ended; its checkpoint is kept."
 
     def _stop(self, slot: Slot) -> None:
         self._drop(slot, "ended", "This run was stopped.")

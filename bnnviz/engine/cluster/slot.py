@@ -18,7 +18,6 @@ from bnnviz.engine.history.commands import HistoryCommands
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
-LEASE_S = 10.0  # a run that nobody has pulled from for so long ends; after a fifth of it, it rests
 CHECKPOINT_SHARE = 0.05  # of the time, at most
 SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull on for so long after a change
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
@@ -73,7 +72,6 @@ class Slot:
 
     run_id: str
     build: Callable[[Slot], Any]
-    lease_s: float | None = LEASE_S
     playing: bool = False
     pace: Pace = field(default_factory=Pace)
     watch: dict[str, Any] = field(default_factory=dict)
@@ -94,7 +92,6 @@ class Slot:
     abandoned: bool = False  # nobody can reach the run any more
 
     used: float = 0.0  # seconds of the loop thread in which it has advanced
-    last_pull: float = field(default_factory=time.monotonic)
     version: int = 0  # grows with everything that a frame could show
     drawn: int = 0  # the version of the last change that is more than one of its status
     changed_at: float = 0.0
@@ -131,10 +128,6 @@ class Slot:
     def under_way(self) -> bool:
         """Whether it is on its way to a step that was."""
         return self.history is not None and self.history.replay_to is not None
-
-    def watched(self, now: float) -> bool:
-        """Whether somebody has pulled lately; a run without a lease needs nobody."""
-        return self.lease_s is None or now - self.last_pull < self.lease_s / 5
 
     def is_up_to_date(self, seen: int, now: float) -> bool:
         """Whether a caller who has seen this version has seen everything."""
@@ -213,7 +206,7 @@ class Slot:
 
     def pull(self, want: list[str], seen: int) -> list[str]:
         """Note that somebody asks for parts of a frame who has seen a version; return those that may have changed."""
-        self.last_pull = now = time.monotonic()
+        now = time.monotonic()
         if self.run is None or self.is_up_to_date(seen, now):
             return []
         if seen >= self.drawn and now - self.changed_at > SETTLE_S:

@@ -39,7 +39,7 @@ from bnnviz.specs.run import Spec
 
 if __name__ == "__main__":
     backend = Backend.connect(workers=1)
-    handle = backend.start(Spec.from_json(sys.argv[1]), play=True, lease_s=None)
+    handle = backend.start(Spec.from_json(sys.argv[1]), play=True)
     handle.sync("scene")
     handle.sync("command", "record", recording="mine")
     try:

@@ -67,7 +67,7 @@ class Lab:
     """A live run, and what a page does with it."""
 
     def __init__(self, loop: LiveLoop, spec: Spec, **options: Any) -> None:
-        self.actor = LiveRun(spec, "run", lease_s=None, factory=spec.factory, loop=loop, **options)
+        self.actor = LiveRun(spec, "run", factory=spec.factory, loop=loop, **options)
 
     @property
     def run(self) -> Any:

@@ -265,7 +265,7 @@ def test_a_race_that_loses_its_worker_goes_on_with_the_same_draws(tmp_path):
 
     def live(until: float, **options: Any) -> Race:
         async def drive() -> Race:
-            actor = LiveRun(spec, "race", play=True, lease_s=None, factory=spec.factory, loop=loop, **options)
+            actor = LiveRun(spec, "race", play=True, factory=spec.factory, loop=loop, **options)
             while actor._slot.run is None or actor._slot.run.progress < until:
                 assert actor._slot.state != "failed", actor._slot.message
                 await asyncio.sleep(0.01)

@@ -334,7 +334,7 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
     loop = LiveLoop(tmp_path / "live")
 
     async def drive() -> None:
-        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True, lease_s=None)
+        run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True)
         await run.ready()
         assert (await run.command("record", {"recording": "mine"}))["record"] == "mine"
         with pytest.raises(BnnvizError, match="cannot name"):
@@ -355,7 +355,7 @@ def test_a_live_run_is_recorded_through_a_change_and_goes_on(home: Path, tmp_pat
     assert len(recording.read_draws()[0]) > 10
 
     async def go_on() -> None:
-        run = LiveRun(spec, "b", factory=spec.factory, loop=loop, record="ours", origin="ours", lease_s=None)
+        run = LiveRun(spec, "b", factory=spec.factory, loop=loop, record="ours", origin="ours")
         assert (await run.ready())["step"] == before
         await run.command("play", {})
         await reached(run, before + 200)
