@@ -9,13 +9,13 @@ from typing import Any
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments import Experiment
 from bnnviz.specs import catalogue, url
-from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.race import MOST, ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.pages import PAGES
 
 _POPULATION = "population"  # what a sampler emits that has one
-_PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", DoubleWellSpec: "wells"}
+_PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", WellsSpec: "wells"}
 
 
 @dataclass(frozen=True)

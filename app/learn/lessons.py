@@ -24,15 +24,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.scenes import Action
 from bnnviz_app.learn import languages
 from bnnviz_app.learn.languages import FOLDER
 
-_SPECS = {"wells": DoubleWellSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
+_SPECS = {"wells": WellsSpec, "race": RaceSpec, "image_race": ImageRaceSpec}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import DoubleWellSpec
+from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.components.controls.controls import Controls
 from bnnviz_app.components.controls.sidebar import column, section
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
@@ -48,14 +48,14 @@ class DoubleWellPage(RunPage):
     speed = "2"  # each functional is to be seen
 
     @classmethod
-    def opening(cls) -> DoubleWellSpec:
+    def opening(cls) -> WellsSpec:
         """Return the spec that the page opens on."""
-        return DoubleWellSpec().checked()
+        return WellsSpec().checked()
 
     def show_devices(self, names: list[str]) -> None:
         """Take no notice: so little work needs no device."""
 
-    def _controls(self, spec: DoubleWellSpec) -> Any:
+    def _controls(self, spec: WellsSpec) -> Any:
         self.controls = Controls(spec.described(), self._renew, _TITLES)
         self.controls.set(spec.settings)
         return column(section("WELLS"), self.controls.root)
@@ -70,7 +70,7 @@ class DoubleWellPage(RunPage):
         """Begin what the controls show."""
         self.controls.clear()
         try:
-            spec = DoubleWellSpec(self.controls.values()).checked()
+            spec = WellsSpec(self.controls.values()).checked()
         except BnnvizError as error:
             self.show_error(error)
             return

@@ -10,7 +10,6 @@ from typing import Any, Concatenate, ParamSpec
 from bnnviz import optional
 from bnnviz.api.recorded import PublicRecording, recording
 from bnnviz.api.run import BackgroundRun, spec_of
-from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.evaluation import attack as attacking
 from bnnviz.engine.evaluation import iteration_search, metrics
 from bnnviz.engine.evaluation import prior_search as searching
@@ -19,9 +18,10 @@ from bnnviz.engine.evaluation.iteration_search import IterationSearch
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import recorded_frames
 from bnnviz.engine.recording import replay_frames as filming
+from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
-from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 
 P = ParamSpec("P")
 
@@ -153,18 +153,18 @@ def _spec_to_search(target: Any, sampler: Any, settings: Any, target_settings: A
     return spec_of(target, sampler, None, settings, target_settings, options)[0]
 
 
-def wells(**settings: Any) -> DoubleWellDemo:
+def wells(**settings: Any) -> Wells:
     """Sample the double well with FuncHMC and with HMC, 400 runs of each, and return what came out.
 
     Parameters
     ----------
     **settings
-        As `bnnviz.specs.demo.DoubleWellSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+        As `bnnviz.specs.wells.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
 
     Returns
     -------
-    DoubleWellDemo
-        Finished; `DoubleWellDemo.figures` has distances from the truth, coverage, crossings and costs.
+    Wells
+        Finished; `Wells.figures` has distances from the truth, coverage, crossings and costs.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def wells(**settings: Any) -> DoubleWellDemo:
     >>> figures["func_hmc"]["gradients"] // figures["hmc"]["gradients"]
     22
     """
-    made = DoubleWellDemo(DoubleWellSpec(settings))
+    made = Wells(WellsSpec(settings))
     while not made.finished:
         made.advance(1.0)
     return made

@@ -205,10 +205,10 @@ def wells(
     as_json: options.Json = False,
 ) -> None:
     """Sample the double well with FuncHMC and HMC, 400 runs of each, and set what came out side by side."""
-    from bnnviz.specs.demo import DoubleWellSpec
+    from bnnviz.specs.wells import WellsSpec
 
-    owner = {"wells": {"title": DoubleWellSpec.owner, "settings": DoubleWellSpec.described()}}
-    spec = DoubleWellSpec({name: value for _, name, value in options.read_assignments(settings or [], owner)}).checked()
+    owner = {"wells": {"title": WellsSpec.owner, "settings": WellsSpec.described()}}
+    spec = WellsSpec({name: value for _, name, value in options.read_assignments(settings or [], owner)}).checked()
     from bnnviz.api.analysis import wells as sample_wells  # with torch: the settings are right by now
 
     figures = sample_wells(**spec.settings).figures()

@@ -18,8 +18,8 @@ from bnnviz import files, paths
 from bnnviz.engine.drive import drive
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.published import Values
-from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ class Case:
     """One row of a table; ``at`` is its place in a sweep or among bands."""
 
     name: str
-    specs: tuple[Spec | DoubleWellSpec, ...]
+    specs: tuple[Spec | WellsSpec, ...]
     published: Values = field(default_factory=dict)
     at: dict[str, Any] = field(default_factory=dict)
 
     @property
     def seeds(self) -> list[int]:
         """The seed of each repetition."""
-        return [spec.settings["seed"] if isinstance(spec, DoubleWellSpec) else spec.seed for spec in self.specs]
+        return [spec.settings["seed"] if isinstance(spec, WellsSpec) else spec.seed for spec in self.specs]
 
 
 #: Our samplers learn these by default; the papers' do not.
@@ -168,7 +168,7 @@ class Experiment:
                 self._keep(planned[left[number]][2], found)
             yield case, i, made.pop(place) if place in missing else self._read(spec)
 
-    def result(self, spec: Spec | DoubleWellSpec) -> dict[str, Any]:
+    def result(self, spec: Spec | WellsSpec) -> dict[str, Any]:
         """Run a spec of one of its cases to the end, and return its summary."""
         module, name = spec.factory.split(":")
         run = getattr(import_module(module), name)(spec)
@@ -182,18 +182,18 @@ class Experiment:
         """What is measured of a run: experiments with the same find each other's runs."""
         return ["summary", *(["band"] if self.bands else [])]
 
-    def _place(self, spec: Spec | DoubleWellSpec) -> Path:
+    def _place(self, spec: Spec | WellsSpec) -> Path:
         key = json.dumps([VERSION, spec.checked().to_json(), sorted(self._measured)], sort_keys=True)
         return paths.reproduced() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
-    def _read(self, spec: Spec | DoubleWellSpec) -> dict[str, Any] | None:
+    def _read(self, spec: Spec | WellsSpec) -> dict[str, Any] | None:
         """Return the kept result of a run; None where there is none that can be read."""
         try:
             return json.loads(self._place(spec).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
-    def _keep(self, spec: Spec | DoubleWellSpec, found: dict[str, Any]) -> None:
+    def _keep(self, spec: Spec | WellsSpec, found: dict[str, Any]) -> None:
         """Keep the result of a run; a folder that cannot be written to keeps nothing."""
         path = self._place(spec)
         try:
@@ -226,7 +226,7 @@ class Experiment:
         return row
 
 
-def fingerprint(specs: Iterable[Spec | DoubleWellSpec]) -> str:
+def fingerprint(specs: Iterable[Spec | WellsSpec]) -> str:
     """Return a short text that differs for other specs, to recognise a record of other settings."""
     text = json.dumps([spec.to_json() for spec in specs], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]

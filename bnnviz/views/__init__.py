@@ -15,11 +15,11 @@ from bnnviz.views.chain.trace import TraceView
 from bnnviz.views.chain.trajectory import TrajectoryView
 from bnnviz.views.comparison.course import CourseView
 from bnnviz.views.comparison.curves import CurvesView
+from bnnviz.views.comparison.density_ratio import DensityRatioView
+from bnnviz.views.comparison.energy import EnergyView
+from bnnviz.views.comparison.functionals import FunctionalsView
 from bnnviz.views.comparison.lanes import of_lane
-from bnnviz.views.demos.density_ratio import DensityRatioView
-from bnnviz.views.demos.energy import EnergyView
-from bnnviz.views.demos.functionals import FunctionalsView
-from bnnviz.views.demos.pooled import PooledView
+from bnnviz.views.comparison.pooled import PooledView
 from bnnviz.views.importance.history import HistoryView
 from bnnviz.views.importance.population import PopulationView
 from bnnviz.views.importance.weight_ess import WeightEssView

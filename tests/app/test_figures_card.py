@@ -6,12 +6,12 @@ import contextlib
 
 import pytest
 
-from bnnviz.engine.demos.double_well import DoubleWellDemo
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers import REGISTRY
-from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 from bnnviz.views.comparison import leaderboard
 from bnnviz_app.components.cards.cards import FiguresCard, definition
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
@@ -40,7 +40,7 @@ def test_every_row_of_every_sampler_is_defined(target: str, sampler: str) -> Non
 
 
 def test_every_row_of_the_wells_is_defined() -> None:
-    wells = DoubleWellDemo(DoubleWellSpec({"moves": 1}))
+    wells = Wells(WellsSpec({"moves": 1}))
     wells.prepare()
     wells.step_proposal()
     labels = [label for label, _, _ in wells.frame(["table"])["table"]["rows"]]

@@ -18,9 +18,9 @@ from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record, render
 from bnnviz.experiments.paper import PAPERS, paper_of
 from bnnviz.experiments.published import Printed
 from bnnviz.specs import url
-from bnnviz.specs.demo import DoubleWellSpec
 from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
+from bnnviz.specs.wells import WellsSpec
 from bnnviz.views import DARK
 from bnnviz_app import address, deep_links
 from bnnviz_app.components.still import still
@@ -178,7 +178,7 @@ def test_what_a_link_cannot_hold_has_none() -> None:
 
 def test_populations_wells_and_images_open_on_their_pages(small: Any) -> None:
     assert deep_links.deep_link(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
-    assert deep_links.deep_link(DoubleWellSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
+    assert deep_links.deep_link(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
     target = {"data": "mnist", "network": "lenet5", "train_rows": 100, "test_rows": 50}
     cases = tuple(Case(name, (Spec("images", target, name, {}, 1, 10, 2),)) for name in ("bps", "sgld"))
     found = deep_links.together(small(cases=cases))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnnviz.experiments.experiment import Case, Experiment, Panel
-from bnnviz.specs.demo import DoubleWellSpec
+from bnnviz.specs.wells import WellsSpec
 
 _SEEDS = 5
 _SLICE_S = 0.5
@@ -27,13 +27,13 @@ class DoubleWellExperiment(Experiment):
     def _measured(self) -> list[str]:
         return ["summary", *_PICTURES]
 
-    def result(self, spec: DoubleWellSpec) -> dict[str, Any]:
+    def result(self, spec: WellsSpec) -> dict[str, Any]:
         """Make both samplers' moves, and return what they came to with the arrays of the pictures."""
-        from bnnviz.engine.demos.double_well import DoubleWellDemo
         from bnnviz.engine.drive import drive
+        from bnnviz.engine.wells import Wells
         from bnnviz.experiments.figure_run import as_lists
 
-        run = DoubleWellDemo(spec)
+        run = Wells(spec)
         drive(run, _SLICE_S)
         scene = {key: run.scene()[key] for key in ("x", "truth", "first")}
         frame = run.frame([*_PICTURES])
@@ -51,7 +51,7 @@ class DoubleWellExperiment(Experiment):
 
 
 def _case(reading: str) -> Case:
-    specs = tuple(DoubleWellSpec({"reading": reading, "seed": seed}) for seed in range(_SEEDS))
+    specs = tuple(WellsSpec({"reading": reading, "seed": seed}) for seed in range(_SEEDS))
     return Case(f"{reading}, 10 moves of 10 leaps", specs)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, style
-from bnnviz.views.demos.density_ratio import HIGHEST
+from bnnviz.views.comparison.density_ratio import HIGHEST
 
 
 def density_ratio(source: Any, *, dark: bool = False) -> hv.Overlay:
@@ -17,7 +17,7 @@ def density_ratio(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Parameters
     ----------
-    source : DoubleWellDemo or dict
+    source : Wells or dict
         What `bnnviz.wells` returned; or the part ``ratio`` of a frame, with its scene under ``scene``.
     dark : bool, default False
 

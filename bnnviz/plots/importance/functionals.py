@@ -9,7 +9,7 @@ import numpy as np
 
 from bnnviz.errors import BnnvizError
 from bnnviz.plots import parts, style
-from bnnviz.views.demos.functionals import POINT
+from bnnviz.views.comparison.functionals import POINT
 
 _MOST = 60  # curves
 _BELOW = 0.06  # of the height, where points lie under the axis
@@ -20,7 +20,7 @@ def functionals(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     Parameters
     ----------
-    source : DoubleWellDemo or dict
+    source : Wells or dict
         What `bnnviz.wells` returned; or the part ``wells`` of a frame, with its scene under ``scene``.
     dark : bool, default False
 

@@ -12,83 +12,11 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.run import VERSION, read_json
 
-
-@dataclass(frozen=True)
-class PlainSpec:
-    """Base of the specs that are a list of settings; a class says which, and what executes it."""
-
-    #: What executes it, ``module:name``.
-    factory: ClassVar[str]
-    #: What error messages call it.
-    owner: ClassVar[str]
-    declared: ClassVar[type[param.Parameterized]]
-    attachment: ClassVar[None] = None
-
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def described(cls) -> list[dict[str, Any]]:
-        """Return the settings as plain JSON, as a catalogue has them."""
-        return settings.describe(cls.declared)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return {"version": VERSION, **self.settings}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any] | str) -> Self:
-        """Make one from a JSON object or text, checked, with every default filled in."""
-        return cls(read_json(value, f"The spec of {cls.owner.lower()}")).checked()
-
-    def checked(self) -> Self:
-        """Return the same with its names and values checked and every default filled in."""
-        return replace(self, settings=settings.fill(self.described(), self.settings, self.owner))
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the same with some fields changed (not checked)."""
-        return replace(self, **changes)
-
-    def differing(self) -> dict[str, Any]:
-        """Return the settings that are not the defaults."""
-        return url.differing(self.described(), self.checked().settings)
-
-    def shareable(self) -> str:
-        """Return why it cannot be shared: it always can, an empty text."""
-        return ""
-
-    def to_query(self) -> dict[str, str]:
-        """Return what differs from the defaults as a link's parameters."""
-        return url.write_query(self.described(), self.checked().settings)
-
-    def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Read a link; whatever it holds, there is something to run: see `bnnviz.specs.run.Spec.read_query`."""
-        link, described = url.Link(query), self.described()
-        values = link.take_values({"title": self.owner, "settings": described}, self.checked().settings)
-        link.refuse_rest()
-        try:
-            return self.replace(settings=values).checked(), link.sentences
-        except BnnvizError as error:  # each value fits, but not to the others
-            link.note(f"{error.sentence} It was left out of the link.")
-            own = {setting["name"]: setting["default"] for setting in described}
-            return self.replace(settings=values | {error.field: own[error.field]}).checked(), link.sentences
-
-    def as_python(self) -> str:
-        """Return a complete script that repeats what is seen."""
-        raise NotImplementedError
-
-    def as_command(self) -> str:
-        """Return a line for the shell that repeats it; an empty text where there is no command."""
-        return ""
-
-
-# --- the double well
-
-
 #: What is sampled, by a sampler of functionals and by one of points.
 TARGET, FUNCTIONAL, POINT = "double_well", "func_hmc", "hmc"
 
 
-class DoubleWellSettings(param.Parameterized):
+class WellsSettings(param.Parameterized):
     """What can be chosen; both samplers have the step size, the leapfrog steps and the momentum in common."""
 
     reading = settings.Choice(
@@ -132,12 +60,62 @@ class DoubleWellSettings(param.Parameterized):
 
 
 @dataclass(frozen=True)
-class DoubleWellSpec(PlainSpec):
-    """What is shown on the Wells page; its settings are those of `DoubleWellSettings`."""
+class WellsSpec:
+    """What is shown on the Wells page; its settings are those of `WellsSettings`."""
 
-    factory: ClassVar[str] = "bnnviz.engine.demos.double_well:DoubleWellDemo"
+    #: What executes it, ``module:name``.
+    factory: ClassVar[str] = "bnnviz.engine.wells:Wells"
+    #: What error messages call it.
     owner: ClassVar[str] = "The double well"
-    declared: ClassVar[type[param.Parameterized]] = DoubleWellSettings
+    attachment: ClassVar[None] = None
+
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def described(cls) -> list[dict[str, Any]]:
+        """Return the settings as plain JSON, as a catalogue has them."""
+        return settings.describe(WellsSettings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {"version": VERSION, **self.settings}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any] | str) -> Self:
+        """Make one from a JSON object or text, checked, with every default filled in."""
+        return cls(read_json(value, f"The spec of {cls.owner.lower()}")).checked()
+
+    def checked(self) -> Self:
+        """Return the same with its names and values checked and every default filled in."""
+        return replace(self, settings=settings.fill(self.described(), self.settings, self.owner))
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same with some fields changed (not checked)."""
+        return replace(self, **changes)
+
+    def differing(self) -> dict[str, Any]:
+        """Return the settings that are not the defaults."""
+        return url.differing(self.described(), self.checked().settings)
+
+    def shareable(self) -> str:
+        """Return why it cannot be shared: it always can, an empty text."""
+        return ""
+
+    def to_query(self) -> dict[str, str]:
+        """Return what differs from the defaults as a link's parameters."""
+        return url.write_query(self.described(), self.checked().settings)
+
+    def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
+        """Read a link; whatever it holds, there is something to run: see `bnnviz.specs.run.Spec.read_query`."""
+        link, described = url.Link(query), self.described()
+        values = link.take_values({"title": self.owner, "settings": described}, self.checked().settings)
+        link.refuse_rest()
+        try:
+            return self.replace(settings=values).checked(), link.sentences
+        except BnnvizError as error:  # each value fits, but not to the others
+            link.note(f"{error.sentence} It was left out of the link.")
+            own = {setting["name"]: setting["default"] for setting in described}
+            return self.replace(settings=values | {error.field: own[error.field]}).checked(), link.sentences
 
     def as_python(self) -> str:
         """Return a complete script that repeats what is seen."""

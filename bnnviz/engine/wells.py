@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from bnnviz import diagnostics, samplers, targets
-from bnnviz.engine.demos.demo import Demo
+from bnnviz.engine.comparison import SamplerComparison
 from bnnviz.engine.monitor.words import number
 from bnnviz.engine.run import checkpoint
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import as_dicts
-from bnnviz.specs.demo import FUNCTIONAL, POINT, TARGET, DoubleWellSpec
+from bnnviz.specs.wells import FUNCTIONAL, POINT, TARGET, WellsSpec
 
 RUNS = 400
 _COVERED = 0.2  # of the draws on either side: both wells are covered
@@ -96,7 +96,7 @@ class Side:
 
     def load(self, saved: dict[str, Any]) -> None:
         """Take everything over."""
-        self.state = checkpoint.restored_state(self.sampler, saved["kernel"], self._rng, True)
+        self.state = checkpoint.restored_state(self.sampler, saved["kernel"])
         for name in ("counts", "right", "places", "draws", "accepted"):
             setattr(self, name, saved[name])
         self.moves = [_Moved(*move) for move in saved["moves"]]
@@ -115,19 +115,25 @@ class FunctionalSide(Side):
         return _Moved(self.state.c[0].clone(), bool(info.accepted[0]), *figures)
 
 
-class DoubleWellDemo(Demo):
-    """Run a `DoubleWellSpec`.
+class Wells(SamplerComparison):
+    """Run a `WellsSpec`.
 
     FuncHMC begins with N(0, sd^2) in every run, HMC with a draw of it. A step is a move of both; nothing is tuned and
     nothing thrown away. The first run is the one that is watched.
     """
 
-    spec_class: ClassVar[type[DoubleWellSpec]] = DoubleWellSpec
+    spec_class: ClassVar[type[WellsSpec]] = WellsSpec
     fixed: ClassVar[str] = "Nothing can change while the wells are sampled; begin again."
     parts: ClassVar[tuple[str, ...]] = ("status", "caption", "table", "wells", "ledger", "pooled", "ratio")
 
-    def __init__(self, spec: DoubleWellSpec) -> None:
+    def __init__(self, spec: WellsSpec) -> None:
         super().__init__(spec)
+        self.device = torch.device("cpu")
+        self.seconds = 0.0
+        self.notes: list[str] = []
+        self.error: str | None = None
+        self.wait_for_compile = False
+        self._seq = 0
         self._values = self.spec.settings
         self.target = targets.REGISTRY.get(TARGET)(reading=self._values["reading"]).to("cpu", torch.float64)
         low, high = self.target.window()[0]
@@ -205,13 +211,12 @@ class DoubleWellDemo(Demo):
         self.prepare()
         if self.finished:
             return
-        with self._worked():
-            threads = torch.get_num_threads()
-            # So few numbers are sooner done by one.
-            torch.set_num_threads(1)
-            for side in self.sides.values():
-                side.move()
-            torch.set_num_threads(threads)
+        begun, threads = time.perf_counter(), torch.get_num_threads()
+        torch.set_num_threads(1)  # faster for so few numbers
+        for side in self.sides.values():
+            side.move()
+        torch.set_num_threads(threads)
+        self.seconds += time.perf_counter() - begun
         if self.steps >= self._values["moves"]:
             self.phase = "done"
 
@@ -244,20 +249,33 @@ class DoubleWellDemo(Demo):
         outside = max(0.0, 1 - float(np.trapezoid(self._first(), self.line)))
         return float(0.5 * (np.trapezoid(np.abs(self._first() - self.truth), self.line) + outside))
 
-    def _makers(self) -> dict[str, Callable[[], dict[str, Any]]]:
-        if not self.sides:
-            return {}
-        return {
-            "caption": self._caption,
-            "table": self._table,
-            "wells": self._wells,
-            "ledger": self._ledger,
-            "pooled": self._pooled,
-            "ratio": self._ratio,
-        }
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted ones of `parts`; before the start there is only the status."""
+        self._seq += 1
+        makers: dict[str, Callable[[], dict[str, Any]]] = {"status": self._status}
+        if self.sides:
+            makers |= {
+                "caption": self._caption,
+                "table": self._table,
+                "wells": self._wells,
+                "ledger": self._ledger,
+                "pooled": self._pooled,
+                "ratio": self._ratio,
+            }
+        return {"seq": self._seq} | {name: makers[name]() for name in want if name in makers}
 
     def _status(self) -> dict[str, Any]:
-        return super()._status() | {"moves": self._values["moves"]}
+        return {
+            "phase": self.phase,
+            "device": "cpu",
+            "kernel": "eager",
+            "step": self.steps,
+            "moves": self._values["moves"],
+            "gradients": self.gradients,
+            "elapsed": self.seconds,
+            "progress": self.progress,
+            "message": "",
+        }
 
     def figures(self) -> dict[str, dict[str, float]]:
         """Return what has come out so far, for each of the two samplers by its registered name.

@@ -13,27 +13,27 @@ from typer.testing import CliRunner
 
 from bnnviz import diagnostics, experiments, samplers, views
 from bnnviz.cli.main import app
-from bnnviz.engine.demos.double_well import RUNS, DoubleWellDemo
+from bnnviz.engine.wells import RUNS, Wells
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.record import records
-from bnnviz.specs.demo import DoubleWellSpec
+from bnnviz.specs.wells import WellsSpec
 
 PARTS = ["status", "caption", "table", "wells", "ledger", "pooled", "ratio"]
 
 
-def done(**values: object) -> DoubleWellDemo:
-    wells = DoubleWellDemo(DoubleWellSpec(values))
+def done(**values: object) -> Wells:
+    wells = Wells(WellsSpec(values))
     while not wells.finished:
         wells.advance(1.0)
     return wells
 
 
 @pytest.fixture(scope="module")
-def figure() -> DoubleWellDemo:
+def figure() -> Wells:
     return done()
 
 
-def test_the_distances_are_those_of_the_table(figure: DoubleWellDemo) -> None:
+def test_the_distances_are_those_of_the_table(figure: Wells) -> None:
     """Return the medians of func-wells.csv. A median of 400 has an error below .01."""
     found = figure.figures()
     assert found["func_hmc"]["median"] == pytest.approx(0.28, abs=0.03)
@@ -55,7 +55,7 @@ def test_hmc_comes_nearer_in_the_end_and_the_caption_says_so() -> None:
     assert "HMC is nearer now" in caption["warning"]
 
 
-def test_draws_are_counted_right(figure: DoubleWellDemo) -> None:
+def test_draws_are_counted_right(figure: Wells) -> None:
     side = figure.sides["func"]
     draws = torch.cat(side.draws).numpy()
     assert side.counts.sum() == RUNS * 10 * 100
@@ -65,7 +65,7 @@ def test_draws_are_counted_right(figure: DoubleWellDemo) -> None:
 
 
 def test_the_distance_of_the_truth_itself_is_small() -> None:
-    wells = DoubleWellDemo(DoubleWellSpec())
+    wells = Wells(WellsSpec())
     wells.prepare()
     side = wells.sides["point"]
     draws = torch.as_tensor(wells.target.exact_draws(200_000, 1)[:, 0]).expand(RUNS, -1)[:1]
@@ -74,13 +74,13 @@ def test_the_distance_of_the_truth_itself_is_small() -> None:
     assert float(side.distances(wells._mass)[0]) < 0.01
 
 
-def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: DoubleWellDemo) -> None:
-    wells = DoubleWellDemo(DoubleWellSpec())
+def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: Wells) -> None:
+    wells = Wells(WellsSpec())
     wells.prepare()
     for _ in range(4):
         wells.step_proposal()
         wells.frame(PARTS)
-    again = DoubleWellDemo.restore(wells.checkpoint())
+    again = Wells.restore(wells.checkpoint())
     again.step_event()
     while not again.finished:
         again.advance(0.05)
@@ -90,7 +90,7 @@ def test_steps_frames_and_checkpoints_do_not_change_what_comes(figure: DoubleWel
 
 def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page asks how far it is while the samplers are being made."""
-    wells = DoubleWellDemo(DoubleWellSpec())
+    wells = Wells(WellsSpec())
     asked = []
     sampler = samplers.REGISTRY.get("hmc")
     prepare = sampler.prepare
@@ -101,11 +101,11 @@ def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [(0, 0)]
 
 
-def test_the_views_take_every_frame(figure: DoubleWellDemo) -> None:
+def test_the_views_take_every_frame(figure: Wells) -> None:
     scene = figure.scene()
     classes = views.views_for(scene)
     assert {view.name for view in classes} == {"functionals", "ledger", "pooled", "ratio"}
-    frames = [DoubleWellDemo(DoubleWellSpec({"moves": 1}))]
+    frames = [Wells(WellsSpec({"moves": 1}))]
     frames[0].prepare()
     for view in [cls(scene, dark=True) for cls in classes]:
         view.update(frames[0].frame(PARTS))
@@ -113,7 +113,7 @@ def test_the_views_take_every_frame(figure: DoubleWellDemo) -> None:
         assert view.legend_html() and view.description
 
 
-def test_rejected_functionals_are_not_drawn(figure: DoubleWellDemo) -> None:
+def test_rejected_functionals_are_not_drawn(figure: Wells) -> None:
     part = figure.frame(["wells"])["wells"]
     part["accepted"][3] = False
     view = next(cls for cls in views.views_for(figure.scene()) if cls.name == "functionals")(figure.scene())
@@ -133,7 +133,7 @@ def test_a_stay_and_a_crossing() -> None:
 )
 def test_bad_values_are_refused_by_name(values: dict, field: str) -> None:
     with pytest.raises(BnnvizError) as caught:
-        DoubleWellSpec(values).checked()
+        WellsSpec(values).checked()
     assert caught.value.field == field
 
 
@@ -146,29 +146,27 @@ def values() -> st.SearchStrategy:
         whole = st.integers if setting["type"] == "integer" else st.floats
         return whole(*setting["bounds"])
 
-    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in DoubleWellSpec.described()})
+    return st.fixed_dictionaries({}, optional={setting["name"]: of(setting) for setting in WellsSpec.described()})
 
 
 @settings(max_examples=40)
 @given(values())
 def test_links_and_json_carry_everything(chosen: dict) -> None:
-    spec = DoubleWellSpec(chosen).checked()
-    assert DoubleWellSpec.from_json(json.dumps(spec.to_json())) == spec
-    assert DoubleWellSpec().read_query(spec.to_query()) == (spec, [])
+    spec = WellsSpec(chosen).checked()
+    assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec
+    assert WellsSpec().read_query(spec.to_query()) == (spec, [])
 
 
 @settings(max_examples=60)
-@given(
-    st.dictionaries(st.sampled_from([*DoubleWellSpec().checked().settings]) | st.text(max_size=8), st.text(max_size=30))
-)
+@given(st.dictionaries(st.sampled_from([*WellsSpec().checked().settings]) | st.text(max_size=8), st.text(max_size=30)))
 def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = DoubleWellSpec().read_query(query)
+    spec, sentences = WellsSpec().read_query(query)
     assert spec == spec.checked()
     assert all(sentences)
 
 
 def test_the_script_and_the_command_repeat_it() -> None:
-    spec = DoubleWellSpec({"moves": 2, "reading": "text"}).checked()
+    spec = WellsSpec({"moves": 2, "reading": "text"}).checked()
     scope: dict = {}
     exec(spec.as_python(), scope)
     words = spec.as_command().split()[1:]

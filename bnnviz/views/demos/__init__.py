@@ -1,1 +1,0 @@
-"""Draw the demonstrations: the double well, and errors against step sizes."""
