@@ -12,38 +12,19 @@ DRAWS, MOST_DRAWS = 400, 1000
 
 
 class Budget(NamedTuple):
-    """What there is to spend, and on what.
+    """What there is to spend, and on what."""
 
-    Attributes
-    ----------
-    gradients : float
-        Gradients of all rows, of all chains at once, that the time allows.
-    chains : int
-    rows : int
-        Data rows.
-    dim : int
-    """
-
-    gradients: float
+    gradients: float  # Gradients of all rows, of all chains at once, that the time allows
     chains: int
-    rows: int
+    rows: int  # Data rows
     dim: int
 
 
 class BudgetProposal(NamedTuple):
-    """What a sampler would do with a budget.
+    """What a sampler would do with a budget."""
 
-    Attributes
-    ----------
-    settings : dict
-        Its settings by name.
-    warmup, draws : int
-        Of each chain.
-    reason : str
-        What speaks for it, as a clause.
-    """
-
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # Its settings by name
+    # Of each chain
     warmup: int
     draws: int
-    reason: str
+    reason: str  # What speaks for it, as a clause

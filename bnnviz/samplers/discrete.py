@@ -26,23 +26,13 @@ class StepSize(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two moves.
+    """All chains between two moves."""
 
-    Attributes
-    ----------
-    x, momentum : Tensor, shape (chains, dim)
-        Position, and what moves it on; zero where a move remembers nothing.
-    count : Tensor, shape (chains,), float64
-        Moves since the start.
-    alive : Tensor, bool
-        False for a chain that met a value that is not finite.
-    adaptation : StepSize
-    """
-
+    # (chains, dim): Position, and what moves it on; zero where a move remembers nothing
     x: Tensor
     momentum: Tensor
-    count: Tensor
-    alive: Tensor
+    count: Tensor  # (chains,), float64: Moves since the start
+    alive: Tensor  # bool: False for a chain that met a value that is not finite
     adaptation: StepSize
 
 

@@ -23,53 +23,8 @@ def refuse_without_rows(target: Target, batch_size: int | None) -> None:
         )
 
 
-class FullData:
-    """All data rows, at every evaluation.
-
-    Attributes
-    ----------
-    held : bool
-        Whether a batch is held from one event to the next.
-    noisy : bool
-        Whether every evaluation sees another batch.
-    examples : int
-        Data rows that a gradient reads.
-    """
-
-    held = False
-    noisy = False
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-
-    @property
-    def examples(self) -> int:
-        """Data rows that a gradient reads."""
-        return self._target.examples
-
-    def hold(self, chains: int, rng: RandomNumbers) -> Any:
-        """Return a batch for each chain that is held; nothing where none is."""
-        return ()
-
-    def draw(self, held: Any, chains: int, rng: RandomNumbers) -> Any:
-        """Return the rows of the next evaluation's batch; nothing where it reads all rows."""
-        return ()
-
-    def of(self, rows: Any) -> Any:
-        """Return what gives the derivatives of U of a batch's rows."""
-        return self._target
-
-    def rows(self, rows: Any) -> Rows:
-        """Return the rows of a batch with their weight: all of them."""
-        return self._target.all_rows()
-
-    def seen_by(self, held: Any, chain: int) -> Any:
-        """Return what gives the derivatives that one chain's rate is made of, at any number of points."""
-        return self._target
-
-
 class MiniBatch:
-    """Batches of rows, drawn uniformly, each chain's for itself.
+    """Where gradients come from: batches of rows, drawn uniformly for each chain, or all rows.
 
     ``held=False`` draws a fresh batch for every evaluation, which is exact under an envelope that bounds the rate of
     every batch. ``held=True`` keeps one from an event to the next, as in the PDMP paper: biased, since the batch
@@ -78,17 +33,23 @@ class MiniBatch:
     Parameters
     ----------
     target : RowTarget
-    size : int
-        Rows in a batch; from the number of rows on it is all of them.
+    size : int or None
+        Rows in a batch; None, or the number of rows and more, is all of them.
     held : bool
     anchor : Tensor (dim,) or None
         Where control variates are taken; None: without.
+
+    Attributes
+    ----------
+    held, noisy : bool
+        Whether a batch is held from one event to the next, and whether every evaluation has another one.
     """
 
-    def __init__(self, target: Target, size: int, held: bool, anchor: Tensor | None) -> None:
+    def __init__(
+        self, target: Target, size: int | None = None, held: bool = False, anchor: Tensor | None = None
+    ) -> None:
         self._target, self._size = target, size
-        # A batch of all rows is no batch.
-        self._all = size >= target.data_rows
+        self._all = size is None or size >= target.data_rows
         self.held, self.noisy = held and not self._all, not held and not self._all
         self._anchor = None if anchor is None or self._all else anchor[None]
         self._known = None if self._anchor is None else target.gradient(self._anchor)

@@ -10,28 +10,15 @@ from torch import Tensor
 
 
 class NativeStep(NamedTuple):
-    """Hold what a step in C++ needs of its sampler.
+    """Hold what a step in C++ needs of its sampler."""
 
-    Attributes
-    ----------
-    source : Path
-        Of the C++, which ``bnnviz/engine/compilation/native_step.hpp`` says the form of.
-    reads : callable
-        From a state to the tensors of it that this part reads.
-    part : callable
-        From these and what `Sampler.adaptation_inputs` returns to the tensors that the C++ goes on with.
-    numbers : callable
-        From what `Sampler.adaptation_inputs` returns to the numbers that the C++ needs to know.
-    returns : int
-        How many tensors the part returns.
-    scale : callable
-        From what `Sampler.adaptation_inputs` returns to the tensor that the part reads of it where it is C++ too,
-        around the gradient of a target; None where that part cannot be.
-    """
-
-    source: Path
-    reads: Callable[[Any], list[Tensor]]
+    source: Path  # Of the C++, which ``bnnviz/engine/compilation/native_step.hpp`` says the form of
+    reads: Callable[[Any], list[Tensor]]  # callable: From a state to the tensors of it that this part reads
+    # callable: From these and what `Sampler.adaptation_inputs` returns to the tensors that the C++ goes on with
     part: Callable[[list[Tensor], Any], list[Tensor]]
+    # callable: From what `Sampler.adaptation_inputs` returns to the numbers that the C++ needs to know
     numbers: Callable[[Any], list[float]]
-    returns: int
+    returns: int  # How many tensors the part returns
+    # callable: From what `Sampler.adaptation_inputs` returns to the tensor that the part reads of it where it is C++
+    # too, around the gradient of a target; None where that part cannot be
     scale: Callable[[Any], Tensor | None]

@@ -21,7 +21,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import Traits, counters, length
 from bnnviz.samplers.baselines.text import TrainedText
-from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
@@ -29,23 +29,15 @@ _FIRST, _SECOND, _FLOOR = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon, as Kin
 
 
 class Info(NamedTuple):
-    """What one step did, for every chain, shape (chains,).
+    """What one step did, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    loss, penalty : Tensor
-        Before the step: the loss as its batch has it, and the part of it that is not the fit to the data.
-    learning_rate, jump_distance : Tensor
-        Learning rate, and how far it moved the chain; zero where the training has ended.
-    failed : Tensor, bool
-        The chain met a value that is not finite.
-    """
-
+    # Before the step: the loss as its batch has it, and the part of it that is not the fit to the data
     loss: Tensor
     penalty: Tensor
+    # Learning rate, and how far it moved the chain; zero where the training has ended
     learning_rate: Tensor
     jump_distance: Tensor
-    failed: Tensor
+    failed: Tensor  # bool: The chain met a value that is not finite
 
 
 class LossGradient(NamedTuple):
@@ -120,9 +112,7 @@ class Trained(param.Parameterized):
     def prepare(self, target: Target, mode: Tensor | None) -> None:
         """Bind the target and its batches."""
         super().prepare(target, mode)
-        self.source: FullData | MiniBatch = FullData(target)
-        if self.batch_size is not None:
-            self.source = MiniBatch(target, self.batch_size, False, None)
+        self.source = MiniBatch(target, self.batch_size)
 
     @property
     def gradients_per_step(self) -> int:
@@ -160,30 +150,16 @@ class Trained(param.Parameterized):
 
 
 class Untrained(NamedTuple):
-    """Hold what the states of trained samplers begin with.
+    """Hold what the states of trained samplers begin with."""
 
-    Attributes
-    ----------
-    x, mean : Tensor, shape (chains, dim)
-        Position, and the running mean of the gradient.
-    count : Tensor, shape (chains,), float64
-        Moves since the start.
-    alive : Tensor, bool
-        False for a chain that met a value that is not finite.
-    square : Tensor, shape (chains, dim)
-        Running mean of the gradient's square.
-    taken : Tensor, shape (chains,), float64
-        Steps of Adam in this training.
-    loss, penalty : Tensor, shape (chains,)
-        As of `Info`.
-    """
-
+    # (chains, dim): Position, and the running mean of the gradient
     x: Tensor
     mean: Tensor
-    count: Tensor
-    alive: Tensor
-    square: Tensor
-    taken: Tensor
+    count: Tensor  # (chains,), float64: Moves since the start
+    alive: Tensor  # bool: False for a chain that met a value that is not finite
+    square: Tensor  # (chains, dim): Running mean of the gradient's square
+    taken: Tensor  # (chains,), float64: Steps of Adam in this training
+    # (chains,): As of `Info`
     loss: Tensor
     penalty: Tensor
 

@@ -19,20 +19,10 @@ from bnnviz.targets import BNN, Target
 
 
 class State(NamedTuple):
-    """All chains between two steps.
+    """All chains between two steps."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-        The means.
-    mean, square : Tensor, shape (chains, 2, dim)
-        As of `bnnviz.samplers.baselines.adam.Untrained`, like those that follow.
-    c : Tensor, shape (chains, 2, dim)
-        The coefficients (mu, rho), sd = softplus(rho).
-    adaptation : Rest
-    """
-
-    x: Tensor
+    x: Tensor  # (chains, dim): The means
+    # (chains, 2, dim): As of `bnnviz.samplers.baselines.adam.Untrained`, like those that follow
     mean: Tensor
     count: Tensor
     alive: Tensor
@@ -40,7 +30,7 @@ class State(NamedTuple):
     taken: Tensor
     loss: Tensor
     penalty: Tensor
-    c: Tensor
+    c: Tensor  # (chains, 2, dim): The coefficients (mu, rho), sd = softplus(rho)
     adaptation: Rest
 
 

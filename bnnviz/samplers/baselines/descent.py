@@ -25,15 +25,9 @@ class Rest(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two steps.
+    """All chains between two steps."""
 
-    Attributes
-    ----------
-    x, mean, count, alive, square, taken, loss, penalty : Tensor
-        As of `bnnviz.samplers.baselines.adam.Untrained`.
-    adaptation : Rest
-    """
-
+    # As of `bnnviz.samplers.baselines.adam.Untrained`
     x: Tensor
     mean: Tensor
     count: Tensor

@@ -33,18 +33,10 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one draw is, for every chain, shape (chains,).
+    """What one draw is, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    distance : Tensor
-        From the mode.
-    failed : Tensor, bool
-        The chain met a value that is not finite.
-    """
-
-    distance: Tensor
-    failed: Tensor
+    distance: Tensor  # From the mode
+    failed: Tensor  # bool: The chain met a value that is not finite
 
 
 @REGISTRY.add

@@ -20,20 +20,10 @@ from bnnviz.targets import BNN, Target
 
 
 class State(NamedTuple):
-    """All chains between two steps.
+    """All chains between two steps."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-        At rest the weights under a mask, while they descend the weights.
-    mean, count, alive, square, taken, loss, penalty : Tensor
-        As of `bnnviz.samplers.baselines.adam.Untrained`.
-    w : Tensor, shape (chains, dim)
-        The weights.
-    adaptation : Rest
-    """
-
-    x: Tensor
+    x: Tensor  # (chains, dim): At rest the weights under a mask, while they descend the weights
+    # As of `bnnviz.samplers.baselines.adam.Untrained`
     mean: Tensor
     count: Tensor
     alive: Tensor
@@ -41,7 +31,7 @@ class State(NamedTuple):
     taken: Tensor
     loss: Tensor
     penalty: Tensor
-    w: Tensor
+    w: Tensor  # (chains, dim): The weights
     adaptation: Rest
 
 

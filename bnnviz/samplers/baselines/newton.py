@@ -47,20 +47,11 @@ def _step(g: Tensor, precision: Tensor) -> Tensor:
 
 
 class DistanceToMode(NamedTuple):
-    """Where a point lies: about so many posterior standard deviations from a mode, in each direction.
-
-    Attributes
-    ----------
-    away : float
-    falls : bool
-        Whether Newton's step from there lowers U. At a kink it does not, though the gradient is not zero.
-    sinking : int
-        Directions in which the curvature of U is negative, as at a saddle.
-    """
+    """Where a point lies: about so many posterior standard deviations from a mode, in each direction."""
 
     away: float
-    falls: bool
-    sinking: int
+    falls: bool  # Whether Newton's step from there lowers U. At a kink it does not, though the gradient is not zero.
+    sinking: int  # Directions in which the curvature of U is negative, as at a saddle
 
     @property
     def is_mode(self) -> bool:

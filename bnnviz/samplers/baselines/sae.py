@@ -17,16 +17,9 @@ from bnnviz.targets import Target
 
 
 class State(NamedTuple):
-    """All chains between two steps.
+    """All chains between two steps."""
 
-    Attributes
-    ----------
-    x, mean, count, alive, square, taken, loss, penalty : Tensor
-        As of `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its steps of training.
-    anchor, heading : Tensor, shape (chains, dim)
-        What the member is drawn to, and which way each of its coordinates walks, 1 or -1.
-    """
-
+    # As of `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its steps of training
     x: Tensor
     mean: Tensor
     count: Tensor
@@ -35,31 +28,22 @@ class State(NamedTuple):
     taken: Tensor
     loss: Tensor
     penalty: Tensor
+    # (chains, dim): What the member is drawn to, and which way each of its coordinates walks, 1 or -1
     anchor: Tensor
     heading: Tensor
 
 
 class Info(NamedTuple):
-    """What one step did, for every chain, shape (chains,).
+    """What one step did, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    loss, penalty : Tensor
-        Of a member whose training ends here, as of `bnnviz.samplers.baselines.adam.Info`; zero where none does.
-    accepted : Tensor
-        Share of its anchor's coordinates that walked on then, and were not turned back.
-    learning_rate, jump_distance : Tensor
-        Learning rate, and how far it moved the chain.
-    failed : Tensor, bool
-        The chain met a value that is not finite.
-    """
-
+    # Of a member whose training ends here, as of `bnnviz.samplers.baselines.adam.Info`; zero where none does
     loss: Tensor
     penalty: Tensor
-    accepted: Tensor
+    accepted: Tensor  # Share of its anchor's coordinates that walked on then, and were not turned back
+    # Learning rate, and how far it moved the chain
     learning_rate: Tensor
     jump_distance: Tensor
-    failed: Tensor
+    failed: Tensor  # bool: The chain met a value that is not finite
 
 
 class Walk(NamedTuple):

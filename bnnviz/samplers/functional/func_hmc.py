@@ -30,21 +30,12 @@ from bnnviz.targets import Target
 
 
 class State(NamedTuple):
-    """All chains between two moves.
+    """All chains between two moves."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-        The functionals' means.
-    momentum, c : Tensor, shape (chains, K, dim)
-        Momenta of the coefficients, and the coefficients.
-    count, alive : Tensor, shape (chains,)
-        As of `bnnviz.samplers.discrete.State`.
-    adaptation : StepSizeAndMetric
-    """
-
-    x: Tensor
+    x: Tensor  # (chains, dim): The functionals' means
+    # (chains, K, dim): Momenta of the coefficients, and the coefficients
     momentum: Tensor
+    # (chains,): As of `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
     c: Tensor
@@ -52,29 +43,19 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain, shape (chains,).
+    """What one move did, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    potential, entropy, kinetic : Tensor
-        The ledger where the move has led: mean of U, entropy, kinetic energy.
-    accepted, acceptance_rate, energy_error, diverging : Tensor
-        As of `bnnviz.samplers.mcmc.hmc.Info`.
-    jump_distance : Tensor
-        How far the mean has moved.
-    failed : Tensor, bool
-        The chain stood where the energy is not finite.
-    """
-
+    # The ledger where the move has led: mean of U, entropy, kinetic energy
     potential: Tensor
     entropy: Tensor
     kinetic: Tensor
+    # As of `bnnviz.samplers.mcmc.hmc.Info`
     accepted: Tensor
     acceptance_rate: Tensor
     energy_error: Tensor
-    jump_distance: Tensor
+    jump_distance: Tensor  # How far the mean has moved
     diverging: Tensor
-    failed: Tensor
+    failed: Tensor  # bool: The chain stood where the energy is not finite
 
 
 @REGISTRY.add

@@ -38,26 +38,15 @@ _FLOOR = 1e-8
 
 
 class State(NamedTuple):
-    """All chains between two moves.
+    """All chains between two moves."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-        The functionals' means.
-    mean, square : Tensor, shape (chains, 2, dim)
-        Running mean of the gradient, and of its square, free of what they began with (as Adam's).
-    count, alive : Tensor, shape (chains,)
-        As of `bnnviz.samplers.discrete.State`.
-    c : Tensor, shape (chains, 2, dim)
-        The coefficients (mu, rho), sd = softplus(rho).
-    adaptation : Preconditioning
-    """
-
-    x: Tensor
+    x: Tensor  # (chains, dim): The functionals' means
+    # (chains, 2, dim): Running mean of the gradient, and of its square, free of what they began with (as Adam's)
     mean: Tensor
+    # (chains,): As of `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
-    c: Tensor
+    c: Tensor  # (chains, 2, dim): The coefficients (mu, rho), sd = softplus(rho)
     square: Tensor
     adaptation: Preconditioning
 

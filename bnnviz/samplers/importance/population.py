@@ -50,75 +50,37 @@ _BISECTIONS = 40  # of the power of tempered weights
 
 
 class State(NamedTuple):
-    """All proposals between two phases.
+    """All proposals between two phases."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (proposals, dim)
-        Means.
-    factor : Tensor, shape (proposals, dim, dim) or (proposals, dim)
-        Lower Cholesky factors of the covariances, or standard deviations.
-    origin : Tensor, shape (proposals, dim)
-        Means that the last draws were made around.
-    draws : Tensor, shape (proposals, draws, dim)
-    logs : Tensor, shape (proposals, draws), float64
-        Logarithms of their weights; -inf where U is not finite.
-    chosen : Tensor, shape (proposals,), int64
-        Number (proposal * draws + draw) of the draw that each proposal goes on from; -1 where none has a weight.
-    landed : Tensor, shape (proposals, dim)
-        Where the gradient step began.
-    estimate : Tensor, shape (proposals, dim, dim) or (proposals, dim)
-        With ``variant="reference-code"`` the running estimate of the covariances, which need not be positive definite;
-        else (proposals, 0).
-    halvings : Tensor, shape (proposals,), int64
-        Of the last gradient step, -1 where none was short enough for U to fall.
-    phase : Tensor, shape (), int64
-        The next phase, 0 to 4.
-    count : Tensor, shape (proposals,), float64
-        Iterations that have ended.
-    alive : Tensor, bool
-        False for a proposal whose mean met a value that is not finite.
-    """
-
-    x: Tensor
+    x: Tensor  # (proposals, dim): Means
+    # (proposals, dim, dim) or (proposals, dim): Lower Cholesky factors of the covariances, or standard deviations
     factor: Tensor
-    origin: Tensor
-    draws: Tensor
-    logs: Tensor
+    origin: Tensor  # (proposals, dim): Means that the last draws were made around
+    draws: Tensor  # (proposals, draws, dim)
+    logs: Tensor  # (proposals, draws), float64: Logarithms of their weights; -inf where U is not finite
+    # (proposals,), int64: Number (proposal * draws + draw) of the draw that each proposal goes on from; -1 where none
+    # has a weight
     chosen: Tensor
-    landed: Tensor
+    landed: Tensor  # (proposals, dim): Where the gradient step began
+    # (proposals, dim, dim) or (proposals, dim): With ``variant="reference-code"`` the running estimate of the
+    # covariances, which need not be positive definite; else (proposals, 0)
     estimate: Tensor
-    halvings: Tensor
-    phase: Tensor
-    count: Tensor
-    alive: Tensor
+    halvings: Tensor  # (proposals,), int64: Of the last gradient step, -1 where none was short enough for U to fall
+    phase: Tensor  # (), int64: The next phase, 0 to 4
+    count: Tensor  # (proposals,), float64: Iterations that have ended
+    alive: Tensor  # bool: False for a proposal whose mean met a value that is not finite
 
 
 class Info(NamedTuple):
-    """What one phase did.
-
-    Attributes
-    ----------
-    phase : int
-    failed : Tensor, shape (proposals,), bool
-    examples : int
-        Data rows that U or its gradient was taken of, all proposals together.
-    weightless : int
-        Draws that U is not finite at.
-    lost : int
-        Proposals of which no draw has a weight: they stay where they are.
-    fallbacks : int
-        Covariances that could not be factorised: they stay as they are.
-    infinite : Tensor or None, shape (proposals,), bool
-        Which proposals have a draw at which U is minus infinity; None in other phases.
-    """
+    """What one phase did."""
 
     phase: int
-    failed: Tensor
-    examples: int = 0
-    weightless: int = 0
-    lost: int = 0
-    fallbacks: int = 0
+    failed: Tensor  # (proposals,), bool
+    examples: int = 0  # Data rows that U or its gradient was taken of, all proposals together
+    weightless: int = 0  # Draws that U is not finite at
+    lost: int = 0  # Proposals of which no draw has a weight: they stay where they are
+    fallbacks: int = 0  # Covariances that could not be factorised: they stay as they are
+    # (proposals,), bool: Which proposals have a draw at which U is minus infinity; None in other phases
     infinite: Tensor | None = None
 
 

@@ -32,22 +32,12 @@ _RATE, _FORGETTING, _AVERAGING = 0.05, 0.95, 0.5
 
 
 class TrajectoryLength(NamedTuple):
-    """The length of trajectories, in units of the metric, and what Adam remembers.
-
-    Attributes
-    ----------
-    log_length : float
-    square : float
-        Mean of the squared derivatives, the later ones counting more.
-    updates : int
-    log_mean : float
-        Mean of the logarithms, the later ones counting more.
-    """
+    """The length of trajectories, in units of the metric, and what Adam remembers."""
 
     log_length: float
-    square: float
+    square: float  # Mean of the squared derivatives, the later ones counting more
     updates: int
-    log_mean: float
+    log_mean: float  # Mean of the logarithms, the later ones counting more
 
     @classmethod
     def begun(cls, length: float) -> TrajectoryLength:

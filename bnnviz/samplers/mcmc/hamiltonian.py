@@ -38,58 +38,31 @@ _DENSE, _LOW_RANK = 100, 10_000  # dimensions up to which the metric is such a o
 
 
 class Stage(NamedTuple):
-    """A window of the warm-up, and what it has seen.
-
-    Attributes
-    ----------
-    number : int
-    moves : float
-        That have ended in it, for each living chain on average.
-    pooled : tuple of float
-        Sums over the moves since the last update of the step size: their acceptances, the logarithms of their step
-        sizes, and how many.
-    averaging : DualAveraging
-    sums : WindowSums or None
-        None before the first move.
-    """
+    """A window of the warm-up, and what it has seen."""
 
     number: int
-    moves: float
+    moves: float  # That have ended in it, for each living chain on average
+    # Sums over the moves since the last update of the step size: their acceptances, the logarithms of their step sizes,
+    # and how many
     pooled: tuple[float, float, float]
     averaging: DualAveraging
-    sums: WindowSums | None
+    sums: WindowSums | None  # None before the first move
 
 
 class StepSizeAndMetric(NamedTuple):
-    """What a Hamiltonian sampler has learnt.
-
-    Attributes
-    ----------
-    step_size : float
-    metric : Metric
-    stage : Stage or None
-        Of the warm-up; None after it.
-    """
+    """What a Hamiltonian sampler has learnt."""
 
     step_size: float
     metric: Metric
-    stage: Stage | None
+    stage: Stage | None  # Of the warm-up; None after it
 
 
 class AdaptationInputs(NamedTuple):
-    """What a kernel reads of the adaptation, as tensors: a program takes them as inputs.
+    """What a kernel reads of the adaptation, as tensors: a program takes them as inputs."""
 
-    Attributes
-    ----------
-    step_size : Tensor, 0-d
-    metric : Metric
-    deepest : Tensor or None
-        How often a tree may double, 0-d; None of samplers without trees.
-    """
-
-    step_size: Tensor
+    step_size: Tensor  # 0-d
     metric: Metric
-    deepest: Tensor | None = None
+    deepest: Tensor | None = None  # How often a tree may double, 0-d; None of samplers without trees
 
 
 class Hamiltonian(Discrete, Sampler):

@@ -31,15 +31,9 @@ from bnnviz.samplers.random import RandomNumbers
 
 
 class LearntLength(NamedTuple):
-    """What HMC has learnt where it learns the length of trajectories too.
+    """What HMC has learnt where it learns the length of trajectories too."""
 
-    Attributes
-    ----------
-    step_size, metric, stage
-        As of `StepSizeAndMetric`.
-    length : TrajectoryLength
-    """
-
+    # As of `StepSizeAndMetric`
     step_size: float
     metric: Metric
     stage: Stage | None
@@ -47,59 +41,33 @@ class LearntLength(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two moves.
+    """All chains between two moves."""
 
-    Attributes
-    ----------
-    x, momentum : Tensor, shape (chains, dim)
-    count, alive : Tensor, shape (chains,)
-        As of `bnnviz.samplers.discrete.State`.
-    potential, gradient : Tensor, shape (chains,) and (chains, dim)
-        U and its gradient at x.
-    adaptation : StepSizeAndMetric or LearntLength
-    """
-
+    # Of shape (chains, dim) each
     x: Tensor
     momentum: Tensor
+    # (chains,): As of `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
+    # (chains,) and (chains, dim): U and its gradient at x
     potential: Tensor
     gradient: Tensor
-    adaptation: StepSizeAndMetric | LearntLength
+    adaptation: StepSizeAndMetric | LearntLength  # StepSizeAndMetric or LearntLength
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain, shape (chains,).
+    """What one move did, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    potential : Tensor
-        U before the move.
-    accepted, acceptance_rate : Tensor
-        Whether the trajectory's end was accepted (0 or 1), and with what probability it was to be.
-    energy_error : Tensor
-        By how much the total energy changed along the trajectory, float64.
-    energy : Tensor
-        Total energy where the trajectory began, float64.
-    jump_distance : Tensor
-        How far the trajectory's end lies from its beginning; 0 where it was rejected.
-    n_steps : Tensor
-        Leapfrog steps of the trajectory: its gradients.
-    diverging : Tensor
-        1 where the energy's error is over 1000 T, or not finite.
-    failed : Tensor, bool
-        The chain stood where U is not finite.
-    """
-
-    potential: Tensor
+    potential: Tensor  # U before the move
+    # Whether the trajectory's end was accepted (0 or 1), and with what probability it was to be
     accepted: Tensor
     acceptance_rate: Tensor
-    energy_error: Tensor
-    energy: Tensor
-    jump_distance: Tensor
-    n_steps: Tensor
-    diverging: Tensor
-    failed: Tensor
+    energy_error: Tensor  # By how much the total energy changed along the trajectory, float64
+    energy: Tensor  # Total energy where the trajectory began, float64
+    jump_distance: Tensor  # How far the trajectory's end lies from its beginning; 0 where it was rejected
+    n_steps: Tensor  # Leapfrog steps of the trajectory: its gradients
+    diverging: Tensor  # 1 where the energy's error is over 1000 T, or not finite
+    failed: Tensor  # bool: The chain stood where U is not finite
 
 
 # Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learnt.

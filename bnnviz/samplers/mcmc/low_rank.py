@@ -31,18 +31,10 @@ _RIDGE = 1e-6
 
 
 class LowRank(NamedTuple):
-    """A map that stretches along a few directions.
+    """A map that stretches along a few directions."""
 
-    Attributes
-    ----------
-    directions : Tensor, shape (dim, rank)
-        Orthonormal columns; zeros where there are fewer of them.
-    stretch : Tensor, shape (rank,)
-        One where nothing is stretched.
-    """
-
-    directions: Tensor
-    stretch: Tensor
+    directions: Tensor  # (dim, rank): Orthonormal columns; zeros where there are fewer of them
+    stretch: Tensor  # (rank,): One where nothing is stretched
 
     @classmethod
     def unit(cls, dim: int, like: Tensor) -> LowRank:
@@ -56,16 +48,10 @@ class LowRank(NamedTuple):
 
 
 class WindowDraws(NamedTuple):
-    """Vectors of every chain in a window of the warm-up, the last ones of very many.
+    """Vectors of every chain in a window of the warm-up, the last ones of very many."""
 
-    Attributes
-    ----------
-    rows : Tensor, shape (n, dim)
-    chain : Tensor, shape (n,), int64
-    """
-
-    rows: Tensor
-    chain: Tensor
+    rows: Tensor  # (n, dim)
+    chain: Tensor  # (n,), int64
 
     @classmethod
     def begun(cls, like: Tensor) -> WindowDraws:

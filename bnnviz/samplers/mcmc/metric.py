@@ -28,17 +28,11 @@ _FEWEST = 3.0  # draws for each coordinate that a dense metric is learnt from
 
 
 class Metric(NamedTuple):
-    """The map from momenta to velocities.
+    """The map from momenta to velocities."""
 
-    Attributes
-    ----------
-    scale : Tensor, shape (dim,)
-        Scales of the coordinates.
-    factor : Tensor (dim, dim), LowRank or None
-        L; what is between momenta and the scales where it is of low rank; None where L is diagonal.
-    """
-
-    scale: Tensor
+    scale: Tensor  # (dim,): Scales of the coordinates
+    # (dim, dim), LowRank or None: L; what is between momenta and the scales where it is of low rank; None where L is
+    # diagonal
     factor: Tensor | LowRank | None
 
     @classmethod
@@ -104,19 +98,12 @@ class Metric(NamedTuple):
 
 
 class DrawMoments(NamedTuple):
-    """Sums over vectors of every chain, from where each was first; float64.
+    """Sums over vectors of every chain, from where each was first; float64."""
 
-    Attributes
-    ----------
-    origin, first : Tensor, shape (chains, dim)
-        Where the sums begin, and the sums of the differences from there.
-    second : Tensor, shape (dim,) or (dim, dim)
-        Sum of their squares, or of their outer products, over all chains.
-    """
-
+    # (chains, dim): Where the sums begin, and the sums of the differences from there
     origin: Tensor
     first: Tensor
-    second: Tensor
+    second: Tensor  # (dim,) or (dim, dim): Sum of their squares, or of their outer products, over all chains
 
     @classmethod
     def begun(cls, origin: Tensor, dense: bool) -> DrawMoments:
@@ -139,20 +126,12 @@ class DrawMoments(NamedTuple):
 
 
 class WindowSums(NamedTuple):
-    """What a window of the warm-up has seen, for its metric.
+    """What a window of the warm-up has seen, for its metric."""
 
-    Attributes
-    ----------
-    count : Tensor, shape (chains,), float64
-        Moves that have ended.
-    moved : Tensor, float64, 0-d
-        Those of them that led elsewhere, over all chains.
-    positions, gradients : DrawMoments or WindowDraws
-        The draws themselves for a metric of low rank. Gradients are None where they are not known.
-    """
-
-    count: Tensor
-    moved: Tensor
+    count: Tensor  # (chains,), float64: Moves that have ended
+    moved: Tensor  # float64, 0-d: Those of them that led elsewhere, over all chains
+    # DrawMoments or WindowDraws: The draws themselves for a metric of low rank. Gradients are None where they are not
+    # known.
     positions: DrawMoments | WindowDraws
     gradients: DrawMoments | WindowDraws | None
 

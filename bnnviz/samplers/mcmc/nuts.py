@@ -65,98 +65,52 @@ class Proposal(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two leapfrog steps, each somewhere in its own tree.
+    """All chains between two leapfrog steps, each somewhere in its own tree."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-        Where the last tree has led.
-    momentum_sum : Tensor, shape (chains, dim)
-        Of the tree.
-    count : Tensor, shape (chains,), float64
-        Trees that have ended.
-    alive, fresh : Tensor, bool
-        Whether the chain is still followed; whether the next step begins a tree.
-    initial_energy : Tensor
-        H at the tree's first point, float64.
-    front, back : PhasePoint
-        Ends of the trajectory: the one at which it grows, and the other one.
-    proposal, subtree_proposal : Proposal
-        Of the whole tree, and of the subtree that is being built.
-    log_weight, subtree_log_weight : Tensor
-        Logarithms of the sums of their points' weights, float64; -inf of a subtree without points.
-    subtree_momentum_sum : Tensor, shape (chains, dim)
-    direction : Tensor
-        In which the subtree grows: 1 is forward in time, -1 back.
-    step_size : Tensor
-        Of the tree: one that changed within it would not keep the energy, and trees would be accepted less than after
-        the warm-up.
-    depth, leaf : Tensor, int64
-        Of the tree, and the number of the subtree's next point, from 0.
-    checkpoint_momenta, checkpoint_sums : Tensor, shape (chains, depth, dim)
-        Momenta where smaller subtrees began, and the sums of those in the subtree up to there, half of the last.
-    acceptance_sum : Tensor
-        Sum of the acceptance probabilities of the tree's points, float64.
-    adaptation : StepSizeAndMetric
-    """
-
-    x: Tensor
-    momentum_sum: Tensor
-    count: Tensor
+    x: Tensor  # (chains, dim): Where the last tree has led
+    momentum_sum: Tensor  # (chains, dim): Of the tree
+    count: Tensor  # (chains,), float64: Trees that have ended
+    # bool: Whether the chain is still followed; whether the next step begins a tree
     alive: Tensor
     fresh: Tensor
-    initial_energy: Tensor
+    initial_energy: Tensor  # H at the tree's first point, float64
+    # Ends of the trajectory: the one at which it grows, and the other one
     front: PhasePoint
     back: PhasePoint
+    # Of the whole tree, and of the subtree that is being built
     proposal: Proposal
     subtree_proposal: Proposal
+    # Logarithms of the sums of their points' weights, float64; -inf of a subtree without points
     log_weight: Tensor
     subtree_log_weight: Tensor
-    subtree_momentum_sum: Tensor
-    direction: Tensor
+    subtree_momentum_sum: Tensor  # (chains, dim)
+    direction: Tensor  # In which the subtree grows: 1 is forward in time, -1 back
+    # Of the tree: one that changed within it would not keep the energy, and trees would be accepted less than after the
+    # warm-up
     step_size: Tensor
+    # int64: Of the tree, and the number of the subtree's next point, from 0
     depth: Tensor
     leaf: Tensor
+    # (chains, depth, dim): Momenta where smaller subtrees began, and the sums of those in the subtree up to there, half
+    # of the last
     checkpoint_momenta: Tensor
     checkpoint_sums: Tensor
-    acceptance_sum: Tensor
+    acceptance_sum: Tensor  # Sum of the acceptance probabilities of the tree's points, float64
     adaptation: StepSizeAndMetric
 
 
 class Info(NamedTuple):
-    """What one leapfrog step did, for every chain, shape (chains,); of the tree only where it has ended, else zero.
+    """What one leapfrog step did, for every chain, shape (chains,); of the tree only where it has ended, else zero."""
 
-    Attributes
-    ----------
-    potential : Tensor
-        U at the new point.
-    ended : Tensor, bool
-        Whether the tree has ended with this step.
-    acceptance_rate : Tensor
-        Mean acceptance probability of the tree's points.
-    n_steps : Tensor
-        Leapfrog steps of the tree: its gradients.
-    energy : Tensor
-        Total energy where the tree began, float64.
-    jump_distance : Tensor
-        How far the draw lies from the one before.
-    diverging : Tensor
-        1 where the energy's error has ended the tree.
-    reached_max_treedepth : Tensor
-        1 where the tree has ended since it had doubled as often as it may.
-    failed : Tensor, bool
-        The chain stood where U is not finite.
-    """
-
-    potential: Tensor
-    ended: Tensor
-    acceptance_rate: Tensor
-    n_steps: Tensor
-    energy: Tensor
-    jump_distance: Tensor
-    diverging: Tensor
-    reached_max_treedepth: Tensor
-    failed: Tensor
+    potential: Tensor  # U at the new point
+    ended: Tensor  # bool: Whether the tree has ended with this step
+    acceptance_rate: Tensor  # Mean acceptance probability of the tree's points
+    n_steps: Tensor  # Leapfrog steps of the tree: its gradients
+    energy: Tensor  # Total energy where the tree began, float64
+    jump_distance: Tensor  # How far the draw lies from the one before
+    diverging: Tensor  # 1 where the energy's error has ended the tree
+    reached_max_treedepth: Tensor  # 1 where the tree has ended since it had doubled as often as it may
+    failed: Tensor  # bool: The chain stood where U is not finite
 
 
 @REGISTRY.add

@@ -32,73 +32,38 @@ _VARIED = 0.2  # share by which the steps of a move may differ from their size: 
 
 
 class LadderSteps(NamedTuple):
-    """What the warm-up has learnt.
+    """What the warm-up has learnt."""
 
-    Attributes
-    ----------
-    log_sizes : Tensor, shape (temperatures,)
-        Logarithms of the leapfrog steps' sizes.
-    moves : int
-        Of the warm-up so far.
-    """
-
-    log_sizes: Tensor
-    moves: int
+    log_sizes: Tensor  # (temperatures,): Logarithms of the leapfrog steps' sizes
+    moves: int  # Of the warm-up so far
 
 
 class State(NamedTuple):
-    """All chains between two moves.
+    """All chains between two moves."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-        The replicas at the target's own temperature.
-    replicas : Tensor, shape (chains, temperatures - 1, dim)
-        The others, by temperature.
-    acceptance : Tensor, shape (chains, temperatures)
-        With what probability the ends of the last trajectories were to be accepted.
-    count, alive : Tensor, shape (chains,)
-        As of `bnnviz.samplers.discrete.State`.
-    adaptation : LadderSteps
-    """
-
-    x: Tensor
-    replicas: Tensor
+    x: Tensor  # (chains, dim): The replicas at the target's own temperature
+    replicas: Tensor  # (chains, temperatures - 1, dim): The others, by temperature
+    # (chains, temperatures): With what probability the ends of the last trajectories were to be accepted
     acceptance: Tensor
+    # (chains,): As of `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
     adaptation: LadderSteps
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain.
+    """What one move did, for every chain."""
 
-    Attributes
-    ----------
-    potential : Tensor, shape (chains,)
-        U before the move.
-    accepted, acceptance_rate : Tensor, shape (chains,)
-        Whether the end of the first replica's trajectory was accepted (0 or 1), and with what probability it was to be.
-    swapped : Tensor, shape (chains,)
-        Share of the pairs that have swapped.
-    diverging : Tensor, shape (chains,)
-        Whether the first replica's trajectory has diverged (0 or 1).
-    failed : Tensor, bool, shape (chains,)
-        The chain stood where U is not finite.
-    lowest : Tensor, shape (chains, dim)
-        Which of the trajectories' ends has the smallest U.
-    least : Tensor, shape (chains,)
-        U there.
-    """
-
-    potential: Tensor
+    potential: Tensor  # (chains,): U before the move
+    # (chains,): Whether the end of the first replica's trajectory was accepted (0 or 1), and with what probability it
+    # was to be
     accepted: Tensor
     acceptance_rate: Tensor
-    swapped: Tensor
-    diverging: Tensor
-    failed: Tensor
-    lowest: Tensor
-    least: Tensor
+    swapped: Tensor  # (chains,): Share of the pairs that have swapped
+    diverging: Tensor  # (chains,): Whether the first replica's trajectory has diverged (0 or 1)
+    failed: Tensor  # bool, (chains,): The chain stood where U is not finite
+    lowest: Tensor  # (chains, dim): Which of the trajectories' ends has the smallest U
+    least: Tensor  # (chains,): U there
 
 
 @REGISTRY.add

@@ -39,22 +39,13 @@ _APART = math.log(2.0)  # from the mean of the sizes tried, at most
 
 
 class AcceptanceCurve(NamedTuple):
-    """Fit a curve to acceptances over the logarithm of the step size.
+    """Fit a curve to acceptances over the logarithm of the step size."""
 
-    Attributes
-    ----------
-    centre : float
-        Logarithm of the step size that it is about.
-    height, slope : float
-        Of log(-log a) there, and over the logarithm of the step size.
-    precision : tuple of float
-        Of the height, of both, of the slope.
-    """
-
-    centre: float
+    centre: float  # Logarithm of the step size that it is about
+    # Of log(-log a) there, and over the logarithm of the step size
     height: float
     slope: float
-    precision: tuple[float, float, float]
+    precision: tuple[float, float, float]  # Of the height, of both, of the slope
 
     @classmethod
     def begun(cls, size: float) -> AcceptanceCurve:
@@ -80,27 +71,13 @@ class AcceptanceCurve(NamedTuple):
 
 
 class DualAveraging(NamedTuple):
-    """Find the logarithm of a step size such that the acceptance is the wanted one (Hoffman and Gelman 2014, 5).
+    """Find the logarithm of a step size such that the acceptance is the wanted one (Hoffman and Gelman 2014, 5)."""
 
-    Attributes
-    ----------
-    centre : float
-        mu, which the logarithm is drawn to.
-    updates : int
-        n.
-    shortfall : float
-        By how much the acceptance fell short, on average.
-    log_mean : float
-        Mean of the logarithms, the later ones counting more.
-    curve : AcceptanceCurve
-        Through all that was tried.
-    """
-
-    centre: float
-    updates: int
-    shortfall: float
-    log_mean: float
-    curve: AcceptanceCurve
+    centre: float  # mu, which the logarithm is drawn to
+    updates: int  # n
+    shortfall: float  # By how much the acceptance fell short, on average
+    log_mean: float  # Mean of the logarithms, the later ones counting more
+    curve: AcceptanceCurve  # Through all that was tried
 
     @classmethod
     def begun(cls, size: float) -> DualAveraging:

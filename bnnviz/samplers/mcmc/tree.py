@@ -17,18 +17,10 @@ from torch import Tensor
 
 
 class Levels(NamedTuple):
-    """The levels of checkpoints for each number of a point, bool.
+    """The levels of checkpoints for each number of a point, bool."""
 
-    Attributes
-    ----------
-    written : Tensor, shape (2^depth, depth, 1)
-        Where the point's momentum becomes a checkpoint.
-    ended : Tensor, shape (2^depth, depth)
-        Whose subtrees end with the point.
-    """
-
-    written: Tensor
-    ended: Tensor
+    written: Tensor  # (2^depth, depth, 1): Where the point's momentum becomes a checkpoint
+    ended: Tensor  # (2^depth, depth): Whose subtrees end with the point
 
 
 @functools.lru_cache(maxsize=8)

@@ -14,18 +14,10 @@ _LEAST = 10  # moves of the last window, which the step size settles in
 
 
 class WarmupWindows(NamedTuple):
-    """The windows of a warm-up; the metric is learnt at the end of each but the last.
+    """The windows of a warm-up; the metric is learnt at the end of each but the last."""
 
-    Attributes
-    ----------
-    lengths : tuple of int
-        Moves of each.
-    early : int
-        How many of them are the first phase, in which chains are still on their way.
-    """
-
-    lengths: tuple[int, ...]
-    early: int
+    lengths: tuple[int, ...]  # tuple of int: Moves of each
+    early: int  # How many of them are the first phase, in which chains are still on their way
 
 
 @functools.cache

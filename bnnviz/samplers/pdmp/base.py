@@ -14,7 +14,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.base import Sampler, Traits
-from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.bounds import linear_losses
 from bnnviz.samplers.pdmp.bounds.capped import Capped
@@ -303,10 +303,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
 
     def set_mode(self, mode: Tensor | None) -> None:
         """Choose where gradients come from, with control variates at the mode (dim,), and make the envelope."""
-        self.source = FullData(self.target)
         anchor = mode if self.control_variates else None
-        if self.batch_size is not None:
-            self.source = MiniBatch(self.target, self.batch_size, self.batch == "event", anchor)
+        self.source = MiniBatch(self.target, self.batch_size, self.batch == "event", anchor)
         self.envelope = self._make_bound(anchor)
 
     def _make_bound(self, anchor: Tensor | None) -> Bound:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bnnviz.samplers.minibatch import FullData, MiniBatch
+from bnnviz.samplers.minibatch import MiniBatch
 from bnnviz.samplers.pdmp.state import Adaptation, Info, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
 from bnnviz.samplers.random import RandomNumbers
@@ -26,22 +26,14 @@ _SHARES = {"grid": 0.5, "regression": 0.5, "exact": 20.0}
 
 
 class ThinningOutcome(NamedTuple):
-    """What became of the proposals; everything of shape (chains,).
+    """What became of the proposals; everything of shape (chains,)."""
 
-    Attributes
-    ----------
-    kind : Tensor
-        What the evaluation was: an accepted proposal is a BOUNCE.
-    height, uniform, ratio : Tensor
-        Envelope, uniform draw, and positive rate / envelope.
-    violated, accepted, event : Tensor, bool
-        The ratio is above 1; the proposal is a bounce; a bounce or a refreshment.
-    """
-
-    kind: Tensor
+    kind: Tensor  # What the evaluation was: an accepted proposal is a BOUNCE
+    # Envelope, uniform draw, and positive rate / envelope
     height: Tensor
     uniform: Tensor
     ratio: Tensor
+    # bool: The ratio is above 1; the proposal is a bounce; a bounce or a refreshment
     violated: Tensor
     accepted: Tensor
     event: Tensor
@@ -54,7 +46,7 @@ class EventLoop:
     ----------
     envelope : Bound
         What event times are thinned under.
-    source : FullData or MiniBatch
+    source : MiniBatch
         Where derivatives come from.
     host_sync : bool
         Whether a step may read tensor values on the host (CPU only).
@@ -63,7 +55,7 @@ class EventLoop:
     """
 
     envelope: Bound
-    source: FullData | MiniBatch
+    source: MiniBatch
     host_sync: bool
     bound: str
     horizon: float | None

@@ -20,106 +20,56 @@ from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 
 
 class Adaptation(NamedTuple):
-    """What the warm-up learns.
+    """What the warm-up learns."""
 
-    Attributes
-    ----------
-    mean_event_time : Tensor, shape (chains,), float64
-        Running mean of the time between events.
-    num_events : Tensor, shape (chains,), float64
-        Number of events in that mean, 50 at most.
-    scaling : GaussianReference or Preconditioner or Tensor or ()
-        What the dynamics are relative to (`Dynamics`).
-    rounds_left : int
-        Rounds of the warm-up in which the scaling is yet to be learnt.
-    sums : PathSums or None
-        Of the path in this round; None before its first step, and where no scaling is learnt.
-    points : WindowSums or None
-        Positions and gradients in this round; None before the first, and where nothing is learnt from them.
-    refreshment : RefreshCounts
-    energies : Energies
-        Empty after the warm-up.
-    """
-
-    mean_event_time: Tensor
-    num_events: Tensor
+    mean_event_time: Tensor  # (chains,), float64: Running mean of the time between events
+    num_events: Tensor  # (chains,), float64: Number of events in that mean, 50 at most
+    # GaussianReference or Preconditioner or Tensor or (): What the dynamics are relative to (`Dynamics`)
     scaling: GaussianReference | Preconditioner | Tensor | tuple[()]
-    rounds_left: int
-    sums: PathSums | None
+    rounds_left: int  # Rounds of the warm-up in which the scaling is yet to be learnt
+    sums: PathSums | None  # Of the path in this round; None before its first step, and where no scaling is learnt
+    # Positions and gradients in this round; None before the first, and where nothing is learnt from them
     points: WindowSums | None
     refreshment: RefreshCounts
-    energies: Energies
+    energies: Energies  # Empty after the warm-up
 
 
 class State(NamedTuple):
-    """All chains of a process; times are counted from the last event unless said otherwise.
+    """All chains of a process; times are counted from the last event unless said otherwise."""
 
-    Attributes
-    ----------
-    x, v : Tensor, shape (chains, dim)
-        Position and velocity at the last event.
-    clock : Tensor, shape (chains,), float64
-        Path time of the last event since the start.
-    s : Tensor
-        Time up to which the path is certain.
-    refresh : Tensor
-        Time of the next refreshment.
-    t, kind, piece, skipped
-        The planned evaluation (`thinning.Plan`).
-    bound
-        The bound's own state.
-    alive : Tensor, bool
-        False for a chain that met a value that is not finite.
-    batch : Tensor (chains, size) or ()
-        The rows that a chain holds from one event to the next; empty where it holds none.
-    adaptation : Adaptation
-    """
-
+    # (chains, dim): Position and velocity at the last event
     x: Tensor
     v: Tensor
-    clock: Tensor
-    s: Tensor
-    refresh: Tensor
+    clock: Tensor  # (chains,), float64: Path time of the last event since the start
+    s: Tensor  # Time up to which the path is certain
+    refresh: Tensor  # Time of the next refreshment
+    # The planned evaluation (`thinning.Plan`)
     t: Tensor
     kind: Tensor
     piece: Piece
     skipped: Piece
+    # The bound's own state
     bound: InterpolatedState | CappedState | GridState | RaisedState | RegressionState | ExactState
-    alive: Tensor
+    alive: Tensor  # bool: False for a chain that met a value that is not finite
+    # (chains, size) or (): The rows that a chain holds from one event to the next; empty where it holds none
     batch: Tensor | tuple[()]
     adaptation: Adaptation
 
 
 class Info(NamedTuple):
-    """What one step did, for every chain, shape (chains,).
+    """What one step did, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    kind : Tensor
-        PROBE, REJECTED, BOUNCE, REFRESH, HORIZON or START (`bnnviz.samplers.pdmp.thinning`).
-    t, rate, height, uniform, ratio
-        Time of the evaluation, signed rate, envelope, the uniform draw, positive rate / envelope.
-    violated : Tensor, bool
-        A proposal whose rate exceeded the envelope.
-    s0, s1 : Tensor
-        The path became certain from s0 to s1, on the segment that the step began on.
-    slope : Tensor
-        Time derivative of the rate; nan where the bound does not ask for it.
-    potential : Tensor
-        U at the evaluated point.
-    failed : Tensor, bool
-        The chain met a value that is not finite in this step.
-    """
-
-    kind: Tensor
+    kind: Tensor  # PROBE, REJECTED, BOUNCE, REFRESH, HORIZON or START (`bnnviz.samplers.pdmp.thinning`)
+    # Time of the evaluation, signed rate, envelope, the uniform draw, positive rate / envelope
     t: Tensor
     rate: Tensor
     height: Tensor
     uniform: Tensor
     ratio: Tensor
-    violated: Tensor
+    violated: Tensor  # bool: A proposal whose rate exceeded the envelope
+    # The path became certain from s0 to s1, on the segment that the step began on
     s0: Tensor
     s1: Tensor
-    slope: Tensor
-    potential: Tensor
-    failed: Tensor
+    slope: Tensor  # Time derivative of the rate; nan where the bound does not ask for it
+    potential: Tensor  # U at the evaluated point
+    failed: Tensor  # bool: The chain met a value that is not finite in this step

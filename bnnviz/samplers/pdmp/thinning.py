@@ -49,48 +49,26 @@ class Piece(NamedTuple):
 
 
 class RatePoint(NamedTuple):
-    """One evaluation of every chain's rate.
+    """One evaluation of every chain's rate."""
 
-    Attributes
-    ----------
-    x, v : Tensor, shape (chains, dim)
-        Position and velocity there.
-    t, rate, slope : Tensor, shape (chains,)
-        Time since the last event, signed rate, and its time derivative; nan where that is unknown.
-    scaling : Any
-        What the dynamics are relative to (`Dynamics`).
-    """
-
+    # (chains, dim): Position and velocity there
     x: Tensor
     v: Tensor
+    # (chains,): Time since the last event, signed rate, and its time derivative; nan where that is unknown
     t: Tensor
     rate: Tensor
     slope: Tensor
-    scaling: Any = ()
+    scaling: Any = ()  # What the dynamics are relative to (`Dynamics`)
 
 
 class Plan(NamedTuple):
-    """Where each chain evaluates its rate next.
+    """Where each chain evaluates its rate next."""
 
-    Attributes
-    ----------
-    t : Tensor
-        Time of the evaluation since the last event.
-    kind : Tensor
-        PROPOSAL, HORIZON (the path is certain up to there) or PROBE (a look ahead).
-    s : Tensor
-        Time up to which the path is certain.
-    piece : Piece
-        The envelope that the evaluation is thinned under; nan while a look ahead is awaited.
-    skipped : Piece
-        The envelope over the stretch that this plan passed without a proposal.
-    """
-
-    t: Tensor
-    kind: Tensor
-    s: Tensor
-    piece: Piece
-    skipped: Piece
+    t: Tensor  # Time of the evaluation since the last event
+    kind: Tensor  # PROPOSAL, HORIZON (the path is certain up to there) or PROBE (a look ahead)
+    s: Tensor  # Time up to which the path is certain
+    piece: Piece  # The envelope that the evaluation is thinned under; nan while a look ahead is awaited
+    skipped: Piece  # The envelope over the stretch that this plan passed without a proposal
 
 
 class Bound:

@@ -19,26 +19,16 @@ _FEWEST_WINDOWS = 2  # in each part of the windows that arrival is told from
 
 
 class PathSums(NamedTuple):
-    """Time, and integrals of the path and of its square, for every chain, from an origin; float64.
+    """Time, and integrals of the path and of its square, for every chain, from an origin; float64."""
 
-    Attributes
-    ----------
-    origin : Tensor, shape (chains, dim)
-        Subtracted first: far from zero, squares would lose the digits that a variance is made of.
-    time : Tensor, shape (chains, 1)
-    first, second : Tensor, shape (chains, dim)
-    events : Tensor, shape (), int64
-        Events of all chains.
-    halved : bool
-        Whether the first half of the events has been forgotten.
-    """
-
+    # (chains, dim): Subtracted first: far from zero, squares would lose the digits that a variance is made of
     origin: Tensor
-    time: Tensor
+    time: Tensor  # (chains, 1)
+    # Of shape (chains, dim) each
     first: Tensor
     second: Tensor
-    events: Tensor
-    halved: bool
+    events: Tensor  # (), int64: Events of all chains
+    halved: bool  # Whether the first half of the events has been forgotten
 
     @classmethod
     def begun(cls, origin: Tensor) -> PathSums:
@@ -90,17 +80,10 @@ class PathSums(NamedTuple):
 
 
 class RefreshCounts(NamedTuple):
-    """The refresh rate, and what it is learnt from.
+    """The refresh rate, and what it is learnt from."""
 
-    Attributes
-    ----------
-    rate : Tensor, shape (), float64
-        Refreshments per unit of path time.
-    bounces, time : Tensor, shape (), float64
-        Of all chains, with the scaling in use.
-    """
-
-    rate: Tensor
+    rate: Tensor  # (), float64: Refreshments per unit of path time
+    # (), float64: Of all chains, with the scaling in use
     bounces: Tensor
     time: Tensor
 
@@ -138,23 +121,12 @@ class Energies(NamedTuple):
     The second half of the windows is parted in two. The chains have arrived where U does not differ between these
     parts, on average over the chains, by more than it varies between windows. It is asked from eight windows on, so
     that a steady climb or fall, which moves U by 3.5 of these standard deviations, is not missed.
-
-    Attributes
-    ----------
-    total : Tensor, shape (chains,), float64
-        Sum of U in this window.
-    count : Tensor or None, shape (chains,), float64
-        Evaluations in it; None before the first one.
-    steps : int
-        Steps so far.
-    windows : tuple of Tensor, shape (chains,)
-        Means of U in the windows that have ended.
     """
 
-    total: Tensor
-    count: Tensor | None = None
-    steps: int = 0
-    windows: tuple[Tensor, ...] = ()
+    total: Tensor  # (chains,), float64: Sum of U in this window
+    count: Tensor | None = None  # (chains,), float64: Evaluations in it; None before the first one
+    steps: int = 0  # Steps so far
+    windows: tuple[Tensor, ...] = ()  # tuple of Tensor, (chains,): Means of U in the windows that have ended
 
     def added(self, potential: Tensor, counted: Tensor) -> Energies:
         """Return them with U (chains,) where it was evaluated, of those chains (chains,) that are counted."""

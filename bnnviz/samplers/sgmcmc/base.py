@@ -16,7 +16,7 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import Sampler, Traits, length
 from bnnviz.samplers.discrete import Discrete, State, StepSize
-from bnnviz.samplers.minibatch import FullData, MiniBatch, refuse_without_rows
+from bnnviz.samplers.minibatch import MiniBatch, refuse_without_rows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.text import DriftText
 from bnnviz.targets import Target
@@ -26,24 +26,14 @@ _BATCHES = {"batch_size": {"least": 1}}
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain, shape (chains,).
+    """What one move did, for every chain, shape (chains,)."""
 
-    Attributes
-    ----------
-    potential : Tensor
-        U before the move, as the batch has it.
-    step_size : Tensor
-    drift, noise : Tensor
-        How far the gradient, and how far noise, moved the chain.
-    failed : Tensor, bool
-        The chain met a value that is not finite.
-    """
-
-    potential: Tensor
+    potential: Tensor  # U before the move, as the batch has it
     step_size: Tensor
+    # How far the gradient, and how far noise, moved the chain
     drift: Tensor
     noise: Tensor
-    failed: Tensor
+    failed: Tensor  # bool: The chain met a value that is not finite
 
 
 class Move(NamedTuple):
@@ -114,9 +104,8 @@ class StochasticGradient(Discrete, Sampler):
 
     def set_mode(self, mode: Tensor | None) -> None:
         """Choose where gradients come from; control variates, where they are wanted, are taken at the mode (dim,)."""
-        self.source = FullData(self.target)
-        if self.batch_size is not None:
-            self.source = MiniBatch(self.target, self.batch_size, False, mode if self.control_variates else None)
+        anchor = mode if self.control_variates else None
+        self.source = MiniBatch(self.target, self.batch_size, anchor=anchor)
 
     @property
     def gradients_per_step(self) -> int:

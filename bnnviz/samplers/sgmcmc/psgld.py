@@ -34,25 +34,14 @@ class Preconditioning(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two moves.
+    """All chains between two moves."""
 
-    Attributes
-    ----------
-    x : Tensor, shape (chains, dim)
-    square : Tensor, shape (chains, dim)
-        Mean square V of the gradient for one row.
-    count, alive : Tensor, shape (chains,)
-        As of `bnnviz.samplers.discrete.State`.
-    slope : Tensor, shape (chains, dim)
-        Derivative of the mean square along its own coordinate.
-    adaptation : Preconditioning
-    """
-
-    x: Tensor
-    square: Tensor
+    x: Tensor  # (chains, dim)
+    square: Tensor  # (chains, dim): Mean square V of the gradient for one row
+    # (chains,): As of `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
-    slope: Tensor
+    slope: Tensor  # (chains, dim): Derivative of the mean square along its own coordinate
     adaptation: Preconditioning
 
 

@@ -28,21 +28,13 @@ from bnnviz.targets import RowTarget
 
 
 class BatchLines(NamedTuple):
-    """What all batches have in common, in float64.
+    """What all batches have in common, in float64."""
 
-    Attributes
-    ----------
-    anchor, pull : Tensor, shape (dim,)
-        Where control variates are taken, and the gradient of U there.
-    metric : Tensor, shape (dim, dim)
-        The Hessian of U there.
-    prior_precision, most : float
-        1 / sigma^2, and N c q.
-    """
-
+    # (dim,): Where control variates are taken, and the gradient of U there
     anchor: Tensor
     pull: Tensor
-    metric: Tensor
+    metric: Tensor  # (dim, dim): The Hessian of U there
+    # 1 / sigma^2, and N c q
     prior_precision: float
     most: float
 

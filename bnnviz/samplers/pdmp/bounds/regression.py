@@ -42,31 +42,22 @@ _LEAST = 1e-12  # variance
 
 
 class RegressionState(NamedTuple):
-    """What a segment has told so far, and what all segments have, for a speed of one.
+    """What a segment has told so far, and what all segments have, for a speed of one."""
 
-    Attributes
-    ----------
-    count, t, tt, rate, t_rate : Tensor, shape (chains,)
-        Number of evaluations since the last event, and sums of t, t^2, f and t f.
-    noise, seen : Tensor
-        Variance of a rate around its line, and from how many evaluations it is known.
-    slope, slope_variance, segments : Tensor
-        Mean and variance of the slopes of segments, and of how many.
-    speed : Tensor
-        Of the chain's path.
-    """
-
+    # (chains,): Number of evaluations since the last event, and sums of t, t^2, f and t f
     count: Tensor
     t: Tensor
     tt: Tensor
     rate: Tensor
     t_rate: Tensor
+    # Variance of a rate around its line, and from how many evaluations it is known
     noise: Tensor
     seen: Tensor
+    # Mean and variance of the slopes of segments, and of how many
     slope: Tensor
     slope_variance: Tensor
     segments: Tensor
-    speed: Tensor
+    speed: Tensor  # Of the chain's path
 
 
 class _Regressed(NamedTuple):

@@ -22,17 +22,12 @@ DENSE = 100
 
 
 class Preconditioner(NamedTuple):
-    """The map L and its inverse.
+    """The map L and its inverse."""
 
-    Attributes
-    ----------
-    scale : Tensor, shape (dim,) or (chains, dim)
-        The diagonal of L where it is diagonal; with a row for each chain where they have scales of their own.
-    factor, inverse : Tensor or None, shape (dim, dim)
-        L and its inverse; None where L is diagonal.
-    """
-
+    # (dim,) or (chains, dim): The diagonal of L where it is diagonal; with a row for each chain where they have scales
+    # of their own
     scale: Tensor
+    # (dim, dim): L and its inverse; None where L is diagonal
     factor: Tensor | None
     inverse: Tensor | None
 

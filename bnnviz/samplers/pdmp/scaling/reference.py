@@ -11,20 +11,12 @@ from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 
 
 class GaussianReference(NamedTuple):
-    """The reference N(x*, S).
+    """The reference N(x*, S)."""
 
-    Attributes
-    ----------
-    centre : Tensor, shape (dim,) or (chains, dim)
-        x*, with a row for each chain where they have references of their own.
-    precision : Tensor, shape (dim,) or (chains, dim)
-        One over the variances of the coordinates in S: the diagonal of S^-1 where S is diagonal.
-    factor, inverse : Tensor or None, shape (dim, dim)
-        L with S = L L', and its inverse; None where S is diagonal.
-    """
-
-    centre: Tensor
+    centre: Tensor  # (dim,) or (chains, dim): x*, with a row for each chain where they have references of their own
+    # (dim,) or (chains, dim): One over the variances of the coordinates in S: the diagonal of S^-1 where S is diagonal
     precision: Tensor
+    # (dim, dim): L with S = L L', and its inverse; None where S is diagonal
     factor: Tensor | None = None
     inverse: Tensor | None = None
 
