@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 from families import QUICK, TRAINED
+from traced_loop import traced_kernel
 
 import bnnviz
 from bnnviz import targets
-from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -63,8 +63,7 @@ def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None
     """A step that was written down while chains descend is taken at rest too, with the same law of draws."""
     run = running("mc_dropout", drop=0.5)
     run.change(POINTS)
-    traced = compiled_step.trace(run.sampler, run.state)
-    compiled = compiled_step.CompiledKernel(run.sampler, traced, lambda numbers: traced.program(*numbers))
+    compiled = traced_kernel(run.sampler, run.state)
     state, shown = run.state, []
     for _ in range(90):
         state, _ = compiled.step(run.numbers, state)

@@ -10,9 +10,9 @@ import pytest
 import torch
 from families import QUICK, target_of
 from torch import Tensor
+from traced_loop import traced_kernel
 
 from bnnviz import BnnvizError, samplers, settings
-from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.run.run import Run
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers import warmup
@@ -101,8 +101,7 @@ def test_a_family_of_one_s_own_is_compiled() -> None:
     sampler, rng = Walk(), seeded(1)
     sampler.prepare(Gaussian().to("cpu", torch.float32), None)
     state = sampler.init(torch.zeros(4, 2), rng)
-    traced = compiled_step.trace(sampler, state)
-    compiled = compiled_step.CompiledKernel(sampler, traced, lambda numbers: traced.program(*numbers))
+    compiled = traced_kernel(sampler, state)
     eager, other, numbers = state, state, rng.generator.get_state()
     for _ in range(20):
         eager, _ = sampler.step(rng, eager)
