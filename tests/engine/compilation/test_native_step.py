@@ -222,6 +222,7 @@ def test_steps_in_cpp_throughout_are_compiled_only_where_that_is_asked_for(monke
         run = begun(spec_of(target, settings={"metric": "diagonal"}, warmup=20, draws=100_000, kernel="auto"))
         run.take(4, 1e9)
         assert run._wants_kernel is compiles
+        run._switch.drop()
 
 
 @needs_compiler
