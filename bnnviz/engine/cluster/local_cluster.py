@@ -60,6 +60,7 @@ def imported_dask() -> Any:
 def local_cluster(workers: int | None = None) -> LocalCluster:
     """Start a scheduler in this process and worker processes on this machine, each with a GPU if there are any."""
     distributed = imported_dask()
+    optional.check("cryptography", "Worker processes need")
     import dask
 
     gpus = gpus_here()
