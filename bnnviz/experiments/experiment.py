@@ -173,7 +173,7 @@ class Experiment:
         module, name = spec.factory.split(":")
         run = getattr(import_module(module), name)(spec)
         drive(run, _SLICE_S)
-        return _with_more(run.summary()) | (_band(run) if self.bands else {})
+        return _numbers(run.summary()) | (_band(run) if self.bands else {})
 
     # ---- results of single runs on disk, so that an interrupted experiment continues
 
@@ -232,9 +232,10 @@ def fingerprint(specs: Iterable[Spec | WellsSpec]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _with_more(summary: dict[str, Any]) -> dict[str, Any]:
+def _numbers(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a summary, and two more."""
     ess, inflation = summary.get("ess_pc1"), summary.get("widening")
-    return summary | {
+    return {key: value for key, value in summary.items() if isinstance(value, int | float)} | {
         "ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"],
         "widening_share": None if inflation is None else inflation["share"],
     }

@@ -20,6 +20,7 @@ import torch
 
 from bnnviz import data as datasets
 from bnnviz import samplers
+from bnnviz import settings as settings_of
 from bnnviz.engine.drive import drive
 from bnnviz.engine.run.run import Run
 from bnnviz.experiments.experiment import Experiment
@@ -76,9 +77,11 @@ def _cost(spec: Spec) -> tuple[float, float]:
     if "train_rows" in target:
         target |= {"train_rows": min(rows, _ROWS), "test_rows": min(target["test_rows"], _PREDICTED)}
     chosen = samplers.REGISTRY.get(spec.sampler)(**settings)
-    steps = {name: getattr(chosen, name) for name in _STEPS if hasattr(chosen, name)}
-    each = getattr(chosen, "draws_each", 1)
-    quick = {"warmup_events": 20} if hasattr(chosen, "warmup_events") else {}
+    known = {setting["name"]: getattr(chosen, setting["name"]) for setting in settings_of.describe(type(chosen))}
+    steps = {name: known[name] for name in _STEPS if name in known}
+    each, moves = known.get("draws_each", 1), known.get("every", 1)
+    quick = {"warmup_events": 20} if "warmup_events" in known else {}
+    quick |= {"every": min(moves, _MORE)} if moves > 1 else {}
 
     def timed(few: int, draws: int) -> tuple[float, Run]:
         short = settings | quick | {name: min(few, value) for name, value in steps.items()}
@@ -91,14 +94,16 @@ def _cost(spec: Spec) -> tuple[float, float]:
     whole = rows / min(rows, _ROWS) if "train_rows" in target and not settings.get("batch_size") else 1.0
     by_epochs = rows / min(rows, _ROWS) if "train_rows" in target and "first_epochs" in steps else 1.0
     per_step = max(more - base, 0.0) / (_MORE - _FEW) * by_epochs
-    per_draw = max(longer - base, 0.0) / 2 * max(whole, by_epochs)
-    draws = (spec.draws + spec.warmup) / each + getattr(chosen, "warmup_events", 0)
+    per_draw = max(longer - base, 0.0) / 2 * max(whole, by_epochs) * moves / quick.get("every", 1)
+    draws = (spec.draws + spec.warmup) / each + known.get("warmup_events", 0)
     seconds = base + per_step * sum(steps.values()) + per_draw * draws + _prediction(run, spec)
     return seconds, 4.0 * run.target.dim * spec.chains * spec.draws + _bytes(spec, rows)
 
 
 def _prediction(run: Run, spec: Spec) -> float:
     """Return the seconds that the predictions of all draws take."""
+    if run.error is not None:
+        return 0.0
     x, _ = run.target.held_out()
     x = x[:_PREDICTED]
     theta = torch.as_tensor(run.draws[:1, 0], dtype=run.target.dtype, device=run.target.device)
