@@ -10,6 +10,8 @@ setting changes: its checkpoints hold them, and the array is written at the end.
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -160,6 +162,10 @@ class RecordingWriter:
         if place.is_dir() and any(path.name != LOCK for path in place.iterdir()):
             raise BnnvizError(f"The folder {place} is not empty; give a recording a new one.", "out")
         place.parent.mkdir(parents=True, exist_ok=True)
+        for left in place.parent.glob(f".{glob.escape(place.name)}.*"):  # by a process that was killed here
+            with contextlib.suppress(BnnvizError, OSError):
+                RecordingLock(left).release()
+                shutil.rmtree(left)
         self.folder = Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}."))
         try:
             self._lock = RecordingLock(self.folder)

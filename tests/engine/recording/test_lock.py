@@ -95,3 +95,11 @@ def test_a_recording_has_one_writer(writer: RecordingWriter, home: Path) -> None
         RecordingWriter(writer.run, home / "mine")
     writer.close()
     RecordingLock(home / "mine").release(remove=True)
+
+
+def test_what_a_killed_process_left_of_a_new_recording_is_removed(home: Path) -> None:
+    (home / ".mine.abcd").mkdir(parents=True)
+    (home / ".mine.abcd" / "header.json").write_text("{}")
+    RecordingWriter(ViewedRun(SPEC.checked()), home / "mine").close()
+    assert [path.name for path in home.iterdir()] == ["mine"]
+    Recording(home / "mine").check()
