@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import psutil
-import pytest
 
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
@@ -55,11 +54,6 @@ BLUR = """() => {
   while (focused?.shadowRoot?.activeElement) { focused = focused.shadowRoot.activeElement }
   focused?.blur()
 }"""
-
-
-def at_length(*values: Any) -> Any:
-    """Mark a case that repeats what another one shows: it runs nightly."""
-    return pytest.param(*values, marks=pytest.mark.slow)
 
 
 class Lab:

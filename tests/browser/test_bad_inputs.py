@@ -56,20 +56,17 @@ def work_through(lab: Lab, dashboard: Any, table: tuple[Bad, ...]) -> None:
     assert not re.search(r'File "[^"]*/(app|bnnviz)/', dashboard.log.read_text())
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_bad_inputs_for_a_network_and_its_run(lab: Lab, dashboard: Any) -> None:
     work_through(lab, dashboard, NETWORK)
 
 
-@pytest.mark.slow
 def test_bad_inputs_for_a_density(lab: Lab, dashboard: Any) -> None:
     lab.pick("Target", "Gaussian")
     until(lambda: lab.page.locator("h2:visible", has_text="Prediction").count() == 0, 20, "the target did not change")
     work_through(lab, dashboard, GAUSSIAN)
 
 
-@pytest.mark.slow
 def test_bad_inputs_for_folded_settings(lab: Lab, dashboard: Any) -> None:
     lab.page.get_by_role("button", name="More settings, each begins a new run").click()
     work_through(lab, dashboard, FOLDED)

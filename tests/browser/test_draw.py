@@ -141,7 +141,6 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
     assert lab.number("step") < 200  # it has never played
 
 
-@pytest.mark.slow
 def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
     # How soon is measured by `python -m benchmarks live --case drawing`.
     lab = draw().sampling()
@@ -151,7 +150,6 @@ def test_the_band_follows_a_dragged_point(draw: Callable[..., Drawing]) -> None:
     until(lambda: lab.number("draws") > 15, 30, "the run did not go on")
 
 
-@pytest.mark.slow
 def test_a_reloaded_address_has_the_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
     lab.click_at(0.1, 0.5)
@@ -162,7 +160,6 @@ def test_a_reloaded_address_has_the_points(draw: Callable[..., Drawing]) -> None
     assert again.points()[-1] == pytest.approx(lab.points()[-1], abs=1e-3)
 
 
-@pytest.mark.slow
 def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
 
@@ -177,14 +174,12 @@ def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     until(lambda: "points" not in lab.address(), 5, "the address kept the points")
 
 
-@pytest.mark.slow
 def test_fingers_draw_too(draw: Callable[..., Drawing]) -> None:
     lab = draw(has_touch=True)
     lab.page.touchscreen.tap(*lab.place("prediction", 0.1, 0.5))
     until(lambda: len(lab.points()) == 6, 5, "no point came")
 
 
-@pytest.mark.slow
 def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> None:
     lab = draw().sampling()
     lab.press("Pause")
@@ -217,7 +212,6 @@ def test_keys_alone_add_move_delete_and_box(draw: Callable[..., Drawing]) -> Non
     until(lambda: lab.picked_lines() == 0, 5, "the picks stayed")
 
 
-@pytest.mark.slow
 def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Callable[..., Any]) -> None:
     lab = draw(MOONS).sampling()
     assert {"prediction", "spread"} <= set(lab.figures())
@@ -237,7 +231,6 @@ def test_classes_are_drawn_on_a_map(draw: Callable[..., Drawing], screenshot: Ca
 # ---- picking ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_an_event_under_the_pointer_shows_its_function(draw: Callable[..., Drawing]) -> None:
     lab = draw().sampling()
     lab.press("Pause")
@@ -250,7 +243,6 @@ def test_an_event_under_the_pointer_shows_its_function(draw: Callable[..., Drawi
     until(lambda: lab.picked_lines() == 0, 5, "the function stayed")
 
 
-@pytest.mark.slow
 def test_boxes_link_functions_and_weights_both_ways(
     draw: Callable[..., Drawing], screenshot: Callable[..., Any]
 ) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
 from driving import Lab
 from PIL import Image
 
@@ -66,7 +65,6 @@ def test_a_figure_is_saved_and_shown_alone(open_page: Callable[..., Any], dashbo
     lab.page.wait_for_function(f"(name) => ({FILLS})(name)?.every((off) => Math.abs(off) < 2)", arg="trajectory")
 
 
-@pytest.mark.slow
 def test_the_menu_is_used_by_keys(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, BANANA)
     steps = lab.number("step")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import ON_NETWORK, OVERFLOW, Lab, at_length, until
+from driving import ON_NETWORK, OVERFLOW, Lab, until
 from test_share import address, opened
 
 SCENES = {
@@ -29,13 +29,7 @@ def said_by_scene(lab: Lab) -> str:
 ORDERED = sorted(SCENES, key=lambda name: SCENES[name]["order"])
 
 
-def tier(name: str) -> list[pytest.MarkDecorator]:
-    """Sort a scene: one that steps and plays is tried always, the others nightly."""
-    return [] if name == ORDERED[1] else [pytest.mark.slow]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=tier(name)) for name in ORDERED])
+@pytest.mark.parametrize("name", ORDERED)
 def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any, name: str) -> None:
     lab = Lab(open_page(f"{dashboard.url}?scene={name}", **SMALL))
     steps = SCENES[name]["steps"]
@@ -58,7 +52,6 @@ def test_a_scene_plays_to_its_end(open_page: Callable[..., Any], dashboard: Any,
     assert "Traceback" not in lab.page.content()
 
 
-@pytest.mark.slow
 def test_a_link_opens_a_scene_at_its_step_with_the_same_picture(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?scene=event", **SMALL)
     for _ in range(3):
@@ -74,7 +67,6 @@ def test_a_link_opens_a_scene_at_its_step_with_the_same_picture(open_page: Calla
     until(lambda: lab.number("step") == 3 and shown_step(lab) == "3 of 7", 15, "back did not begin the run anew")
 
 
-@pytest.mark.slow
 def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?scene=horizon&step=2", **SMALL)
     lab.field("Seed").fill("5")
@@ -89,13 +81,11 @@ def test_a_changed_scene_is_held_by_the_address_and_can_be_left(open_page: Calla
     assert lab.page.locator("b:visible", has_text="ACF").is_visible()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
         ("?scene=nonsense", "There is no scene 'nonsense'; choose one under Scenes."),
-        at_length("?scene=event&step=99", "The scene has steps 1 to 7, and none '99'; step 7 was taken."),
-        at_length("?scene=event&step=two", "The scene has steps 1 to 7, and none 'two'; step 1 was taken."),
+        ("?scene=event&step=99", "step 7 was taken"),
     ],
 )
 def test_a_scene_that_is_not_there_gets_a_sentence(
@@ -108,8 +98,7 @@ def test_a_scene_that_is_not_there_gets_a_sentence(
 # --- projector
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(1280, 720), at_length((1920, 1080))], ids=lambda size: "x".join(map(str, size)))
+@pytest.mark.parametrize("size", [(1280, 720)], ids=lambda size: "x".join(map(str, size)))
 def test_projector_is_large_and_needs_no_scrolling(
     open_page: Callable[..., Any], dashboard: Any, size: tuple[int, int], screenshot: Callable[..., Path]
 ) -> None:
@@ -129,7 +118,6 @@ def test_projector_is_large_and_needs_no_scrolling(
     assert address(lab)["hide"] == "acf,status"
 
 
-@pytest.mark.slow
 def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = opened(open_page, dashboard, "?target=banana&seed=3")
     lab.press("Projector")
@@ -154,9 +142,8 @@ def covered(one: dict[str, float], other: dict[str, float]) -> float:
     return max(0.0, across) * max(0.0, down)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", [ON_NETWORK, "?page=lab"], ids=["network", "opening"])
-@pytest.mark.parametrize("size", [(1400, 900), (1280, 720)])
+@pytest.mark.parametrize("size", [(1280, 720)])
 def test_the_tour_is_shown_once_and_can_be_walked(
     open_page: Callable[..., Any],
     dashboard: Any,
@@ -193,7 +180,6 @@ def test_the_tour_is_shown_once_and_can_be_walked(
     assert page.locator(".stop").count() == 0
 
 
-@pytest.mark.slow
 def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callable[..., Any], dashboard: Any) -> None:
     page = open_page(dashboard.url + ON_NETWORK, tour=True)
     page.locator(".stop").wait_for(timeout=60_000)
@@ -207,8 +193,7 @@ def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callabl
     page.keyboard.press("Escape")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("query", ["?tour=0", at_length("?projector=1"), at_length("?scene=event")])
+@pytest.mark.parametrize("query", ["?tour=0", "?projector=1", "?scene=event"])
 def test_no_tour_where_the_link_has_other_plans(open_page: Callable[..., Any], dashboard: Any, query: str) -> None:
     page = open_page(dashboard.url + query, tour=True)
     Lab(page).ready()

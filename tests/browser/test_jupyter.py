@@ -197,7 +197,6 @@ def until(condition: Callable[[], Any], seconds: float, otherwise: str) -> Any:
     raise AssertionError(f"{otherwise} within {seconds:g} s")
 
 
-@pytest.mark.slow
 def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
     lab = Lab(open_page()).open(jupyter.notebook(NOTEBOOK))
 
@@ -257,7 +256,6 @@ def test_the_notebook_lives_in_jupyterlab(jupyter: Served, open_page: Callable[.
     screenshot(lab.page, "jupyter-network")
 
 
-@pytest.mark.slow
 def test_kept_pictures_are_shown_before_anything_is_executed(
     jupyter: Served, open_page: Callable[..., Any], screenshot: Any
 ) -> None:
@@ -273,7 +271,6 @@ def test_kept_pictures_are_shown_before_anything_is_executed(
     screenshot(lab.page, "jupyter-thinning")
 
 
-@pytest.mark.slow
 def test_a_race_moves_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
     lab = Lab(open_page(), RACE).open(jupyter.notebook(RACE))
     lab.execute("live")

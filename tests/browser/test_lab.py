@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import ON_NETWORK, OVERFLOW, Lab, alone, at_length, cluster, of_run, until
+from driving import ON_NETWORK, OVERFLOW, Lab, alone, cluster, of_run, until
 
 from bnnviz.specs import catalogue
 
-SIZES = [pytest.param((1400, 900), marks=pytest.mark.slow), (1280, 720)]
+SIZES = [(1400, 900), (1280, 720)]
 PLOTS = {"trajectory", "thinning", "prediction", "trace", "acf", "timeline"}
 
 # How many canvases are drawn on in each figure, besides Bokeh's own.
@@ -90,16 +90,6 @@ def test_settings_do_not_come_over_a_narrow_page(lab: Lab) -> None:
     until(setting.is_visible, 10, "the settings have not come back")
 
 
-def test_it_opens_on_a_density_whose_variances_are_known_and_a_network_is_a_click_away(
-    open_page: Callable[..., Any], dashboard: Any
-) -> None:
-    lab = Lab(open_page(dashboard.url)).ready()
-    assert lab.select("Target").inner_text() == "Banana"
-    lab.press("Network on 28 points")
-    until(lambda: "may look better" in lab.said(), 60, f"no word of modes: {lab.said()}")
-    until(lambda: lab.select("Target").inner_text() == "Network on data", 10, "the controls do not show the network")
-
-
 def test_the_pages_process_has_no_torch(lab: Lab, dashboard: Any) -> None:
     maps = Path(f"/proc/{dashboard.process.pid}/maps").read_text()
     assert "libtorch" not in maps
@@ -138,7 +128,6 @@ def test_one_step_is_exactly_one_proposal(lab: Lab) -> None:
         assert lab.said() != said
 
 
-@pytest.mark.slow
 def test_step_event_ends_with_an_event(lab: Lab) -> None:
     for _ in range(2):
         step = lab.number("step")
@@ -147,7 +136,6 @@ def test_step_event_ends_with_an_event(lab: Lab) -> None:
         until(lambda: re.match(r"Event \d+, ", lab.said()), 5, f"no event: {lab.said()}")
 
 
-@pytest.mark.slow
 def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     step = lab.number("step")
     lab.page.keyboard.press("ArrowRight")
@@ -169,7 +157,6 @@ def test_keys_play_and_step_but_not_while_typing(lab: Lab) -> None:
     until(lambda: lab.page.get_by_text("Keys and marks").is_visible(), 5, "? did not open the keys")
 
 
-@pytest.mark.slow
 def test_a_speed_is_kept(lab: Lab) -> None:
     lab.page.locator("[role=combobox]:has-text('full speed')").click()
     lab.page.get_by_role("option", name="10 steps/s", exact=True).click()
@@ -181,7 +168,6 @@ def test_a_speed_is_kept(lab: Lab) -> None:
     assert 7 < rate < 13
 
 
-@pytest.mark.slow
 def test_a_hidden_page_gets_no_frames_and_its_run_goes_on(lab: Lab) -> None:
     hide = """(hidden) => {
       Object.defineProperty(document, "hidden", {value: hidden, configurable: true})
@@ -237,7 +223,6 @@ def refreshments(lab: Lab) -> float:
     )
 
 
-@pytest.mark.slow
 def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Callable[..., Path]) -> None:
     lab.pick("Target", "Banana")
     lab.pick("Preset", "Wrong: points clipped at zero")
@@ -250,7 +235,6 @@ def test_a_biased_preset_says_so_and_offers_the_remedy(lab: Lab, screenshot: Cal
     until(lambda: lab.select("Bound").inner_text() == "grid", 10, "the remedy did nothing")
 
 
-@pytest.mark.slow
 def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
     alert = lab.page.locator(".error[role=alert]:visible")
     lab.field("Seed").fill("many")
@@ -269,25 +253,7 @@ def test_what_cannot_be_is_said_beside_its_control(lab: Lab) -> None:
     lab.ready()
 
 
-def test_dark_and_light(lab: Lab, screenshot: Callable[..., Path]) -> None:
-    colours = """() => {
-      const figure = [...Bokeh.documents[0]._all_models.values()].find((m) => m.name === "trajectory")
-      return [getComputedStyle(document.body).backgroundColor, String(figure.below[0].major_label_text_color)]
-    }"""
-    light = lab.page.evaluate(colours)
-    lab.page.get_by_label("Toggle theme").click()
-    for i, what in enumerate(("the page", "the figures")):
-        until(lambda i=i: lab.page.evaluate(colours)[i] != light[i], 10, f"{what} stayed light")
-    until(lambda: "bnnviz-theme=dark" in lab.page.evaluate("document.cookie"), 5, "the next page would be light")
-    lab.press("Play")
-    until(lambda: lab.number("step") > 100, 20, "it did not play")
-    screenshot(lab.page, "lab-dark")
-    lab.page.get_by_label("Toggle theme").click()
-    until(lambda: lab.page.evaluate(colours) == light, 10, "it stayed dark")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler, emits", [at_length(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
+@pytest.mark.parametrize("sampler, emits", [(s["title"], s["emits"]) for s in catalogue.load()["samplers"]])
 def test_every_target_starts_with(lab: Lab, dashboard: Any, sampler: str, emits: list[str]) -> None:
     # Without events the sentence tells of the last move, in numbers.
     told = r"Event " if "events" in emits else r".*\d"
@@ -361,7 +327,6 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
     assert "Traceback" not in lab.page.content()
 
 
-@pytest.mark.slow
 def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> None:
     labs = [Lab(open_page(dashboard.url + ON_NETWORK)).ready() for _ in range(2)]
     for lab in labs:
@@ -374,7 +339,6 @@ def test_two_pages_at_once(open_page: Callable[..., Any], dashboard: Any) -> Non
     until(lambda: labs[1].number("step") > step + 20, 15, "the other page stood still")
 
 
-@pytest.mark.slow
 def test_a_sampler_without_events_shows_what_it_has(open_page: Callable[..., Any], dashboard: Any) -> None:
     lab = Lab(open_page(dashboard.url + "?target=banana&sampler=sgld&kernel=eager")).ready()
     assert not lab.button("Step event").is_visible()

@@ -25,7 +25,7 @@ REASON_HIDDEN = """() => {
   return reason.getBoundingClientRect().bottom - (stays ? way.getBoundingClientRect().top : innerHeight)
 }"""
 LESSON = lessons.load()["thinning"]
-SIZES = [(1280, 720), *(pytest.param(size, marks=pytest.mark.slow) for size in ((1024, 768), (390, 844)))]
+SIZES = [(1280, 720), (390, 844)]
 
 
 def at(page: Any, number: int) -> None:
@@ -93,7 +93,6 @@ def test_a_term_says_what_it_means_to_pointer_keyboard_and_touch(open_page: Call
     until(lambda: page.get_by_text("d = 100: ").count() == 1, 20, "the slider did nothing")
 
 
-@pytest.mark.slow
 def test_a_language_is_chosen_kept_and_walked_in_to_a_question(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., None]
 ) -> None:

@@ -197,7 +197,6 @@ def test_the_question_is_on_paper_with_boxes_to_tick(
     assert asked.text in words and asked.reason not in words and found["choices"] == len(asked.choices)
 
 
-@pytest.mark.slow
 def test_the_page_can_be_read_by_everybody(filmed: tuple[str, ReplayLesson], opened: Callable[..., Any]) -> None:
     for scheme in ("light", "dark"):
         shown = opened(filmed[1], color_scheme=scheme, bypass_csp=True)
@@ -212,7 +211,7 @@ def test_the_page_can_be_read_by_everybody(filmed: tuple[str, ReplayLesson], ope
             assert not serious, found.generate_report()
 
 
-@pytest.mark.parametrize("size", [(1280, 720), pytest.param((390, 844), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=str)
 def test_the_dashboard_hands_out_the_step_that_is_shown(
     open_page: Callable[..., Any],
     dashboard: Any,

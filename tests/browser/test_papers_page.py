@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from driving import OVERFLOW, RUNS_OUT, at_length, until
+from driving import OVERFLOW, until
 
 from bnnviz import experiments
 from bnnviz.experiments import record
@@ -45,7 +45,6 @@ def open_papers(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., 
     return lambda query="", **options: PapersPage(open_page(f"{dashboard.url}?page=papers{query}", **options))
 
 
-@pytest.mark.slow
 def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_page, dashboard, screenshot):
     papers_page = open_papers(viewport={"width": 1280, "height": 720})
     page, name = papers_page.page, IN_THE_LAB
@@ -72,7 +71,6 @@ def test_a_card_opens_and_the_address_and_its_links_follow(open_papers, open_pag
     assert page.locator("td.case a").count() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["default", "dark"])
 def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, screenshot, theme):
     name = MEASURED[-1]
@@ -88,31 +86,3 @@ def test_the_address_opens_a_card_and_words_choose_among_them(open_papers, scree
     page.get_by_label("Search").fill(experiments.find(name).title.split()[0])
     until(lambda: papers_page.head(name).is_visible(), 10, "its card is not shown")
     assert papers_page.shown() < len(NAMES)
-
-
-@pytest.mark.parametrize("theme", ["default", at_length("dark")])
-def test_nothing_runs_out_at_the_right(open_papers, screenshot, theme):
-    """A row of five figures shrinks to a small screen."""
-    papers_page = open_papers(f"&open=pdmp-fig3&theme={theme}", viewport={"width": 1280, "height": 720})
-    page, head = papers_page.page, papers_page.head("pdmp-fig3")
-    figures = page.locator(".bk-Figure")
-    until(lambda: figures.count() == 15, 30, "three data sets under five samplers are not drawn")
-    for width, height in ((1280, 720), (1024, 768)):
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(1500)
-        assert head.evaluate(RUNS_OUT) == []
-        boxes = [figure.bounding_box() for figure in figures.all()]
-        assert max(box["x"] + box["width"] for box in boxes) <= width - 20
-        figures.first.scroll_into_view_if_needed()
-        screenshot(page, f"papers-{width}-{theme}")
-
-
-@pytest.mark.slow
-def test_the_projector_enlarges_and_moves_nothing_aside(open_papers):
-    page = open_papers().page
-    title = page.get_by_role("heading", name="beside ours")
-    before = title.bounding_box()
-    page.get_by_role("button", name="Projector").first.click()
-    until(lambda: title.bounding_box()["height"] > 1.1 * before["height"], 20, "the title was not enlarged")
-    page.wait_for_timeout(3000)  # what slides aside takes a while
-    assert title.bounding_box()["x"] == pytest.approx(before["x"], abs=10)

@@ -27,7 +27,7 @@ def open_population(open_page: Callable[..., Any], dashboard: Any) -> Callable[.
     return lambda query="", **options: PopulationPage(open_page(f"{address}{query}", **options)).ready()
 
 
-@pytest.mark.parametrize("size", [(1400, 900), pytest.param((1280, 720), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [(1280, 720)])
 def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, size):
     population = open_population(viewport={"width": size[0], "height": size[1]})
     assert population.page.evaluate(OVERFLOW) == [0, 0]
@@ -54,7 +54,6 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
     screenshot(population.page, f"population-{size[0]}")
 
 
-@pytest.mark.slow
 def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
     population = open_population("&theme=dark")
     population.pick("Example", "Break it: 10 proposals of 10 draws on Ionosphere")
@@ -68,7 +67,6 @@ def test_weights_that_collapse_raise_the_alarm(open_population, screenshot):
     screenshot(population.page, "population-alarm-dark")
 
 
-@pytest.mark.slow
 def test_a_setting_changes_while_it_goes_on_and_the_keys_step(open_population):
     population = open_population()
     population.page.get_by_role("switch", name="Gradient").click()

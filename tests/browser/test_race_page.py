@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import OVERFLOW, Lab, until
+from driving import Lab, until
 
 BUDGET = 12_000
 SHORT = f"&target=gaussian&lanes=hmc,sgld,bps&chains=2&1.warmup=5&2.warmup=5&3.warmup=5&budget={BUDGET}"
@@ -76,16 +75,6 @@ def open_race(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., Ra
     return lambda query="", **options: RacePage(open_page(f"{dashboard.url}?page=race{query}", **options)).ready()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [(1400, 900), pytest.param((1280, 720), marks=pytest.mark.slow)])
-def test_it_opens_on_one_stage_without_scrolling(open_race, screenshot, size):
-    race = open_race(viewport={"width": size[0], "height": size[1]})
-    assert race.page.evaluate(OVERFLOW) == [0, 0]
-    assert len(race.rows()) == 6
-    assert race.page.locator(".bar:visible").count() == 6
-    screenshot(race.page, f"race-{size[0]}")
-
-
 def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     race = open_race(SHORT)
     before = race.number("step")
@@ -115,7 +104,6 @@ def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     screenshot(race.page, "race-done")
 
 
-@pytest.mark.slow
 def test_the_table_sorts_by_its_headings(open_race):
     race = open_race(SHORT + "&play=1")
     race.end()
@@ -132,7 +120,6 @@ def test_the_table_sorts_by_its_headings(open_race):
     assert figures("ESS/s") == sorted(figures("ESS/s"))
 
 
-@pytest.mark.slow
 def test_a_lane_that_diverges_is_shown_as_such_and_the_others_finish(open_race, screenshot):
     race = open_race(WILD + "&play=1")
     until(lambda: race.page.locator("h2 .lost:visible").count() == 1, 30, "no badge")
@@ -149,7 +136,6 @@ def test_a_lane_that_diverges_is_shown_as_such_and_the_others_finish(open_race, 
     screenshot(race.page, "race-diverged")
 
 
-@pytest.mark.slow
 def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_race):
     race = open_race(SHORT)
     race.press("Add a lane")
@@ -169,7 +155,6 @@ def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_ra
     until(lambda: "whole number" in " ".join(alert.all_inner_texts()), 10, "nothing was said of the budget")
 
 
-@pytest.mark.slow
 def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(open_race, screenshot):
     race = open_race(NETWORK)
     assert "reference: NUTS" in race.page.locator(".reference").inner_text()
@@ -184,18 +169,6 @@ def test_a_network_is_drawn_by_its_predictions_and_measured_against_a_reference(
     screenshot(race.page, "race-network")
 
 
-@pytest.mark.slow
-def test_light_and_dark(open_race, screenshot):
-    race = open_race(SHORT + "&play=1")
-    surface = "() => getComputedStyle(document.body).backgroundColor"
-    light = race.page.evaluate(surface)
-    race.page.get_by_label("Toggle theme").click()
-    until(lambda: race.page.evaluate(surface) != light, 10, "it stayed light")
-    time.sleep(1)
-    screenshot(race.page, "race-dark")
-
-
-@pytest.mark.slow
 def test_share_repeats_the_race(open_race, tmp_path: Path):
     race = open_race(SHORT)
     race.press("Share")

@@ -82,7 +82,6 @@ def test_recordings_are_listed_searched_opened_and_compared(open_recordings, scr
     until(lambda: page.get_by_text("No recording has all of these words").is_visible(), 10, "nothing is said")
 
 
-@pytest.mark.slow
 def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recordings, tmp_path):
     page = open_recordings("&runs=one&theme=dark")
     name = page.get_by_label("Name", exact=True)
@@ -124,7 +123,6 @@ def test_escape_closes_the_question_before_a_deletion_where_the_focus_has_gone(o
     assert (recordings / "one").is_dir()
 
 
-@pytest.mark.slow
 def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, recordings):
     page = open_recordings()
     base = page.url.split("?")[0]
@@ -153,7 +151,6 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     Recording(folder).check()
 
 
-@pytest.mark.slow
 def test_a_replay_is_made_and_plays(open_recordings, browser, tmp_path):
     page = open_recordings("&runs=two")
     page.get_by_role("button", name="Make a replay").click()
@@ -168,7 +165,6 @@ def test_a_replay_is_made_and_plays(open_recordings, browser, tmp_path):
     played.close()
 
 
-@pytest.mark.slow
 def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open_recordings, recordings):
     page = open_recordings("&runs=one")
     page.get_by_role("link", name="Start a new run from its last points").click()
@@ -193,7 +189,6 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
     page.close()
 
 
-@pytest.mark.slow
 def test_a_start_that_is_not_there_is_said(open_recordings, open_page):
     base = open_recordings().url.split("?")[0]
     lab = open_page(f"{base}?page=lab&start=nobody&tour=0")

@@ -92,7 +92,6 @@ def test_it_plays_to_the_end_without_a_network(shot: ReplayFrames, opened: Any, 
     screenshot(shown, f"replay-{shot.scene['target']}")
 
 
-@pytest.mark.slow
 def test_a_frame_is_the_same_by_whatever_way_one_gets_there(shot: ReplayFrames, opened: Any) -> None:
     shown = opened(shot)
     stops, there = [0, 1, 17, 60, FRAMES // 2 + 20, len(shot.frames) - 1], {}
@@ -112,7 +111,6 @@ def test_a_frame_is_the_same_by_whatever_way_one_gets_there(shot: ReplayFrames, 
     assert shown.evaluate(SHEETS) == behind and behind != there[stops[5]]
 
 
-@pytest.mark.slow
 def test_keys_step_play_and_go_to_the_ends(shot: ReplayFrames, opened: Any) -> None:
     shown, last = opened(shot), len(shot.frames) - 1
     for key, expected in (
@@ -140,7 +138,6 @@ def test_keys_step_play_and_go_to_the_ends(shot: ReplayFrames, opened: Any) -> N
     assert shown.evaluate("document.getElementById('scrubber').getAttribute('aria-valuetext')").startswith("frame 6 of")
 
 
-@pytest.mark.slow
 def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: Any, screenshot: Any) -> None:
     shown = opened(shot, color_scheme="dark")
     shown.evaluate(SEEK, len(shot.frames) - 1)
@@ -157,7 +154,6 @@ def test_it_follows_the_readers_colours_and_turns(shot: ReplayFrames, opened: An
     assert shown.evaluate(SHEETS) == data
 
 
-@pytest.mark.slow
 def test_the_page_can_be_read_by_everybody(shot: ReplayFrames, opened: Any) -> None:
     for scheme in ("light", "dark"):
         # The policy of the page lets no script in, not even that of the test.
@@ -168,7 +164,6 @@ def test_the_page_can_be_read_by_everybody(shot: ReplayFrames, opened: Any) -> N
         assert not serious, found.generate_report()
 
 
-@pytest.mark.slow
 def test_hostile_names_are_words(shot: ReplayFrames, opened: Any) -> None:
     shown = opened(hostile(shot))
     assert shown.inner_text("#title") == HOSTILE.replace("\u2028", "\u2028")
@@ -179,7 +174,6 @@ def test_hostile_names_are_words(shot: ReplayFrames, opened: Any) -> None:
     shown.evaluate(SEEK, len(shot.frames) - 1)
 
 
-@pytest.mark.slow
 def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
     # Playwright runs a loop of its own here already, so the command is another process.
     told = take_frames(BANANA, 8)

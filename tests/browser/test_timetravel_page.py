@@ -121,7 +121,6 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     quiet(lab)
 
 
-@pytest.mark.slow
 def test_other_data_are_another_future_on_a_small_screen(opened: Any, screenshot: Any) -> None:
     query = "&target=network&t.data=toy_c&t.hidden=8&sampler=hmc&warmup=5"
     lab = opened(query, viewport={"width": 1280, "height": 720})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from driving import ON_NETWORK, OVERFLOW, Lab, until
 
 LABEL = """() => {
@@ -14,7 +13,6 @@ LABEL = """() => {
 }"""
 
 
-@pytest.mark.slow
 def test_a_cell_of_the_correlations_is_followed_and_the_cards_turn_back(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable[..., Any]
 ) -> None:
@@ -44,7 +42,6 @@ def test_a_cell_of_the_correlations_is_followed_and_the_cards_turn_back(
     assert lab.figures()["weights"] == before, "a card that nobody sees costs nothing"
 
 
-@pytest.mark.slow
 def test_the_network_is_drawn_and_an_edge_under_the_pointer_is_followed(
     open_page: Callable[..., Any], dashboard: Any, screenshot: Callable
 ) -> None:

@@ -62,7 +62,6 @@ def test_it_shows_what_lanes_are_unsure_of(page: Any, screenshot: Callable[..., 
     screenshot(page, "uncertainty")
 
 
-@pytest.mark.slow
 def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[..., Path]) -> None:
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="digit", timeout=60_000)
     before = page.evaluate(SAID)
@@ -88,7 +87,6 @@ def test_an_image_is_picked_drawn_and_turned(page: Any, screenshot: Callable[...
     screenshot(page, "uncertainty-drawn")
 
 
-@pytest.mark.slow
 def test_attacked_images_hang_there_too(page: Any) -> None:
     page.wait_for_function(f"(name) => ({DRAWN})(name) >= 2", arg="attack", timeout=90_000)
     first = page.locator(".wall button").first.get_attribute("title")

@@ -30,7 +30,7 @@ def open_wells(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., W
     return lambda query="", **options: WellsPage(open_page(f"{dashboard.url}?page=wells{query}", **options)).ready()
 
 
-@pytest.mark.parametrize("size", [(1400, 900), pytest.param((1280, 720), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [(1280, 720)])
 def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
     wells = open_wells("&moves=12", viewport={"width": size[0], "height": size[1]})
     assert wells.page.evaluate(OVERFLOW) == [0, 0]
@@ -52,7 +52,6 @@ def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
     screenshot(wells.page, f"wells-{size[0]}")
 
 
-@pytest.mark.slow
 def test_other_wells_begin_anew_and_the_address_says_which(open_wells, screenshot):
     wells = open_wells("&moves=5&play=1&speed=50&theme=dark")
     until(lambda: "done" in wells.page.locator(".phase").inner_text(), 20, "it did not end")
