@@ -192,7 +192,7 @@ def serve_dashboard(
         say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C ends it).")
     # Dask tells of every connection otherwise, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
-    os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__BOKEH", "warning")
+    os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__BOKEH", "error")
     # Bokeh would check the signature of each of a page's thousand callbacks, and then all models of the page.
     os.environ.setdefault("BOKEH_PERFORM_ERROR_DIAGNOSTICS", "no")
     os.environ.setdefault("BOKEH_VALIDATE_DOC", "no")
