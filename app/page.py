@@ -14,7 +14,6 @@ import panel_material_ui as pmui
 from bokeh.document import Document
 from bokeh.events import ConnectionLost, DocumentReady
 from bokeh.models import CustomJS
-from bokeh.settings import settings
 from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 
@@ -137,8 +136,7 @@ def take_own_styles(document: Document) -> None:
     Panel does it to pages that are asked for. Where a browser is slow to come its page has gone meanwhile, and is built
     again for its socket: nobody would do it there.
     """
-    if settings.resources(default="server") == "server":
-        document.template_variables["dist_url"] = LOCAL_DIST
+    document.template_variables["dist_url"] = LOCAL_DIST
 
 
 def _wait(sentence: str) -> None:

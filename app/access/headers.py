@@ -5,26 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bokeh.settings import settings
 from tornado.httputil import HTTPHeaders
 from tornado.web import OutputTransform
 
 
-def policy(frames: Iterable[str], elsewhere: bool = False) -> str:
+def policy(frames: Iterable[str]) -> str:
     """Return the content security policy of the dashboard.
 
     What Bokeh and Panel need beyond the server's own files: scripts in the page ('unsafe-inline'), functions made
     of the text of a CustomJS ('unsafe-eval'), modules that es-module-shims makes (blob:), styles in the page, and
     pictures that are drawn by the page (data:, blob:).
     """
-    web = " https:" if elsewhere else ""
     parts = {
-        "default-src": f"'self'{web}",
-        "script-src": f"'self' 'unsafe-inline' 'unsafe-eval' blob:{web}",
-        "style-src": f"'self' 'unsafe-inline'{web}",
-        "img-src": f"'self' data: blob:{web}",
-        "font-src": f"'self' data:{web}",
-        "connect-src": f"'self' data: blob:{web}",
+        "default-src": "'self'",
+        "script-src": "'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data: blob:",
+        "font-src": "'self' data:",
+        "connect-src": "'self' data: blob:",
         "worker-src": "'self' blob:",
         "object-src": "'none'",
         "base-uri": "'self'",
@@ -37,7 +35,7 @@ def policy(frames: Iterable[str], elsewhere: bool = False) -> str:
 def guarding(frames: Iterable[str]) -> type[OutputTransform]:
     """Return what adds the headers to the answers of an application."""
     added = {
-        "Content-Security-Policy": policy(frames, settings.resources(default="server") != "server"),
+        "Content-Security-Policy": policy(frames),
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",

@@ -15,7 +15,6 @@ from tornado.websocket import websocket_connect
 from bnnviz.errors import BnnvizError
 from bnnviz_app.access import guard as guarding
 from bnnviz_app.access.gate import Gate
-from bnnviz_app.access.headers import policy
 from bnnviz_app.access.secret import Password, Secret
 
 TOKEN = "a-token-of-this-test"
@@ -298,8 +297,3 @@ def test_every_answer_tells_the_browser_how_to_guard_the_page() -> None:
             assert "default-src 'self';" in said and "object-src 'none'" in said
 
     visit(scene, lambda port: Gate.at("127.0.0.1", port, None, frames=["https://course.example.org"]))
-
-
-def test_only_scripts_from_the_web_open_the_policy_to_it() -> None:
-    assert "https:" not in policy([])
-    assert "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: https:" in policy([], elsewhere=True)
