@@ -1,4 +1,4 @@
-"""Read what the browser's address asks for, and keep it at what the page shows."""
+"""Read the browser's address, and keep it in step with the page."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bnnviz.specs import url
 from bnnviz_app.components.widgets import script
 
 CARRIED = ("projector", "theme", "lang")  # flags that the links to other pages have too
-KEPT = (*CARRIED, "hide")  # flags that stay in the address as long as the page is as they say
+KEPT = (*CARRIED, "hide")  # flags that stay in the address while they hold
 
 
 class Address(JSComponent):
     """Write the address from an invisible element, without adding to the browser's history."""
 
-    query = param.String(doc="What stands after the question mark.")
+    query = param.String(doc="The query, without its question mark.")
 
     _esm = script(__file__, "address.js")
 
@@ -29,7 +29,7 @@ class Address(JSComponent):
 
 @dataclass
 class Visit:
-    """Hold what an address asks for."""
+    """Hold the contents of an address."""
 
     spec: Any
     sentences: list[str] = field(default_factory=list)
@@ -38,12 +38,12 @@ class Visit:
     notes: list[str] = field(default_factory=list)
 
     def on(self, flag: str) -> bool:
-        """Tell whether a flag is given and not 0."""
+        """Return whether a flag is given and not 0."""
         return is_on(self.flags, flag)
 
 
 def is_on(flags: Mapping[str, str], flag: str) -> bool:
-    """Tell whether a flag is among these and not 0."""
+    """Return whether a flag is given and not 0."""
     return flags.get(flag, "0") not in ("0", "", "no", "false")
 
 

@@ -20,7 +20,7 @@ _PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", WellsSpec: "wells"}
 
 @dataclass(frozen=True)
 class DeepLink:
-    """Name a page and what it opens on."""
+    """Name a page and the spec that it opens on."""
 
     page: str
     spec: Any
@@ -31,18 +31,18 @@ class DeepLink:
         return PAGES[self.page].title
 
     def query(self, flags: Mapping[str, str] | None = None) -> str:
-        """Return what stands after the question mark."""
+        """Return the query of the address."""
         return url.query_text({"page": self.page, **self.spec.to_query(), **(flags or {})})
 
 
 def of_images(data: str | None) -> bool:
-    """Tell whether a data set is one of images."""
+    """Return whether a data set holds images."""
     entry = next((entry for entry in catalogue.load()["data"] if entry["name"] == data), None)
     return entry is not None and entry["shape"] is not None
 
 
 def deep_link(spec: Any) -> DeepLink | None:
-    """Return where a spec can be seen; None where no link holds it whole."""
+    """Return a link to a spec, or None if no link can hold all of it."""
     found = _linked(spec)
     return found if found is not None and _arrives(found) else None
 
@@ -61,7 +61,7 @@ def _linked(spec: Any) -> DeepLink | None:
 
 
 def _arrives(found: DeepLink) -> bool:
-    """Tell whether what the link says is read as what it was written from."""
+    """Return whether reading the link gives the same spec."""
     try:
         spec = found.spec.checked()
     except BnnvizError:
@@ -73,7 +73,7 @@ def _arrives(found: DeepLink) -> bool:
 
 
 def together(experiment: Experiment) -> DeepLink | None:
-    """Return where the cases of an experiment on images can be seen side by side; None where they cannot."""
+    """Return a link that shows the cases of an experiment on images side by side, or None."""
     firsts = [case.specs[0] for case in experiment.cases if case.specs]
     if not firsts or not all(isinstance(s, Spec) and of_images(s.target_settings.get("data")) for s in firsts):
         return None

@@ -1,4 +1,4 @@
-"""Hear from the browser which frame it has painted, whether it is seen, and which key was pressed."""
+"""Receive from the browser the painted frame, its visibility, and pressed keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import panel as pn
 from bokeh.models import ColumnDataSource, CustomJS, Spacer
 from panel.custom import JSComponent
 
-LOST_AFTER = 2.0  # seconds until a frame that nobody acknowledged counts as lost
+LOST_AFTER = 2.0  # seconds until an unacknowledged frame counts as lost
 QUICK = 0.1  # seconds: a browser this quick may have two frames under way
 WINDOW = 60  # frames that the measured rate and latency look back on
 _PAINTED = Path(__file__).with_name("painted.js").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ class Heartbeat:
         """Give the frame in the current document patch its number."""
         self._number += 1
         self._under_way[self._number] = time.perf_counter()
-        # The moment goes along for whoever measures from outside.
+        # The time is for measurements from outside.
         self._sent.data = {"number": [self._number], "at": [time.time()]}
 
     async def room(self) -> None:

@@ -23,10 +23,11 @@ from bnnviz_app import THEME_COOKIE, bokeh_fixes
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
 from bnnviz_app.components.guidance.help import TITLE
+from bnnviz_app.components.widgets import Text
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
 
-_OVER = "temporary"  # a drawer over the page; what is closed is not in the page, where the keyboard could reach it
+_OVER = "temporary"  # a drawer over the page; closed, it is out of reach of the keyboard
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
 _LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
@@ -64,13 +65,13 @@ _TOGGLE_THEME = "page.data.dark_theme = !page.data.dark_theme"
 
 
 def _asked() -> str:
-    """Return the name of the page in the address, the first page if there is none such."""
+    """Return the name of the page in the address, or of the first page."""
     asked = pn.state.session_args.get("page", [FIRST.encode()])[0].decode(errors="replace")
     return asked if asked in _offered() else FIRST
 
 
 def _offered() -> dict[str, PageEntry]:
-    """Return the pages that whoever asks may open."""
+    """Return the pages that the role of the session may open."""
     keeps = roles.present().keeps
     pages = PAGES | (OF_CLASS if roles.is_class() else {})
     return {name: entry for name, entry in pages.items() if keeps or not entry.keeps}
@@ -86,18 +87,18 @@ def _links(here: str, carried: Mapping[str, str]) -> str:
     )
 
 
-def _nav(here: str, page: Any) -> pn.pane.HTML:
+def _nav(here: str, page: Any) -> Text:
     """Return the links to all pages, which follow the page's looks."""
     look = {"margin": (0, 0, 0, 18), "sizing_mode": "stretch_width", "stylesheets": [_STYLES["nav"]]}
     crowded = ["crowded"] if roles.is_class() else []
-    return pn.pane.HTML(_links(here, page.carried), css_classes=crowded, **look)
+    return Text(_links(here, page.carried), css_classes=crowded, **look)
 
 
-def _purpose(entry: PageEntry) -> pn.pane.HTML:
-    """Return the heading of a page, and in a sentence what it is for."""
+def _purpose(entry: PageEntry) -> Text:
+    """Return the heading of a page and its purpose."""
     words = f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
     look = {"stylesheets": [_STYLES["purpose"]], "css_classes": ["purpose"], "margin": (2, 14, 6, 14)}
-    return pn.pane.HTML(words, sizing_mode="stretch_width", **look)
+    return Text(words, sizing_mode="stretch_width", **look)
 
 
 def _unbind(frame: pmui.Page) -> None:
@@ -113,7 +114,7 @@ def _unbind(frame: pmui.Page) -> None:
             pn.state.param.unwatch(watcher)
 
 
-def _lead(nav: pn.pane.HTML, page: Any) -> None:
+def _lead(nav: Text, page: Any) -> None:
     """Have the links to all pages keep how this page looks now."""
     nav.object = _links(page.name, page.carried)
 
@@ -124,14 +125,14 @@ def _resize(frame: pmui.Page, page: Any) -> None:
 
 
 def _drawer(page: Any) -> dict[str, Any]:
-    """Say where the settings are: beside the page, or over it when they are asked for."""
+    """Return the place of the settings: next to the page, or a drawer over it."""
     over = page.large and bool(page.sidebar)
-    # To close what a page does not have would move all of it to the left.
+    # Closing a sidebar that a page lacks would shift the page.
     return {"sidebar_variant": _OVER if over else "auto", "sidebar_open": not over}
 
 
 def take_own_styles(document: Document) -> None:
-    """Have what is built in a document take its style sheets from this server.
+    """Make a document take its style sheets from this server.
 
     Panel does it to pages that are asked for. Where a browser is slow to come its page has gone meanwhile, and is built
     again for its socket: nobody would do it there.
@@ -141,7 +142,7 @@ def take_own_styles(document: Document) -> None:
 
 def _wait(sentence: str) -> None:
     """Show why a page does not open yet, and load it again after a while."""
-    pn.pane.HTML(f"<p role='alert'>{html.escape(sentence)}</p>").servable()
+    Text(f"<p role='alert'>{html.escape(sentence)}</p>").servable()
     again = CustomJS(code=f"setTimeout(() => location.reload(), {_AGAIN_MS})")
     pn.state.curdoc.js_on_event(DocumentReady, again)
 
@@ -188,7 +189,7 @@ def open_page() -> None:
         main=page.main,
         theme_config=material(page.large),
         busy_indicator=None,
-        sx={"& .main": {"minWidth": 0}},  # else what is widest in it would make it wider than a phone
+        sx={"& .main": {"minWidth": 0}},  # else wide content would make it wider than a phone
         dark_theme=dark,
     )
     _unbind(frame)

@@ -30,7 +30,7 @@ def on_server_loaded(server_context: Any) -> None:
 
 
 def process_request(request: HTTPServerRequest) -> dict[str, Any]:
-    """Return what the session of a page is told of who asks for it; the server signs it."""
+    """Return role and id of a visitor for the signed token of the session."""
     return roles.visitor(request)
 
 
@@ -53,13 +53,13 @@ def on_server_unloaded(server_context: Any) -> None:
 
 
 def _log_unexpected(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log exceptions that nobody waits for, except that a page was closed while it was written to."""
+    """Log exceptions of background tasks, except writes to a closed page."""
     if not isinstance(context.get("exception"), WebSocketClosedError):
         loop.default_exception_handler(context)
 
 
 def _connect(future: Future) -> None:
-    # What was imported so far stays; the garbage collector need not look at it again.
+    # The garbage collector need not scan the imported modules again.
     gc.freeze()
     gc.enable()
     if not future.set_running_or_notify_cancel():

@@ -363,7 +363,7 @@ class Session:
     # ---- helpers ------------------------------------------------------------------------------------------
 
     def _over(self) -> bool:
-        """Tell whether no run is there that could go on."""
+        """Return whether no run is there that could go on."""
         return self._handle is None or self._handle.state in ("ended", "failed")
 
     def _send(self, name: str, undo: dict[str, Any] | None = None, **args: Any) -> None:

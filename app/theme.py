@@ -114,7 +114,7 @@ def _scheme(dark: bool, size: int) -> dict:
 
 
 def is_dark(arguments: Mapping[str, Sequence[bytes]], cookies: Mapping[str, str]) -> bool:
-    """Tell whether a page opens dark: as its address says, or else as this browser was left."""
+    """Return whether a page opens dark, by its address or else by the cookie."""
     asked = arguments["theme"][0].decode(errors="replace") if arguments.get("theme") else cookies.get(THEME_COOKIE)
     return asked == "dark"
 

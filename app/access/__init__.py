@@ -1,1 +1,1 @@
-"""Decide who gets in: the hosts and origins that are answered, the token, the headers, the limits of messages."""
+"""Control access: hosts and origins, tokens, roles, headers, and the messages that a browser may send."""

@@ -1,4 +1,4 @@
-"""Decide which requests are answered: by host, by origin, and by what a browser has to show."""
+"""Decide which requests are answered, by host, origin and secret."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 @dataclass(frozen=True)
 class Gate:
-    """Hold who is let in, and as what."""
+    """Hold the hosts, origins and secrets that a server accepts."""
 
     hosts: frozenset[str]
     secret: Secret | None = None
@@ -38,17 +38,17 @@ class Gate:
     frames: tuple[str, ...] = ()
     cookie: str = "bnnviz-access"
     students: Secret | None = None
-    #: Signs the ids that tell students apart, so that nobody makes up another.
+    #: Signs the ids of students, so that a browser cannot invent one.
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     @property
     def student_cookie(self) -> str:
-        """The cookie of who came by the students' link; a teacher who opens that link stays a teacher."""
+        """The cookie that the students' link sets; a teacher who opens that link stays a teacher."""
         return f"{self.cookie}-student"
 
     @property
     def person_cookie(self) -> str:
-        """The cookie that tells one student from another."""
+        """The cookie that identifies a student."""
         return f"{self.cookie}-person"
 
     def new_person(self) -> str:
@@ -57,7 +57,7 @@ class Gate:
         return f"{name}.{self._signature(name)}"
 
     def person(self, request: HTTPServerRequest) -> str:
-        """Return who sends a request: the browser's signed id, or else its address."""
+        """Return the sender of a request: the browser's signed id, or its address without one."""
         given = _cookie(request, self.person_cookie)
         name, _, signature = given.partition(".")
         known = name and hmac.compare_digest(signature.encode(), self._signature(name).encode())
@@ -99,7 +99,7 @@ class Gate:
         return cls(lowered, secret, anywhere, tuple(frames), cookie=cookie, students=students)
 
     def refusal(self, request: HTTPServerRequest) -> str | None:
-        """Return why a request is not answered, whoever it comes from; None where it may be."""
+        """Return why a request is refused regardless of its sender, or None."""
         host = request.headers.get("Host", "")
         if not self._takes(host, request):
             return f"This server does not answer as {host[:100]!r}; {_REMEDY}"
@@ -112,25 +112,25 @@ class Gate:
         return self._odd_arguments(request)
 
     def takes_origin(self, origin: str, request: HTTPServerRequest) -> bool:
-        """Tell whether pages of an origin may speak with this server."""
+        """Return whether pages of an origin may connect to this server."""
         match = _ORIGIN.fullmatch(origin)
         if match is None:
             return False
-        # Another server on this machine is another origin under the same name: so with the port.
+        # Another server on this machine has the same name and another port.
         given, default = match[1], _DEFAULT_PORTS[origin.partition(":")[0].lower()]
         bare = given.removesuffix(default)
         return any(self._takes(host, request) for host in {given, bare})
 
     def lets_in(self, request: HTTPServerRequest) -> bool:
-        """Tell whether a request may come in."""
+        """Return whether a request shows an accepted secret."""
         return self.secret is None or self._shows(request, self.secret) or self._shows(request, self.students)
 
     def opened_by(self, word: str) -> Secret | None:
-        """Return the secret that a token or a password is; None where it is none."""
+        """Return the secret that matches a token or a password, or None."""
         return next((secret for secret in (self.secret, self.students) if secret and secret.opens(word)), None)
 
     def is_student(self, request: HTTPServerRequest) -> bool:
-        """Tell whether a request comes from a student of a class."""
+        """Return whether a request comes from a student of a class."""
         return self.students is not None and not self._shows(request, self.secret)
 
     def cookie_of(self, secret: Secret) -> str:
@@ -150,7 +150,7 @@ class Gate:
         return host in self.hosts or (self.any_address and host == _reached(request))
 
     def _odd_arguments(self, request: HTTPServerRequest) -> str | None:
-        """Refuse what Bokeh would repeat into the addresses of scripts."""
+        """Refuse arguments that Bokeh would copy into the addresses of scripts."""
         for value in _arguments(request, "bokeh-absolute-url"):
             found = urlsplit(value)
             if not self.takes_origin(f"{found.scheme}://{found.netloc}", request):
@@ -162,7 +162,7 @@ class Gate:
 
 
 def bracketed(address: str) -> str:
-    """Return an address as it stands in a URL."""
+    """Return an address in the form of a URL."""
     try:
         return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
     except ValueError:  # a name
@@ -179,13 +179,13 @@ def _arguments(request: HTTPServerRequest, name: str) -> list[str]:
 
 
 def _from_elsewhere(request: HTTPServerRequest) -> bool:
-    """Tell whether a page of another site asks for a part; to go to a page here is what links are for."""
+    """Return whether a page of another site requests a resource; following a link is allowed."""
     site = request.headers.get("Sec-Fetch-Site", "none")
     return site not in ("none", "same-origin") and request.headers.get("Sec-Fetch-Mode") != "navigate"
 
 
 def _reached(request: HTTPServerRequest) -> str | None:
-    """Return the address and port of this machine that a connection came in at, as it stands in a URL."""
+    """Return the local address and port of a connection, in the form of a URL."""
     connection: Any = request.connection
     try:
         address, port = connection.stream.socket.getsockname()[:2]

@@ -35,13 +35,13 @@ _FORM = """<h1>bnnviz</h1><p>{said}</p>
 <input id="word" name="word" type="password" autocomplete="current-password" required autofocus>
 <button>Open</button></form>"""
 _ASKED = {
-    "token": "This dashboard asks for its token: it stands in the address that bnnviz serve has printed.",
+    "token": "This dashboard needs its token, which is in the address that bnnviz serve printed.",
     "password": "This dashboard asks for its password.",
 }
 
 
 def guard(application: BokehTornado, gate: Gate) -> None:
-    """Have an application answer through a gate only."""
+    """Make an application answer only what a gate accepts."""
     application.settings[GATE] = gate
     application.default_router.rules.insert(0, Rule(AnyMatches(), _Barrier(application, gate)))
     application.add_transform(guarding(gate.frames))
@@ -54,7 +54,7 @@ class _Barrier(Router):
         self._application, self._gate = application, gate
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        """Return what answers in the application's place; None where the gate lets a request through."""
+        """Return a handler that refuses or redirects a request, or None if the gate accepts it."""
         gate, login = self._gate, self._application.prefix + _LOGIN
 
         def instead(handler: type[RequestHandler], **how: Any) -> Any:
@@ -80,7 +80,7 @@ def _asks_for_page(request: HTTPServerRequest) -> bool:
 
 
 def _local(path: str, home: str) -> str:
-    """Return an address on this server; ``home`` where it is another's."""
+    """Return an address on this server, or ``home`` for an address elsewhere."""
     parts = urlsplit(path)
     plain = not (parts.scheme or parts.netloc) and path.startswith("/") and path[1:2] not in ("/", "\\")
     return path if plain and path.isprintable() else home
@@ -108,13 +108,13 @@ class _Refused(RequestHandler):
 
 
 class _Door(RequestHandler):
-    """Hold what the pages before the dashboard share."""
+    """Share methods of the pages before the dashboard."""
 
     def set_default_headers(self) -> None:
         self.set_header("Cache-Control", "no-store")
 
     def _seen(self, address: str) -> str:
-        """Return an address as this page's browser finds it, whatever stands before its path."""
+        """Return an address relative to this page, which a proxy may serve under another path."""
         return _relative(address, self.request.path)
 
     def _let_in(self, gate: Gate, secret: Secret) -> None:
@@ -137,7 +137,7 @@ class _Door(RequestHandler):
 
 
 class _TakeToken(_Door):
-    """Take the token out of an address, and go on to what is left of it."""
+    """Move the token from the address to a cookie and redirect."""
 
     def initialize(self, gate: Gate, login: str) -> None:
         self._gate, self._to_login = gate, login
@@ -162,7 +162,7 @@ class _TakeToken(_Door):
 
 
 class _ToLogin(_Door):
-    """Send a browser that has shown nothing to the login; one that comes from another site comes again first."""
+    """Send a browser without a secret to the login; one that follows a link of another site reloads first."""
 
     def initialize(self, gate: Gate, login: str) -> None:
         self._gate, self._to_login = gate, login
@@ -189,7 +189,7 @@ class _Login(_Door):
         self._ask(_ASKED[self._gate.secret.what])
 
     async def post(self) -> None:
-        """Let in who has the word; a wrong one is answered late, so that guessing takes for ever."""
+        """Accept the right word; answer a wrong one late, to slow down guessing."""
         async with self._one_at_a_time:
             word = self.get_body_argument("word", "")
             secret = await asyncio.to_thread(self._gate.opened_by, word)

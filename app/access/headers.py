@@ -1,4 +1,4 @@
-"""Add to each answer the headers by which a browser guards the page."""
+"""Add security headers to each answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def policy(frames: Iterable[str]) -> str:
 
 
 def guarding(frames: Iterable[str]) -> type[OutputTransform]:
-    """Return what adds the headers to the answers of an application."""
+    """Return a transform that adds the headers to all answers."""
     added = {
         "Content-Security-Policy": policy(frames),
         "X-Content-Type-Options": "nosniff",

@@ -1,4 +1,4 @@
-"""Take from a browser what its controls can change, and nothing else.
+"""Accept only those changes from a browser that the page's controls can make.
 
 Bokeh lets a browser patch every property of every model of its page, make models, and replace the document. Here a
 patch is taken where the document itself says that a browser may make it:
@@ -41,7 +41,7 @@ from panel_material_ui import MaterialComponent
 
 log = logging.getLogger(__name__)
 
-#: What the scripts of Material UI's components change in the browser.
+#: Properties that the scripts of Material UI's components set.
 _OF_MATERIAL = frozenset(
     {"value", "value_input", "value_throttled", "active", "open", "collapsed", "expanded", "dark_theme"}
     | {"dropdown_open", "scroll_position", "sidebar_open", "sidebar_width", "contextbar_open", "contextbar_width"}
@@ -51,7 +51,7 @@ _OF_RANGES = frozenset({"start", "end"})
 _OF_DOCUMENT = frozenset({"document_ready", "client_reconnected"})
 _SET_BY_SCRIPT = re.compile(r"\bmodel\.(\w+)\s*=(?!=)")
 _DECODED = {name.removeprefix("_decode_") for name in vars(Deserializer) if name.startswith("_decode_")}
-# Of what Bokeh decodes: no models, no parts of arrays, nothing that a page never sends.
+# The types that a page sends: no models, no parts of arrays.
 _PLAIN_TYPES = frozenset(_DECODED - {"object", "object_ref", "ref", "set", "slice", "symbol"})
 _EVENT_TYPES = _PLAIN_TYPES | {"event", "ref"}
 _DTYPES = frozenset({"bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"})
@@ -59,20 +59,20 @@ _MOST_PARTS, _MOST_DEPTH = 200_000, 24
 MOST_UNPACKED = 64 << 20  # bytes
 _GZIP = 31  # zlib's code for a gzip header and the largest window
 _LONGEST = 120  # letters of a name in the log
-#: What is raised where a message is not what Bokeh writes.
+#: Exceptions that a malformed message raises.
 MALFORMED = (TypeError, ValueError, LookupError, AttributeError, RecursionError, OverflowError, MemoryError)
 
 
-# What Bokeh's own scripts write to a model for themselves: it is passed over without a word.
+# Properties that Bokeh's scripts set for their own use: ignored without a warning.
 _FOR_ITSELF = ((Toolbar, "stylesheets"),)
 
 
 class RefusedPatch(Exception):
-    """Say why a part of a message is not taken."""
+    """Report why a part of a message is refused."""
 
 
 def keep_allowed(document: Document, message: Any) -> None:
-    """Leave in a message what its browser may patch."""
+    """Keep only the allowed changes in a message."""
     content = message.content
     events = content.get("events") if isinstance(content, dict) else None
     if not isinstance(events, list):
@@ -137,7 +137,7 @@ def _are_names(event: dict[str, Any]) -> bool:
 
 
 def _allowed(model: Model, attr: str) -> Iterator[frozenset[str]]:
-    """Yield the properties that a browser may change, as each kind of model tells them."""
+    """Yield the properties of a model that a browser may change."""
     if isinstance(model, Plot):
         yield _SIZES
     elif isinstance(model, Range1d | DataRange1d):
@@ -271,7 +271,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_message(event: dict[str, Any], models: DocumentModelManager, buffers: Any) -> None:
-    """Refuse what is no event, or one that nobody at the server has asked for."""
+    """Refuse everything but events that the server has subscribed to."""
     if event.get("msg_type") != "bokeh_event" or not event.keys() <= {"kind", "msg_type", "msg_data"}:
         raise RefusedPatch("a browser sends events only")
     told = event["msg_data"]

@@ -1,4 +1,4 @@
-"""Say what a person may do: the owner of the server everything, a student of a class little that others could feel."""
+"""Define roles: the owner of the server may do everything, students of a class have limits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HINT = "the class's computer is shared"
 
 @dataclass(frozen=True)
 class Role:
-    """Hold what somebody may do; what is None is not bounded."""
+    """Hold the limits of a role; None means unlimited."""
 
     name: str
     keeps: bool = True
@@ -36,11 +36,11 @@ class Role:
     most_pages: int | None = None
 
     def upload(self, most: int) -> int:
-        """Return the bytes that a file may have where others may send so many."""
+        """Return the largest size of a file in bytes, at most the given one."""
         return most if self.most_upload is None else min(most, self.most_upload)
 
     def check(self, spec: Any, origin: str | None = None) -> None:
-        """Look whether somebody may run a spec, whatever page or program asks for it."""
+        """Check whether a spec is within the limits."""
         if origin is not None and not self.keeps:
             raise BnnvizError(KEPT, "recording")
         lanes = [spec] if isinstance(spec, Spec) else list(getattr(spec, "lanes", ()))
@@ -60,7 +60,7 @@ class Role:
                 raise BnnvizError(f"In a class students use the eager kernel: {_HINT}.", "kernel")
 
     def admit(self, visit: Visit, opening: Any) -> Visit:
-        """Return a visit without what the role does not allow, and with a sentence on that."""
+        """Return a visit within the limits, with a message on what was dropped."""
         if not self.keeps and visit.flags.pop("recording", None) is not None:
             visit.sentences.append(KEPT)
         try:
@@ -85,13 +85,13 @@ STUDENT = Role(
 
 
 def is_class() -> bool:
-    """Tell whether the server serves a class."""
+    """Return whether the server serves a class."""
     gate = pn.state.cache.get(GATE)
     return gate is not None and gate.students is not None
 
 
 def visitor(request: HTTPServerRequest) -> dict[str, str]:
-    """Return who sends a request, for the signed token of a session: no cookie and no secret."""
+    """Return role and id of the sender of a request, for the signed token of a session."""
     if not is_class():
         return {}
     gate: Gate = pn.state.cache[GATE]
@@ -100,7 +100,7 @@ def visitor(request: HTTPServerRequest) -> dict[str, str]:
 
 
 def present() -> Role:
-    """Return the role of who has opened the present page; the session was told it when it was made."""
+    """Return the role of the present session, from its token."""
     if not is_class():
         return OWNER
     context = None if pn.state.curdoc is None else pn.state.curdoc.session_context
@@ -109,7 +109,7 @@ def present() -> Role:
 
 
 class Pages:
-    """Count the pages that students have open, whatever kind of request has made them."""
+    """Count the open pages of students, by session."""
 
     def __init__(self) -> None:
         self._open: dict[str, _OpenPage] = {}
@@ -125,7 +125,7 @@ class Pages:
         self._open.pop(context.id, None)
 
     def refusal(self, context: SessionContext) -> str | None:
-        """Return why a page that is being made has to wait; None where it need not."""
+        """Return why a new page has to wait, or None."""
         mine = self._open.get(context.id)
         if mine is None:
             return None

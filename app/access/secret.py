@@ -1,4 +1,4 @@
-"""Hold what lets a browser in: a token that the printed address carries, or a password."""
+"""Hold the secret of a server: a token in the printed address, or a password."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}
 
 
 class Secret:
-    """Hold a token; `Password` holds what people choose."""
+    """Hold a token."""
 
     what = "token"
 
@@ -20,11 +20,11 @@ class Secret:
         self.cookie = hmac.new(self.token.encode(), b"bnnviz cookie", hashlib.sha256).hexdigest()
 
     def opens(self, word: str) -> bool:
-        """Tell whether a word is the token."""
+        """Return whether a word is the token."""
         return self.token is not None and _same(word, self.token)
 
     def is_shown(self, cookie: str, authorization: str) -> bool:
-        """Tell whether a cookie or a header ``Authorization`` shows the secret.
+        """Return whether a cookie or an ``Authorization`` header shows the secret.
 
         A password is not tried: this is asked for each script and each picture.
         """
@@ -34,12 +34,12 @@ class Secret:
         return kind.lower() in ("bearer", "token") and self.token is not None and self.opens(word.strip())
 
     def is_cookie(self, word: str) -> bool:
-        """Tell whether a word is what a browser keeps that has been let in."""
+        """Return whether a word is the value of the cookie."""
         return _same(word, self.cookie)
 
 
 class Password(Secret):
-    """Hold the hash of a password: nobody reads it from the memory or from a file."""
+    """Hold the hash of a password."""
 
     what = "password"
 
@@ -50,7 +50,7 @@ class Password(Secret):
         self._hash = self._hashed(password)
 
     def opens(self, word: str) -> bool:
-        """Tell whether a word is the password; this takes some 50 ms, of which a guess has as much."""
+        """Return whether a word is the password; takes about 50 ms."""
         return hmac.compare_digest(self._hashed(word), self._hash)
 
     def _hashed(self, password: str) -> bytes:

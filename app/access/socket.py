@@ -1,4 +1,4 @@
-"""Open a page's web socket for a known session, and take from it only what its page lets a browser change."""
+"""Open the web socket of a page for a session of this server, and filter its messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PageSocket(WSHandler):
 
     @property
     def handler(self) -> ProtocolHandler | None:
-        """What handles messages: never Bokeh's own, not even while the connection opens."""
+        """The handler of messages: ours also while the connection opens, never Bokeh's."""
         return self._protocol
 
     @handler.setter
@@ -36,7 +36,7 @@ class PageSocket(WSHandler):
         self._protocol = None if made is None else _PageProtocol()
 
     def check_origin(self, origin: str) -> bool:
-        """Ask the gate; tornado asks nobody where Origin and Host are the same."""
+        """Ask the gate; tornado accepts any origin that equals the host."""
         gate: Gate = self.settings[GATE]
         return gate.takes_origin(origin, self.request)
 
@@ -57,11 +57,11 @@ class PageSocket(WSHandler):
         try:
             await super()._async_open(token)
         except Exception:
-            # Bokeh would leave a session that cannot be made pending, and whoever asks for it waiting.
+            # Bokeh leaves a session that failed pending, and later requests for it would wait forever.
             pending = self.application_context._pending_sessions.pop(get_session_id(token), None)
             if pending is not None and not pending.done():
                 pending.set_exception(ProtocolError("The session could not be made."))
-                pending.exception()  # retrieved, also where nobody waits
+                pending.exception()  # marks it as retrieved
             log.exception("A session could not be opened.")
             self.close()
 
@@ -102,7 +102,7 @@ class _PageProtocol(ProtocolHandler):
 
 
 async def _patch(message: Any, connection: Any) -> Any:
-    """Patch a page with what its browser may change; a page that was closed meanwhile needs nothing."""
+    """Apply the allowed changes of a message, unless the page was closed meanwhile."""
     if connection._session is None:
         return connection.ok(message)
     keep_allowed(connection.session.document, message)

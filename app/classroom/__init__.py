@@ -1,1 +1,1 @@
-"""What a class shares: a question with counted answers, and the place that the teacher is at."""
+"""Share a question with counted answers and the teacher's place with a class."""

@@ -1,4 +1,4 @@
-"""Show students where the class is and what it is asked, above whatever page they have open."""
+"""Show the teacher's place and question above a student's page."""
 
 from __future__ import annotations
 

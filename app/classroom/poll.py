@@ -63,7 +63,7 @@ class Poll:
             self._answers, self._key = {}, b""
 
     def show(self) -> None:
-        """Close the question, and show counts and right answer to everybody."""
+        """Close the question, and show counts and right answer to all students."""
         self.close()
         if self.phase == CLOSED:
             self.phase = SHOWN

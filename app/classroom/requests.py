@@ -1,7 +1,7 @@
-"""Answer the small requests by which pages of a class learn of the question and of the teacher's place.
+"""Answer the small requests that report the question and the teacher's place to the pages of a class.
 
 ``GET class`` beside a page returns both as JSON. ``POST class`` takes a student's answer
-(``{"question": number, "choice": i}``) or what the teacher does: ``{"ask": {"lesson": name}}``,
+(``{"question": number, "choice": i}``) or a command of the teacher: ``{"ask": {"lesson": name}}``,
 ``{"ask": {"text": ..., "choices": [...], "answer": i}}``, or ``{"do": "close"}``, ``show``, ``end`` or ``again``.
 Each request is checked by its own cookies.
 """
@@ -32,7 +32,7 @@ _MALFORMED = (ValueError, TypeError, LookupError, AttributeError, RecursionError
 
 
 class Classroom:
-    """Hold the question of a class, the place of its teacher, and who was there lately."""
+    """Hold the question of a class, the place of its teacher, and the students seen lately."""
 
     def __init__(self) -> None:
         self.poll = Poll()
@@ -61,7 +61,7 @@ def current() -> Classroom:
 
 
 def leads() -> bool:
-    """Tell whether the present page is one of a class's teacher."""
+    """Return whether the present page belongs to the teacher of a class."""
     return roles.is_class() and roles.present() is roles.OWNER
 
 
@@ -89,7 +89,7 @@ class _ClassHandler(RequestHandler):
         self.finish(seen | ({"people": self._class.people} if self._teaches else {}))
 
     def post(self) -> None:
-        """Take an answer, or what the teacher does."""
+        """Take the answer of a student, or a command of the teacher."""
         if len(self.request.body) > (_MOST_QUESTION if self._teaches else _MOST_ANSWER):
             self._refuse(413, "The request is too long.")
             return

@@ -19,6 +19,18 @@ _STYLES = styles(__file__)
 _DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8").replace("LANGUAGE_COOKIE", LANGUAGE_COOKIE)
 
 
+class Text(pn.pane.HTML):
+    """Show HTML that changes often.
+
+    Panel's pane looks up the files of its design at each change, which takes as long as drawing a frame.
+    """
+
+    priority = 0  # never chosen by Panel itself
+
+    def _update(self, ref: str, model: Any) -> None:
+        model.update(**self._process_param_change({"object": self.object}))
+
+
 def script(beside: str, name: str) -> str:
     """Read a script of a component, with the functions of ``dom.js`` before it."""
     return _DOM + Path(beside).with_name(name).read_text(encoding="utf-8")
@@ -101,7 +113,7 @@ class Message:
 
     def __init__(self, **params: Any) -> None:
         params = {"margin": (0, 14), "stylesheets": [_STYLES["message"]]} | params
-        self.root = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", **params)
+        self.root = Text("", visible=False, sizing_mode="stretch_width", **params)
 
     def say(self, sentence: str, failed: bool = False) -> None:
         """Say a sentence; an empty one takes back what was said."""

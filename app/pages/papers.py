@@ -14,7 +14,7 @@ from bnnviz.experiments.record import records
 from bnnviz.experiments.table import summary
 from bnnviz_app.address import named
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
-from bnnviz_app.components.widgets import button
+from bnnviz_app.components.widgets import Text, button
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
@@ -32,7 +32,7 @@ class _Section:
         doi = f" doi:{paper.doi}." if paper.doi else ""
         text = f"{html.escape(paper.authors)}.{html.escape(doi)} {html.escape(paper.about)}"
         text = f"<h2>{html.escape(paper.title)}</h2><p>{text}</p>"
-        head = pn.pane.HTML(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=_SHEETS)
+        head = Text(text, sizing_mode="stretch_width", margin=(16, 2, 8, 2), stylesheets=_SHEETS)
         self.root = pn.Column(
             head, *(card.root for card in cards), sizing_mode="stretch_width", margin=0, styles=_WHOLE
         )
@@ -59,8 +59,8 @@ class PapersPage(TextPage):
         self._sections = [
             _Section(paper, [card for card in self.cards if paper_of(card.experiment) is paper]) for paper in PAPERS
         ]
-        self._about = pn.pane.HTML("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=_SHEETS)
-        self._found = pn.pane.HTML("", margin=(14, 2, 0, 2), stylesheets=_SHEETS, visible=False)
+        self._about = Text("", sizing_mode="stretch_width", margin=(14, 2, 4, 2), stylesheets=_SHEETS)
+        self._found = Text("", margin=(14, 2, 0, 2), stylesheets=_SHEETS, visible=False)
         self._lay_out(self._about, self._filters(), self._found, *(section.root for section in self._sections))
         self._dress()
         wanted = [made[name] for name in opened if name in made]

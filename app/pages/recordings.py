@@ -23,7 +23,7 @@ from bnnviz_app.components.recordings.actions import RecordingActions
 from bnnviz_app.components.recordings.figures import RecordingFigures
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.recordings.text import about, results
-from bnnviz_app.components.widgets import Message, ReaderChoice, button
+from bnnviz_app.components.widgets import Message, ReaderChoice, Text, button
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
@@ -111,8 +111,8 @@ class RecordingsPage(TextPage):
         whole = {"sizing_mode": "stretch_width", "margin": 0, "styles": _SHOWN}
         return pn.Column(self._text, self.actions.root, beside, **whole)
 
-    def _pane(self, **params: Any) -> pn.pane.HTML:
-        return pn.pane.HTML("", stylesheets=_SHEETS, **{"sizing_mode": "stretch_width"} | params)
+    def _pane(self, **params: Any) -> Text:
+        return Text("", stylesheets=_SHEETS, **{"sizing_mode": "stretch_width"} | params)
 
     def _reload(self, chosen: Sequence[str]) -> None:
         self.list.fill(list(reader.recordings()), chosen)

@@ -9,7 +9,7 @@ import panel as pn
 
 from bnnviz.views.futures import MOST, number
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS, lane_colour, styles
 
@@ -26,7 +26,7 @@ class BranchBar(PageComponent):
         self._session, self._large = session, False
         self._futures: list[dict[str, Any]] = []
         self._followed = 0
-        self._text = pn.pane.HTML(
+        self._text = Text(
             "",
             sizing_mode="stretch_width",
             margin=(0, 12),

@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -36,7 +36,7 @@ class Caption(PageComponent):
         self._notice, self._failed, self._large = "", False, False
         self._caption = _NOTHING
         self._offered: list[dict[str, Any]] = []
-        self._text = pn.pane.HTML(
+        self._text = Text(
             "",
             sizing_mode="stretch_width",
             margin=(0, 14),

@@ -13,7 +13,7 @@ import panel as pn
 from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import LINK, button, set_changed, set_class
+from bnnviz_app.components.widgets import LINK, Text, button, set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # lines of the table, from which on they lie closer, and closer still
@@ -51,7 +51,7 @@ class Card(PageComponent):
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = title_pane((6, 0, 0, 14))
-        self._note = pn.pane.HTML(
+        self._note = Text(
             "",
             margin=(-3 if low_note else 6, 0, 0, 0),
             sizing_mode="stretch_width",
@@ -62,7 +62,7 @@ class Card(PageComponent):
                 SHEETS["large_card"],
             ],
         )
-        self._legend = pn.pane.HTML(
+        self._legend = Text(
             margin=(0, 14, 2, 14),
             height=None if long_legend else 20,
             sizing_mode=None if low_note else "stretch_width",
@@ -195,7 +195,7 @@ class FiguresCard(ExplainedCard):
     needs = frozenset({"table"})
 
     def __init__(self) -> None:
-        self._rows = pn.pane.HTML("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
+        self._rows = Text("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
         self._frame: dict[str, Any] = {"rows": []}
         super().__init__("<b>So far</b>", self._rows)
 
@@ -235,7 +235,7 @@ class FiguresCard(ExplainedCard):
             self._rows.object = shown
 
     def _wraps(self, row: Sequence[str]) -> bool:
-        """Tell whether a row of one figure takes two lines in the largest type."""
+        """Return whether a row of one figure takes two lines in the largest type."""
         label, text, _ = row
         return len(label) + len(text) > LINE
 
@@ -264,9 +264,9 @@ def definition(label: str) -> str:
     return next((text for beginning, text in _EXPLANATIONS.items() if label.startswith(beginning)), "")
 
 
-def title_pane(margin: tuple[int, int, int, int]) -> pn.pane.HTML:
+def title_pane(margin: tuple[int, int, int, int]) -> Text:
     """Return the pane of a card's title."""
-    return pn.pane.HTML("", margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
+    return Text("", margin=margin, height=20, stylesheets=[_STYLES["title"], SHEETS["large_card"]])
 
 
 def surface(*objects: Any, area: str) -> pn.Column:

@@ -19,7 +19,7 @@ from bnnviz.experiments.table import AGREE, DIFFER, Result, counts, first_editio
 from bnnviz.views.palette import DARK, LIGHT
 from bnnviz_app import deep_links
 from bnnviz_app.components.still import still
-from bnnviz_app.components.widgets import script
+from bnnviz_app.components.widgets import Text, script
 from bnnviz_app.theme import SHEETS, styles
 
 _CORRIGENDUM = "https://bnnviz.github.io/bnnviz/corrigendum.html"
@@ -107,7 +107,7 @@ class ExperimentCard:
             self._on_open()
 
     def matches(self, text: str) -> bool:
-        """Tell whether every word of a text is in what the card says."""
+        """Return whether every word of a text is in what the card says."""
         e = self.experiment
         words = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
         return all(word in words for word in text.casefold().split())
@@ -177,8 +177,8 @@ class ExperimentCard:
     def _figure(self, figure: Any) -> pn.pane.Bokeh:
         return still(figure, self._large)
 
-    def _text(self, text: str) -> pn.pane.HTML:
-        return pn.pane.HTML(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
+    def _text(self, text: str) -> Text:
+        return Text(text, sizing_mode="stretch_width", margin=(2, 0, 6, 0), stylesheets=[_STYLES["text"]])
 
     def _together(self) -> str:
         found = deep_links.together(self.experiment)

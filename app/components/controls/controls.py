@@ -210,7 +210,7 @@ class Controls:
         self._hide()
 
     def live(self, names: set[str]) -> bool:
-        """Tell whether all of these may change while the run goes on."""
+        """Return whether all of these may change while the run goes on."""
         return all(self._controls[name].setting["live"] for name in names)
 
     def error(self, name: str, sentence: str) -> None:
@@ -235,7 +235,7 @@ class Controls:
 
 
 def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:
-    """Tell whether a value is one of a list, or at least as large as is said."""
+    """Return whether a value is one of a list, or at least as large as is said."""
     if isinstance(fits, dict):
         return isinstance(value, int | float) and value >= fits["least"]
     return value in fits

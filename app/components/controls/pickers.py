@@ -9,7 +9,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import ReaderChoice
+from bnnviz_app.components.widgets import ReaderChoice, Text
 from bnnviz_app.theme import SHEETS, TIGHT
 
 PCA, COORDINATES, CANONICAL = "PC 1, PC 2", "coordinates", "canonical PCs"
@@ -35,9 +35,7 @@ class PlanePicker(PageComponent):
         self._x, self._y = (pmui.AutocompleteInput(label=label, **wide) for label in ("across", "up"))
         # Empty until it is first shown: most pages are painted without it.
         self.coordinates = pn.Row(sizing_mode="stretch_width", margin=(4, 10), visible=False)
-        self.note = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(2, 14, 4, 14), visible=False, stylesheets=[_NOTE]
-        )
+        self.note = Text("", sizing_mode="stretch_width", margin=(2, 14, 4, 14), visible=False, stylesheets=[_NOTE])
         self._choice = ReaderChoice((self.kind, self._x, self._y), lambda event: self._ask())
         self.kind.param.watch(lambda event: self._reveal(), "value")
 

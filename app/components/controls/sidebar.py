@@ -12,7 +12,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.controls import Controls
-from bnnviz_app.components.widgets import ReaderChoice
+from bnnviz_app.components.widgets import ReaderChoice, Text
 from bnnviz_app.theme import styles
 
 _DATA = "data"
@@ -290,9 +290,9 @@ class Sidebar(SpecSidebar):
         return self._dims[spec.target] is not None or spec.target_settings == before.target_settings
 
 
-def section(title: str) -> pn.pane.HTML:
+def section(title: str) -> Text:
     """Return a heading."""
-    return pn.pane.HTML(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_STYLES["section"]])
+    return Text(f"<h2>{title}</h2>", margin=(10, 14, 0, 14), stylesheets=[_STYLES["section"]])
 
 
 def column(*objects: Any) -> pn.Column:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote_plus
 
-import panel as pn
 import param
 from panel.custom import JSComponent
 
@@ -15,7 +14,7 @@ from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.guidance.scenes import Scene, SceneStep
-from bnnviz_app.components.widgets import script, set_class
+from bnnviz_app.components.widgets import Text, script, set_class
 from bnnviz_app.theme import SHEETS, styles
 
 _STYLES = styles(__file__)
@@ -128,7 +127,7 @@ class SceneMenu:
     """List the scenes in a dialog, as links that can be shared."""
 
     def __init__(self) -> None:
-        self._list = pn.pane.HTML("", stylesheets=[_STYLES["list"]], sizing_mode="stretch_width")
+        self._list = Text("", stylesheets=[_STYLES["list"]], sizing_mode="stretch_width")
         self._dialog = Dialog("Scenes", self._list)
         self.root = self._dialog.root
 

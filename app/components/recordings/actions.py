@@ -18,7 +18,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.recordings.listing import RecordingList
 from bnnviz_app.components.run.replay_maker import ReplayMaker
-from bnnviz_app.components.widgets import button, download_button
+from bnnviz_app.components.widgets import Text, button, download_button
 from bnnviz_app.theme import SHEETS
 
 _LONGEST_S = 60  # of a run that is done again for its replay
@@ -52,9 +52,7 @@ class RecordingActions:
         self.root = pn.FlexBox(
             *naming, *sending, self._replay, self._replayed, delete, margin=0, sizing_mode="stretch_width"
         )
-        self._question = pn.pane.HTML(
-            "", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]]
-        )
+        self._question = Text("", sizing_mode="stretch_width", margin=(0, 4, 10, 4), stylesheets=[SHEETS["text"]])
         yes = button("Delete it for good", self._delete, color="error", variant="contained", margin=4)
         no = button("Keep it", lambda: self.dialog.show(False), margin=4, **look)
         self.dialog = Dialog("Delete this recording?", self._question, pn.Row(no, yes, margin=0))

@@ -10,6 +10,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.engine.recording.reader import Recording
+from bnnviz_app.components.widgets import Text
 from bnnviz_app.theme import styles
 
 _MOST = 60  # shown at a time; the search finds the others
@@ -28,7 +29,7 @@ class RecordingList:
         )
         self.search.param.watch(lambda event: self._show(), "value_input")
         self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._count = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
+        self._count = Text("", sizing_mode="stretch_width", margin=(4, 8), stylesheets=[_STYLES["row"]])
         self.root = pn.Column(self.search, self._count, self._rows, sizing_mode="stretch_width", margin=0)
 
     @property
@@ -70,7 +71,7 @@ class RecordingList:
             short = wrong.replace(str(recording.folder), name)  # it is known where they lie
             about = f"<span class='wrong'>{html.escape(short)}</span>"
         look = {"sizing_mode": "stretch_width", "margin": (0, 6, 6, 38), "stylesheets": [_STYLES["row"]]}
-        text = pn.pane.HTML(f"<div>{about}</div>", **look)
+        text = Text(f"<div>{about}</div>", **look)
         return pn.Column(self._boxes[name], text, sizing_mode="stretch_width", margin=0)
 
     def _text(self, name: str) -> str:

@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 from bnnviz.views import View, of_lane
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
-from bnnviz_app.components.widgets import set_changed
+from bnnviz_app.components.widgets import Text, set_changed
 from bnnviz_app.session import Session
 from bnnviz_app.theme import lane_colour, styles
 
@@ -81,9 +81,7 @@ class RaceTransport(StepTransport):
     """Show buttons for a race, and the budget where a run has its timeline."""
 
     def __init__(self, session: Session, pictures: Any = None) -> None:
-        self._budget = pn.pane.HTML(
-            "", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]]
-        )
+        self._budget = Text("", sizing_mode="stretch_width", height=36, margin=(0, 14), stylesheets=[_STYLES["budget"]])
         middle = [self._budget] if pictures is None else [pictures, self._budget]
         super().__init__(session, pn.Row(*middle, sizing_mode="stretch_width", margin=0))
 

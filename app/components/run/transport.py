@@ -12,7 +12,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views.chain.journey import JourneyView
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import button, icon_button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, button, icon_button, set_changed, set_class
 from bnnviz_app.session import Session
 from bnnviz_app.theme import FLAT, SHEETS, styles
 
@@ -73,9 +73,7 @@ class Transport(PageComponent):
             stylesheets=[SHEETS["unlabelled"], _STYLES["speed"]],
             css_classes=["second"],
         )
-        self._status = pn.pane.HTML(
-            "", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]]
-        )
+        self._status = Text("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]])
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
         self._proposal = self._step(BUTTONS["proposal"], "proposal", 122)
         self._event = self._step(BUTTONS["event"], "event", 100)
@@ -248,7 +246,7 @@ class Transport(PageComponent):
         return 116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(heartbeat.latency())}"
 
     def _has_room(self, status: dict[str, Any]) -> bool:
-        """Tell whether the line's figures leave room on a page of common width."""
+        """Return whether the line's figures leave room on a page of common width."""
         return status["kernel"] == "eager"
 
     def _line(self, status: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from bnnviz.specs.upload import RowField, UserTable, encoded_row, fields_of, rea
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.tables.answer import answer_html
-from bnnviz_app.components.widgets import script, set_changed
+from bnnviz_app.components.widgets import Text, script, set_changed
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -47,7 +47,7 @@ class RowQuestion(PageComponent):
         self._fields: list[RowField] = []
         self._row: np.ndarray | None = None
         self._form: RowForm | None = None
-        self._answer: pn.pane.HTML | None = None
+        self._answer: Text | None = None
         self._dialog: Dialog | None = None
         # The browser has nothing of it before it is opened: the page is painted sooner.
         self.root = pn.Column(sizing_mode="stretch_width", height=0, margin=0)
@@ -87,9 +87,7 @@ class RowQuestion(PageComponent):
     def _build(self) -> None:
         self._form = RowForm(sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["form"]])
         self._form.on_msg(self._hear)
-        self._answer = pn.pane.HTML(
-            _WAITS, sizing_mode="stretch_width", margin=(10, 0, 0, 0), stylesheets=[_STYLES["answer"]]
-        )
+        self._answer = Text(_WAITS, sizing_mode="stretch_width", margin=(10, 0, 0, 0), stylesheets=[_STYLES["answer"]])
         self._dialog = Dialog("Predict a row", self._form, self._answer)
         self.root.append(self._dialog.root)
 

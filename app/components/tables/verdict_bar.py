@@ -9,7 +9,7 @@ from typing import Any
 import panel as pn
 
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import button, set_changed, set_class
+from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -24,7 +24,7 @@ class VerdictBar(PageComponent):
 
     def __init__(self, on_row: Callable[[], None], on_data: Callable[[], None]) -> None:
         self._about = ""
-        self._text = pn.pane.HTML("", sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["text"]])
+        self._text = Text("", sizing_mode="stretch_width", margin=0, stylesheets=[_STYLES["text"]])
         look = {"variant": "outlined", "margin": 0}
         self.root = pn.Row(
             self._text,

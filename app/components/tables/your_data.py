@@ -19,7 +19,7 @@ from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.tables.column_table import LEFT, TARGET, ColumnTable
 from bnnviz_app.components.tables.opening import OpenedTable, TableChoices, TableReading, first_choices, look
-from bnnviz_app.components.widgets import Message, ReaderChoice, button
+from bnnviz_app.components.widgets import Message, ReaderChoice, Text, button
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
@@ -78,7 +78,7 @@ class YourData:
         self._columns = ColumnTable(self._choose_role)
         self._question = Message(margin=(4, 0))
         self._answers = pn.Row(**_WRAPPED)
-        self._notes = pn.pane.HTML("", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[_STYLES["notes"]])
+        self._notes = Text("", sizing_mode="stretch_width", margin=(4, 0), stylesheets=[_STYLES["notes"]])
         self._play = button("Play", self._begin, variant="contained", icon="play_arrow", disabled=True, margin=(8, 0))
         fields = pn.Row(*chosen, **_WRAPPED)
         self._asked = pn.Column(
@@ -193,7 +193,7 @@ class YourData:
         self._answers[:] = [self._button(answer) for answer in answers]
 
     def _able(self, answer: Answer) -> bool:
-        """Tell whether an answer can be given: the target is not left out."""
+        """Return whether an answer can be given: the target is not left out."""
         return answer.option != "leave_out" or self._target.value not in answer.values
 
     def _button(self, answer: Answer) -> pmui.Button:
