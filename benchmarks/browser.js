@@ -14,9 +14,11 @@
     }
     const models = [...(window.Bokeh?.documents[0]?._all_models.values() ?? [])]
     const views = models.filter((model) => model.type === "Figure").map((figure) => Bokeh.index.find_one(figure))
-    if (views.length === 0 || !views.every((view) => view?.has_finished() && view.el.checkVisibility())) { return false }
-    const {left, top, width, height} = views[0].el.getBoundingClientRect()
-    return within(at(left + width / 2, top + height / 2), views[0].el)
+    // The page also holds figures that another target needs; they are hidden.
+    const seen = views.filter((view) => view?.el?.checkVisibility())
+    if (seen.length === 0 || !seen.every((view) => view.has_finished())) { return false }
+    const {left, top, width, height} = seen[0].el.getBoundingClientRect()
+    return within(at(left + width / 2, top + height / 2), seen[0].el)
   }
   // Then the controls come one by one; when the last is there Bokeh calls the document idle.
   const painted = () => figuresSeen() && Bokeh.documents[0].is_idle
