@@ -39,7 +39,7 @@ _SCRIPTS, _SHEETS = ("lesson.js", "paper.js", "player.js"), ("player.css", "less
 #: What the page itself says, by the names that its parts know.
 _WORDS = {
     "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
-    "so_far": "So far",
+    "so_far": "Summary",
     "play": "Play",
     "pause": "Pause",
     "back": "Back",

@@ -197,7 +197,7 @@ class FiguresCard(ExplainedCard):
     def __init__(self) -> None:
         self._rows = Text("", sizing_mode="stretch_both", margin=(0, 14, 6, 14), stylesheets=[_STYLES["table"]])
         self._frame: dict[str, Any] = {"rows": []}
-        super().__init__("<b>So far</b>", self._rows)
+        super().__init__("<b>Summary</b>", self._rows)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
