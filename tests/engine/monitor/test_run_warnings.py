@@ -113,6 +113,21 @@ def test_the_summary_of_a_run_has_its_warnings() -> None:
     assert "rhat_functions" in {each.code for each in made.summary()["warnings"]}
 
 
+@pytest.mark.parametrize("sampler", ["hmc", "nuts", "bps", "sgld", "pmcnet"])
+def test_remedies_are_options_that_a_run_takes(sampler: str) -> None:
+    made = bnnviz.sample("gaussian", sampler, draws=5, warmup=0, chains=2, seed=1)._run
+    choices = (remedies.more, remedies.finite, remedies.refreshed, remedies.unbiased, remedies.closer_to_mode)
+    found = [each for choose in choices for each in choose(made)]
+    found += [remedies.elsewhere(made), remedies.reference_sampler("use NUTS")]
+    found += remedies.more_weighted(made) if sampler == "pmcnet" else []
+    found += remedies.deeper_trees(made) if sampler == "nuts" else []
+    options = [each.options for each in found if each.options]
+    assert len(options) >= 3
+    for given in options:
+        kept = {} if "sampler" in given else made.spec.settings
+        made.spec.replace(**given | {"settings": kept | given.get("settings", {})}).checked()
+
+
 def test_no_remedy_is_beyond_the_bounds_of_its_setting() -> None:
     made = run("pmcnet")
     made.sampler = samplers.REGISTRY.get("pmcnet")(draws_each=8000)
