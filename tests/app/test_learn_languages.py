@@ -31,7 +31,8 @@ def numbers(text: str) -> Counter[str]:
 
 
 def terms(text: str, language: str) -> set[str]:
-    """Return the terms that are explained in a text, by their names in English."""
+    """Return the terms that are explained in a text, by their names in English; labels in quotes are English."""
+    text = re.sub("„[^“]*“|“[^”]*”", "", text)
     names = {term.term: name for name, term in glossary.load(language).items()}
     return {names[term] for term in glossary.link(text, language)[1]}
 
@@ -47,7 +48,7 @@ def test_a_language_has_all_texts_with_the_same_numbers_terms_and_places(languag
         for text, english in zip(said(lesson), said(lessons.load()[name]), strict=True):
             assert numbers(text) == numbers(english), text
         steps = zip(lesson.steps, lessons.load()[name].steps, strict=True)
-        assert all(terms(step.text, language) == terms(english.text, ENGLISH) for step, english in steps)
+        assert all(terms(step.text, language) >= terms(english.text, ENGLISH) for step, english in steps)
 
 
 @pytest.mark.parametrize("language", languages.names())
