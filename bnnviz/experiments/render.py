@@ -147,9 +147,9 @@ def _costs() -> str:
     """Return the table of estimated costs at large scales."""
     with COSTS.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
-    head = ("command", "hours", "GB", "device")
+    head = ("command", "CPU hours", "GB", "device")
     lines = [(f"`{row['command']}`", row["hours"], row["gigabytes"], row["device"]) for row in rows]
-    return f"Estimated cost of what is not measured or is reduced, by `--pilot`:\n\n{markdown(head, lines)}\n"
+    return f"Estimated cost of some experiments that are not measured, by `--pilot`; traffic signs are random numbers:\n\n{markdown(head, lines)}\n"
 
 
 # --- the tables of docs/corrigendum.md

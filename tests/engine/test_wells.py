@@ -34,7 +34,7 @@ def figure() -> Wells:
 
 
 def test_the_distances_are_those_of_the_table(figure: Wells) -> None:
-    """Return the medians of func-wells.csv. A median of 400 has an error below .01."""
+    """Return the medians of 400 runs. A median of 400 has an error below .01."""
     found = figure.figures()
     assert found["func_hmc"]["median"] == pytest.approx(0.28, abs=0.03)
     assert found["hmc"]["median"] == pytest.approx(0.70, abs=0.03)
