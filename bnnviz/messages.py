@@ -26,8 +26,7 @@ TEXTS = {
     "low_ess": "The smallest ESS of a {what} is {ess:.0f}; standard errors are reliable from {least}.{network}",
     "low_tail_ess": "The smallest tail ESS of a {what} is {ess:.0f}; its 5% and 95% quantiles are reliable from"
     " {least}.{network}",
-    "low_energy_ess": "The energy U mixes slowly (ESS {ess:.0f}, should be at least {least}): spreads may be wrong"
-    " even if means are right.",
+    "low_energy_ess": "The energy U mixes slowly (ESS {ess:.0f}, should be at least {least}): variances may be wrong.",
     # Bias against known moments or Stein's identity
     "variance_wrong": "The variance of {name} is {ratio:.2f} times the true value, {z:.0f} standard errors"
     " away.{cause}",
@@ -38,7 +37,14 @@ TEXTS = {
     " errors away: the proposals do not cover the target{hidden}.",
     "weighted_stein": "By Stein's identity the weighted variances are {share:.0f} ± {error:.0f}% too {side}: the"
     " proposals do not cover the target{hidden}.",
+    "mean_elsewhere": "The mean of {name} is {value:.3g}, and {check:.3g} by importance sampling with wider proposals,"
+    " {z:.0f} standard errors apart: {cause}{hidden}.",
+    "variance_elsewhere": "The variance of {name} is {value:.3g}, and {check:.3g} by importance sampling with wider"
+    " proposals, {z:.0f} standard errors apart: {cause}{hidden}.",
+    "functionals": "Draws of {sampler} follow a mixture of functionals, which is wider than the density and has"
+    " another mean if the density is skewed.{weighted}",
     # Importance weights
+    "few_weights": "The weight ESS is {ess:.1f}; standard errors are reliable from {least}.",
     "pareto_k": "The importance weights are heavy-tailed (Pareto k-hat {k:.2f}, should be below 0.7): weighted means"
     " may not settle.",
     "low_weight_ess": "The weight ESS is {percent:.1f}% of the number of draws: estimates rest on few draws.",
@@ -72,6 +78,7 @@ TEXTS = {
     " {cause}",
     "edge": "Chain {chain} reached an edge of the support at step {step}, where U is {value}; {sampler} cannot"
     " continue there.",
+    "overflow": "U overflowed on the way of chain {chain} at step {step} ({sampler}); the support has no edge there.",
     "runs_away": "Chain {chain} runs away: U falls from its start to {reached:.1g} and beyond, so exp(-U) has no"
     " integral. Is this a log density? U must be minus the log density.",
     "wanders_off": "Chain {chain} wanders off: U does not rise from its start to {reached:.1g} and beyond, so exp(-U)"
@@ -133,6 +140,12 @@ TEXTS = {
     "raw_observations": "The observations are not standardised (mean {mean:.3g}, sd {sd:.3g}); the prior expects a"
     " scale near 1.",
     "frozen_weights": "{frozen:,} of the module's {total:,} weights are frozen (requires_grad=False).",
+    "dropout_off": "Dropout is off (evaluation mode); the weights are sampled instead.",
+    "outputs_positive": "The module's outputs are never negative, but a {likelihood} likelihood takes them as {what}.",
+    "outputs_bounded": "The module's outputs lie between {low:.3g} and {high:.3g} whatever the weights are;"
+    " {percent:.0f}% of the observations are far outside.",
+    "likelihood_sign": "The log likelihood increases without bound as outputs move away from the observations. Is it a"
+    " loss, minus the log likelihood?",
     "batch_norm": "Batch normalisation uses the module's stored means and variances (evaluation mode).",
     "jumping_module": "The module's outputs are discontinuous in its weights (a sign, an argmax, a branch on a"
     " weight, a division by zero), which no gradient shows: HMC and NUTS are right but slow, other samplers are"

@@ -10,6 +10,7 @@ prior of standard deviation :math:`\sigma`,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,12 +20,16 @@ from torch import Tensor, nn
 from bnnviz import data as datasets
 from bnnviz.data.tables import arrays
 from bnnviz.errors import BnnvizError
-from bnnviz.messages import Message
+from bnnviz.messages import Message, Remedy
 from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, raw_scales, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learnt")
 _LARGEST = 1e18
+_LABELLED_ROWS = 8  # from which on two values are taken for labels
+_SIZES = (0.0, 1.0, 10.0, 100.0, 1000.0)  # of random weights, by which outputs are seen to be bounded
+_PRIOR_DRAWS = 4  # at which a function of the caller's is tried
+_BOUNDED = 2.01  # between the outputs of a tanh
 DataSets = datasets.DataSet | datasets.ImageSet
 
 
@@ -48,12 +53,16 @@ class BNN(NetworkCurvature):
         ``negative_binomial`` (the output is the log mean), ``bernoulli`` (a logit), ``categorical`` (a logit a class)
         or ``ordinal`` (one output, K - 1 cut points); an object of `bnnviz.targets.likelihoods` with settings of its
         own; or a function of outputs (rows, outputs) and observations that returns one log density a row, in torch.
+        Left out it is ``gaussian``, but for classes and observations with only two values, which need a choice.
     prior_sd : float
         Standard deviation of the normal prior of every weight.
     noise_sd : float or sequence of float
         Standard deviation of the observation noise, or the scale of ``student_t`` and ``generalized_gaussian``; one for
-        each column of the observations, or one for all.
-    noise : {"fixed", "learnt"}
+        each column of the observations, or one for all. Left out it is the standard deviation of the observations
+        where the noise is learnt, else 1.
+    noise : {"fixed", "learnt"}, optional
+        Left out it is learnt for ``gaussian``, ``student_t`` and ``generalized_gaussian``, unless ``noise_sd`` is
+        given.
         With ``learnt`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
         with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Of several columns each has one;
         ``multivariate_gaussian`` has a covariance (`bnnviz.targets.likelihoods.MultivariateNormal`).
@@ -93,10 +102,10 @@ class BNN(NetworkCurvature):
         self,
         module: nn.Module,
         data: Any,
-        likelihood: str = "gaussian",
+        likelihood: Any = None,
         prior_sd: float = 1.0,
-        noise_sd: float = 1.0,
-        noise: str = "fixed",
+        noise_sd: float | Sequence[float] | None = None,
+        noise: str | None = None,
         prior: str = "equal",
         sample: str | Sequence[str] | None = None,
     ) -> None:
@@ -112,13 +121,18 @@ class BNN(NetworkCurvature):
         self.aliases = modules.aliases(self.module)
         self.frozen = sum(p.numel() for p in self.module.parameters() if not p.requires_grad)
         self.prior_precision = validation.scale("prior_sd", prior_sd) ** -2
-        learnt, sds = self._learns_noise(noise), validation.scales("noise_sd", noise_sd)
         data = datasets.load(data) if isinstance(data, str) else data
         self.table = data if isinstance(data, datasets.UserTable) else None
         data = data if self.table is None else self.table.load()
         self.data_set = data if isinstance(data, DataSets) else None
         self.x, columns = self._check_rows(*self._read(data))
-        self.likelihood = likelihoods.make(likelihood, sds, learnt, columns.shape[1]).fitted(columns)
+        if likelihood is None:
+            self._refuse_labels(columns)
+        named = "gaussian" if likelihood is None else likelihood
+        noise = likelihoods.default_noise(named, noise_sd) if noise is None else noise
+        sds = likelihoods.scales_of(columns) if noise_sd is None and noise == "learnt" else noise_sd
+        sds, learnt = validation.scales("noise_sd", 1.0 if sds is None else sds), self._learns_noise(noise)
+        self.likelihood = likelihoods.make(named, sds, learnt, columns.shape[1]).fitted(columns)
         self.y = self.likelihood.kept(columns)
         self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
         self._take_scales(prior)
@@ -130,6 +144,7 @@ class BNN(NetworkCurvature):
         self._convolves = any(isinstance(child, nn.modules.conv._ConvNd) for child in self.module.modules())
         self.likelihood.check(self.y, self._outputs)
         self._try_likelihood()
+        self._range = self._check_range()
         self.examples = len(self.x)
 
     def replace_rows(self, x: Any, y: Any) -> None:
@@ -167,6 +182,56 @@ class BNN(NetworkCurvature):
         self.examples = len(self.x)
         if self.data_set is not None:
             self.data_set = data
+
+    def _refuse_labels(self, columns: Tensor) -> None:
+        """Refuse labels for which no likelihood was chosen.
+
+        Raises
+        ------
+        BnnvizError
+            If the data set has classes, or one column of observations has two values in eight rows or more.
+        """
+        values = columns.unique() if columns.shape[1] == 1 else columns.new_zeros(0)
+        classes = self.data_set is not None and self.data_set.task == "classification"
+        if classes or (len(columns) >= _LABELLED_ROWS and len(values) == 2):
+            found = "are classes" if classes else f"have two values, {float(values[0]):g} and {float(values[1]):g}"
+            raise BnnvizError(
+                f"The observations {found}: give likelihood='bernoulli' for labels 0 and 1 and a network with one"
+                " output, 'categorical' for a network with an output for each class, or 'gaussian' to take them as"
+                " numbers.",
+                "likelihood",
+            )
+
+    def _check_range(self) -> tuple[float, float]:
+        """Return the least and largest output of the module at weights of very different sizes.
+
+        Raises
+        ------
+        BnnvizError
+            If outputs that the likelihood takes as logits are bounded, as those of a final softmax or sigmoid are.
+        """
+        if not len(self.x):
+            return -math.inf, math.inf
+        rows = self.fed(modules.some_rows(self.x), torch.float64)
+        own, rng = self.point(), torch.Generator().manual_seed(0)
+        noise = torch.randn(len(_SIZES), len(own), generator=rng, dtype=torch.float64)
+        with torch.no_grad():
+            found = [
+                self._outputs_of((size * each + own)[None], rows) for size, each in zip(_SIZES, noise, strict=True)
+            ]
+        outputs = torch.stack(found)
+        outputs = outputs[torch.isfinite(outputs)]
+        if not len(outputs):
+            return -math.inf, math.inf
+        low, high = float(outputs.min()), float(outputs.max())
+        if self.likelihood.takes_logits and high - low <= _BOUNDED:
+            raise BnnvizError(
+                f"The module's outputs lie between {low:.3g} and {high:.3g} whatever the weights are, as after a final"
+                f" softmax, sigmoid or tanh, and a {self.likelihood.name} likelihood takes them as"
+                f" {self.likelihood.takes_logits}: leave out the last activation.",
+                "module",
+            )
+        return low, high
 
     @property
     def noise_is_learnt(self) -> bool:
@@ -309,11 +374,16 @@ class BNN(NetworkCurvature):
 
     def _try_likelihood(self) -> None:
         """Try a function of the caller's on outputs of the module with its own weights."""
+        self._is_loss = False
         if isinstance(self.likelihood, likelihoods.OwnLikelihood):
+            rows, y = self.fed(modules.some_rows(self.x), torch.float64), modules.some_rows(self.y)
+            noise = torch.randn(_PRIOR_DRAWS, self.dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
             with torch.no_grad():
-                rows = self.fed(modules.some_rows(self.x), torch.float64)
-                f = modules.call(self.module, {}, rows, self.rules)
-            self.likelihood.tried(f[None], modules.some_rows(self.y))
+                own = modules.call(self.module, {}, rows, self.rules)
+                others = [self._outputs_of(each[None] * self.prior_precision**-0.5, rows) for each in noise]
+            f = torch.stack([own, *(each.reshape(own.shape) for each in others)])
+            self.likelihood.tried(f, y)
+            self._is_loss = self.likelihood.is_loss(own, y)
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
         """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""
@@ -343,7 +413,25 @@ class BNN(NetworkCurvature):
         if self.likelihood.task == "regression" and not self.likelihood.discrete and self.prior_precision == 1:
             yield from raw_scales.of_observations(self.y.reshape(len(self.x), -1))
 
+    def _of_range(self) -> Iterator[Message]:
+        """Warn if the module cannot reach the observations, or the outputs that stand for them."""
+        low, high = self._range
+        drop = Remedy("remove the last activation")
+        if self.likelihood.takes_logits and low >= 0:
+            values = {"likelihood": self.likelihood.name, "what": self.likelihood.takes_logits}
+            yield Message("outputs_positive", drop, **values)
+        if self.likelihood.task != "regression" or self.likelihood.discrete or high - low > _BOUNDED:
+            return
+        outside = float(((self.y < low - _BOUNDED) | (self.y > high + _BOUNDED)).double().mean())
+        if outside > 0:
+            yield Message("outputs_bounded", drop, low=low, high=high, percent=100 * outside)
+
     def _of_module(self) -> Iterator[Message]:
+        if self._is_loss:
+            yield Message("likelihood_sign", Remedy("return the log density"))
+        yield from self._of_range()
+        if any(isinstance(child, nn.modules.dropout._DropoutNd) and child.p > 0 for child in self.module.modules()):
+            yield Message("dropout_off")
         if self.frozen:
             yield Message("frozen_weights", frozen=self.frozen, total=self.frozen + self.weights)
         norms = (child for child in self.module.modules() if isinstance(child, nn.modules.batchnorm._NormBase))

@@ -146,7 +146,7 @@ def test_any_module_is_a_target():
     torch.manual_seed(0)
     x, y = np.random.default_rng(0).standard_normal((20, 3)), np.zeros(20)
     module = Residual()
-    target = bnnviz.BNN(module, (x, y)).to("cpu", torch.float64)
+    target = bnnviz.BNN(module, (x, y), noise="fixed").to("cpu", torch.float64)
     flat = torch.cat([p.detach().reshape(-1) for p in module.parameters()]).double()
     expected = module.double()(torch.as_tensor(x))
     assert torch.allclose(target.outputs(flat[None], target.x)[0], expected)
@@ -431,7 +431,7 @@ def test_scores_use_each_draws_own_noise():
     x = np.arange(20.0)[:, None]
     rows = {"x_train": x, "y_train": x[:, 0], "x_test": x[:2], "y_test": [0.0, 1.0]}
     mine = data.DataSet(name="m", title="M", doc="", task="regression", standardise=False, **rows)
-    target = bnnviz.BNN(nn.Linear(1, 1), mine, prior_sd=2.0, noise="learnt").to("cpu", torch.float64)
+    target = bnnviz.BNN(nn.Linear(1, 1), mine, prior_sd=2.0, noise_sd=1.0, noise="learnt").to("cpu", torch.float64)
     draws = torch.tensor([[[1.0, 0.0, 0.0], [1.0, 0.0, 4.0]]], dtype=torch.float64)
     density = (1 + np.exp(-2)) / 2 / np.sqrt(2 * np.pi)
     assert scores(target, draws) == pytest.approx({"rmse": 0.0, "nll": -np.log(density)})

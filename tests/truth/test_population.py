@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy import stats
+from scipy import optimize, stats
 
 from bnnviz import samplers, targets
 from bnnviz.samplers.importance.mixture import Diagonal, Full
@@ -302,3 +302,31 @@ def test_a_mean_that_is_not_finite_stops_its_proposal_alone() -> None:
     state, info = sampler._move(sampler.numbers, state)
     assert info.phase == MOVE and info.failed.tolist() == [False, True, False]
     assert torch.isfinite(state.x).all()
+
+
+@pytest.mark.parametrize("name", ["pmcnet", "pmcnet_light"])
+def test_proposals_adapt_by_tempered_weights(name: str) -> None:
+    """Covariances are those of weights raised to the power at which half of the draws count."""
+    target = targets.REGISTRY.get("banana")().to("cpu", torch.float64)
+    x0 = torch.randn(3, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    sampler, state = begun(name, target, x0, draws_each=50, sigma0=0.8, least_ess=0.5)
+    while int(state.phase) != 3:
+        state, _ = sampler.step(sampler.numbers, state)
+    before = state
+    state, _ = sampler.step(sampler.numbers, state)
+    for m in range(3):
+        logs = before.logs[m].numpy() - before.logs[m].numpy().max()
+
+        def excess(tau: float, logs: np.ndarray = logs) -> float:
+            w = np.exp(tau * logs)
+            return float(w.sum() ** 2 / (w**2).sum()) - 25
+
+        assert excess(1.0) < 0
+        w = np.exp(optimize.brentq(excess, 0, 1, xtol=1e-14) * logs)
+        clipped = np.minimum(w, np.sort(w)[-7])  # at the first iteration eta is 1
+        cov = np.cov(before.draws[m].numpy().T, aweights=clipped, ddof=0)
+        cov = 0.5 * 0.64 * np.eye(2) + 0.5 * cov
+        found = state.factor[m]
+        found = (found @ found.mT).numpy() if name == "pmcnet" else np.diag(found.numpy() ** 2)
+        expected = cov if name == "pmcnet" else np.diag(np.diag(cov))
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-10)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bnnviz.engine.run.edges import edge_between
 from bnnviz.targets import BNN, Target
 
 _MOST_COLUMNS = 50
@@ -33,6 +34,8 @@ def says_nothing(target: Target, draws: Tensor) -> bool:
     """Tell whether Stein's identity does not apply to draws (n, dim) of a target."""
     if isinstance(target, BNN):
         return False
+    if len(draws) < 2:
+        return True
     return has_edge(target, draws) or has_hole(target, draws) or has_long_tail(draws.double().cpu().numpy())
 
 
@@ -41,12 +44,13 @@ def has_edge(target: Target, draws: Tensor) -> bool:
     columns = torch.arange(draws.shape[1], device=draws.device)
     columns = columns[:: -(-len(columns) // _MOST_COLUMNS)]
     sd = draws.std(0)
-    beyond = []
-    for outermost, side in ((draws.argmax(0), 1.0), (draws.argmin(0), -1.0)):
-        points = draws[outermost[columns]].clone()
+    outermost, beyond = [], []
+    for found, side in ((draws.argmax(0), 1.0), (draws.argmin(0), -1.0)):
+        points = draws[found[columns]].clone()
+        outermost.append(points.clone())
         points[torch.arange(len(columns)), columns] += side * sd[columns]
         beyond.append(points)
-    return not bool(torch.isfinite(target.clone().defined_potential(torch.cat(beyond))).all())
+    return bool(edge_between(target, torch.cat(outermost), torch.cat(beyond)).any())
 
 
 def has_hole(target: Target, draws: Tensor) -> bool:

@@ -20,8 +20,10 @@ from bnnviz.targets import BNN
 ENOUGH = 400
 #: Draws of each chain from which ESS and R-hat are known.
 LEAST_DRAWS = 4
+#: Draws of all chains, or weight ESS, below which a standard error is unknown.
+FEW = 40
 _ENDS = 4  # chains that are examined
-_NOTED = ("other_modes", "infinite_points")  # notes of a run that are warnings too
+_NOTED = ("other_modes", "infinite_points", "overflow")  # notes of a run that are warnings too
 _NETWORK = " Predictions may be right even so: see ess_function_min."
 
 
@@ -33,8 +35,11 @@ def warnings(run: DrawSource, found: dict[str, Any]) -> list[Message]:
         return []
     known = None if "cov" not in found else run.target.cov()
     of_variances = _of_stein(run, found["widening"]) if known is None else _of_known(run, found, known)
+    if found.get("chains", FEW) * found.get("draws", FEW) < FEW:
+        of_variances = ()
     # Draws of a functional are wider than the density by construction.
-    return [*_of_chains(run, found), *(() if run.sampler.traits.functional else of_variances)]
+    of_variances = _of_functionals(run, found) if run.sampler.traits.functional else of_variances
+    return [*_of_chains(run, found), *of_variances]
 
 
 def _of_chains(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
@@ -138,6 +143,8 @@ def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
     """Warn if weighted draws miss a part of the density, which their weights cannot show."""
     known = run.target.cov() if "cov" in found else None
     inflation, k = found.get("widening"), found["pareto_k"]
+    if found.get("weight_ess", FEW) < FEW:
+        return
     hidden = "" if k is None or k >= GOOD_K else f", which Pareto k-hat ({k:.2f}) does not show"
     ways, off = [*remedies.more_weighted(run), Remedy("use wider proposals")], None
     if known is not None:
@@ -146,15 +153,36 @@ def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
     if off is not None:
         name = run.target.names()[off.coordinate]
         yield Message("weighted_variance_wrong", *ways, name=name, ratio=off.ratio, z=abs(off.z), hidden=hidden)
+    elif found.get("shift") is not None:
+        yield _of_shift(run, found["shift"], ways, "the proposals do not cover the target", hidden)
     elif inflation is not None and is_clear(inflation["share"], inflation["se"], CLEAR_WEIGHTED):
         share, error = 100 * inflation["share"], 100 * inflation["se"]
         side = "large" if share > 0 else "small"
         yield Message("weighted_stein", *ways, share=abs(share), error=error, side=side, hidden=hidden)
 
 
+def _of_shift(run: DrawSource, shift: dict[str, Any], ways: list[Remedy], cause: str, hidden: str = "") -> Message:
+    """Return which moment differs with wider proposals."""
+    values = {"name": run.target.names()[shift["coordinate"]], "value": shift["value"], "check": shift["check"]}
+    return Message(f"{shift['moment']}_elsewhere", *ways, **values, z=abs(shift["z"]), cause=cause, hidden=hidden)
+
+
+def _of_functionals(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
+    """Warn that draws of functionals do not follow the density; held-out rows judge a network."""
+    if isinstance(run.target, BNN) or not found.get("draws"):
+        return
+    ways = [remedies.reference_sampler("take means and variances from NUTS")]
+    if found.get("shift") is not None:
+        yield _of_shift(run, found["shift"], ways, "draws follow a mixture of functionals")
+    weighted = " The summary has weighted_mean and weighted_cov." if "weighted_mean" in found else ""
+    yield Message("functionals", *ways, sampler=run.sampler.title, weighted=weighted)
+
+
 def _of_weights(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
     k, share = found["pareto_k"], found["weight_ess_share"]
     if k is not None and k > BAD_K:
         yield Message("pareto_k", *remedies.more_weighted(run), k=k)
+    elif found.get("weight_ess", FEW) < FEW:
+        yield Message("few_weights", *remedies.more_weighted(run), ess=found["weight_ess"], least=FEW)
     elif share < POOR:
         yield Message("low_weight_ess", *remedies.more_weighted(run), percent=100 * share)

@@ -16,9 +16,10 @@ from bnnviz.engine.monitor.approximation import measured_approximation, of_appro
 from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
-from bnnviz.engine.monitor.run_warnings import of_run, warnings
+from bnnviz.engine.monitor.run_warnings import FEW, of_run, warnings
 from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation, weighted_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict
+from bnnviz.engine.monitor.wider_proposals import measured_shift
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.messages import Message
 from bnnviz.targets import BNN
@@ -62,6 +63,7 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         **measured_approximation(run),
         "widening": _variance_inflation(run),
     }
+    found["shift"] = _shift(run, found)
     messages = [
         *of_run(run),
         *of_gradient(run),
@@ -117,6 +119,21 @@ def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
         return None
     each = {} if found.each is None else {"each": found.each.tolist(), "each_se": found.each_error.tolist()}
     return {"share": found.share, "se": found.error} | each
+
+
+def _shift(run: DrawSource, found: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the moment that wider proposals find elsewhere; of samplers whose draws need not be of the density."""
+    weighted = run.sampler.traits.weighted
+    if "mean" not in found or not (weighted or run.sampler.traits.functional):
+        return None
+    draws = run.draws
+    if found.get("weight_ess", draws.shape[0] * draws.shape[1]) < FEW:
+        return None
+    logs = run.log_weights if weighted else np.zeros(draws.shape[:2])
+    error = found["variance_se"] if weighted else np.diag(np.array(found["cov_se"]))
+    moments = (found["mean"], found["mean_se"], found["cov"], error)
+    shift = measured_shift(run, draws, logs, diagnostics.Weighted(*map(np.asarray, moments)))
+    return None if shift is None else shift._asdict()
 
 
 def _number(value: float) -> float | None:

@@ -49,6 +49,7 @@ _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
+_LEAST_ERROR = 1e-6  # of a variance: less is none
 _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 
 
@@ -246,7 +247,10 @@ def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[
     The error of a variance is about in proportion to it: draws that have not been everywhere yet seem sure.
     """
     ratio = variance / true
-    return ratio, np.log(np.maximum(ratio, 1e-12)) / np.maximum(error / variance, 1e-12)
+    with np.errstate(all="ignore"):
+        z = np.log(np.maximum(ratio, 1e-12)) / (error / variance)
+    # Of a few draws the error may come out as zero.
+    return ratio, np.where(error > _LEAST_ERROR * variance, z, np.nan)
 
 
 def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from bnnviz.engine.run.edges import has_edge_around
 from bnnviz.messages import Message, Remedy
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.base import OF_U
@@ -19,7 +20,8 @@ _PLACES, _SHOWN = 8, 4  # steps that are looked at for such a point, and its coo
 _FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
 _FAR_SLOWLY = 2.0  # of what descends by steps of one length
 _DECADES = 6  # that U is followed outwards
-_FLAT = 1e-3  # of U in a decade: even where U is a logarithm it rises by more
+_POINTS = 32  # of each decade
+_FLAT = 0.1  # of U in a decade: even where U is a logarithm it rises by more
 _FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly flat
 
 
@@ -80,7 +82,7 @@ def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
     return Message("all_stopped", first, double, chains=chains, sampler=sampler.registered, step=steps)
 
 
-def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> Message | None:
+def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
     """Return that a chain reached a point where U is not finite, and its sampler cannot continue; None if none did.
 
     Chains that have not reached it yet are no draws of the density: they have avoided its edge.
@@ -92,8 +94,15 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> Messa
     potential = step_batch.column(told)
     at = step_batch.column("failed") & ~torch.isfinite(potential)
     for step, chain in at.nonzero().tolist():
-        x = sampler.reach(step_batch.before[step])
-        if x is not None and not bool((x[chain].abs() < _OVERFLOWS).all()):
+        x, begun = sampler.reach(step_batch.before[step]), sampler.positions(step_batch.before[0])
+        if x is not None and not (_is_near(x[chain], begun) and _is_at_edge(target, x[chain], begun)):
+            ways = [
+                Remedy("take smaller steps"),
+                Remedy("use double precision", {"dtype": "float64"}),
+                Remedy("use NUTS, which rejects such moves"),
+            ]
+            at = {"chain": chain, "step": step_batch.first_step + step, "sampler": sampler.registered}
+            keep(notes, Message("overflow", *ways, **at))
             continue
         what = "not a number" if bool(potential[step, chain].isnan()) else "infinite"
         return Message(
@@ -107,6 +116,16 @@ def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch) -> Messa
             sampler=sampler.registered,
         )
     return None
+
+
+def _is_near(x: Tensor, begun: Tensor) -> bool:
+    return bool((x.abs() < _OVERFLOWS).all()) and bool(torch.isfinite(begun).all())
+
+
+def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
+    """Return whether a chain at x (dim,) is at an edge of the support, of chains that began at points (chains, dim)."""
+    points = torch.cat([begun, x[None]])
+    return has_edge_around(target, points, 1e-3 + float((points - points[0]).abs().max()))
 
 
 class RunawayWatch:
@@ -146,12 +165,16 @@ class RunawayWatch:
         return None
 
     def _rises(self, target: Target, chain: int, way: Tensor) -> Tensor:
-        """Return by how much U rises from each power of ten of the way to the next, where that is finite."""
-        ahead = (
-            self._start[chain] + way * 10.0 ** torch.arange(_DECADES + 1, device=way.device, dtype=way.dtype)[:, None]
-        )
-        found = target.clone().defined_potential(ahead).detach().double().diff()
-        return found[torch.isfinite(found)]
+        """Return by how much the least U rises from each decade of the way to the next, where that is finite.
+
+        A periodic U does not rise, though it differs from point to point.
+        """
+        among = torch.arange(_POINTS, device=way.device, dtype=way.dtype) / _POINTS
+        powers = torch.arange(_DECADES + 1, device=way.device, dtype=way.dtype)[:, None] + among
+        ahead = self._start[chain] + way * 10.0 ** powers.flatten()[:, None]
+        found = target.clone().defined_potential(ahead).detach().double().view(_DECADES + 1, _POINTS)
+        rises = torch.where(torch.isfinite(found), found, torch.inf).amin(1).diff()
+        return rises[torch.isfinite(rises)]
 
 
 def _is_flat(rises: Tensor) -> bool:

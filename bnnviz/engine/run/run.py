@@ -365,7 +365,7 @@ class Run(Restorable):
                 self.alive[chain] = False
                 self.notes.append(failures.stopped(self.sampler, chain, step_batch.first_step + step))
                 log.warning("%s", self.notes[-1])
-            fatal = fatal or failures.at_an_edge(self.sampler, self.target, step_batch)
+            fatal = fatal or failures.at_an_edge(self.sampler, self.target, step_batch, self.notes)
             if not self.alive.any():
                 fatal = fatal or failures.all_stopped(self.sampler, self.spec.chains, self.steps)
         if fatal:

@@ -346,7 +346,8 @@ class Functional(Sampler):
         c = torch.cat(draw_collector.kept)
         c = c[:: max(1, len(c) // _MIXED)]
         mean, sd = self.reading.centre(c), self.reading.sd(c)[:, 0]
-        each = torch.distributions.Normal(mean.double(), sd.double())
+        known = (torch.isfinite(mean) & torch.isfinite(sd) & (sd > 0)).all(1)  # a chain may have overflowed
+        each = torch.distributions.Normal(mean[known].double(), sd[known].double())
         parts = [torch.logsumexp(each.log_prob(part[:, None].double()).sum(-1), 1) for part in torch.split(x, _ROWS)]
         logs = -self.target.defined_potential(x).double() / self.temperature - torch.cat(parts)
         # Of a draw outside of the density's support: its weight is zero.

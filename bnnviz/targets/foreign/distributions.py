@@ -8,6 +8,7 @@ the coordinates of its base's support, the transforms after them.
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any, Self
 
 import torch
@@ -19,7 +20,9 @@ from torch.distributions import (
     MixtureSameFamily,
     Transform,
     TransformedDistribution,
+    VonMises,
     biject_to,
+    constraints,
 )
 from torch.distributions.constraints import Constraint
 
@@ -27,6 +30,14 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets.parameters import Parameter, ParameterDensity
 
 NAME = "x"
+_ANGLES = 721  # at which the least density of angles is looked for
+_DRAWS, _INSIDE = 256, 0.9  # exact draws that are looked at, and the share that has to lie in the support
+_FARTHEST, _RISE, _LOOKS, _MOST_AXES = (
+    4,
+    0.1,
+    16,
+    50,
+)  # decades that U is followed outwards, by how much it rises in one, points of each, axes
 _LINKS = ("_inv", "_cached_x_y")  # of a transform: what it was called on last
 
 
@@ -75,7 +86,16 @@ class DistributionDensity(ParameterDensity):
                 f"Give a distribution of torch.distributions, not {type(distribution).__name__}.", "target"
             )
         self._given = self._own = _moved(distribution, lambda held: held.detach())
-        super().__init__(self._minus_log, {NAME: self._variable()})
+        variable = self._variable()
+        super().__init__(self._minus_log, {NAME: variable})
+        kind = type(self._given).__name__
+        _check_draws(self._own, kind, variable)
+        if not has_integral(self.potential, self.dim, _precision(self._given)):
+            raise BnnvizError(
+                f"The density of the {kind} has no integral over its support as torch says it, {self._own.support}: it"
+                " does not fall in some direction; give a function U with parameters=.",
+                "target",
+            )
 
     def _variable(self) -> Parameter:
         kind = type(self._given).__name__
@@ -124,14 +144,118 @@ class DistributionDensity(ParameterDensity):
         return f"{type(self._given).__name__}{list(shape) if shape else ''}"
 
 
+def has_integral(potential: Any, dim: int, dtype: torch.dtype) -> bool:
+    """Tell whether U rises outwards in all directions that are looked at: the axes, their sum, and a few others."""
+    rng = torch.Generator().manual_seed(0)
+    axes = torch.eye(dim, dtype=torch.float64)[:_MOST_AXES]
+    others = torch.cat([torch.ones(1, dim), torch.randn(8, dim, generator=rng)]).double()
+    for way in torch.cat([axes, -axes, others, -others]):
+        lengths = torch.rand(_FARTHEST, _LOOKS, generator=rng, dtype=torch.float64) + torch.arange(_FARTHEST)[:, None]
+        points = 10.0 ** lengths.flatten()[:, None] * way
+        with torch.no_grad():
+            found = potential(points.to(dtype)).double().view(_FARTHEST, _LOOKS)
+        least = torch.where(torch.isnan(found), torch.inf, found).amin(1)
+        rises = least[torch.isfinite(least)].diff()
+        if len(rises) >= 3 and float(rises.max()) < _RISE:
+            return False
+    return True
+
+
 def _bijection(distribution: Distribution) -> Transform:
     """Return the bijection from coordinates without bounds to what a distribution is of."""
     if isinstance(distribution, Independent):
         return _bijection(distribution.base_dist)
+    if _is_angle(distribution):
+        return _around(distribution)
+    if _event_constraint(distribution) is constraints.simplex:  # it may be transformed of what is no bijection
+        return biject_to(constraints.simplex)
     # Of the absolute value, as a half-normal has it, no inverse is known; its support says enough.
     if isinstance(distribution, TransformedDistribution) and all(each.bijective for each in distribution.transforms):
         return ComposeTransform([_bijection(distribution.base_dist), *distribution.transforms])
     return biject_to(_support(distribution))
+
+
+class _Wrapped(Transform):
+    """Angles in one turn around a centre, from -pi to pi as torch draws them."""
+
+    domain = codomain = constraints.real
+    bijective, sign = True, 1
+
+    def __init__(self, centre: Tensor) -> None:
+        super().__init__()
+        self.centre = centre
+
+    def _call(self, x: Tensor) -> Tensor:
+        return torch.remainder(x + math.pi, 2 * math.pi) - math.pi
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return self.centre + torch.remainder(y - self.centre + math.pi, 2 * math.pi) - math.pi
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return zeros: a turn changes no volume."""
+        return torch.zeros_like(x)
+
+
+def _is_angle(distribution: Distribution) -> bool:
+    """Tell whether a distribution is of angles, whose density torch repeats over all numbers."""
+    inner = distribution.component_distribution if isinstance(distribution, MixtureSameFamily) else distribution
+    return isinstance(inner, VonMises)
+
+
+def _around(distribution: Distribution) -> Transform:
+    """Return the bijection to a turn that begins and ends where the density of angles is least."""
+    like = next(held for held in vars(distribution).values() if isinstance(held, Tensor | Distribution))
+    like = like if isinstance(like, Tensor) else distribution.component_distribution.loc
+    grid = torch.linspace(-math.pi, math.pi, _ANGLES, dtype=like.dtype, device=like.device)
+    grid = grid.view(-1, *[1] * len(distribution.batch_shape)).expand(-1, *distribution.batch_shape)
+    least = distribution.log_prob(grid).argmin(0)
+    centre = grid[:, *[0] * len(distribution.batch_shape)][least] + math.pi
+    turn = constraints.interval(centre - math.pi, centre + math.pi)
+    return ComposeTransform([biject_to(turn), _Wrapped(centre)])
+
+
+def _precision(held: Any) -> torch.dtype:
+    """Return the precision of the first real tensor that a distribution or a transform holds; float32 without one."""
+    for value in vars(held).values():
+        if isinstance(value, Tensor) and value.is_floating_point():
+            return value.dtype
+        if isinstance(value, Distribution):
+            return _precision(value)
+    return torch.float32
+
+
+def _event_constraint(distribution: Distribution) -> Constraint:
+    """Return the constraint of one event."""
+    found = distribution.support
+    return getattr(found, "base_constraint", found)
+
+
+def _check_draws(distribution: Distribution, kind: str, parameter: Parameter) -> None:
+    """Refuse a distribution whose exact draws are outside of where it is sampled, or whose density has no integral.
+
+    Raises
+    ------
+    BnnvizError
+        If so.
+    """
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            draws = distribution.sample((_DRAWS,))
+            there = parameter.transform.inv(draws)
+            log_density = distribution.log_prob(draws)
+    except (NotImplementedError, RuntimeError, ValueError, AssertionError):
+        return  # there are none, or none near enough to an edge to be turned back
+    flat, again = there.reshape(_DRAWS, -1), parameter.transform(there)
+    inside = torch.isclose(again, draws, rtol=1e-2, atol=1e-3).reshape(_DRAWS, -1).all(1)
+    finite = torch.isfinite(log_density).reshape(_DRAWS, -1).all(1)
+    known = torch.isfinite(flat).all(1)
+    if float((inside & finite)[known].double().mean()) < _INSIDE:
+        raise BnnvizError(
+            f"Draws of the {kind}'s own sample() lie outside of its support or have no density, so that it cannot be"
+            " sampled; give a function U with parameters=.",
+            "target",
+        )
 
 
 def _support(distribution: Distribution) -> Constraint:
@@ -163,7 +287,9 @@ def _moved(held: Any, move: Any) -> Any:
     for name, value in list(vars(held).items()):
         made.__dict__[name] = value if name in _LINKS else _moved(value, move)
     if isinstance(held, Transform):
-        made._inv, made._cached_x_y = None, (None, None)
+        # An inverse is nothing but what it is the inverse of.
+        inverse = type(held).__name__ == "_InverseTransform"
+        made._inv, made._cached_x_y = _moved(held._inv, move) if inverse else None, (None, None)
     if isinstance(held, Distribution):
         made._validate_args = False  # it would look at numbers at every step
     return made

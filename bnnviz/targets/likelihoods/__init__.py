@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Tensor
+
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.likelihoods.base import Likelihood
 from bnnviz.targets.likelihoods.classic import Bernoulli, Categorical, Normal, NormalOfEach  # noqa: F401
@@ -45,6 +47,18 @@ _WITHOUT_NOISE = {
 }
 _OF_ONE_SCALE = {"student_t": StudentT, "generalized_gaussian": GeneralizedGaussian}
 NAMES = ("gaussian", "multivariate_gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
+
+
+def default_noise(given: Any, noise_sd: Any) -> str:
+    """Return "learnt" for a named likelihood with a noise whose size is not given, else "fixed"."""
+    named = isinstance(given, str) and (given == "gaussian" or given in _OF_ONE_SCALE)
+    return "learnt" if named and noise_sd is None else "fixed"
+
+
+def scales_of(columns: Tensor) -> list[float]:
+    """Return the standard deviation of each column of observations (rows, columns); 1 where there is no spread."""
+    spread = columns.double().std(0, correction=0) if len(columns) else columns.new_zeros(columns.shape[1]).double()
+    return [float(f"{value:.3g}") if value > 0 else 1.0 for value in spread.tolist()]
 
 
 def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: int = 1) -> Likelihood:

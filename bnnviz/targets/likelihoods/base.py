@@ -39,6 +39,8 @@ class Likelihood:
         Whether the derivatives by the outputs are written out.
     discrete : bool
         Whether observations are whole numbers.
+    takes_logits : str
+        What the outputs are that have to reach all real numbers, such as "logits"; empty where they need not.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Likelihood:
     parameters: Sequence[str] = ()
     by_hand = False
     discrete = False
+    takes_logits = ""
 
     def fitted(self, y: Tensor) -> Self:
         """Return the likelihood for observations (rows, columns), of which it may take over columns and classes."""

@@ -172,6 +172,7 @@ class Bernoulli(Likelihood):
 
     name = "bernoulli"
     by_hand = True
+    takes_logits = "a logit"
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Refuse what is neither 0 nor 1."""
@@ -214,6 +215,7 @@ class Categorical(Likelihood):
 
     name = "categorical"
     by_hand = True
+    takes_logits = "logits"
 
     def width(self) -> tuple[int | None, str]:
         """Return that any number of outputs does."""

@@ -24,6 +24,7 @@ from bnnviz.targets.likelihoods.base import Constants, Likelihood, check_counts,
 class _CountLikelihood(Likelihood):
     task = "regression"
     discrete = True
+    takes_logits = "the logarithm of a mean"
 
     def check(self, y: Tensor, outputs: int) -> None:
         """Refuse what is no count."""

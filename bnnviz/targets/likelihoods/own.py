@@ -16,6 +16,8 @@ from bnnviz.targets.likelihoods.base import Likelihood
 log = logging.getLogger(__name__)
 
 _AGREE = 1e-5  # relative
+_FAR = (10.0, 100.0, 1000.0)  # by which outputs are moved, in random directions
+_GAIN = 10.0  # of the log likelihood of a row, far away
 _SAID = 200  # characters of an error of the caller's code
 
 
@@ -75,7 +77,7 @@ class OwnLikelihood(Likelihood):
         return -self.log_density(f, y).sum(-1)
 
     def tried(self, f: Tensor, y: Tensor) -> None:
-        """Try the function on a few outputs (chains, rows, outputs), and find out how it can be called.
+        """Try the function on a few outputs (draws, rows, outputs), and find out how it can be called.
 
         Raises
         ------
@@ -107,7 +109,7 @@ class OwnLikelihood(Likelihood):
                 " let it compute each row for itself.",
                 "likelihood",
             )
-        self._check_gradient(one, y)
+        self._check_gradient(f, y)
         self._one_by_one = not self._maps(f, y)
 
     def _alone(self, f: Tensor, y: Tensor) -> Tensor:
@@ -133,26 +135,60 @@ class OwnLikelihood(Likelihood):
             ) from error
 
     def _check_gradient(self, f: Tensor, y: Tensor) -> None:
+        """Refuse values without a slope or with one that is not finite, at outputs (draws, rows, outputs)."""
+        for number, at in enumerate(f):
+            value, slope = self._with_slope(at, y)
+            if slope is None or (number == 0 and not slope.any()):
+                raise BnnvizError(
+                    "The log likelihood does not depend on the outputs as far as derivatives tell; compute it from them"
+                    " in torch, without detach, torch.no_grad or NumPy.",
+                    "likelihood",
+                )
+            bad = torch.isfinite(value) & ~torch.isfinite(slope).flatten(1).all(1)
+            if bool(bad.any()):
+                row = int(bad.nonzero()[0, 0])
+                raise BnnvizError(
+                    f"The gradient of the log likelihood is not finite at the output {at[row].tolist()} and the"
+                    f" observation {y[row].tolist()}, where its value is: with torch.where give both branches"
+                    " arguments of their domain, as in torch.where(ok, f, 1).log().",
+                    "likelihood",
+                )
+            undefined = torch.isnan(value) | torch.isposinf(value)
+            if bool(undefined.any()):
+                row = int(undefined.nonzero()[0, 0])
+                raise BnnvizError(
+                    f"The log likelihood is {float(value[row]):g} at the output {at[row].tolist()} and the observation"
+                    f" {y[row].tolist()}; it must be a number for every output, as after f.exp() or softplus(f) where"
+                    " it needs positive ones.",
+                    "likelihood",
+                )
+
+    def _with_slope(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the values (rows,) and their derivatives by the outputs; None where they do not depend on these."""
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
             value = self.function(at, y)
-            slope = None
-            if value.requires_grad:
-                (slope,) = torch.autograd.grad(value.sum(), at, allow_unused=True)
-        if slope is None or not slope.any():
-            raise BnnvizError(
-                "The log likelihood does not depend on the outputs as far as derivatives tell; compute it from them in"
-                " torch, without detach, torch.no_grad or NumPy.",
-                "likelihood",
-            )
+            if not value.requires_grad:
+                return value.detach(), None
+            (slope,) = torch.autograd.grad(value.sum(), at, allow_unused=True)
+        return value.detach(), slope
+
+    def is_loss(self, f: Tensor, y: Tensor) -> bool:
+        """Return whether outputs far from some (rows, outputs) are likelier and likelier: the sign is wrong."""
+        away = torch.randn(f.shape, generator=torch.Generator().manual_seed(0)).to(f)
+        for side in (-1.0, 1.0):
+            with torch.no_grad():
+                means = torch.stack([self.function(f + side * size * away, y).double().mean() for size in _FAR])
+            if not bool((means.diff() > 0).all()) or float(means[-1] - means[0]) < _GAIN:
+                return False
+        return True
 
     def _maps(self, f: Tensor, y: Tensor) -> bool:
         """Return whether `torch.func.vmap` computes what single calls do."""
-        both = torch.cat([f, f + 0.5])
         with torch.no_grad():
-            single = torch.stack([self.function(one, y) for one in both])
+            single = torch.stack([self.function(one, y) for one in f])
             try:
-                mapped = torch.func.vmap(self.function, in_dims=(0, None))(both, y)
+                mapped = torch.func.vmap(self.function, in_dims=(0, None))(f, y)
             except Exception:  # of what vmap cannot compute, such as a branch on a value
                 log.debug("The log likelihood is computed for one chain after another.", exc_info=True)
                 return False
@@ -160,5 +196,6 @@ class OwnLikelihood(Likelihood):
 
 
 def _close(one: Tensor, other: Tensor) -> bool:
-    largest = float(other.abs().max()) if other.numel() else 0.0
+    finite = other[torch.isfinite(other)]
+    largest = float(finite.abs().max()) if finite.numel() else 0.0
     return torch.allclose(one, other, rtol=_AGREE, atol=_AGREE * max(largest, 1e-12), equal_nan=True)
