@@ -59,7 +59,7 @@ def test_a_network_that_learns_its_noise_does_not_set_out_where_it_fits_the_nois
     assert noise(start="mode").max() < 0.02
     # A reference is at the mode itself, and so is what is told to begin there.
     assert HMC(start="mode").descent_steps(target) == Boomerang().descent_steps(target) == 3000
-    fixed = targets.BNN(module, (x, x[:, 0]))
+    fixed = targets.BNN(module, (x, x[:, 0]), noise="fixed")
     assert HMC().descent_steps(fixed) == BPS().descent_steps(fixed) == 3000
     assert HMC().descent_steps(target) == BPS().descent_steps(target) == SHORT_DESCENT
 
