@@ -33,7 +33,7 @@ def sampled(target: bnnviz.BNN, sampler: str = "nuts") -> bnnviz.Run:
 
 @pytest.fixture(scope="module")
 def run() -> bnnviz.Run:
-    return sampled(linear(noise="learnt"))
+    return sampled(linear(noise_sd=1.0, noise="learnt"))
 
 
 def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
