@@ -54,8 +54,9 @@ def codes(summary: dict[str, Any]) -> set[str]:
 @pytest.mark.parametrize("seed", [0, 2])
 def test_weights_that_miss_a_tail_are_told(sampler: str, density: Any, seed: int) -> None:
     found = bnnviz.sample(density, sampler, seed=seed, **POPULATION).summary()
-    assert found["shift"]["moment"] == "variance" and found["shift"]["check"] > 1.2 * found["shift"]["value"]
+    assert codes(found) & {"variance_elsewhere", "pareto_k"}
     if density is skewed:
+        assert found["shift"]["moment"] == "variance" and found["shift"]["check"] > 1.2 * found["shift"]["value"]
         true = np.diag(MIXING @ np.diag(special.polygamma(1, SHAPES)) @ MIXING.T)
         assert found["shift"]["check"] == pytest.approx(true[found["shift"]["coordinate"]], rel=0.1)
 
@@ -68,7 +69,7 @@ def test_weights_that_cover_the_density_are_not_suspected(sampler: str, density:
 
 
 def test_draws_of_functionals_are_no_draws_of_a_skewed_density() -> None:
-    found = bnnviz.sample(skewed, "func_hmc", dim=3, draws=150, seed=0).summary()
+    found = bnnviz.sample(skewed, "func_hmc", dim=3, draws=400, seed=0).summary()
     mean = MIXING @ special.digamma(SHAPES)
     assert found["shift"] is not None and "functionals" in codes(found)
     assert abs(found["mean"][2] - mean[2]) > 0.2
