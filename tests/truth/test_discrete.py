@@ -73,7 +73,7 @@ WIDENED = (np.sqrt(2 * np.pi) + 4) / (np.sqrt(2 * np.pi) + 2)
 
 @pytest.mark.parametrize(
     ("gamma", "smoothing", "variance"),
-    some_quick([("none", 0.0, WIDENED), ("paper", 0.0, 1.0), ("running", 0.0, 1.0), ("running", 0.9, 1.0)], 2),
+    some_quick([("none", 0.0, WIDENED), ("running", 0.0, 1.0), ("running", 0.9, 1.0), ("paper", 0.0, 1.0)], 2),
 )
 def test_a_moving_preconditioner_needs_gamma(gamma: str, smoothing: float, variance: float) -> None:
     squares = psgld_squares(600, gamma=gamma, smoothing=smoothing, floor=1.0, step_size=0.02)
