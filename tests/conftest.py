@@ -213,58 +213,26 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
         running.append(served)
         return served
 
-    serve.served = running
     yield serve
     for served in running:
         if served.process.is_running():
             stop_dashboard(served)
 
 
-@pytest.fixture(scope="session")
-def ending() -> Iterator[list[Served]]:
-    """Return a list for dashboards that were told to end: nobody has to wait while the next tests begin."""
-    told: list[Served] = []
-    yield told
-    for served in told:
-        stop_dashboard(served)
-
-
 @pytest.fixture(scope="module")
-def own_dashboard(request: pytest.FixtureRequest, ending: list[Served]) -> Iterator[Served]:
+def own_dashboard(request: pytest.FixtureRequest) -> Iterator[Served]:
     """Serve a dashboard for the tests of one module."""
     served = start_dashboard(ARTIFACTS / f"{Path(request.node.name).stem}-server.log")
     yield served
-    served.process.terminate()
-    ending.append(served)
+    stop_dashboard(served)
 
 
 @pytest.fixture(scope="session")
-def shared(ending: list[Served]) -> Iterator[Callable[[int], Served]]:
-    """Return a function that serves the dashboard of all modules; another one once more tests have failed."""
-    served: list[tuple[int, Served]] = []
-
-    def serving(failed: int) -> Served:
-        if not served or served[-1][0] != failed or not served[-1][1].process.is_running():
-            _tell_to_end(served, ending)
-            # Each process of the tests has files of its own: two that began at once met in one key.
-            own = f"server-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}-{len(served)}.log"
-            served.append((failed, start_dashboard(ARTIFACTS / own)))
-        return served[-1][1]
-
-    yield serving
-    _tell_to_end(served, ending)
-
-
-def _tell_to_end(served: list[tuple[int, Served]], ending: list[Served]) -> None:
-    if served and served[-1][1].process.is_running():
-        served[-1][1].process.terminate()
-        ending.append(served[-1][1])
-
-
-@pytest.fixture(scope="module")
-def dashboard(request: pytest.FixtureRequest, shared: Callable[[int], Served]) -> Served:
-    """Serve the dashboard, with workers that are up: one for all modules, as long as no test fails."""
-    return shared(request.session.testsfailed)
+def dashboard() -> Iterator[Served]:
+    """Serve the dashboard of all modules."""
+    served = start_dashboard(ARTIFACTS / f"server-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}.log")
+    yield served
+    stop_dashboard(served)
 
 
 # --- the browser
@@ -305,16 +273,12 @@ class Watch:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
-        self.unanswered: list[str] = []  # addresses
 
     def attach(self, page: Any) -> None:
         """Note every error of a page and every request that leaves this machine."""
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
         page.on("request", lambda request: self._request(request.url))
-        page.on("request", lambda request: self.unanswered.append(request.url))
-        page.on("requestfinished", self._answered)
-        page.on("requestfailed", self._answered)
         page.on("websocket", lambda socket: self._request(socket.url))
         page.on("crash", lambda page: self.problems.append(f"crashed: {page.url}"))
 
@@ -325,10 +289,6 @@ class Watch:
     def _console(self, message: Any) -> None:
         if message.type == "error":
             self.problems.append(f"console: {message.text} ({message.location.get('url', '')})")
-
-    def _answered(self, request: Any) -> None:
-        if request.url in self.unanswered:
-            self.unanswered.remove(request.url)
 
     def _request(self, url: str) -> None:
         if not _is_local(url):
@@ -352,7 +312,6 @@ def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Ite
     takes, such as ``viewport`` and ``color_scheme``.
     """
     contexts = []
-    request.node.pages = []
 
     def open_page(url: str | None = None, *, tour: bool = False, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": VIEWPORT, **options})
@@ -360,7 +319,6 @@ def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Ite
             context.add_init_script(TOUR_SEEN)
         contexts.append(context)
         page = context.new_page()
-        request.node.pages.append(page)
         watch.attach(page)
         if url is not None:
             page.goto(url)
@@ -383,23 +341,10 @@ def page(open_page: Callable[..., Any]) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
-    """Note on a test that it failed, so that its pages are photographed before they close; say what they were like."""
+    """Note on a test that it failed, so that its pages are photographed before they close."""
     report = yield
     item.failed = getattr(item, "failed", False) or report.failed
-    if report.failed and call.when == "call" and (pages := getattr(item, "pages", [])):
-        from tests.page_reports import described, last_lines
-
-        report.sections.append(("pages", "\n".join(described(page) for page in pages if not page.is_closed())))
-        report.sections.append(("requests without an answer", "\n".join(item.funcargs["watch"].unanswered)))
-        report.sections.append(("servers", last_lines(dict.fromkeys(served.log for served in _served_to(item)))))
     return report
-
-
-def _served_to(item: pytest.Item) -> Iterator[Served]:
-    """Go through the dashboards that a test has had."""
-    for value in item.funcargs.values():
-        found = getattr(value, "served", [value])
-        yield from (each for each in found if isinstance(each, Served))
 
 
 def save_screenshot(page: Any, name: str) -> Path:
