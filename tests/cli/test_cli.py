@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
@@ -20,14 +19,12 @@ import numpy as np
 import psutil
 import pytest
 
-from bnnviz import experiments
 from bnnviz.cli import sample
 from bnnviz.cli.main import main
-from bnnviz.cli.output import print_json
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.specs import catalogue, url
+from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,14 +121,6 @@ def test_version() -> None:
 
 
 # --- list
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_list_json_is_one_list_of_objects_with_a_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_here(f"list {kind} --json") == 0
-    entries = json.loads(capsys.readouterr().out)
-    known = experiments.describe() if kind == "papers" else catalogue.load()[kind]
-    assert [entry["name"] for entry in entries] == [entry["name"] for entry in known] != []
 
 
 # --- bad input
@@ -231,29 +220,6 @@ def test_yaml_has_no_tags_and_no_bombs(text: str, tmp_path: Path, capsys: pytest
     assert not (tmp_path / "runs").exists()
 
 
-def test_draws_that_cannot_be_saved_are_kept_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sample.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
-    run = ViewedRun(Spec(target="banana", draws=20, chains=2, warmup=5).checked())
-    assert sample.carry_out(run, tmp_path / "gone" / "run.nc", None, True) == 1
-    out, err = capsys.readouterr()
-    assert json.loads(out)["draws"] == 20
-    assert "cannot be written" in err
-    assert f"are kept in {tmp_path / 'run.nc'}" in err
-    assert (tmp_path / "run.nc").stat().st_size > 0
-
-
-def test_a_live_spec_needs_draws(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "spec.json"
-    file.write_text('{"target": "gaussian", "draws": null}')
-    assert run_here(f"sample {file}") == 2
-    assert "--draws" in capsys.readouterr().err
-    assert asked(monkeypatch, f"{file} --draws 5").draws == 5
-
-
 # --- what a line asks for
 
 
@@ -264,19 +230,6 @@ def test_options_become_a_spec(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (spec.seed, spec.device, spec.warmup, spec.settings["refresh_rate"]) == (5, "cpu", 9, 0.5)
     prefixed = line.replace(" refresh_rate", " sampler.refresh_rate")
     assert asked(monkeypatch, f"{prefixed} --set warmup=9") == spec
-
-
-def test_options_go_before_the_spec_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    spec = asked(monkeypatch, "-t gaussian -s bps --seed 4 --set refresh_rate=2")
-    file = tmp_path / "spec.json"
-    file.write_text(json.dumps(spec.to_json()))
-    assert asked(monkeypatch, str(file)) == spec
-    assert asked(monkeypatch, f"{file} --seed 6") == spec.replace(seed=6)
-    assert asked(monkeypatch, f"{file} --target banana").settings == spec.settings
-    # Another sampler starts from its own defaults: the old one's settings mean nothing to it.
-    assert asked(monkeypatch, f"{file} --sampler boomerang") == asked(monkeypatch, "-t gaussian -s boomerang --seed 4")
-    monkeypatch.setattr(sys, "stdin", io.StringIO(file.read_text()))
-    assert asked(monkeypatch, "-") == spec
 
 
 @pytest.mark.parametrize(
@@ -338,11 +291,6 @@ def test_ctrl_c_keeps_the_draws_made_so_far(tmp_path: Path) -> None:
         err,
         re.MULTILINE,
     )
-
-
-def test_numbers_that_json_does_not_know_become_null(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json({"a": np.float64("nan"), "b": [float("inf"), np.int64(3)], "c": np.eye(2)})
-    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 3], "c": [[1, 0], [0, 1]]}
 
 
 # --- serve

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import hashlib
 import pickle
 import socket
@@ -41,28 +40,6 @@ PMCNET = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine", "pmcnet_naval", "p
 
 
 # --- the registry ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("call", [data.describe, data.load, data.fetch, data.path])
-@pytest.mark.parametrize("name", ["bosten", "", None, ["boston"]])
-def test_unknown_names_are_refused(call, name):
-    with pytest.raises(BnnvizError, match=r"There is no data set .* choose one of toy_a, ") as caught:
-        call(name)
-    assert caught.value.field == "data"
-
-
-@pytest.mark.parametrize("split", [1, -1, 0.0, True, "0", None])
-def test_bad_splits_are_refused(split):
-    with pytest.raises(BnnvizError, match=r"toy_a has no split .*: give 0, its only one") as caught:
-        data.load("toy_a", split)
-    assert caught.value.field == "split"
-    with pytest.raises(BnnvizError, match="boston has no split 20: give an integer from 0 to 19"):
-        data.load("boston", 20)
-
-
-def test_a_name_is_registered_once():
-    with pytest.raises(BnnvizError, match="registered already"):
-        data.register(toys.SETS[0])
 
 
 # --- the toys -------------------------------------------------------------------------------------
@@ -175,13 +152,6 @@ def test_bad_tables_are_refused(x, y, sentence):
         made(x, y, *good)
     with pytest.raises(BnnvizError, match=f"test rows of the data set mine .*{sentence}"):
         made(*good, x, y)
-
-
-@pytest.mark.parametrize(("labels", "names"), [([0, 0.5], ()), ([-1, 0], ()), ([0, 1e12], ()), ([0, 2], ("a", "b"))])
-def test_labels_that_are_no_class_numbers_are_refused(labels, names):
-    x = np.zeros((2, 1))
-    with pytest.raises(BnnvizError, match="are no class numbers"):
-        made(x, labels, x, [0.0, 0.0], task="classification", class_names=names)
 
 
 def test_other_training_rows_keep_the_scale():
@@ -387,14 +357,6 @@ def test_a_file_that_is_not_in_the_folder_is_looked_for_in_the_cache_and_downloa
     assert len(asked) == 1
 
 
-def test_wrong_file_in_folder(folder, register):
-    register("http://127.0.0.1:1/origin.txt")
-    folder.write_bytes(TEXT + b" ")
-    for call in (data.load, data.fetch, data.path):
-        with pytest.raises(BnnvizError, match=r"not the expected one .*SHA-256 differs"):
-            call("tiny")
-
-
 def test_download_is_made_once(cache, register, server):
     address, asked = server
     register(f"{address}/data.txt")
@@ -500,37 +462,6 @@ def test_of_images_that_cannot_be_downloaded_a_part_stands_in(way, cache, failin
     assert entry.load(0).remarks() == [note]
     with pytest.raises(files.DownloadError, match="could not be downloaded|not the expected file"):
         files.fetch(entry.sources()[0])
-
-
-def test_the_whole_set_is_read_when_it_comes(cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(forms, "_failures", {})
-    entry, rng = registry._entries["notmnist"], np.random.default_rng(0)
-    images, labels = rng.integers(0, 256, (30, 28, 28), np.uint8), np.arange(30, dtype=np.uint8) % 10
-    contents = [
-        gzip.compress(bytes([0, 0, 8, values.ndim]) + np.array(values.shape, ">u4").tobytes() + values.tobytes())
-        for values in (images, labels)
-    ]
-    with serving(tmp_path) as (address, asked):
-        served = []
-        for file, content in zip(entry.forms[0].files, contents, strict=True):
-            name = file.path.rpartition("/")[2]
-            (tmp_path / name).write_bytes(content)
-            digest = hashlib.sha256(content).hexdigest()
-            served.append(dataclasses.replace(file, url=f"{address}/{name}", checksum=digest))
-        whole = dataclasses.replace(entry.forms[0], files=tuple(served))
-        entry = dataclasses.replace(entry, forms=(whole, entry.forms[1]))
-        assert entry.is_here() and "500 of 10,000" in entry.remark()
-        loaded = entry.load(0)
-    assert len(asked) == 2
-    assert (len(loaded.y_test), loaded.stands_in, loaded.remarks(), entry.remark()) == (30, False, [], "")
-
-
-def test_no_network(cache, register):
-    with socket.socket() as unused:  # bound but not listening: a connection is refused
-        unused.bind(("127.0.0.1", 0))
-        register(f"http://127.0.0.1:{unused.getsockname()[1]}/data.txt")
-        with pytest.raises(BnnvizError, match=rf"\(ConnectionError\): .*set BNNVIZ_DATA to a folder .*{WHERE}"):
-            data.load("tiny")
 
 
 def test_every_file_of_the_table_of_checksums_belongs_to_a_set():

@@ -94,16 +94,6 @@ def test_chosen_rows_have_equal_shares_and_are_the_same_each_time():
     assert len(images.chosen(train=0).y_train) == 0
 
 
-@pytest.mark.parametrize("rows", [-1, 2.0, True, "10"])
-def test_a_number_of_rows_that_is_none_is_refused(rows):
-    for part in ("train", "test"):
-        with pytest.raises(BnnvizError, match="give an integer from 0") as caught:
-            made().chosen(**{part: rows})
-        assert caught.value.field == part
-    with pytest.raises(BnnvizError, match="at least one test row"):
-        made().chosen(test=0)
-
-
 def test_validation_rows_come_from_the_training_rows_and_share_no_group():
     images = made(rows=120, groups=np.arange(120) // 4 // 5 * 10 + np.arange(120) % 4)
     held = images.with_validation(24)
@@ -306,13 +296,6 @@ def test_rotated_digits_are_upright_in_training_and_turned_by_known_angles_in_th
     assert not np.array_equal(loaded.x_test, upright.x_test)
 
 
-def test_test_rows_alone_are_read(folder):
-    arrays, contents = four_idx()
-    loaded = put(folder, "notmnist", 0, contents[2:]).load(0)
-    assert loaded.x_train.shape == (0, 1, 28, 28)
-    assert np.array_equal(loaded.x_test[:, 0], arrays[2])
-
-
 def test_cifar_archives_are_read(folder):
     images, labels = bytes_of(12, 3, 32, 32), np.arange(12) % 10
     loaded = put(folder, "cifar10", 0, [tar(cifar10(images, labels))]).load(0)
@@ -352,27 +335,6 @@ def test_traffic_signs_are_read_with_their_tracks(kind, folder):
     assert (loaded.y_train.tolist(), loaded.y_test.tolist()) == ([0, 0, 7], [42, 3])
     assert len(set(loaded.groups.tolist())) == 3
     assert loaded.classes == 43
-
-
-def test_parts_of_sets_are_read_and_said_to_be_parts(folder):
-    x, y = bytes_of(8, 32, 32, 3), np.arange(8, dtype=np.uint8)
-    whole = {"x_train": x, "y_train": y, "x_test": x[:4], "y_test": y[:4]}
-    loaded = put(folder, "cifar10", 1, [npz(**whole)]).load(0)
-    assert np.array_equal(loaded.x_train, x.transpose(0, 3, 1, 2))
-    assert any("only 4,000 of the 50,000" in sentence for sentence in loaded.remarks())
-    loaded = put(folder, "cifar100", 1, [npz(x_test=x, y_test=y)]).load(0)
-    assert (len(loaded.y_train), len(loaded.y_test)) == (0, 8)
-    files_of = np.array([f"0000{i}/0000{i % 2}_00003.ppm".encode() for i in range(8)])
-    loaded = put(folder, "gtsrb", 2, [npz(**whole, name_train=files_of)]).load(0)
-    assert len(set(loaded.groups.tolist())) == 8
-    entry = put(folder, "gtsrb", 2, [npz(**whole, name_train=y)])
-    with pytest.raises(BnnvizError, match="its names tell no tracks"):
-        entry.load(0)
-    first = npz(x=x[..., 0].repeat(1, 0)[:, :28, :28], y=y)
-    contents = four_idx()[1]
-    loaded = put(folder, "fashion_mnist", 1, [first, *contents[2:]]).load(0)
-    assert np.array_equal(loaded.x_train[:, 0], x[:, :28, :28, 0])
-    assert any("first 10,000 of the 60,000" in sentence for sentence in loaded.remarks())
 
 
 # --- what is refused
@@ -435,17 +397,6 @@ def test_every_cut_of_an_archive_is_refused(tmp_path):
         place.write_bytes(tar({**members, "cifar-10-batches-py/data_batch_1": batch[:size]}))
         with pytest.raises(BnnvizError, match="data_batch_1"):
             read_batches(place, "cifar-10-batches-py", names, "labels")
-
-
-def test_labels_that_do_not_fit_the_images_are_refused(folder):
-    arrays, contents = four_idx()
-    assert "30 images and 20 labels" in refused(folder, "mnist", 0, [contents[0], contents[3], *contents[2:]])
-    assert "no images of one shape" in refused(folder, "mnist", 0, [contents[1], contents[1], *contents[2:]])
-    small = gzip.compress(idx(arrays[2][:, :27]))
-    assert "and not (1, 28, 28)" in refused(folder, "mnist", 0, [*contents[:2], small, contents[3]])
-    assert "no class numbers" in refused(
-        folder, "mnist", 0, [contents[0], gzip.compress(idx(bytes_of(30))), *contents[2:]]
-    )
 
 
 def test_npz_files_with_pickles_or_without_an_array_are_refused(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from bnnviz import data
 from bnnviz.errors import BnnvizError
-from tests.data.odd_tables import KINDS, PLAIN, Example, as_csv, column, frame
+from tests.data.odd_tables import KINDS, PLAIN, Example, as_csv, frame
 
 FILES = [pytest.param(each, id=f"{kind.has[:40]}-{k}") for kind in KINDS for k, each in enumerate(kind.examples)]
 
@@ -84,32 +84,12 @@ def test_a_first_row_with_a_gap_or_a_text_is_a_row():
     assert len(read(texts, "c3").x) == 9
 
 
-def test_the_line_that_is_named_counts_comments_and_quotes():
-    text = "# one\n# two\nname;p;y\n" + "".join(
-        f'"a\nb";{price};{i}\n' for i, price in enumerate(["974", "810", "1,952", "1,100", "999"])
-    )
-    with pytest.raises(BnnvizError, match="line 9 of"):
-        read(text)
-
-
-def test_words_that_count_as_no_value_are_named():
-    classes = read("a,y\n" + "".join(f"{i},{['NA', 'DE', 'FR'][i % 3]}\n" for i in range(12)), "y", None)
-    assert any("NA (4 times)" in note for note in classes.notes)
-    assert not any("these count as no value" in note for note in read(column(["", "mild", "severe"])).notes)
-
-
 @pytest.mark.parametrize("order", [range(12), np.random.default_rng(0).permutation(12) * 7])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_whole_numbers_called_id_are_no_input_wherever_they_stand(order, place):
     table = frame().head(12)
     table.insert(place, "id", list(order))
     assert read(as_csv(table, index=False)).x_names == ("a", "b")
-
-
-def test_classes_of_few_rows_are_named():
-    text = "a,y\n" + "".join(f"{i},{'rare' if i == 3 else 'uv'[i % 2]}\n" for i in range(20))
-    assert "Of these classes of y there are few rows: rare (1)." in read(text, "y", None).notes
-    assert not any("few rows" in note for note in read(text.replace("rare", "u"), "y", None).notes)
 
 
 def test_numbers_and_texts_in_a_target_are_asked_for():
@@ -120,11 +100,6 @@ def test_numbers_and_texts_in_a_target_are_asked_for():
     assert read(text, "y", "classification").class_names == ("1.5", "2.5", "error")
     with pytest.raises(BnnvizError, match="error"):
         read(text, "y", "regression")
-
-
-def test_the_line_is_named_below_names_over_several_lines():
-    with pytest.raises(BnnvizError, match="line 9"):
-        read(PLAIN.replace("price", '"price\n(EUR)"') + "x,1,2\n")
 
 
 @pytest.mark.parametrize("start", [b"BZh9", b"\xfd7zXZ\x00", b"PAR1", b"\x89HDF\r\n", b"\x93NUMPY"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz import data, targets
+from bnnviz import data
 from bnnviz.api.automatic import of_table
 from bnnviz.cli.main import main
 from bnnviz.data.tables import source
@@ -170,16 +170,6 @@ def own_spec(text: str = GOOD, target: str = "y", **options) -> Spec:
     return Spec(target="network", target_settings=settings, attachment=read(text, target).pack(), **options).checked()
 
 
-def test_the_json_names_the_file_and_holds_no_row_of_it():
-    spec = own_spec()
-    assert spec.file == read(GOOD).facts()
-    text = json.dumps(spec.to_json())
-    assert "mine.csv" in text
-    assert "attachment" not in text
-    assert len(text) < 2000
-    assert Spec.from_json(text, spec.attachment) == spec
-
-
 def test_a_link_alone_cannot_bring_the_file():
     with pytest.raises(BnnvizError) as caught:
         Spec.from_json(own_spec().to_json())
@@ -230,15 +220,6 @@ def test_a_checkpoint_keeps_the_file(text, target):
     assert np.array_equal(finished(copy), finished(run))
 
 
-def test_points_replace_the_rows_of_a_file_with_one_input():
-    text = rows("a,y", lambda i: f"{i},{i * 2}.5")
-    target = targets.Network(data="own", attachment=read(text).pack(), hidden="3")
-    scale = target.data_set.standardiser
-    target.with_points([[3.0, 4.0]])
-    assert float(target.x[0, 0]) == pytest.approx((3 - scale.x_mean[0]) / scale.x_scale[0])
-    assert float(target.y[0]) == pytest.approx((4 - scale.y_mean) / scale.y_scale)
-
-
 # --- the command line
 
 
@@ -274,30 +255,6 @@ def test_a_regression_from_the_command_line(capsys):
     assert "was chosen: a gradient of all 26 rows" in err and findings in err
     assert found["rmse"] > 0
     assert "bnnviz: 1 of 30 rows have a missing or infinite value and are left out.\n" in err
-
-
-@pytest.mark.usefixtures("files")
-def test_a_classification_from_the_command_line(capsys):
-    line = ["sample", "--data", "kinds.csv", "--target-column", "kind", "--task", "classification", *SMALL]
-    assert run_here([*line, "--sampler", "boomerang"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert 0 <= found["accuracy"] <= 1
-    assert found["nll"] > 0
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("files")
-def test_a_spec_file_is_completed_by_the_file(tmp_path, capsys):
-    # A spec says all of the network, and a file alone nothing.
-    said = [f"--set={each}" for each in ("noise=fixed", "prior=equal", "linear_path=off")]
-    assert run_here(["sample", "--data", "mine.csv", "--target-column", "y", *said, *BPS]) == 0
-    first = json.loads(capsys.readouterr().out)
-    spec = own_spec((tmp_path / "mine.csv").read_text())
-    (tmp_path / "spec.json").write_text(json.dumps(spec.to_json()))
-    assert run_here(["sample", "spec.json", *SMALL]) == 2
-    assert "came from a file (mine.csv) that a link cannot carry" in capsys.readouterr().err
-    assert run_here(["sample", "spec.json", "--data", "mine.csv", "--target-column", "y", *BPS]) == 0
-    assert json.loads(capsys.readouterr().out)["rmse"] == first["rmse"]
 
 
 @pytest.mark.usefixtures("files")

@@ -110,14 +110,6 @@ def test_a_step_is_one_step_and_a_pause_lasts(run):
     assert not run.playing
 
 
-def test_waiting_for_a_paused_run_is_refused(run):
-    with pytest.raises(bnnviz.BnnvizError, match="paused"):
-        run.wait()
-    assert run.wait(0.01) is run
-    with pytest.raises(bnnviz.BnnvizError, match="paused"):
-        bnnviz.sample("banana", "bps", draws=5, paused=True)
-
-
 def test_a_run_that_has_ended_takes_no_orders():
     run = bnnviz.sample("gaussian", "bps", draws=5, warmup=0)
     for order in (run.play, run.step, run.step_event, lambda: run.change(refresh_rate=2.0)):
@@ -160,18 +152,6 @@ def test_the_page_gets_figures_that_move(run):
     assert not frame["playing"]
 
 
-def test_a_playing_run_answers_by_itself(run):
-    page = Page(run.live())
-    page.settle()
-    count = len(page.messages)
-    run.play()
-    until(lambda: len(page.messages) > count, "no frame came")
-    for _ in range(5):
-        count = len(page.messages)
-        page.tell(do="frame")
-        until(lambda: len(page.messages) > count, "no frame came")  # noqa: B023
-
-
 def test_the_buttons_do_what_the_run_does(run):
     page = Page(run.live())
     page.tell(do="step")
@@ -190,18 +170,6 @@ def test_the_buttons_do_what_the_run_does(run):
     run.stop()
     page.tell(do="play")
     assert page.last()["said"] == "This run has ended; start a new one."
-
-
-def test_the_end_is_shown():
-    run = bnnviz.start("gaussian", "bps", draws=5, warmup=0, paused=True)
-    page = Page(run.live())
-    page.settle()
-    run.play().wait()
-    page.settle()
-    last = [content for content, _ in page.messages if "frame" in content][-1]
-    assert last["ended"]
-    assert not last["playing"]
-    assert ["done", ""] in last["status"]
 
 
 def test_a_failure_is_shown():
@@ -263,16 +231,3 @@ def test_a_figure_that_fails_does_not_end_the_run(run, monkeypatch, caplog):
         until(lambda: "no ink" in page.last().get("said", ""), "it was not told")
     before = steps(run)
     until(lambda: steps(run) > before, "the run has ended")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"views": ["nothing"]}, "no view 'nothing'; choose among trajectory"),
-        ({"views": ["prediction"]}, "nothing to show in the view 'prediction'"),
-        ({"height": 10}, "height = 10"),
-    ],
-)
-def test_bad_arguments_get_one_sentence(run, arguments, words):
-    with pytest.raises(bnnviz.BnnvizError, match=words):
-        run.live(**arguments)

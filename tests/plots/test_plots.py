@@ -18,9 +18,8 @@ from bokeh.models import Plot
 from bnnviz import diagnostics, plots
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.table import Result
-from bnnviz.plots import style
 from bnnviz.plots.recorded import FIGURES as FIGURES_OF_PARTS
-from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.views.palette import DARK
 from tests import example_parts
 from tests.plots.examples import draws, made_tree, part, probabilities
 
@@ -200,14 +199,6 @@ def test_pairs_hold_every_draw_with_its_chain_and_number() -> None:
     assert len(points) == 800
 
 
-def test_events_are_marked_by_their_kinds() -> None:
-    events = {"kind": np.array([2, 3, 2]), "a": np.arange(3.0), "b": np.zeros(3)}
-    figure = plots.pair(made_tree(), ["a", "b"], events=events, divergences=False)
-    marked = {each.label: each.dimension_values(0).tolist() for each in figure}
-    assert marked["bounce"] == [0.0, 2.0]
-    assert marked["refresh"] == [1.0]
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_map_of_correlations_is_that_of_the_draws(weighted: bool) -> None:
     shown = plots.weights(made_tree(weighted))
@@ -255,45 +246,10 @@ def test_weights_have_the_effective_size_of_their_diagnostics() -> None:
     assert np.allclose(line.dimension_values(1), [100 * diagnostics.weight_ess(row) / 50 for row in logs])
 
 
-def test_a_swept_row_shares_its_height_and_unknown_points_are_left_out() -> None:
-    figure = plots.sweep(SWEEP, {"ess": "ESS", "nll": "NLL"})
-    panels = list(figure)
-    assert len(panels) == 4
-    reach = [panel.opts.get("plot", backend="bokeh").kwargs["ylim"] for panel in panels]
-    assert reach[0] == reach[1] != reach[2] == reach[3]
-    assert reach[0][0] < 0.5
-    assert reach[0][1] > 10
-    assert curve(panels[2], "a").dimension_values(1).tolist() == [1.0]
-
-
-def test_bands_stand_in_their_row_and_column() -> None:
-    x = np.linspace(0, 1, 5)
-    data = {"x": x, "y": x, "x_range": (0.0, 1.0), "y_range": (0.0, 1.0), "x_label": "x", "y_label": "y"}
-    band = {"x": x} | dict.fromkeys(("mean", "lo50", "hi50", "lo95", "hi95"), x)
-    places = [("a", "one"), ("a", "two"), ("b", "two")]
-    found = [{"row": row, "column": column, "data": data, "parts": [band, band]} for row, column in places]
-    figure = plots.bands(found)
-    titles = [style.title_of(each) for each in figure if isinstance(each, hv.Overlay)]
-    assert titles == ["one, a", "two, a", "two, b"]
-    assert isinstance(list(figure)[2], hv.Empty)
-    assert hv.render(figure, backend="bokeh")
-
-
 @pytest.mark.parametrize("name", [name for name in example_parts.example_parts() if name in FIGURES_OF_PARTS])
 def test_every_recorded_part_is_drawn(name: str) -> None:
     parts = example_parts.example_parts()[name]
     assert hv.render(plots.panels([(name, name, each) for each in parts[:2]]), backend="bokeh")
-
-
-def test_published_and_measured_figures_stand_on_one_line() -> None:
-    first, second = plots.published(DOTS)
-    segments = [each for each in first if isinstance(each, hv.Segments)]
-    assert [each.dimension_values(2)[0] for each in segments] == pytest.approx([0.97, 0.904])
-    low, high = first.opts.get("plot", backend="bokeh").kwargs["xlim"]
-    assert low < 0.896
-    assert high > 0.97
-    assert [each.dimension_values(1).tolist() for each in second] == [[1]]
-    assert not any(each.opts.get("style", backend="bokeh").kwargs["line_color"] == LIGHT.magenta for each in second)
 
 
 # --- what cannot be drawn

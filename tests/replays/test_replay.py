@@ -19,7 +19,7 @@ import bnnviz
 from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, parts, take_frames
 from bnnviz.errors import BnnvizError
 from bnnviz.replays.player import page
-from bnnviz.replays.timeline import ReplayTimeline, _packed
+from bnnviz.replays.timeline import ReplayTimeline
 from bnnviz.specs.run import Spec
 from bnnviz.views import views
 from bnnviz.views.canvas import PackedColumns
@@ -98,14 +98,6 @@ def test_names_that_would_break_out_of_the_page_are_words(shot: ReplayFrames) ->
     assert said["title"] == HOSTILE and said["command"] == ""
 
 
-def test_the_page_says_how_to_repeat_the_run(shot: ReplayFrames) -> None:
-    said = content(page(shot))
-    assert said["command"].startswith("bnnviz sample --target banana --sampler bps")
-    assert ["", "draws", "20"] in said["settings"]
-    assert said["steps"] == shot.steps
-    assert {mark["phase"] for mark in said["marks"] if "phase" in mark} >= {"tuning", "warm-up", "sampling"}
-
-
 # --- what is shown is what the views show
 
 
@@ -151,23 +143,6 @@ def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
             ranges = view.root.x_range, view.root.y_range
             span = max(abs(each.end - each.start) for each in ranges)
             assert np.nanmax(np.abs(found - wanted), initial=0.0) <= span / 4000, (view.name, number)
-
-
-def test_columns_that_need_it_are_cut_and_those_that_cannot_be_are_kept_whole() -> None:
-    rng = np.random.default_rng(0)
-    wide, narrow = rng.normal(size=50).astype(np.float32) * 1e6, rng.normal(size=50).astype(np.float32)
-    narrow[3] = np.nan
-    steep = np.array([0.0, 1e9, np.inf, -1e9, 0.25], np.float32)
-    out = bytearray()
-    columns, fine = [wide, narrow, narrow * 2, steep, narrow[:0]], [1e3, 1e-3, 1e-3, 1e-3, 1e-3]
-    pieces = _packed(columns, fine, out)
-    assert [piece[1] for piece in pieces] == ["q", "q", "f", "q"]
-    sheet = {"at": list(range(5)), "counts": [c.size for c in columns], "columns": [pieces]}
-    for frame, column in enumerate(columns):
-        found = decoded(sheet, bytes(out), frame)[0]
-        same = (found == column) | (np.isnan(found) & np.isnan(column))
-        apart = np.abs(np.where(same, 0.0, found - np.where(same, 0.0, column)))
-        assert np.all(same | (apart <= fine[frame]))
 
 
 @pytest.mark.slow

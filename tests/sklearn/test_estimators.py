@@ -68,11 +68,6 @@ def test_classes_keep_their_names(classes: int) -> None:
     assert (model.predict(x) == model.classes_[model.predict_proba(x).argmax(1)]).all()
 
 
-def test_one_class_is_predicted_for_sure() -> None:
-    model = BNNClassifier(**QUICK).fit([[0.0], [1.0]], ["yes", "yes"])
-    assert list(model.predict([[5.0]])) == ["yes"] and model.predict_proba([[5.0]]).tolist() == [[1.0]]
-
-
 def test_a_table_with_categories_and_gaps_goes_through_a_pipeline() -> None:
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
@@ -91,13 +86,6 @@ def test_chains_that_disagree_are_told() -> None:
     with pytest.warns(ConvergenceWarning, match=said):
         model = BNNRegressor(**QUICK | {"warmup": 1, "draws": 8}).fit(x, x[:, 0] ** 2)
     assert model.rhat_ > 1.05
-
-
-def test_options_of_warnings_are_parameters() -> None:
-    for model in (BNNRegressor(), BNNRegressor(draws=10), BNNClassifier(**QUICK), BNNClassifier(minutes=0.5)):
-        options = model._remedy().options
-        assert options and set(options) <= set(model.get_params())
-    assert BNNClassifier(minutes=0.5)._remedy().options == {"minutes": 2.0}
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,6 @@ def test_reading_never_fails(query):
     assert len(sentences) <= url.MOST_SENTENCES
 
 
-def test_what_does_not_fit_is_said_once():
-    race, sentences = OPENING.read_query({"lanes": "hmc,bps", "chains": "many", "budget": "3", "9.x": "1"})
-    assert race.budget == 1000 and [lane.sampler for lane in race.lanes] == ["hmc", "bps"]
-    assert len(sentences) == 3 and sum("chains" in sentence for sentence in sentences) == 1
-    race, sentences = OPENING.read_query({"lanes": "hmc,bps", "1.start": "mode"})
-    assert [lane.settings["start"] for lane in race.lanes] == ["mode", "mode"] and "one start" in sentences[0]
-
-
 def test_the_command_and_the_script_say_the_same_race(monkeypatch):
     from bnnviz.api import race as module
     from bnnviz.cli.main import main

@@ -175,12 +175,6 @@ def test_a_bad_link_gets_its_sentence_and_a_run(query: str, sentence: str) -> No
     assert OPENING.read_query(spec.to_query()) == (spec, [])
 
 
-def test_what_a_link_cannot_hold_is_said() -> None:
-    assert OPENING.shareable() == ""
-    assert "no link can hold" in OPENING.replace(attachment=b"x").shareable()
-    assert "no link can hold" in OPENING.replace(target_settings={"data": "own"}).shareable()
-
-
 # --- scripts
 
 
@@ -218,11 +212,6 @@ def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> Non
     assert summary["mean"] == json.loads(printed.splitlines()[-1])
     assert (summary["draws"], summary["chains"], summary["seed"]) == (20, 2, 7)
     assert "mean [" in printed
-
-
-def test_a_script_of_a_live_run_ends() -> None:
-    assert f"draws={url.BATCH_DRAWS}," in OPENING.as_python()
-    assert f"--draws {url.BATCH_DRAWS}" in OPENING.as_command()
 
 
 def _run(command: list[str]) -> str:

@@ -11,7 +11,7 @@ from bokeh.models import ColumnDataSource, Range1d
 from example_frames import KINDS as EXAMPLES
 from example_frames import example_frame, example_scene
 
-from bnnviz.views import LIGHT, View, views, views_for
+from bnnviz.views import View, views, views_for
 from bnnviz.views.axis_range import AxisRange
 from bnnviz.views.base import columns, separated
 from bnnviz.views.canvas import PackedColumns
@@ -201,25 +201,6 @@ def test_another_plane_resets_the_ranges_and_the_labels() -> None:
     assert view.root.x_range.end - view.root.x_range.start < 0.2
 
 
-def test_what_is_round_looks_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = example_scene("banana")
-    square = {**scene["plane"], "x_range": (-3.0, 3.0), "y_range": (-3.0, 3.0)}
-    view = TrajectoryView()
-    for size, plane, equal in (
-        ((400, 200), square, True),
-        ((200, 400), square, True),
-        (None, square, False),
-        ((400, 200), {**square, "y_range": (-30.0, 3.0)}, False),
-    ):
-        monkeypatch.setattr(TrajectoryView, "frame_size", size)
-        view.reset({**scene, "plane": plane})
-        for seq in range(60):
-            view.update(example_frame(scene, seq))
-        across, up = ((r.end - r.start) for r in (view.root.x_range, view.root.y_range))
-        width, height = size or (400, 200)
-        assert (abs(across / width / (up / height) - 1) < 0.05) == equal
-
-
 def test_the_arrow_points_where_the_chain_is_going() -> None:
     scene = example_scene("network1d")
     view = TrajectoryView(scene)
@@ -256,17 +237,6 @@ def test_functionals_are_drawn_over_the_density_but_for_those_that_were_rejected
     part = {"x": x, "y": x * 0, "width": 0.2, "draws": 10, "curves": curves}
     assert view.update({"seq": 0, "density": part})
     assert np.isnan(view.curves.data["y"]).sum() == 2 and len(view.newest.data["x"]) == 31
-
-
-def test_contours_are_drawn_once_and_leave_with_the_plane() -> None:
-    view = TrajectoryView(example_scene("banana"))
-    bands = view.root.renderers[0].data_source
-    assert len(bands.data["xs"]) == len(LIGHT.contour) == len(bands.data["colour"])
-    held = bands.data
-    view.update(example_frame(example_scene("banana"), 3))
-    assert bands.data is held
-    view.reset(example_scene("network1d"))
-    assert not any(drawn.visible for drawn in view.root.renderers[:2])
 
 
 def test_the_path_is_drawn_whole_with_every_event_on_it() -> None:
@@ -348,17 +318,6 @@ def test_a_map_has_its_boundary_where_the_chance_is_one_half() -> None:
     assert spread.update(frame) and spread.source.data["sd"].size == side.size**2
 
 
-def test_points_are_shown_with_their_classes_and_can_be_edited_where_the_run_says_so() -> None:
-    view = PredictionView(example_scene("network2d"))
-    assert view.pointer.editable
-    view.show_points([[0.0, 1.0, 1], [0.5, -1.0, 0]])
-    assert view.data.data["class"].tolist() == [1, 0] and view.data.data["y"].tolist() == [1, -1]
-    view.show_points([])
-    assert view.data.data["x"].size == 0
-    view.reset(example_scene("network_many"))
-    assert not view.pointer.editable
-
-
 def test_rows_of_classes_are_ordered_and_the_wrong_ones_marked() -> None:
     scene = example_scene("network_classes")
     view, frame = PredictionView(scene), example_frame(scene, 30)
@@ -390,17 +349,6 @@ def test_what_is_picked_is_marked_in_every_view_and_taken_back() -> None:
     assert np.isnan(lines).sum() == 2 and lines.size == picked["functions"].size + 2
     assert {name for name, view in shown.items() if view.mark({"kind": "none"})} == changed
     assert shown["trace"].picked.data["x"].size == 0
-
-
-def test_the_step_of_an_event_reaches_the_browser_whole() -> None:
-    scene = example_scene("banana")
-    view, frame = TrajectoryView(scene), example_frame(scene, 30)
-    steps = frame["path"]["event_step"] = frame["path"]["event_step"] + 3_000_000_001
-    view.update(frame)
-    data = view.marks.data
-    # The last mark is where the chain is now, which is no event.
-    sent = 4096 * data["step_high"][:-1].astype(np.int64) + data["step_low"][:-1].astype(np.int64)
-    assert np.array_equal(sent, steps)
 
 
 def test_the_trace_moves_on_by_half_a_window() -> None:

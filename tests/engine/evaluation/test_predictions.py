@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 
 import bnnviz
-from bnnviz import experiments
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
 
@@ -19,25 +16,6 @@ def home(tmp_path, monkeypatch):
 
 
 # --- experiments
-
-
-@pytest.mark.slow
-def test_mixing_is_of_several_chains_and_of_functions():
-    whole = experiments.find("pdmp-mixing")
-    assert all(spec.chains == 4 for case in whole.cases for spec in case.specs)
-    case = whole.cases[1]
-    spec = case.specs[0].replace(draws=30, warmup=5)
-    case = dataclasses.replace(case, specs=(spec,))
-    short = dataclasses.replace(whole, cases=(case,))
-    (summary,) = [found for _, _, found in short.reproduce()]
-    run = ViewedRun(spec)
-    while not run.finished:
-        run.advance(0.5)
-    assert summary["figures"]["ess_pc1"] == run.summary()["ess_pc1"]
-    assert summary["figures"]["ess_per_million"] == pytest.approx(1e6 * run.summary()["ess_pc1"] / run.gradients)
-    ess = bnnviz.uncertainty(run)["summary"]["function_ess"]["median"]
-    assert summary["figures"]["function_ess_per_million"] == pytest.approx(1e6 * ess / run.gradients)
-    assert [view for _, view, _ in short.panels({case.name: [summary]})] == ["trace"]
 
 
 # --- answers
@@ -83,16 +61,6 @@ def test_each_draw_is_asked_once(monkeypatch):
     new = len(run.test_outputs()) - before
     assert sum(asked) == new > 0
     assert torch.allclose(run.test_outputs(), outputs(run), atol=1e-5)
-
-
-def test_other_draws_are_asked_anew():
-    run = sampled()
-    first = run.test_outputs().clone()
-    run.change({"step_size": 1e-5})
-    while run.store.common(run.alive) < DRAWS:
-        run.advance(0.01)
-    assert torch.allclose(run.test_outputs(), outputs(run), atol=1e-5)
-    assert not torch.allclose(run.test_outputs(), first, atol=1e-5)
 
 
 def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):

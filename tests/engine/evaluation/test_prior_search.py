@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import torch
 
 import bnnviz
 from bnnviz import BnnvizError, data
-from bnnviz.cli.main import main
 from bnnviz.data import registry
 from bnnviz.data.entry import DataEntry
 from bnnviz.engine.evaluation import prior_search as searching
@@ -102,31 +100,6 @@ def test_a_known_minimum_is_found(spec, monkeypatch):
     monkeypatch.setattr(searching, "_try", failing)
     with pytest.raises(BnnvizError, match="runs of the search failed"):
         searching.search_prior(spec(), tries=3)
-
-
-@pytest.mark.slow
-def test_the_search_is_kept_with_the_run(spec, tmp_path):
-    given = spec(guarded=False)
-    found = bnnviz.search_prior(given, tries=2, by="accuracy")
-    run = bnnviz.sample(found)
-    assert run.spec.target_settings["prior_sd"] == found.prior_sd
-    assert run.summary()["search"] == found.record()
-    assert len(found.record()["tries"]) == 2
-    pytest.importorskip("arviz_base")
-    assert json.loads(run.to_arviz().attrs["bnnviz"])["search"]["by"] == "accuracy"
-
-
-@pytest.mark.slow
-def test_the_command_line_searches_first(spec, capsys):
-    spec(guarded=False)
-    words = "sample --data pmcnet_wine --sampler sgld --set hidden=2 --set start=random --draws 20 --chains 2 --json"
-    with pytest.raises(SystemExit) as ended:
-        main([*words.split(), "--search-prior"])
-    told = capsys.readouterr()
-    assert ended.value.code == 0
-    summary = json.loads(told.out)
-    assert summary["target_settings"]["prior_sd"] == summary["search"]["prior_sd"]
-    assert told.err.count("validation nll") == len(summary["search"]["tries"])
 
 
 def test_what_cannot_be_searched_is_refused(spec):

@@ -18,7 +18,7 @@ from bnnviz import targets
 from bnnviz.engine.evaluation import script_laws
 from bnnviz.errors import BnnvizError
 from bnnviz.targets import likelihoods
-from tests.engine.evaluation.test_likelihood_runs import COUNTS, KINDS, REAL, X, few, network
+from tests.engine.evaluation.test_likelihood_runs import KINDS, REAL, X, few, network
 
 LEVELS = (0.001, 0.3, 0.99)
 CASES = (*KINDS, "bernoulli", "categorical")
@@ -150,11 +150,6 @@ def test_a_likelihood_that_depends_on_the_number_of_rows_is_refused() -> None:
         of_own(Counted()).ensemble()
 
 
-def test_quantiles_of_a_program_lie_between_0_and_1() -> None:
-    with pytest.raises(BnnvizError, match="between 0 and 1"):
-        few("poisson", draws=4).ensemble(quantiles=(0.5, 1.0))
-
-
 def test_the_incomplete_beta_function_is_scipys() -> None:
     rng = np.random.default_rng(0)
     a, b, x = 10 ** rng.uniform(-2, 5, 5000), 10 ** rng.uniform(-2, 5, 5000), rng.uniform(0, 1, 5000)
@@ -171,14 +166,3 @@ def test_the_table_of_students_law_is_scipys(df: float) -> None:
     sd = torch.full((1, 1), (df / (df - 2)) ** 0.5, dtype=torch.float64)
     found = law(torch.as_tensor(z), torch.zeros_like(sd), sd)[0].numpy()
     np.testing.assert_allclose(found, stats.t(df).cdf(z), atol=1e-8 if df >= 3 else 1e-6, rtol=0)
-
-
-def test_counts_below_0_have_no_probability() -> None:
-    y = torch.tensor([-3.0, -1e-9, 0.0, float(COUNTS.max())], dtype=torch.float64)
-    mean = torch.full((1, 4), 1.5, dtype=torch.float64)
-    for made, law in (
-        (likelihoods.Poisson(), stats.poisson(1.5)),
-        (likelihoods.NegativeBinomial(2.0), stats.nbinom(2.0, 2 / 3.5)),
-    ):
-        found = script_laws.law_of(made)(y, mean, mean)
-        np.testing.assert_allclose(found[0].numpy(), law.cdf(y.numpy()), rtol=1e-12)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from example_frames import example_frame, example_scene
@@ -12,8 +10,6 @@ from torch import nn
 import bnnviz
 from bnnviz import diagnostics, targets
 from bnnviz.engine.frames import correlations
-from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.specs.run import Spec
 from bnnviz.views.chain.correlations import CorrelationsView
 from bnnviz.views.chain.marginal import MarginalView
 from tests.engine.monitor.test_components import WIDE, holding
@@ -57,23 +53,6 @@ def test_the_correlations_are_those_of_all_draws():
     run.watch(component={"kind": "coordinate", "i": 2})
     assert run.frame(["weights"])["weights"]["chosen"] == 2
     assert run.frame(["marginal"])["marginal"]["label"] == "x3"
-
-
-def test_another_block_is_shown_when_it_is_asked_for_and_none_that_is_not_there():
-    spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "25-10"}, sampler="bps", draws=None)
-    run = ViewedRun(spec.checked())
-    run.store.counts[:] = 6
-    run.store.buffer[:, :6] = run.store.buffer[:, :6].normal_()
-    scene = run.scene()
-    json.dumps(scene["blocks"])
-    assert {"weights", "marginal"} <= set(scene["emits"])
-    run.watch(block=2)
-    part = run.frame(["weights"])["weights"]
-    assert (part["first"], part["correlation"].shape, part["block"]) == (110, (60, 60), scene["blocks"][2]["label"])
-    for bad in (-1, len(scene["blocks"]), "x"):
-        with pytest.raises(bnnviz.BnnvizError) as caught:
-            run.watch(block=bad)
-        assert caught.value.field == "block"
 
 
 def test_a_coordinate_that_does_not_vary_has_no_correlation_and_no_density():

@@ -25,11 +25,6 @@ from bnnviz.engine.run import draw_store, kept_draws
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
-from bnnviz.views.chain.journey import JourneyView
-from bnnviz.views.chain.marginal import MarginalView
-from bnnviz.views.chain.trace import TraceView
-from bnnviz.views.chain.trajectory import TrajectoryView
-from bnnviz.views.predictive.prediction import PredictionView
 
 PARTS = ["status", "timeline", "path", "trace", "table", "marginal", "prediction"]
 # A setting of each that can change while it runs.
@@ -214,42 +209,6 @@ def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Pat
 
     travel(story, spec)
     travel(taken_up, spec, restore=True, changes=kept["log"])
-
-
-@pytest.mark.slow
-def test_other_data_are_another_future(travel: Any) -> None:
-    spec = spec_of("hmc", target="network", target_settings={"data": "toy_a", "hidden": "4"})
-
-    async def story(lab: Lab) -> None:
-        await lab.do("play")
-        while lab.run.store.common(lab.run.alive) < 6:
-            await asyncio.sleep(0.01)
-        await lab.do("pause")
-        frame = await lab.frame()
-        step = lab.run.steps - 3
-        await lab.do("back", step=step)
-        await lab.do("change", settings={"target.points": [[-1.0, 0.5], [0.0, 2.0], [1.0, 0.5]]})
-        while min(branch.run.store.common(branch.run.alive) for branch in lab.run.branches) < 6:
-            await lab.play_to(lab.run.steps + 10)
-        first, second = lab.run.branches
-        assert (first.name, second.name) == ("as it was", "other points")
-        assert first.run.target.examples != second.run.target.examples == 3
-        frame = await lab.frame()
-        assert [future["letter"] for future in frame["prediction"]["futures"]] == ["A", "B"]
-        bands = [future["mean"] for future in frame["prediction"]["futures"]]
-        assert np.abs(bands[0] - bands[1]).max() > 0.1
-        assert np.array_equal(frame["prediction"]["mean"], bands[1])
-        assert all(len(texts) == len(tones) == 2 for _, texts, tones in frame["table"]["rows"])
-        assert frame["trace"]["values"].shape[0] == 2
-        scene = (await lab.actor.scene())["scene"]
-        for view in (TrajectoryView, PredictionView, TraceView, MarginalView, JourneyView):
-            shown = view(scene)
-            assert shown.update(frame), view.__name__
-            if hasattr(shown, "futures"):
-                assert all(np.isfinite(shown.futures.packed.data[f"x{i}"]).any() for i in (0, 1))
-                assert not np.isfinite(shown.futures.packed.data["x2"]).any()
-
-    travel(story, spec)
 
 
 def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:

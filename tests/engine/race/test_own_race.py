@@ -72,15 +72,6 @@ def test_without_a_reference_nobody_is_ranked_and_the_table_stands(tmp_path: Pat
         race.figure(tmp_path / "race.pdf")
 
 
-@pytest.mark.slow
-def test_a_network_of_ones_own_has_a_page(tmp_path: Path) -> None:
-    x = np.linspace(-1, 1, 20)[:, None]
-    posterior = bnnviz.BNN(torch.nn.Linear(1, 1), (x, x[:, 0]), noise_sd=0.3)
-    race = bnnviz.race(posterior, LANES, budget=60_000, chains=2, warmup=20, seed=1)
-    assert race.figure(tmp_path / "race.html").stat().st_size > 10_000
-    assert "HMC" in repr(race)
-
-
 @pytest.mark.parametrize(
     ("target", "options", "sentence"),
     [

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from races import finished, race_of
 
 import bnnviz
-from bnnviz.cli.main import main
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.engine.race.lane import largest_step_cost
@@ -204,20 +203,6 @@ def test_a_lane_that_diverges_is_named_and_last_and_the_others_finish():
 # --- frames
 
 
-def test_frames_hold_what_was_asked_for():
-    race = Race(race_of("bps", "hmc"))
-    scene = race.scene()
-    assert scene["pictures"] == ["path"] and {"path.0", "path.1", "table"} <= set(scene["emits"])
-    first = race.frame(PARTS)
-    assert "table" in first and first["caption"]["text"].startswith("Looking for")
-    race.step_proposal()
-    frame = race.frame(PARTS)
-    assert {"status", "caption", "table", "curves", "path.0", "path.1"} <= set(frame)
-    assert frame["status"]["lanes"][1]["spent"] == race.lanes[1].gradients
-    with pytest.raises(BnnvizError, match="Nothing can change"):
-        race.change({"num_leapfrog_steps": 3})
-
-
 # --- the calls and the command
 
 
@@ -234,28 +219,6 @@ def test_race_returns_table_curves_and_a_figure(tmp_path):
     assert "Race on" in text and len(text) > 500_000, "the page brings its own BokehJS"
     with pytest.raises(BnnvizError, match="All lanes diverged"):
         bnnviz.race("gaussian", [("sgld", WILD), ("sghmc", WILD)], budget=5_000, chains=2)
-
-
-def test_the_command_prints_one_object_with_ranks_and_curves(capsys, tmp_path):
-    figure = tmp_path / "race.html"
-    line = "race hmc sgld:step_size=100 --target gaussian --set size=3 --chains 2 --set warmup=10 --budget 5000 --json"
-    assert run_here(f"{line} --figure {figure}") == 0
-    said = capsys.readouterr()
-    found = json.loads(said.out)
-    assert [(row["name"], row["rank"], row["error"] is None) for row in found["lanes"]] == [
-        ("HMC", 1, False),
-        ("SGLD", None, True),
-    ]
-    assert found["target_settings"]["size"] == 3 and found["budget"] == 5000
-    assert found["lanes"][0]["gradients"] <= 5000
-    assert "bnnviz: SGLD diverged and is not ranked.\n" in said.err
-    assert figure.stat().st_size > 100_000
-
-
-def run_here(line: str) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(line.split())
-    return ended.value.code
 
 
 @pytest.mark.slow

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import bnnviz
-from bnnviz import BnnvizError, samplers, targets
-from bnnviz.specs import catalogue
+from bnnviz import BnnvizError, samplers
 
 ANYWHERE = {"start": "random"}  # no descent, which takes longer than all the rest
 RNG = np.random.default_rng(5)
@@ -119,25 +118,12 @@ def test_what_is_no_network_or_no_data_gets_one_sentence(changes: dict, says: st
     assert says in refused.value.sentence
 
 
-@pytest.mark.parametrize("dim", [0, -2, 2.0, "2", True])
-def test_the_dimension_of_a_function_is_a_whole_number(dim: object) -> None:
-    with pytest.raises(BnnvizError, match="dim is the dimension of a state, a whole number from 1 on"):
-        bnnviz.sample(lambda x: 0.5 * x.square().sum(-1), dim=dim)
-
-
 def test_data_are_copied_and_may_need_gradients() -> None:
     x, y = X.copy(), torch.tensor(Y, requires_grad=True)
     target = bnnviz.BNN(nn.Linear(2, 1), (x, y))
     x[:] = 0
     np.testing.assert_array_equal(target.x.numpy(), X)
     assert not target.y.requires_grad
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    options = {"draws": np.int64(5), "seed": np.arange(3)[1], "settings": {"refresh_rate": np.float32(0.5)}}
-    assert bnnviz.sample("gaussian", **options).summary()["seed"] == 1
-    with pytest.raises(BnnvizError, match="settings is a dict of values by name, not 'refresh_rate=1'"):
-        bnnviz.sample("gaussian", settings="refresh_rate=1")
 
 
 def network(hidden: int = 3, scale: float = 1.0) -> bnnviz.BNN:
@@ -195,7 +181,3 @@ def test_what_was_kept_of_a_run_on_ones_own_network_is_replayed(recorded: str, t
     bnnviz.replay(tmp_path / "recordings" / recorded, tmp_path / "run.html", recorded=True)
     bnnviz.replay(tmp_path / "recordings" / recorded, tmp_path / "again.html")
     assert (tmp_path / "again.html").stat().st_size == pytest.approx((tmp_path / "run.html").stat().st_size, rel=0.01)
-
-
-def test_the_catalogue_knows_what_is_nobodys_but_the_callers() -> None:
-    assert set(catalogue.OWN) == {bnnviz.BNN.title, targets.Callable.title}

@@ -304,28 +304,6 @@ def test_one_dimension_has_a_histogram_beside_the_known_density():
     assert "density" not in prepared(spec(draws=None)).scene()["emits"]
 
 
-def test_watching_another_chain_or_plane():
-    run = prepared(spec(target="logistic_regression", draws=None))
-    run.advance(0.3)
-    run.watch(chain=2, plane={"kind": "coordinates", "i": 2, "j": 0})
-    run.advance(0.3)
-    path = run.frame(["path"])["path"]
-    assert (path["x_label"], path["y_label"]) == ("slope 2", "intercept")
-    for bad in ({"chain": 3}, {"plane": {"kind": "coordinates", "i": 0, "j": 9}}):
-        with pytest.raises(bnnviz.BnnvizError):
-            run.watch(**bad)
-
-
-@pytest.mark.slow
-def test_summary_has_what_the_command_line_promises():
-    found = finished(ViewedRun(spec(chains=32, draws=200))).summary()
-    run_keys = ["target", "sampler", "settings", "dim", "chains", "draws", "seed", "device", "seconds", "cpu_seconds"]
-    for key in [*run_keys, "grad_evals", "events", "ess_min", "rhat_max", "mean", "mean_se", "cov", "cov_se"]:
-        assert found[key] is not None, key
-    json.dumps(found)
-    assert abs(found["mean"][0]) < 6 * found["mean_se"][0]
-
-
 def test_networks_report_their_predictions():
     found = finished(ViewedRun(SPECS[4])).summary()
     assert found["rmse"] > 0 and math.isfinite(found["nll"]) and found["ess_pc1"] > 0
@@ -453,18 +431,6 @@ def test_changed_data_that_do_not_fit_are_refused_and_harm_nothing():
     with pytest.raises(bnnviz.BnnvizError, match="cannot change while a run goes on"):
         run.change({"target.hidden": "3"})
     assert torch.equal(run.target.potential(run.state.x), before) and run.changes == []
-
-
-@pytest.mark.slow
-def test_the_learnt_noise_of_each_draw_is_its_own():
-    learnt = drawing().replace(target_settings={**drawing().target_settings, "noise": "learnt"}).checked()
-    run = prepared(learnt)
-    while run.store.common(run.alive) < 20:
-        run.advance(0.1)
-    part = run.frame(["prediction"])["prediction"]
-    theta = torch.as_tensor(run.draws.reshape(-1, run.target.dim))
-    assert part["noise"] == pytest.approx(float(run.target.noise_sd_of(theta).mean()), rel=1e-4)
-    assert run.target.names()[-1] == "log noise" and len(part["current"]) == len(part["x"])
 
 
 # ---- what is picked ---------------------------------------------------------------------------------------
