@@ -149,7 +149,8 @@ def _costs() -> str:
         rows = list(csv.DictReader(stream))
     head = ("command", "CPU hours", "GB", "device")
     lines = [(f"`{row['command']}`", row["hours"], row["gigabytes"], row["device"]) for row in rows]
-    return f"Estimated cost of some experiments that are not measured, by `--pilot`; traffic signs are random numbers:\n\n{markdown(head, lines)}\n"
+    text = "Estimated cost of some experiments that are not measured, by `--pilot`; traffic signs are random numbers:"
+    return f"{text}\n\n{markdown(head, lines)}\n"
 
 
 # --- the tables of docs/corrigendum.md
