@@ -46,7 +46,10 @@ class CompiledKernel:
     def take(self, rng: RandomNumbers, state: Any, steps: int, first_step: int = 0, learns: bool = False) -> StepBatch:
         """Take some steps, in the warm-up with what they teach, up to its end."""
         loop = self._loop
-        loop.begin(rng, self._vectors if state is self._state else self._packed(state), steps)
+        continues = state is self._state
+        # If a step raises, the loop holds another state than this one.
+        self._state = None
+        loop.begin(rng, self._vectors if continues else self._packed(state), steps, continues)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
         # What is drawn beforehand, and what is learnt, may depend on each step.
         most = 1 if self._form.ends is None and (self._nothing or learns) else steps

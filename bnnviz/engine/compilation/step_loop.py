@@ -40,13 +40,15 @@ class StepLoop(ABC):
         self._asked = form.vectors[: form.packing.outlined]
         self._info = form.info_packing.packed(flat(form.info))
 
-    def begin(self, rng: RandomNumbers, vectors: Vectors, steps: int) -> None:
-        """Begin a block of up to so many steps from a state."""
+    def begin(self, rng: RandomNumbers, vectors: Vectors, steps: int, continues: bool = False) -> None:
+        """Begin a block of up to so many steps from a state, or from the one that the last block has led to."""
         self._rng, self._ahead = rng, _FIRST
         self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in self._asked], 1)
         self.told = StepRows([part.new_empty((steps, *part.shape)) for part in self._info], 0)
         self._bind()
-        self.place(vectors)
+        if not continues:
+            self._set_state(vectors)
+        self._keep(vectors)
 
     @property
     def taken(self) -> int:
@@ -56,6 +58,10 @@ class StepLoop(ABC):
     def place(self, vectors: Vectors) -> None:
         """Continue from another state."""
         self._set_state(vectors)
+        self._keep(vectors)
+
+    def _keep(self, vectors: Vectors) -> None:
+        """Write a state into its row."""
         for matrix, vector in zip(self.states.matrices, vectors, strict=False):
             matrix[self.taken] = vector
 
