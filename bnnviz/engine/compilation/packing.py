@@ -15,6 +15,7 @@ from torch import Tensor
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.tree import builder, flat, rebuilt
 
+_FEW = 8  # vectors of which the rows are taken one by one: moves of a packed state have many steps
 _ALONE = 3  # dimensions from which on a tensor is a vector by itself
 
 
@@ -156,6 +157,8 @@ class StepRows:
 
     def view(self, step: int) -> tuple[Tensor, ...]:
         """Return the vectors of a step as views, which are not to be kept."""
+        if len(self.matrices) <= _FEW:
+            return tuple(matrix[step] for matrix in self.matrices)
         self._views = self._views or list(zip(*(matrix.unbind() for matrix in self.matrices), strict=True))
         return self._views[step]
 

@@ -39,10 +39,15 @@ class StepLoop(ABC):
         self.form = form
         self._asked = form.vectors[: form.packing.outlined]
         self._info = form.info_packing.packed(flat(form.info))
+        laws = {(draw.law, draw.dtype) for draw in form.draws}
+        # Uniform numbers come from the generator one by one: many steps together draw what each would in turn.
+        self._together = len(laws) == 1 and laws.pop()[0] == "uniform"
+        self._sizes = [math.prod(draw.shape) for draw in form.draws]
 
     def begin(self, rng: RandomNumbers, vectors: Vectors, steps: int, continues: bool = False) -> None:
         """Begin a block of up to so many steps from a state, or from the one that the last block has led to."""
         self._rng, self._ahead = rng, _FIRST
+        self._makers = [rng.maker(draw) for draw in self.form.draws]
         self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in self._asked], 1)
         self.told = StepRows([part.new_empty((steps, *part.shape)) for part in self._info], 0)
         self._bind()
@@ -96,13 +101,14 @@ class StepLoop(ABC):
 
     def _drawn(self, steps: int) -> list[Tensor]:
         """Draw the random numbers of so many steps, (steps, numbers) for each request of a step."""
-        draws = self.form.draws
-        if {draw.law for draw in draws} == {"uniform"} and len({draw.dtype for draw in draws}) == 1:
-            # Uniform numbers come from the generator one by one: many steps together draw what each would in turn.
-            sizes = [math.prod(draw.shape) for draw in draws]
-            return list(self._rng.uniform((steps, sum(sizes)), draws[0].dtype).split_with_sizes(sizes, 1))
-        each = [[self._rng.make(draw).flatten() for draw in draws] for _ in range(steps)]
-        return [torch.stack(rows) if steps > 1 else rows[0][None] for rows in zip(*each, strict=True)]
+        if self._together:
+            sizes = self._sizes
+            numbers = self._rng.uniform((steps, sum(sizes)), self.form.draws[0].dtype)
+            return [numbers] if len(sizes) == 1 else list(numbers.split_with_sizes(sizes, 1))
+        if steps == 1:
+            return [make()[None] for make in self._makers]
+        each = [[make().flatten() for make in self._makers] for _ in range(steps)]
+        return [torch.stack(rows) for rows in zip(*each, strict=True)]
 
     @abstractmethod
     def vectors(self) -> Vectors:

@@ -204,9 +204,11 @@ def test_a_long_run_takes_over_a_kernel_that_was_compiled_meanwhile(monkeypatch:
 @pytest.mark.parametrize("laws", [["uniform"], ["uniform", "uniform"], ["normal", "uniform"]], ids=str)
 def test_numbers_of_many_steps_are_those_of_each_in_turn(laws: list[str]) -> None:
     draws = [Draw(law, (3, 2 + number), torch.float64) for number, law in enumerate(laws)]
-    loop = TracedLoop.__new__(TracedLoop)
+    nothing = SimpleNamespace(outlined=0, packed=lambda parts: [])
+    form = SimpleNamespace(draws=draws, vectors=[], packing=nothing, info_packing=nothing, info=(), pre_drawn=())
+    loop = TracedLoop(form, None)
     many, each = seeded(3), seeded(3)
-    loop.form, loop._rng = SimpleNamespace(draws=draws), many
+    loop._rng, loop._makers = many, [many.maker(draw) for draw in draws]
     found = loop._drawn(40)
     for step in range(40):
         for column, draw in zip(found, draws, strict=True):
