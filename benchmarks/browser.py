@@ -34,17 +34,7 @@ def script(name: str, given: str = "") -> str:
 
 @dataclass(frozen=True)
 class PaintLog:
-    """What the probe has recorded; all moments are in seconds since the epoch.
-
-    Parameters
-    ----------
-    now : float
-        When it was read.
-    frames : list of tuple of float
-        Of each frame: when the server sent it (NaN if it does not say), when it came, when it was painted.
-    paints : dict
-        For each figure by name, when it was painted with new data.
-    """
+    """What the probe has recorded; all moments are in seconds since the epoch."""
 
     now: float
     frames: list[tuple[float, float, float]]
@@ -102,17 +92,7 @@ class LabTab:
         return moving.evaluate("async (moving) => await moving.done") / 1000
 
     def take_turns(self, looks: Sequence[str], rate: float, hot: list[str], begin: float, each_s: float) -> None:
-        """Look at the tab in turns from a moment on (seconds since the epoch), each for so long.
-
-        Parameters
-        ----------
-        looks : sequence of {"looked_at", "background", "only_painting"}
-            As it is; as if in the background, so that it asks for no views; or so, but painting the old ones.
-        rate : float
-            Old views painted a second.
-        hot : list of str
-            The figures that are painted each time.
-        """
+        """Look at the tab in turns from a moment on (seconds since the epoch), each for so long."""
         self.page.evaluate(script("turns", "given"), [list(looks), rate, hot, 1000 * begin, 1000 * each_s])
 
     def probe(self, delay_s: float = 0.0) -> None:
@@ -140,11 +120,6 @@ class Window:
 
     Playwright gets each message of a page's sockets. On two cores that interrupted a sampler beside the page 414 times
     a second, and 80 times without, as when a person looks at the page.
-
-    Attributes
-    ----------
-    lab : LabTab
-        The page in it, while it is not left alone.
     """
 
     def __init__(self, playwright: Any, process: psutil.Process, address: str) -> None:
@@ -169,13 +144,7 @@ class Window:
 
 @contextmanager
 def window() -> Iterator[Window]:
-    """Run a Chromium with one window.
-
-    Raises
-    ------
-    BnnvizError
-        If there is none, or if the page cannot be measured.
-    """
+    """Run a Chromium with one window."""
     from playwright.sync_api import Error, sync_playwright
 
     path = find_chromium()

@@ -47,16 +47,7 @@ class BudgetRun(NamedTuple):
 
 
 def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **options: Any) -> BudgetRun:
-    """Run a sampler for so many CPU seconds of this process, initial positions and warm-up included.
-
-    Parameters
-    ----------
-    target, sampler, **options
-        As of `bnnviz.start`.
-    seconds : float
-        The run ends earlier after `MOST_DRAWS` draws of each chain. The summary is not timed.
-    seed : int
-    """
+    """Run a sampler for so many CPU seconds of this process, initial positions and warm-up included."""
     begun = time.process_time()
 
     def watch(background: BackgroundRun) -> None:

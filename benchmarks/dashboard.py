@@ -30,17 +30,7 @@ _NOT_PASSED_ON = {"BNNVIZ_SCHEDULER", "PYTHONDONTWRITEBYTECODE"}
 
 
 class Dashboard:
-    """A dashboard in its own process.
-
-    Attributes
-    ----------
-    process : psutil.Process
-    port : int
-    url : str
-        Of the page, with the token.
-    begun : float
-        When the process was started, in seconds since the epoch.
-    """
+    """A dashboard in its own process."""
 
     def __init__(self, process: psutil.Process, port: int, token: str, security: Security) -> None:
         self.process, self.port = process, port

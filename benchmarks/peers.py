@@ -163,22 +163,7 @@ def _sampled(
 def pdmp_jax(
     kind: str, mean: np.ndarray, precision_matrix: np.ndarray, seconds: float, chains: int, dtype: str
 ) -> PeerRun:
-    """Run a sampler of pdmp-jax on a Gaussian, with a grid of ten points whose horizon it adapts.
-
-    Parameters
-    ----------
-    kind : {"bps", "zigzag", "boomerang"}
-    mean, precision_matrix : ndarray
-    seconds : float
-        Of the clock; the time returned is the median of calls, each a path from the mean with its draws.
-    chains : int
-    dtype : {"float32", "float64"}
-
-    Returns
-    -------
-    PeerRun
-        Of one call: ``draws`` are as many as events and even in time, ``gradients`` is NaN.
-    """
+    """Run a sampler of pdmp-jax on a Gaussian, with a grid of ten points whose horizon it adapts."""
     import jax
     import jax.numpy as jnp
 

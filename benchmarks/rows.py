@@ -30,21 +30,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One measured value.
-
-    Parameters
-    ----------
-    metric : str
-        What was measured, unique within a case.
-    value : float
-        NaN if it could not be measured.
-    unit : str
-    goal : Goal, optional
-    more : dict, optional
-        Further keys. Rows of samplers have ``sampler``, ``chains``, ``device``, some of ``events_per_cpu_s``,
-        ``grads_per_cpu_s`` and ``ess_per_cpu_s``, and ``includes``: what the time covers. Rows that compare with
-        another library have ``peer`` and ``ratio``, ours by theirs.
-    """
+    """One measured value."""
 
     metric: str
     value: float

@@ -40,19 +40,10 @@ class Posterior:
 
     Parameters
     ----------
-    name, title : str
     density : callable
         U (chains,) of data and states (chains, dim).
-    coordinates : tuple of str
-        A name for each.
-    make_data : callable
-        Returns its data as arrays, by name.
     parameters : callable
         Returns the parameters that figures are published of, (rows, parameters), from coordinates (rows, dim).
-    sites : tuple
-        Sites of the model in numpyro in the order of the coordinates: names and sizes.
-    bends : bool
-        Whether no single scale fits it, so that a sampler may fail and must say so.
     """
 
     name: str

@@ -29,25 +29,7 @@ Verdict = Literal["right", "wrong", "too few"]
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a run.
-
-    Attributes
-    ----------
-    verdict : {"right", "wrong", "too few"}
-    bias, se : float
-        The worst error of all, and its standard error: of a mean in standard deviations, or of a standard deviation as
-        a share; nan where there are too few draws.
-    of : str
-        What it is of, such as ``sd of log tau``.
-    mean_bias, sd_bias : float
-        The worst of the means, and of the standard deviations.
-    allowed : float
-        The error that would not have been called wrong.
-    ess, rhat : float
-        Of the coordinate that is worst.
-    draws : int
-        Draws of a chain.
-    """
+    """What became of a run."""
 
     verdict: Verdict
     bias: float = float("nan")

@@ -57,25 +57,13 @@ class PublishedWeights:
 
 
 def read_mat(file: DataFile) -> dict[str, np.ndarray]:
-    """Return the arrays of a MATLAB file by name, as float64, downloading it if needed.
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be had, or is none of MATLAB's.
-    """
+    """Return the arrays of a MATLAB file by name, as float64, downloading it if needed."""
     found = mat_arrays(fetch(file))
     return {name: np.asarray(value, dtype=np.float64) for name, value in found.items()}
 
 
 def mat_arrays(place: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a MATLAB file by name, as they are.
-
-    Raises
-    ------
-    BnnvizError
-        If the file cannot be read, or is none of MATLAB's.
-    """
+    """Return the arrays of a MATLAB file by name, as they are."""
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 

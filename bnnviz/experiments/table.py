@@ -77,23 +77,7 @@ FLOORS = {"ess_pc1": 3.0}
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table: a measure of a case, ours and the paper's.
-
-    Parameters
-    ----------
-    case, measure : str
-    ours, error : float or None
-        Our mean over ``n`` runs and its standard error, which a single run does not have.
-    n : int
-    sd : float or None
-        Our standard deviation over draws, where a run's value is a mean over draws.
-    paper, paper_error : float or None
-        The printed value and its standard error, with rounding.
-    paper_n : int
-        The runs of the paper; 1 where its error is taken to be like that of a run of ours.
-    edition : {"", "first", "corrected"}
-        Which edition printed it, where there are two.
-    """
+    """One line of the table: a measure of a case, ours and the paper's."""
 
     case: str
     measure: str

@@ -31,14 +31,7 @@ DOMAIN_ERRORS = (torch.linalg.LinAlgError, ValueError, ArithmeticError)
 
 
 class RejectedPoints:
-    """Count the points at which a density raised an error of its domain.
-
-    Attributes
-    ----------
-    count : int
-    first : str
-        What the first error said, on one line.
-    """
+    """Count the points at which a density raised an error of its domain."""
 
     def __init__(self, count: int = 0, first: str = "") -> None:
         self.count, self.first = count, first

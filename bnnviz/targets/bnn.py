@@ -184,13 +184,7 @@ class BNN(NetworkCurvature):
             self.data_set = data
 
     def _refuse_labels(self, columns: Tensor) -> None:
-        """Refuse labels for which no likelihood was chosen.
-
-        Raises
-        ------
-        BnnvizError
-            If the data set has classes, or one column of observations has two values in eight rows or more.
-        """
+        """Refuse labels for which no likelihood was chosen."""
         values = columns.unique() if columns.shape[1] == 1 else columns.new_zeros(0)
         classes = self.data_set is not None and self.data_set.task == "classification"
         if classes or (len(columns) >= _LABELLED_ROWS and len(values) == 2):
@@ -203,13 +197,7 @@ class BNN(NetworkCurvature):
             )
 
     def _check_range(self) -> tuple[float, float]:
-        """Return the least and largest output of the module at weights of very different sizes.
-
-        Raises
-        ------
-        BnnvizError
-            If outputs that the likelihood takes as logits are bounded, as those of a final softmax or sigmoid are.
-        """
+        """Return the least and largest output of the module at weights of very different sizes."""
         if not len(self.x):
             return -math.inf, math.inf
         rows = self.fed(modules.some_rows(self.x), torch.float64)

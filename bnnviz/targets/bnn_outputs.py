@@ -23,15 +23,7 @@ _CONVOLVED_NUMBERS, _CONVOLVED_ROWS = 6_000_000, 40
 
 
 class WeightNames(Sequence[str]):
-    """Labels of the coordinates of a network, each made when it is asked for: large networks have half a million.
-
-    Parameters
-    ----------
-    shapes : dict
-        The parameters' shapes by name, in their order.
-    last : list of str
-        Labels of what comes after the parameters.
-    """
+    """Labels of the coordinates of a network, each made when it is asked for: large networks have half a million."""
 
     def __init__(self, shapes: dict[str, torch.Size], last: Sequence[str] = ()) -> None:
         self._shapes, self._last = list(shapes.items()), list(last)

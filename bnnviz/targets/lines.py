@@ -42,10 +42,7 @@ def fits(function: Differentiated, start: Tensor, end: Tensor, least: float) -> 
 
     Parameters
     ----------
-    function : callable
     start, end : Tensor, shape (n, dim)
-    least : float
-        A mismatch that matters.
     """
     return [_fit(function, a, b, least) for a, b in zip(start, end, strict=True)]
 

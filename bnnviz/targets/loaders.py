@@ -17,11 +17,6 @@ def pair(given: Any) -> tuple[Any, Any] | None:
 
     A loader that shuffles is read in the order of its data set, and so is one that leaves out the last rows: a
     posterior is of all rows, in whatever order.
-
-    Raises
-    ------
-    BnnvizError
-        If they are no pairs, or have no end.
     """
     if isinstance(given, DataLoader):
         return _joined(_batches(given), torch.cat, "batch of the DataLoader")

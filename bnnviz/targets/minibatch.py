@@ -156,7 +156,6 @@ class Batch:
 
     Parameters
     ----------
-    target : RowTarget
     rows : Rows
         A batch for each chain, (chains, size, ...).
     """
@@ -186,7 +185,6 @@ class Controlled:
 
     Parameters
     ----------
-    batch : Batch
     anchor : Tensor, shape (1, dim)
     potential, gradient : Tensor, shape (1,) and (1, dim)
         U and its gradient at the anchor, from all rows.

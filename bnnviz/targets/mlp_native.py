@@ -78,14 +78,7 @@ class NetworkTarget(Protocol):
 
 
 class NativeDerivatives:
-    """U of a network's weights, its gradient and its curvature along a direction, in C++.
-
-    Parameters
-    ----------
-    target : NetworkTarget
-        A multilayer perceptron with one of the likelihoods of `likelihood_number`, on a CPU.
-    library : ctypes.CDLL
-    """
+    """U of a network's weights, its gradient and its curvature along a direction, in C++."""
 
     def __init__(self, target: NetworkTarget, library: ctypes.CDLL) -> None:
         self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
@@ -203,14 +196,7 @@ def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
 
 
 def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
-    """Return the derivatives of a target in C++; None where there are none.
-
-    Parameters
-    ----------
-    target : NetworkTarget
-    waits : bool
-        Whether the C++ is compiled, in a few seconds, where it was not before. Else that is begun, for later.
-    """
+    """Return the derivatives of a target in C++; None where there are none."""
     if (
         target.layers is None
         or target.widest > _WIDEST

@@ -20,10 +20,6 @@ def of_inputs(x: Tensor) -> Iterator[Message]:
     ----------
     x : Tensor, shape (rows, inputs)
         Inputs that a linear layer reads.
-
-    Yields
-    ------
-    Message
     """
     sds, offsets = _size(x)
     varies = sds > 0
@@ -45,10 +41,6 @@ def of_observations(y: Tensor) -> Iterator[Message]:
     Parameters
     ----------
     y : Tensor, shape (rows, columns)
-
-    Yields
-    ------
-    Message
     """
     sds, offsets = _size(y)
     if float(torch.maximum(sds, offsets).max()) > FAR or 0 < float(sds.max()) < 1 / FAR:

@@ -15,13 +15,7 @@ from bnnviz.targets import modules
 
 
 def module(given: Any) -> nn.Module:
-    """Return a copy of a module in evaluation mode.
-
-    Raises
-    ------
-    BnnvizError
-        If it is none, has no parameters to sample, or cannot be copied.
-    """
+    """Return a copy of a module in evaluation mode."""
     modules.check_structure(given)
     try:
         return modules.with_dense_gradients(modules.copied(given).eval())
@@ -33,13 +27,7 @@ def module(given: Any) -> nn.Module:
 
 
 def scale(name: str, given: Any) -> float:
-    """Return a standard deviation.
-
-    Raises
-    ------
-    BnnvizError
-        If it is no finite number above 0.
-    """
+    """Return a standard deviation."""
     try:
         found = float(given)
     except (TypeError, ValueError) as error:
@@ -50,13 +38,7 @@ def scale(name: str, given: Any) -> float:
 
 
 def scales(name: str, given: Any) -> float | tuple[float, ...]:
-    """Return a standard deviation, or one for each column of the observations.
-
-    Raises
-    ------
-    BnnvizError
-        If one is no finite number above 0.
-    """
+    """Return a standard deviation, or one for each column of the observations."""
     given = given.tolist() if isinstance(given, Tensor) or hasattr(given, "dtype") else given
     if isinstance(given, list | tuple) and given:
         return tuple(scale(name, each) for each in given)
@@ -64,13 +46,7 @@ def scales(name: str, given: Any) -> float | tuple[float, ...]:
 
 
 def rows(what: str, given: Any) -> Tensor:
-    """Return a copy of rows of numbers (rows, ...): the caller may use the array again.
-
-    Raises
-    ------
-    BnnvizError
-        If they are not numbers in one shape, or the memory cannot hold a copy.
-    """
+    """Return a copy of rows of numbers (rows, ...): the caller may use the array again."""
     lazy = not isinstance(given, Tensor) and type(given).__module__.startswith("dask.")
     given = given.compute() if lazy else given
     size = given.numel() * given.element_size() if isinstance(given, Tensor) else getattr(given, "nbytes", 0)

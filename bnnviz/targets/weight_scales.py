@@ -45,10 +45,6 @@ class Scales(NamedTuple):
         The factors c.
     group : Tensor or None, shape (weights,)
         The number of the learnt scale of each weight; that of one more than there are is 1. None where none is learnt.
-    segments : list of ScaledSegment
-        The weights whose scales are learnt, in the order of these.
-    names : list of str
-        What the learnt scales are called.
     """
 
     fixed: Tensor
@@ -60,19 +56,7 @@ class Scales(NamedTuple):
 def scales(
     shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[str] = (), of_logits: Collection[str] = ()
 ) -> Scales | None:
-    """Return the scales of a prior; None where all weights have the same.
-
-    Parameters
-    ----------
-    shapes : mapping of str to size
-        Of the parameters, in their order.
-    prior : {"equal", "fan_in", "learnt"}
-    of_inputs : collection of str
-        The matrices that have a column for each input. Of columns of ten weights and more the scales are learnt apart.
-    of_logits : collection of str
-        Parameters that logits are sums of: where scales are learnt they begin at three times as much, since logits of
-        classes that are told apart well are large.
-    """
+    """Return the scales of a prior; None where all weights have the same."""
     if prior == "equal":
         return None
     fixed = [torch.full((shape.numel(),), _fan_in(shape) ** -0.5, dtype=torch.float64) for shape in shapes.values()]
@@ -110,12 +94,6 @@ def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rat
     ----------
     theta : Tensor, shape (..., dim)
         The coordinates of the weights, then those of the learnt scales, then others.
-    scale, group : Tensor
-        As of `Scales`.
-    learnt : int
-        Number of learnt scales.
-    rate : float
-        What the coordinate of a learnt scale is multiplied by.
     """
     if group is None:
         return scale

@@ -20,19 +20,7 @@ class Answer(NamedTuple):
 
 
 class TableQuestion(BnnvizError):
-    """A table that cannot be read before somebody has answered.
-
-    Parameters
-    ----------
-    question : str
-        What is open, with its full stop or question mark.
-    answers : tuple of Answer
-        Those that an option gives.
-    hint : str, default ""
-        What else to do, such as "give one unit".
-    field : str, default "data"
-        As of `BnnvizError`.
-    """
+    """A table that cannot be read before somebody has answered."""
 
     def __init__(self, question: str, answers: tuple[Answer, ...], hint: str = "", field: str = "data") -> None:
         ways = [Remedy(hint)] if hint else []

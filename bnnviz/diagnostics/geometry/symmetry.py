@@ -20,18 +20,7 @@ ODD = frozenset({"tanh", "identity"})  # activations with f(-z) = -f(z): there a
 
 
 class Layer(Protocol):
-    """A linear layer in a flat vector of weights: row k of its weight matrix (outputs, inputs) leads to unit k.
-
-    Attributes
-    ----------
-    inputs, outputs : int
-    weight : int
-        Where the matrix begins, row after row.
-    bias : int or None
-        Where the biases begin.
-    activation : str
-        What is applied to the units.
-    """
+    """A linear layer in a flat vector of weights: row k of its weight matrix (outputs, inputs) leads to unit k."""
 
     inputs: int
     outputs: int

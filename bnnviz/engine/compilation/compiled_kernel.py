@@ -21,13 +21,7 @@ from bnnviz.samplers.tree import builder, flat
 
 
 class CompiledKernel:
-    """The steps of a sampler by a compiled loop.
-
-    Attributes
-    ----------
-    is_native : bool
-        Whether the steps are C++ throughout, so that no compiled step is faster.
-    """
+    """The steps of a sampler by a compiled loop."""
 
     def __init__(self, sampler: Sampler, loop: StepLoop, is_native: bool = False) -> None:
         self.is_native = is_native

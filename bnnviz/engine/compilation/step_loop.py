@@ -27,13 +27,7 @@ _HANDLES = ctypes.POINTER(_HANDLE)
 
 
 class StepLoop(ABC):
-    """A block of steps, which begins with `begin` and goes on with `advance`.
-
-    Attributes
-    ----------
-    states, told : StepRows
-        What is asked of the states (the first is that before all steps), and the infos.
-    """
+    """A block of steps, which begins with `begin` and goes on with `advance`."""
 
     def __init__(self, form: StepForm) -> None:
         self.form = form
@@ -234,13 +228,7 @@ class ProgramLoop(StepLoop):
 
 
 def loop_library() -> ctypes.CDLL:
-    """Return the library of step_loop.cpp.
-
-    Raises
-    ------
-    OSError
-        If it cannot be compiled.
-    """
+    """Return the library of step_loop.cpp."""
     library = cpp.library(_SOURCE, [_HEADER])
     if library is None:
         raise OSError("step_loop.cpp could not be compiled.")

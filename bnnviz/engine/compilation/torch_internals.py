@@ -49,13 +49,7 @@ class Interface(ctypes.Structure):
 
 
 class Program:
-    """A compiled program, called by its C interface.
-
-    Raises
-    ------
-    OSError
-        If the library cannot be loaded, or lacks a function.
-    """
+    """A compiled program, called by its C interface."""
 
     def __init__(self, path: Path) -> None:
         self._library = ctypes.CDLL(str(path))

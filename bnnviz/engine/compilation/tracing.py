@@ -25,22 +25,7 @@ READS_ON_HOST = (
 
 @dataclass(frozen=True)
 class StepForm:
-    """Types and shapes of what a step takes and returns.
-
-    Attributes
-    ----------
-    vectors : list of Tensor
-        The state, packed.
-    draws : list of Draw
-        The random numbers that it requests.
-    adapts : bool
-        Whether what the warm-up learns is an input.
-    pre_drawn, info : nested tuples of Tensor
-        What `Sampler.pre_draw` and the step return.
-    packing, info_packing : StatePacking, Packing
-    ends : PackedPlace or None
-        Where the info tells that a move has ended (`Traits.ends`).
-    """
+    """Types and shapes of what a step takes and returns."""
 
     vectors: list[Tensor]
     draws: list[Draw]

@@ -87,8 +87,6 @@ def measured_shift(
     draws : ndarray, shape (chains, draws, dim)
     logs : ndarray, shape (chains, draws)
         Logarithms of their weights.
-    found : Weighted
-        Mean and variances of these draws with their errors.
     """
     mean, variance = np.asarray(found.mean), np.diag(np.asarray(found.cov))
     check = _wider_moments(run.target, draws, logs, mean, np.asarray(found.cov))

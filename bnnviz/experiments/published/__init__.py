@@ -21,16 +21,7 @@ RUNS = {"pdmp": 5, "func": 5}
 
 
 class Printed(NamedTuple):
-    """One printed value.
-
-    Attributes
-    ----------
-    value : float
-    sd : float or None
-        The printed standard deviation; None where there is none.
-    unit : float
-        One unit of the last printed digit.
-    """
+    """One printed value."""
 
     value: float
     sd: float | None

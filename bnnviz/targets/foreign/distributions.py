@@ -231,13 +231,7 @@ def _event_constraint(distribution: Distribution) -> Constraint:
 
 
 def _check_draws(distribution: Distribution, kind: str, parameter: Parameter) -> None:
-    """Refuse a distribution whose exact draws are outside of where it is sampled, or whose density has no integral.
-
-    Raises
-    ------
-    BnnvizError
-        If so.
-    """
+    """Refuse a distribution whose exact draws are outside of where it is sampled, or whose density has no integral."""
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)

@@ -62,23 +62,7 @@ def scales_of(columns: Tensor) -> list[float]:
 
 
 def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: int = 1) -> Likelihood:
-    """Return the likelihood of a name, of a function, or what is one already.
-
-    Parameters
-    ----------
-    given : str, Likelihood or callable
-    noise_sd : float or sequence of float
-        Of the noise, where the likelihood has one: for all columns of the observations, or one for each.
-    learnt : bool
-        Whether that is learnt.
-    columns : int
-        Of the observations.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such likelihood, or it has no noise to learn.
-    """
+    """Return the likelihood of a name, of a function, or what is one already."""
     named = isinstance(given, str) and given in NAMES
     if learnt and not (named and given not in _WITHOUT_NOISE):
         what = given if named else getattr(given, "name", "callable")

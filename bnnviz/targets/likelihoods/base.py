@@ -191,12 +191,7 @@ special = _Special()
 
 
 class Constants:
-    """Keep numbers as tensors, once for each device and precision.
-
-    Parameters
-    ----------
-    values : float or nested sequence of float
-    """
+    """Keep numbers as tensors, once for each device and precision."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -220,13 +215,7 @@ def numbers(values: Tensor) -> np.ndarray:
 
 
 def class_numbers(y: Tensor, name: str) -> Tensor:
-    """Return class numbers (rows,) as integers.
-
-    Raises
-    ------
-    BnnvizError
-        If one is not whole.
-    """
+    """Return class numbers (rows,) as integers."""
     if y.is_floating_point() and (y != y.round()).any():
         raise BnnvizError(f"{_article(name)} likelihood needs class numbers, which are whole, as observations.", "data")
     return y.long()
@@ -237,12 +226,7 @@ def _article(name: str) -> str:
 
 
 def check_counts(y: Tensor, name: str) -> None:
-    """Refuse observations that are no counts.
-
-    Raises
-    ------
-    BnnvizError
-    """
+    """Refuse observations that are no counts."""
     if len(y) and ((y < 0) | (y != y.round())).any():
         wrong = float(y[(y < 0) | (y != y.round())][0])
         raise BnnvizError(

@@ -29,29 +29,7 @@ FUSED = frozenset(
 
 
 class CallRules(NamedTuple):
-    """What a module needs when it is called.
-
-    Attributes
-    ----------
-    one_by_one : bool
-        Whether `torch.func.vmap` cannot compute it, so that chains are computed one after another.
-    math : bool
-        Whether fused kernels are left out (`FUSED`).
-    restores : bool
-        Whether its forward leaves tensors in attributes, which are put back after each call.
-    twice : bool
-        Whether automatic differentiation has its second derivatives, and right ones.
-    copies : bool
-        Whether its forward writes into its inputs, which are copied for each call.
-    aligned : bool
-        Whether weights are copied for each call, since it looks at them as at numbers of another type
-        (``torch.view_as_complex``), for which their places in the state need not fit.
-    jumps : bool
-        Whether outputs jump as weights move, which no gradient tells.
-    names : tuple of pairs of str
-        The names of each place where a parameter is read, and of that parameter (`bnnviz.targets.modules.places`);
-        empty where they are the same.
-    """
+    """What a module needs when it is called."""
 
     one_by_one: bool = False
     math: bool = False
@@ -139,12 +117,7 @@ def move(module: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Modu
 
 
 class SeenFunctions(TorchFunctionMode):
-    """Note which functions of torch are called.
-
-    Attributes
-    ----------
-    found : set of callable
-    """
+    """Note which functions of torch are called."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,14 +19,7 @@ _WRAPPERS = {
 
 
 def check_structure(given: Any) -> None:
-    """Raise unless something is a module with parameters to sample.
-
-    Raises
-    ------
-    BnnvizError
-        If it is none; if it is compiled or wrapped; if parameters have no shape or no numbers, are complex or sparse,
-        share memory, lie where the module does not look for them, or are all frozen.
-    """
+    """Raise unless something is a module with parameters to sample."""
     if not isinstance(given, nn.Module):
         what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
         raise BnnvizError(f"module must be a torch.nn.Module, not {what}; give an instance of one.", "module")
@@ -48,19 +41,7 @@ def check_structure(given: Any) -> None:
 
 
 def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Module:
-    """Freeze the parameters of a module but for some, by their names or by those of its parts; return it.
-
-    Parameters
-    ----------
-    module : torch.nn.Module
-    sample : str, sequence of str or None
-        ``last`` is the last part with parameters; None leaves all as they are.
-
-    Raises
-    ------
-    BnnvizError
-        If there is no such name.
-    """
+    """Freeze the parameters of a module but for some, by their names or by those of its parts; return it."""
     if sample is None:
         return module
     named = dict(module.named_parameters(remove_duplicate=False))

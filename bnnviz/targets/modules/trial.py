@@ -66,7 +66,6 @@ def rules_of(
 
     Parameters
     ----------
-    module : torch.nn.Module
     outputs : callable
         The outputs (chains, rows, outputs) of weights on inputs under given rules.
     theta : Tensor, shape (2, weights)
@@ -75,13 +74,6 @@ def rules_of(
         The module's own, for a module that does not bear others.
     x : Tensor, shape (rows, ...)
         A few rows (`some_rows`).
-    names : tuple of pairs of str
-        As of `CallRules`.
-
-    Raises
-    ------
-    BnnvizError
-        If outputs differ from one call to the next, one row's depend on the others, or the weights have no say in them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -115,13 +107,7 @@ def tried(module: nn.Module, x: Tensor, rules: CallRules) -> Trial:
 
 
 def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: CallRules) -> None:
-    """Raise unless a module computes in the precision that it was moved to.
-
-    Raises
-    ------
-    BnnvizError
-        If its own tensors or casts are of another, or its outputs are rougher than that.
-    """
+    """Raise unless a module computes in the precision that it was moved to."""
     device = next(module.parameters()).device
     name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
     try:
@@ -154,16 +140,7 @@ def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: 
 
     Parameters
     ----------
-    module : torch.nn.Module
-    attributes : sequence of pairs of str
-        The names of a part of it and of an attribute (`bnnviz.targets.modules.structure.computed`).
     x : Tensor, shape (rows, ...)
-    rules : CallRules
-
-    Raises
-    ------
-    BnnvizError
-        If so.
     """
     before = tried(module, x, rules).outputs
     for owner, name in attributes:
@@ -419,13 +396,7 @@ def _check_finite(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules
 
 
 def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Tensor) -> None:
-    """Raise unless a copy of the module gives these outputs (rows, outputs) when it has loaded these weights.
-
-    Raises
-    ------
-    BnnvizError
-        If it reads weights from elsewhere than its parameters, such as a list.
-    """
+    """Raise unless a copy of the module gives these outputs (rows, outputs) when it has loaded these weights."""
     fresh = calls.copied(module)
     fresh.load_state_dict(state)
     with torch.no_grad(), warnings.catch_warnings():
