@@ -75,7 +75,7 @@ def test_a_run_is_summarised_predicted_and_shown(kind: str) -> None:
         assert "draws none" in predicted.note
         with pytest.raises(BnnvizError, match="draws none"):
             run.predictive(X[:4])
-        assert run.verdict().startswith("not judged")
+        assert run.verdict().code == "not_judged"
         return
     drawn = run.predictive(X[:4], draws=20)
     assert drawn.shape[:2] == (20, 4)

@@ -74,14 +74,6 @@ def test_asking_changes_no_draw(gallery: ImageRace) -> None:
     assert np.array_equal(gallery.lanes[1].draws, again.lanes[1].draws)
 
 
-def test_a_drawn_image_is_asked_about(gallery: ImageRace) -> None:
-    pixels = gallery.images.x_test[3, 0].astype(float)
-    gallery.watch(image={"pixels": pixels.tolist(), "angle": 0})
-    part = gallery.frame(["digit"])["digit"]
-    assert part["observed"] is None and part["drawn"]
-    assert part["lanes"][1]["mean"] == pytest.approx(gallery.probabilities(1)[0][:, 3].mean(0), abs=1e-4)
-
-
 @pytest.mark.parametrize(
     "choice, field",
     [

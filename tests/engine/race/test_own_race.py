@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def potential(x: torch.Tensor) -> torch.Tensor:
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep nothing, and make references short, by HMC: that of NUTS takes half a minute."""
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    monkeypatch.setattr(samplers.REGISTRY.get("hmc"), "reference_rank", 1000)
+    hmc = samplers.REGISTRY.get("hmc")
+    monkeypatch.setattr(hmc, "traits", dataclasses.replace(hmc.traits, reference_rank=1000))
     for name, value in {"CHAINS": 8, "DRAWS": 40, "WARMUP": 60}.items():
         monkeypatch.setattr(reference, name, value)
 

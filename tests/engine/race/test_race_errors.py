@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch, draws: int, warmup: int) -> None:
     """Make references short, by the sampler that ranks second: the first one takes half a minute."""
     first, second = sorted(samplers.REGISTRY, key=lambda sampler: -sampler.traits.reference_rank)[:2]
     assert first.traits.reference_rank > second.traits.reference_rank > 0
-    monkeypatch.setattr(first, "reference_rank", 0)
+    monkeypatch.setattr(first, "traits", dataclasses.replace(first.traits, reference_rank=0))
     for name, value in {"CHAINS": 8, "DRAWS": draws, "WARMUP": warmup}.items():
         monkeypatch.setattr(reference, name, value)
 
