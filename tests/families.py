@@ -20,7 +20,7 @@ DISCRETE = [cls.registered for cls in samplers.REGISTRY if not issubclass(cls, P
 QUICK: dict[str, dict[str, Any]] = defaultdict(
     dict,
     {
-        "nuts": {"max_depth": 3},
+        "nuts": {"max_treedepth": 3},
         "hmc": {"num_leapfrog_steps": 4},
         "parallel_tempering": {"temperatures": 2, "num_leapfrog_steps": 3},
         "func_hmc": {"num_leapfrog_steps": 3},

@@ -139,8 +139,8 @@ class WithPredictions:
         Its ``save(path)`` writes it; ``torch.jit.load(path)`` reads it where PyTorch is. ``program(rows)`` takes rows
         (rows, inputs) in the units of the data, in the order of ``program.names``, and returns a dict of tensors with
         the names of a `PredictiveDistribution`. ``program.levels`` are the probabilities of the quantiles,
-        ``program.class_names`` the classes, and ``program.learnt`` has what the likelihood has learnt, by name, on the
-        scale that the network sees.
+        ``program.class_names`` the classes, and ``program.learned`` has the learned parameters of the likelihood by
+        name, on the scale that the network sees.
 
         Parameters
         ----------

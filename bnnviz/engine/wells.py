@@ -183,7 +183,7 @@ class Wells(SamplerComparison):
         shared = {name: values[name] for name in names} | {"metric": "unit"}
         functional = {name: values[name] for name in ("form", "terms", "entropy", "first_sd", "draws_each")}
         func = samplers.REGISTRY.get(FUNCTIONAL)(**shared, **functional)
-        hmc = samplers.REGISTRY.get(POINT)(**shared, vary=False)
+        hmc = samplers.REGISTRY.get(POINT)(**shared, jitter=False)
         x0 = values["first_sd"] * torch.randn(RUNS, 1, generator=self.rng, dtype=torch.float64)
         sides: dict[str, Side] = {}
         for name, sampler, side in (("func", func, FunctionalSide), ("point", hmc, Side)):

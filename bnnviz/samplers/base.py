@@ -250,7 +250,7 @@ class Sampler(param.Parameterized):
         return None
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state at the end of the warm-up, from which on nothing is learnt."""
+        """Return the state at the end of the warm-up, from which on nothing is learned."""
         return state
 
     # ---- changes
@@ -268,7 +268,7 @@ class Sampler(param.Parameterized):
         return self.positions(state)
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
-        """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
+        """Return the state of chains that set out anew from x (chains, dim), with what was learned."""
         return state._replace(x=x)
 
     def clone(self) -> Sampler:

@@ -193,8 +193,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
         named sampler, chosen with another.
     linear_path : bool, default True
         Whether a linear map of the inputs is added to what the network puts out.
-    prior : {"learnt", "fan_in", "equal"}, default "learnt"
-        Scales of the prior: learnt for each input and layer, by the fan-in, or equal for all weights (`bnnviz.BNN`).
+    prior : {"learned", "fan_in", "equal"}, default "learned"
+        Scales of the prior: learned for each input and layer, by the fan-in, or equal for all weights (`bnnviz.BNN`).
     prior_sd : float, default 1.0
         Standard deviation of the normal prior, times these scales.
     device : str, default "auto"
@@ -233,7 +233,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         y : array_like, shape (rows,)
         """
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
-        return self._sample(X, np.asarray(y, dtype=np.float64), (), noise="learnt")
+        return self._sample(X, np.asarray(y, dtype=np.float64), (), noise="learned")
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the mean of an observation at each row, and with ``return_std`` its standard deviation too.

@@ -24,7 +24,7 @@ from bnnviz.messages import Message, Remedy
 from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, raw_scales, validation, weight_scales
 from bnnviz.targets.bnn_curvature import NetworkCurvature
 
-NOISES = ("fixed", "learnt")
+NOISES = ("fixed", "learned")
 _LARGEST = 1e18
 _LABELLED_ROWS = 8  # from which on two values are taken for labels
 _SIZES = (0.0, 1.0, 10.0, 100.0, 1000.0)  # of random weights, by which outputs are seen to be bounded
@@ -59,17 +59,17 @@ class BNN(NetworkCurvature):
     noise_sd : float or sequence of float
         Standard deviation of the observation noise, or the scale of ``student_t`` and ``generalized_gaussian``; one for
         each column of the observations, or one for all. Left out it is the standard deviation of the observations
-        where the noise is learnt, else 1.
-    noise : {"fixed", "learnt"}, optional
-        Left out it is learnt for ``gaussian``, ``student_t`` and ``generalized_gaussian``, unless ``noise_sd`` is
+        where the noise is learned, else 1.
+    noise : {"fixed", "learned"}, optional
+        Left out it is learned for ``gaussian``, ``student_t`` and ``generalized_gaussian``, unless ``noise_sd`` is
         given.
-        With ``learnt`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
+        With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
         with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Of several columns each has one;
         ``multivariate_gaussian`` has a covariance (`bnnviz.targets.likelihoods.MultivariateNormal`).
-    prior : {"equal", "fan_in", "learnt"}
+    prior : {"equal", "fan_in", "learned"}
         ``equal`` has ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root of
-        the number of units that its own unit reads; biases keep ``prior_sd``. With ``learnt`` each weight matrix has an
-        unknown scale besides, of a multilayer perceptron each input that ten hidden units or more read, whose logarithm
+        the number of units that its own unit reads; biases keep ``prior_sd``. With ``learned`` each weight matrix also
+        has an unknown scale, of a multilayer perceptron each input that ten hidden units or more read, whose logarithm
         has the sd 1, and weights of its logits have three times the sd. A matrix of fewer than ten weights has no
         scale. The coordinates of the scales come after the weights. States are then multiples of the weights
         (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
@@ -130,9 +130,9 @@ class BNN(NetworkCurvature):
             self._refuse_labels(columns)
         named = "gaussian" if likelihood is None else likelihood
         noise = likelihoods.default_noise(named, noise_sd) if noise is None else noise
-        sds = likelihoods.scales_of(columns) if noise_sd is None and noise == "learnt" else noise_sd
-        sds, learnt = validation.scales("noise_sd", 1.0 if sds is None else sds), self._learns_noise(noise)
-        self.likelihood = likelihoods.make(named, sds, learnt, columns.shape[1]).fitted(columns)
+        sds = likelihoods.scales_of(columns) if noise_sd is None and noise == "learned" else noise_sd
+        sds, learned = validation.scales("noise_sd", 1.0 if sds is None else sds), self._learns_noise(noise)
+        self.likelihood = likelihoods.make(named, sds, learned, columns.shape[1]).fitted(columns)
         self.y = self.likelihood.kept(columns)
         self.own_names, self.likelihood_dim = self.likelihood.parameters, len(self.likelihood.parameters)
         self._take_scales(prior)
@@ -222,7 +222,7 @@ class BNN(NetworkCurvature):
         return low, high
 
     @property
-    def noise_is_learnt(self) -> bool:
+    def noise_is_learned(self) -> bool:
         """Whether the last coordinate is that of the noise of a gaussian likelihood with one column."""
         return isinstance(self.likelihood, likelihoods.Normal) and bool(self.likelihood_dim)
 
@@ -231,7 +231,7 @@ class BNN(NetworkCurvature):
             number = isinstance(noise, int | float) and not isinstance(noise, bool)
             remedy = f"write noise_sd={noise!r}" if number else f"choose one of {', '.join(NOISES)}"
             raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
-        return noise == "learnt"
+        return noise == "learned"
 
     def _take_scales(self, prior: str) -> None:
         if prior not in weight_scales.PRIORS:
@@ -442,7 +442,7 @@ class BNN(NetworkCurvature):
         return x, y
 
     def __repr__(self) -> str:
-        kind = "" if self._scale is None else "learnt, " if self.scale_names else "fan_in, "
+        kind = "" if self._scale is None else "learned, " if self.scale_names else "fan_in, "
         sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
         prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
         return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"

@@ -68,7 +68,7 @@ class NetworkCurvature(NetworkOutputs):
         return self._native.function(rows) if self._native is not None and self._native.suit(x, rows) else None
 
     def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
-        """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learnt."""
+        """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learned."""
         return self.likelihood.at(self._raw(theta)) if self.likelihood_dim else self.likelihood
 
     def _raw(self, theta: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ class NetworkCurvature(NetworkOutputs):
                 f"A {self.likelihood.name} likelihood has no observation noise that is the same at each row.",
                 "likelihood",
             )
-        if self.noise_is_learnt:
+        if self.noise_is_learned:
             return torch.exp(math.log(self.likelihood.sd) + self._raw(theta)[:, 0])
         return torch.full(theta.shape[:1], self.likelihood.sd, dtype=theta.dtype, device=theta.device)
 
@@ -220,7 +220,7 @@ class NetworkCurvature(NetworkOutputs):
         """Return the negative log likelihood and its gradient from a forward pass and its derivative by the outputs."""
         likelihood = self.likelihood_at(theta)
         gradient = self._backward(theta, run, residual)
-        if self.noise_is_learnt:
+        if self.noise_is_learned:
             gradient[:, -1] = self.prior_precision**0.5 * likelihood.slope(run.outputs, rows.y)
         return likelihood.loss(run.outputs, rows.y), gradient
 
@@ -244,7 +244,7 @@ class NetworkCurvature(NetworkOutputs):
         return torch.nn.functional.pad(found, (0, self.likelihood_dim))
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v' H v; by hand for multilayer perceptrons whose scales are not learnt."""
+        """Return U, its gradient and v' H v; by hand for multilayer perceptrons whose scales are not learned."""
         if self._native is not None and self._native.curves and self._native.suit(theta, rows):
             return self._native.curvature(theta, v, rows)
         if self.layers is None or self._scale_group is not None or not self.likelihood.by_hand:
@@ -264,7 +264,7 @@ class NetworkCurvature(NetworkOutputs):
         likelihood = self.likelihood_at(theta)
         residual = likelihood.residual(run.outputs, rows.y)
         fit = (residual * second).sum((1, 2)) + likelihood.curvature(run.outputs, first)
-        if self.noise_is_learnt:
+        if self.noise_is_learned:
             fit = fit + likelihood.bend(run.outputs, rows.y, first, self.prior_precision**0.5 * v[:, -1])
         return *self._derived_by_hand(theta, rows, run, residual), fit
 

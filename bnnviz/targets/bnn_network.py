@@ -91,7 +91,7 @@ class Network(BNN):
         objects=list(PRIORS),
         label="Scales of the prior",
         doc="equal: prior_sd for every weight, as in the papers; fan_in: prior_sd over the root of the number of units"
-        " that a weight's unit reads; learnt: each input and each later layer has an unknown scale besides, where ten"
+        " that a weight's unit reads; learned: each input and each later layer has an unknown scale besides, where ten"
         " weights or more share it.",
     )
     noise_sd = settings.Number(
@@ -110,7 +110,7 @@ class Network(BNN):
         objects=list(NOISES),
         when={"data": _REGRESSIONS},
         label="Observation noise",
-        doc="fixed: its sd is noise_sd; learnt: its sd is one more unknown, whose logarithm is normal around that of"
+        doc="fixed: its sd is noise_sd; learned: its sd is one more unknown, whose logarithm is normal around that of"
         " noise_sd with sd 1.",
     )
     scaling = settings.Choice(
@@ -208,7 +208,7 @@ class Network(BNN):
         """Return the data and the network in one line."""
         drawn = "" if self.points is None else f" with {len(self.points)} drawn points"
         sizes = f"{self.x.shape[1]}-{self.hidden}-{self._outputs}{' and a linear path' if self.linear_path else ''}"
-        noise = " and the noise" if self.noise_is_learnt else ""
+        noise = " and the noise" if self.noise_is_learned else ""
         scales = f", {len(self.scale_names)} scales" if self.scale_names else ""
         return f"{self.data_set.name}{drawn}, {sizes} {self.activation}, {self.weights} weights{scales}{noise}"
 

@@ -78,7 +78,7 @@ class NetworkOutputs(RowTarget):
     trial : Trial or None
         What the module gave when it was tried; None of one that was not.
     scale_names : list of str
-        What the learnt scales of weights are called, whose coordinates come after those of the weights.
+        What the learned scales of weights are called, whose coordinates come after those of the weights.
     whole : bool
         Whether the network reads whole numbers, as an embedding does.
     """
@@ -283,7 +283,7 @@ class NetworkOutputs(RowTarget):
     def point(self, weights: Mapping[str, Any] | None = None) -> Tensor:
         """Return the state (dim,), float64, that has the module's own weights, or those of a ``state_dict``.
 
-        Learnt scales and the likelihood's own parameters are at the middle of their priors.
+        Learned scales and the likelihood's own parameters are at the middle of their priors.
 
         Raises
         ------
@@ -325,7 +325,7 @@ class NetworkOutputs(RowTarget):
         return WeightNames(self.shapes, [*self.scale_names, *self.own_names])
 
     def groups(self) -> list[tuple[str, int]]:
-        """Return the parameters' names and number of weights of each layer, then what else is learnt."""
+        """Return the parameters' names and number of weights of each layer, then what else is learned."""
         found = self._layers()
         found += [("log scales", len(self.scale_names))] if self.scale_names else []
         if not self.likelihood_dim:

@@ -19,10 +19,10 @@ struct Layer {
   int64_t inputs, outputs, weight, bias, activation, path;
 };
 
-// ``group`` has the number of the learnt scale of each weight, ``learnt`` where there is none for it.
+// ``group`` has the number of the learned scale of each weight, ``learned`` where there is none for it.
 struct Network {
   const Layer *layers;
-  int64_t count, weights, learnt, dim, likelihood, in_float64;
+  int64_t count, weights, learned, dim, likelihood, in_float64;
   double precision, log_sd;  // of the noise
   double prior_precision;
   const void *scale;  // what coordinates are multiplied by, (weights,); or none
@@ -102,10 +102,10 @@ class Perceptron {
   void take_factors(const Real *here) {
     const Real *scale = static_cast<const Real *>(network.scale), rate = Real(std::sqrt(network.prior_precision));
     std::copy_n(scale, network.weights, factor);
-    if (!network.learnt) return;
-    std::vector<Real> learnt(network.learnt + 1, Real(1));
-    for (int64_t i = 0; i < network.learnt; ++i) learnt[i] = std::exp(rate * here[network.weights + i]);
-    for (int64_t k = 0; k < network.weights; ++k) factor[k] *= learnt[network.group[k]];
+    if (!network.learned) return;
+    std::vector<Real> learned(network.learned + 1, Real(1));
+    for (int64_t i = 0; i < network.learned; ++i) learned[i] = std::exp(rate * here[network.weights + i]);
+    for (int64_t k = 0; k < network.weights; ++k) factor[k] *= learned[network.group[k]];
   }
 
   const Real *scaled(Real *to, const Real *from) {
@@ -117,9 +117,9 @@ class Perceptron {
   void pull_back(const Real *w, Real *gradient) {
     const Real rate = Real(std::sqrt(network.prior_precision));
     for (int64_t k = 0; k < network.weights; ++k) gradient[k] = by_weights[k] * factor[k];
-    if (!network.learnt) return;
+    if (!network.learned) return;
     for (int64_t k = 0; k < network.weights; ++k)
-      if (network.group[k] < network.learnt) gradient[network.weights + network.group[k]] += rate * by_weights[k] * w[k];
+      if (network.group[k] < network.learned) gradient[network.weights + network.group[k]] += rate * by_weights[k] * w[k];
   }
 
   void take_noise(const Real *here) {

@@ -44,7 +44,7 @@ class _NativeLayer(ctypes.Structure):
 class _NativeNetwork(ctypes.Structure):
     _fields_ = [
         ("layers", ctypes.POINTER(_NativeLayer)),
-        *((name, _WHOLE) for name in ("count", "weights", "learnt", "dim", "likelihood", "in_float64")),
+        *((name, _WHOLE) for name in ("count", "weights", "learned", "dim", "likelihood", "in_float64")),
         *((name, _REAL) for name in ("precision", "log_sd", "prior_precision")),
         ("scale", _PLACE),
         ("group", _PLACE),

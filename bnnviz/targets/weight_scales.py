@@ -2,7 +2,7 @@ r"""Scale what is sampled of a network's weights, so that one isotropic normal p
 
 States keep independent coordinates :math:`\theta_k \sim N(0, \sigma^2)`, whatever the prior of the weights is, and a
 weight is :math:`w_k = c_k \theta_k`, or :math:`w_k = c_k \theta_k e^{h_{g(k)} / \sigma}` where the scale of its group
-g(k), of ten weights at least, is learnt. The coordinates h of the groups have the same normal prior, so that the
+g(k), of ten weights at least, is learned. The coordinates h of the groups have the same normal prior, so that the
 logarithm of a group's scale has the sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit that reads n others,
 the outputs of a wide network keep their spread (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a
 scale for each input is his automatic relevance determination. From the derivatives by the weights those by the states
@@ -21,15 +21,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-PRIORS = ("equal", "fan_in", "learnt")
+PRIORS = ("equal", "fan_in", "learned")
 _LOGITS = 3.0
-#: Weights that a scale is learnt from at least: of fewer it is hardly known, and what is left is a ridge, along which
+#: Weights that a scale is learned from at least: of fewer it is hardly known, and what is left is a ridge, along which
 #: weight and scale change and their product does not, that holds every sampler up.
 FEWEST = 10
 
 
 class ScaledSegment(NamedTuple):
-    """Consecutive weights with a learnt scale for each column of their matrix, or with one for all."""
+    """Consecutive weights with a learned scale for each column of their matrix, or with one for all."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class Scales(NamedTuple):
     fixed : Tensor, shape (weights,)
         The factors c.
     group : Tensor or None, shape (weights,)
-        The number of the learnt scale of each weight; that of one more than there are is 1. None where none is learnt.
+        The number of the learned scale of each weight; that of one more than there are is 1. None if none is learned.
     """
 
     fixed: Tensor
@@ -87,17 +87,17 @@ def _fan_in(shape: torch.Size) -> int:
     return max(shape[1:].numel(), 1)  # of a parameter without numbers too
 
 
-def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rate: float) -> Tensor:
-    """Return what coordinates are multiplied by: (weights,), or (..., weights) where scales are learnt.
+def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learned: int, rate: float) -> Tensor:
+    """Return what coordinates are multiplied by: (weights,), or (..., weights) where scales are learned.
 
     Parameters
     ----------
     theta : Tensor, shape (..., dim)
-        The coordinates of the weights, then those of the learnt scales, then others.
+        The coordinates of the weights, then those of the learned scales, then others.
     """
     if group is None:
         return scale
-    logs = rate * theta[..., len(scale) : len(scale) + learnt]
+    logs = rate * theta[..., len(scale) : len(scale) + learned]
     logs = torch.cat([logs, torch.zeros_like(logs[..., :1])], -1)
     return scale * logs.exp()[..., group]
 
@@ -105,7 +105,7 @@ def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learnt: int, rat
 def pulled_back(
     weights: Tensor, gradient: Tensor, factor: Tensor, segments: Sequence[ScaledSegment], rate: float
 ) -> Tensor:
-    """Return the gradient (chains, weights + learnt) by the states from that by the weights, (chains, weights)."""
+    """Return the gradient (chains, weights + learned) by the states from that by the weights, (chains, weights)."""
     own = gradient * factor
     if not segments:
         return own

@@ -38,7 +38,7 @@ CONSTANTS = {
     ),
     "bnnviz.targets.NOISES": (
         "What `BNN` takes as ``noise``.",
-        ">>> from bnnviz import targets\n>>> targets.NOISES\n('fixed', 'learnt')",
+        ">>> from bnnviz import targets\n>>> targets.NOISES\n('fixed', 'learned')",
     ),
     "bnnviz.targets.REGISTRY": (
         "The targets by name.",

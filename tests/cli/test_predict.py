@@ -34,7 +34,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     lines = [f"{a},{k},{b}" for a, k, b in zip(x, kind, y, strict=True)]
     file = folder / "train.csv"
     file.write_text("\n".join(["x,kind,y", *lines]))
-    chosen = "--set hidden=2 --set noise=learnt --sampler hmc --draws 20 --chains 2 --set warmup=40"
+    chosen = "--set hidden=2 --set noise=learned --sampler hmc --draws 20 --chains 2 --set warmup=40"
     assert run_here(f"sample --data {file} --target-column y {chosen} --record {folder / 'here'} --json") == 0
     shutil.move(folder / "here", folder / "there")
     return folder / "there", file

@@ -197,7 +197,7 @@ def test_a_run_samples_the_file():
     np.testing.assert_array_equal(run.target.data_set.y_train, table.load(0).y_train)
     assert (run.target.examples, run.target.likelihood.name) == (27, "gaussian")
     assert run.target.describe_value().startswith("mine.csv, 2-5-1")
-    classes = Run(own_spec(CLASSES, "kind", target_settings={"split": 3, "noise": "learnt"}))
+    classes = Run(own_spec(CLASSES, "kind", target_settings={"split": 3, "noise": "learned"}))
     assert classes.target.likelihood.name == "bernoulli"
     np.testing.assert_array_equal(classes.target.data_set.y_test, read(CLASSES, "kind").load(3).y_test)
 
@@ -249,7 +249,7 @@ def test_a_regression_from_the_command_line(capsys):
     found = json.loads(out)
     # A network of 13 weights and a linear path of two, with too few weights for scales; the noise.
     chosen = found["target_settings"]
-    assert (chosen["data"], chosen["noise"], chosen["prior"], found["draws"]) == ("own", "learnt", "learnt", 10)
+    assert (chosen["data"], chosen["noise"], chosen["prior"], found["draws"]) == ("own", "learned", "learned", 10)
     assert found["dim"] == 13 + 2 + 1
     findings = found["verdict"]["values"]["findings"]
     assert "was chosen: a gradient of all 26 rows" in err and findings in err
@@ -284,7 +284,7 @@ def test_bad_lines_exit_2_with_one_sentence(line, says, capsys):
 
 
 @pytest.mark.parametrize("given", [{}, {"noise": "fixed", "prior": "equal"}])
-def test_the_noise_of_a_table_is_learnt_whatever_the_sampler(tmp_path, monkeypatch, given):
+def test_the_noise_of_a_table_is_learned_whatever_the_sampler(tmp_path, monkeypatch, given):
     """One of a table's unknown unit cannot be fixed in advance; what is said stays."""
     specs: list[Spec] = []
     monkeypatch.setattr("bnnviz.cli.sample._sample", lambda spec, *_: specs.append(spec) or 0)

@@ -93,7 +93,7 @@ def test_units_are_in_the_order_of_their_first_weight_which_is_positive_where_si
 
 def test_what_is_no_weight_of_a_layer_and_the_draws_themselves_stay():
     module = nn.Sequential(nn.Linear(1, 3, bias=False), nn.Tanh(), nn.Linear(3, 1))
-    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learnt")
+    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learned")
     draws = np.random.default_rng(2).normal(size=(4, target.dim))
     before = draws.copy()
     found = canonical(draws, target.units)

@@ -1,4 +1,4 @@
-"""HMC that learns the length of its trajectories: the criterion, the learnt length, and right draws."""
+"""HMC that learns the length of its trajectories: the criterion, the learned length, and right draws."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_length_stays_between_one_step_and_the_most() -> None:
     assert TrajectoryLength.begun(1.0).updated(math.nan, 0.1) == TrajectoryLength.begun(1.0)
 
 
-def test_the_length_learnt_is_near_the_best_one_and_stays() -> None:
+def test_the_length_learned_is_near_the_best_one_and_stays() -> None:
     # With the scales known the coordinates are alike, and half a period is the longest way that helps.
     run = tuned(targets.Gaussian(np.zeros(20), np.diag(np.geomspace(0.01, 100, 20) ** 2)))
     length = math.exp(run.state.adaptation.length.log_length)

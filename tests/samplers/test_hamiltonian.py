@@ -95,7 +95,7 @@ def sums_of(cov: np.ndarray, draws: int, dense: bool, spread: float = 1.0) -> Wi
 def test_scales_of_a_gaussian_are_known_after_a_few_draws_wherever_these_are() -> None:
     sums, metric = sums_of(np.diag(SD**2), 10, False, spread=1e-3), Metric.unit(3, False, torch.ones(1).double())
     for _ in range(3):
-        metric = metric.learnt(sums)
+        metric = metric.learned(sums)
     np.testing.assert_allclose(metric.scale, SD, rtol=0.02)
 
 
@@ -103,7 +103,7 @@ def test_a_dense_metric_is_the_covariance() -> None:
     cov = np.full((20, 20), 0.99) + 0.01 * np.eye(20)
     metric = Metric.unit(20, True, torch.ones(1).double())
     for _ in range(3):
-        metric = metric.learnt(sums_of(cov, 25, True))
+        metric = metric.learned(sums_of(cov, 25, True))
     np.testing.assert_allclose(metric.factor @ metric.factor.T, cov, atol=0.01)
     vector = torch.ones(4, 20).double()
     np.testing.assert_allclose(metric.apply(vector) @ vector[0], metric.apply_transpose(vector) @ vector[0])
@@ -114,7 +114,7 @@ def test_chains_that_stand_still_teach_nothing() -> None:
     metric, sums = Metric.unit(2, False, x), WindowSums.begun(x, x, False)
     for _ in range(50):
         sums = sums.added(x, x, yes, no)
-    assert metric.learnt(sums) is metric
+    assert metric.learned(sums) is metric
     run = finished("hmc", "banana", {"step_size": 6.0}, dtype="float32")
     moved = (np.diff(run.draws, axis=1) != 0).any(-1).mean()
     assert float(run.state.adaptation.metric.scale.min()) > 1e-2
@@ -124,7 +124,7 @@ def test_chains_that_stand_still_teach_nothing() -> None:
 @pytest.mark.parametrize("name", HMC_AND_NUTS)
 @pytest.mark.parametrize("warmup", [0, 7, 130])
 def test_the_warm_up_has_the_moves_that_the_spec_says(name: str, warmup: int) -> None:
-    run = Run(Spec("gaussian", {}, name, {"max_depth": 3} if name == "nuts" else {}, draws=4, warmup=warmup))
+    run = Run(Spec("gaussian", {}, name, {"max_treedepth": 3} if name == "nuts" else {}, draws=4, warmup=warmup))
     run.prepare()
     while run.phase == "tuning":
         run.step_proposal()
@@ -174,7 +174,7 @@ def test_divergences_of_hmc_are_counted() -> None:
 
 
 def test_trees_of_the_largest_depth_are_counted() -> None:
-    assert finished("nuts", None, {"step_size": 0.01, "max_depth": 2}).stats["reached_max_treedepth"] == 1
+    assert finished("nuts", None, {"step_size": 0.01, "max_treedepth": 2}).stats["reached_max_treedepth"] == 1
     assert finished("nuts").stats["reached_max_treedepth"] == 0
 
 
@@ -202,7 +202,7 @@ def test_a_metric_of_a_curvature_is_the_covariance() -> None:
 def test_a_dense_metric_is_kept_where_a_window_has_too_few_draws_for_another() -> None:
     cov = np.array([[1.0, 0.99], [0.99, 1.0]])
     metric = Metric.unit(2, True, torch.ones(1).double()).of_curvature(torch.as_tensor(np.linalg.inv(cov)))
-    few = metric.learnt(sums_of(np.eye(2), 1, True, spread=1e-3))
+    few = metric.learned(sums_of(np.eye(2), 1, True, spread=1e-3))
     correlation = few.factor @ few.factor.T
     assert correlation[0, 1] / correlation[0, 0] == pytest.approx(0.99, abs=1e-6)
 
@@ -219,6 +219,6 @@ def test_chains_set_out_from_where_a_function_has_its_mass(name: str) -> None:
     run = Run(Spec(target.title, {}, name, {}, chains=3, draws=10, device="cpu", dtype="float64"), target=target)
     run.prepare()
     assert float(((run.state.x - centre) / torch.as_tensor(SD)).abs().max()) < 1
-    learnt = run.state.adaptation
-    np.testing.assert_allclose(learnt.metric.factor @ learnt.metric.factor.T, cov, rtol=1e-4)
-    assert 0.3 < learnt.step_size < 3
+    learned = run.state.adaptation
+    np.testing.assert_allclose(learned.metric.factor @ learned.metric.factor.T, cov, rtol=1e-4)
+    assert 0.3 < learned.step_size < 3

@@ -26,7 +26,7 @@ def factor(rng: np.random.Generator) -> np.ndarray:
     )
 
 
-def learnt(draws: int, rounds: int = 2) -> tuple[Metric, np.ndarray]:
+def learned(draws: int, rounds: int = 2) -> tuple[Metric, np.ndarray]:
     rng = np.random.default_rng(0)
     a = factor(rng)
     precision, yes = torch.as_tensor(np.linalg.inv(a @ a.T)), torch.ones(CHAINS, dtype=torch.bool)
@@ -36,7 +36,7 @@ def learnt(draws: int, rounds: int = 2) -> tuple[Metric, np.ndarray]:
         sums = WindowSums.begun(x[0], x[0] @ precision, False, True)
         for place in x:
             sums = sums.added(place, place @ precision, yes, yes)
-        metric = metric.learnt(sums)
+        metric = metric.learned(sums)
     return metric, a
 
 
@@ -49,14 +49,14 @@ def condition(metric: Metric, a: np.ndarray) -> float:
 
 @pytest.mark.parametrize(("draws", "allowed"), [(25, 20.0), (60, 6.0)])
 def test_directions_are_known_from_fewer_draws_than_dimensions(draws: int, allowed: float) -> None:
-    metric, a = learnt(draws)
+    metric, a = learned(draws)
     without = Metric(metric.scale, LowRank.unit(DIM, metric.scale))
     assert condition(without, a) > 100
     assert condition(metric, a) < allowed
 
 
 def test_it_maps_momenta_and_gradients_by_one_matrix() -> None:
-    metric, _ = learnt(25, 1)
+    metric, _ = learned(25, 1)
     one, two = torch.randn(2, 3, DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     left, right = (metric.apply(one) * two).sum(-1), (one * metric.apply_transpose(two)).sum(-1)
     torch.testing.assert_close(left, right)
@@ -66,7 +66,7 @@ def test_it_maps_momenta_and_gradients_by_one_matrix() -> None:
 
 
 def test_few_draws_teach_scales_only() -> None:
-    metric, _ = learnt(1, 1)
+    metric, _ = learned(1, 1)
     assert bool((metric.factor.stretch == 1).all())
 
 
@@ -80,7 +80,7 @@ def test_numbers_beyond_the_type_leave_a_metric_of_scales(kind: str, size: float
     sums = WindowSums.begun(x[0], x[0], kind == "dense", kind == "low_rank")
     for place in x:
         sums = sums.added(place, size * place, yes, yes)
-    assert bool(torch.isfinite(metric.learnt(sums).apply(x[0])).all())
+    assert bool(torch.isfinite(metric.learned(sums).apply(x[0])).all())
 
 
 def test_a_window_keeps_the_last_draws_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def network(module: nn.Module | None = None, outputs: int = 1, **options) -> tar
 
 TARGETS = {
     "by hand": lambda: network(noise_sd=0.4),
-    "learnt noise": lambda: network(noise_sd=0.4, noise="learnt"),
+    "learned noise": lambda: network(noise_sd=0.4, noise="learned"),
     "classes": lambda: network(outputs=3, likelihood="categorical"),
     "by autograd": lambda: network(nn.Sequential(nn.Linear(2, 3), nn.Softplus(), nn.Linear(3, 1))),
     "logistic": lambda: targets.LogisticRegression(rows=10),

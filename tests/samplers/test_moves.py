@@ -129,7 +129,7 @@ def test_a_trajectory_costs_its_own_gradients() -> None:
 
 
 def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
-    run = ViewedRun(NETWORK.replace(sampler="nuts", settings={"mode_steps": 50, "max_depth": 2}).checked())
+    run = ViewedRun(NETWORK.replace(sampler="nuts", settings={"mode_steps": 50, "max_treedepth": 2}).checked())
     run.prepare()
     assert "tree has not ended" in run.frame(["caption"])["caption"]["text"] or run.steps == 0
     while run.phase == "tuning":
@@ -142,7 +142,7 @@ def test_a_tree_is_one_event_and_a_leapfrog_one_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"), [("hmc", {"num_leapfrog_steps": 6, "vary": False}), ("nuts", {"max_depth": 5})]
+    ("name", "settings"), [("hmc", {"num_leapfrog_steps": 6, "jitter": False}), ("nuts", {"max_treedepth": 5})]
 )
 def test_the_points_of_a_move_are_told(name: str, settings: dict) -> None:
     run = ViewedRun(Spec("banana", {}, name, settings, chains=3, draws=None, device="cpu").checked())

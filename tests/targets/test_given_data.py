@@ -123,11 +123,11 @@ def test_an_embedding_reads_whole_numbers() -> None:
     assert len(bnnviz.sample(column, "hmc", **FEW).predict([[1], [2]])) == 2
 
 
-@pytest.mark.parametrize("prior", ["equal", "fan_in", "learnt"])
+@pytest.mark.parametrize("prior", ["equal", "fan_in", "learned"])
 def test_chains_begin_at_the_weights_of_the_module(prior: str) -> None:
     module = perceptron()
     other = {name: value + 0.5 for name, value in module.state_dict().items()}
-    target = bnnviz.BNN(module, (X, Y), prior=prior, prior_sd=0.7, noise="learnt")
+    target = bnnviz.BNN(module, (X, Y), prior=prior, prior_sd=0.7, noise="learned")
     for given, weights in (("module", module.state_dict()), (other, other), ([other, other], other)):
         run = bnnviz.start(target, "hmc", start=given, paused=True, **FEW)
         points = StartPoints.unpack(run.spec.start_points).x
@@ -198,14 +198,14 @@ def test_parts_are_sampled_by_name() -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", torch.float64])
 def test_a_network_is_sampled_in_double_precision(dtype: object) -> None:
-    target = bnnviz.BNN(perceptron(), (X, Y), likelihood="student_t", noise="learnt")
+    target = bnnviz.BNN(perceptron(), (X, Y), likelihood="student_t", noise="learned")
     assert bnnviz.sample(target, "hmc", dtype=dtype, **FEW).draws.dtype == np.float64
 
 
-@pytest.mark.parametrize(("prior", "named"), [("equal", ""), ("fan_in", "fan_in, "), ("learnt", "learnt, ")])
+@pytest.mark.parametrize(("prior", "named"), [("equal", ""), ("fan_in", "fan_in, "), ("learned", "learned, ")])
 def test_a_network_says_what_it_is(prior: str, named: str) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(2, 600), torch.nn.Tanh(), torch.nn.Linear(600, 1))
-    posterior = bnnviz.BNN(net, (torch.randn(30, 2), torch.randn(30)), prior_sd=0.5, prior=prior, noise="learnt")
+    posterior = bnnviz.BNN(net, (torch.randn(30, 2), torch.randn(30)), prior_sd=0.5, prior=prior, noise="learned")
     assert str(posterior) == f"<BNN: 2,401 weights, 30 rows, gaussian likelihood, prior {named}sd 0.5>"
     assert repr(posterior) == str(posterior)
 

@@ -290,7 +290,7 @@ def test_a_network_that_is_taken_is_sampled_as_it_is(kind: str, made: Callable[[
 @pytest.mark.parametrize(("kind", "made"), MODULES)
 def test_a_network_that_is_taken_computes_in_either_precision(kind: str, made: Callable[[], nn.Module]) -> None:
     """A run's clone in single precision agrees with the double one; so do batches of each chain's own."""
-    _, target = posterior(made, noise="learnt")
+    _, target = posterior(made, noise="learned")
     theta = target.initial(3, torch.Generator().manual_seed(1)) * 0.5
     single = target.clone().to("cpu", torch.float32)
     index = torch.tensor([[0, 1, 2], [3, 4, 5], [6, 0, 1]])

@@ -171,11 +171,11 @@ def own_poisson(f: Tensor, y: Tensor) -> Tensor:
 
 
 KINDS = {
-    "gaussian": (1, "real", {"noise": "learnt"}),
-    "several": (2, "pairs", {"noise": "learnt", "noise_sd": [0.5, 2.0]}),
-    "multivariate_gaussian": (2, "pairs", {"likelihood": "multivariate_gaussian", "noise": "learnt"}),
-    "student_t": (1, "real", {"likelihood": "student_t", "noise": "learnt"}),
-    "generalized_gaussian": (1, "real", {"likelihood": "generalized_gaussian", "noise": "learnt"}),
+    "gaussian": (1, "real", {"noise": "learned"}),
+    "several": (2, "pairs", {"noise": "learned", "noise_sd": [0.5, 2.0]}),
+    "multivariate_gaussian": (2, "pairs", {"likelihood": "multivariate_gaussian", "noise": "learned"}),
+    "student_t": (1, "real", {"likelihood": "student_t", "noise": "learned"}),
+    "generalized_gaussian": (1, "real", {"likelihood": "generalized_gaussian", "noise": "learned"}),
     "heteroscedastic": (2, "real", {"likelihood": "heteroscedastic"}),
     "poisson": (1, "counts", {"likelihood": "poisson"}),
     "negative_binomial": (1, "counts", {"likelihood": "negative_binomial"}),
@@ -314,7 +314,7 @@ REFUSED = [
     ("bernoulli", 1, [[0, 1], [1, 0], [1, 1]], "one number a row"),
     ("poisson", 1, [[0, 1], [1, 0], [1, 1]], "one number a row"),
     ("gaussian", 1, [[0, 1], [1, 0], [1, 1]], "one output for each column"),
-    ("multivariate_gaussian", 2, [[0, 1], [1, 0], [1, 1]], "noise='learnt'"),
+    ("multivariate_gaussian", 2, [[0, 1], [1, 0], [1, 1]], "noise='learned'"),
     (likelihoods.Ordinal(cut_points=[0.0]), 1, [0, 1, 2], "from 0 to 1"),
     (lambda f, y: (y - f[:, 0]).sum(), 1, [0.0, 1, 2], "one real number a row"),
     (lambda f, y: y - f, 1, [0.0, 1, 2], "one real number a row"),
@@ -341,7 +341,7 @@ def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, sa
         (lambda: likelihoods.Ordinal(cut_points=[1.0, 0.0]), "above the one before"),
         (lambda: likelihoods.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "symmetric"),
         (lambda: likelihoods.NegativeBinomial(-1.0), "above 0"),
-        (lambda: posterior("poisson", noise="learnt"), "no noise to learn"),
+        (lambda: posterior("poisson", noise="learned"), "no noise to learn"),
         (lambda: posterior("several", noise_sd=[1.0, 2.0, 3.0]), "3 numbers"),
     ],
 )

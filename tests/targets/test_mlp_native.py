@@ -85,9 +85,9 @@ def test_single_precision_is_as_exact_as_it_can_be(activation: type) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("noise", ["fixed", "learnt"])
+@pytest.mark.parametrize("noise", ["fixed", "learned"])
 @pytest.mark.parametrize("path", [False, True])
-@pytest.mark.parametrize("prior", ["equal", "fan_in", "learnt"])
+@pytest.mark.parametrize("prior", ["equal", "fan_in", "learned"])
 def test_priors_noises_and_linear_paths_have_theirs(prior: str, path: bool, noise: str) -> None:
     module = mlp(3, [10, 12], 1, linear_path=path)
     target = in_cpp(posterior([3], 30, module=module, prior=prior, noise=noise))

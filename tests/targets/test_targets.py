@@ -39,8 +39,8 @@ def networks() -> list[targets.BNN]:
     built.append(bnnviz.BNN(nn.Sequential(nn.Linear(3, 1)), (x, (y > 0).astype(int)), "bernoulli"))
     for activation in (nn.Tanh, nn.ReLU, nn.Softplus):
         module = nn.Sequential(nn.Linear(3, 5), activation(), nn.Linear(5, 1))
-        built.append(bnnviz.BNN(module, (x, y), prior_sd=0.8, noise_sd=0.3, noise="learnt"))
-    built.append(bnnviz.BNN(nn.Linear(3, 1), (x, y), prior_sd=2.0, noise="learnt"))
+        built.append(bnnviz.BNN(module, (x, y), prior_sd=0.8, noise_sd=0.3, noise="learned"))
+    built.append(bnnviz.BNN(nn.Linear(3, 1), (x, y), prior_sd=2.0, noise="learned"))
     return built
 
 
@@ -171,9 +171,9 @@ def test_gauss_newton_diagonal_is_that_of_a_linear_model():
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), noise="unknown"), "fixed, learnt"),
+        (lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), noise="unknown"), "fixed, learned"),
         (
-            lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), "bernoulli", noise="learnt"),
+            lambda: bnnviz.BNN(nn.Linear(3, 1), (np.ones((5, 3)), np.ones(5)), "bernoulli", noise="learned"),
             "no noise to learn",
         ),
         (lambda: bnnviz.BNN(nn.Linear(2, 1), (np.ones((5, 3)), np.ones(5))), "cannot read inputs"),
@@ -355,29 +355,29 @@ def test_replaced_rows_are_standardised_like_the_data_set():
     assert torch.allclose(target.x[0], before[0]) and torch.allclose(target.y[0], before[1])
 
 
-# --- learnt observation noise ---
+# --- learned observation noise ---
 
 
-def test_learnt_noise_is_one_more_coordinate():
-    fixed, learnt = (targets.Network(hidden="3", prior_sd=2.0, noise_sd=0.3, noise=noise) for noise in targets.NOISES)
-    assert (learnt.dim, learnt.names()[-1], len(learnt.names())) == (fixed.dim + 1, "log noise", learnt.dim)
-    assert learnt.describe_value().endswith("10 weights and the noise")
-    for target in (fixed, learnt):
+def test_learned_noise_is_one_more_coordinate():
+    fixed, learned = (targets.Network(hidden="3", prior_sd=2.0, noise_sd=0.3, noise=noise) for noise in targets.NOISES)
+    assert (learned.dim, learned.names()[-1], len(learned.names())) == (fixed.dim + 1, "log noise", learned.dim)
+    assert learned.describe_value().endswith("10 weights and the noise")
+    for target in (fixed, learned):
         target.to("cpu", torch.float64)
-    theta = torch.randn(4, learnt.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    theta = torch.randn(4, learned.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     theta[:2, -1] = torch.tensor([0.0, 2.0])
-    assert torch.equal(learnt.outputs(theta, learnt.x), fixed.outputs(theta[:, :-1].contiguous(), learnt.x))
-    assert torch.allclose(learnt.noise_sd_of(theta)[:2], torch.tensor([0.3, 0.3 * np.e], dtype=torch.float64))
+    assert torch.equal(learned.outputs(theta, learned.x), fixed.outputs(theta[:, :-1].contiguous(), learned.x))
+    assert torch.allclose(learned.noise_sd_of(theta)[:2], torch.tensor([0.3, 0.3 * np.e], dtype=torch.float64))
     assert torch.equal(fixed.noise_sd_of(theta), torch.full((4,), 0.3, dtype=torch.float64))
-    rows = learnt.initial(1000, torch.Generator().manual_seed(0))
-    assert rows.shape == (1000, learnt.dim)
+    rows = learned.initial(1000, torch.Generator().manual_seed(0))
+    assert rows.shape == (1000, learned.dim)
 
 
-def test_learnt_noise_has_the_exact_posterior_density():
+def test_learned_noise_has_the_exact_posterior_density():
     """Differences of U are those of scipy's log densities, the prior of the noise included."""
     from scipy import stats
 
-    target = targets.Network(hidden="2", prior_sd=0.5, noise_sd=0.3, noise="learnt").to("cpu", torch.float64)
+    target = targets.Network(hidden="2", prior_sd=0.5, noise_sd=0.3, noise="learned").to("cpu", torch.float64)
     theta = 0.5 * torch.randn(6, target.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     sd = target.noise_sd_of(theta).numpy()
     f = target.outputs(theta, target.x)[..., 0].numpy()
@@ -410,9 +410,9 @@ def test_hessian_diagonal_and_row_sums(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("activation", ["tanh", "softplus"])
-def test_gauss_newton_of_learnt_noise_is_the_expected_curvature(activation):
+def test_gauss_newton_of_learned_noise_is_the_expected_curvature(activation):
     """The average Hessian over many data sets that the network itself has made."""
-    target = targets.Network(hidden="2", activation=activation, prior_sd=0.5, noise_sd=0.3, noise="learnt")
+    target = targets.Network(hidden="2", activation=activation, prior_sd=0.5, noise_sd=0.3, noise="learned")
     target.to("cpu", torch.float64)
     rng = torch.Generator().manual_seed(0)
     theta = 0.5 * torch.randn(1, target.dim, dtype=torch.float64, generator=rng)
@@ -431,15 +431,15 @@ def test_scores_use_each_draws_own_noise():
     x = np.arange(20.0)[:, None]
     rows = {"x_train": x, "y_train": x[:, 0], "x_test": x[:2], "y_test": [0.0, 1.0]}
     mine = data.DataSet(name="m", title="M", doc="", task="regression", standardise=False, **rows)
-    target = bnnviz.BNN(nn.Linear(1, 1), mine, prior_sd=2.0, noise_sd=1.0, noise="learnt").to("cpu", torch.float64)
+    target = bnnviz.BNN(nn.Linear(1, 1), mine, prior_sd=2.0, noise_sd=1.0, noise="learned").to("cpu", torch.float64)
     draws = torch.tensor([[[1.0, 0.0, 0.0], [1.0, 0.0, 4.0]]], dtype=torch.float64)
     density = (1 + np.exp(-2)) / 2 / np.sqrt(2 * np.pi)
     assert scores(target, draws) == pytest.approx({"rmse": 0.0, "nll": -np.log(density)})
 
 
 def test_classes_have_no_observation_noise():
-    target = targets.Network(data="moons", hidden="2", noise="learnt")
-    assert not target.noise_is_learnt
+    target = targets.Network(data="moons", hidden="2", noise="learned")
+    assert not target.noise_is_learned
     with pytest.raises(bnnviz.BnnvizError, match="no observation noise"):
         target.noise_sd_of(torch.zeros(1, target.dim))
 

@@ -1,4 +1,4 @@
-"""Test priors whose scales follow the fan-in or are learnt: states, weights and derivatives belong together."""
+"""Test priors whose scales follow the fan-in or are learned: states, weights and derivatives belong together."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def network(prior: str, kind: str = "gaussian", prior_sd: float = 0.7, path: boo
     x = rng.normal(size=(30, 3))
     y = rng.normal(size=30) if kind == "gaussian" else rng.integers(0, 2, 30)
     module = mlp(3, [10, 12], 1, linear_path=path)
-    noise = "learnt" if kind == "gaussian" else "fixed"
+    noise = "learned" if kind == "gaussian" else "fixed"
     return bnnviz.BNN(module, (x, y), kind, prior_sd=prior_sd, noise_sd=0.5, noise=noise, prior=prior)
 
 
@@ -28,7 +28,7 @@ def states(target: bnnviz.BNN, count: int = 3) -> torch.Tensor:
 
 @pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
 @pytest.mark.parametrize(
-    ("prior", "path"), [("fan_in", False), ("learnt", False), ("equal", True), ("fan_in", True), ("learnt", True)]
+    ("prior", "path"), [("fan_in", False), ("learned", False), ("equal", True), ("fan_in", True), ("learned", True)]
 )
 def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, path, kind):
     target = network(prior, kind, path=path)
@@ -43,14 +43,14 @@ def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, path,
         torch.testing.assert_close(rows.gradient_and_curvature(theta, v)[2], (product * v).sum(-1))
 
 
-@pytest.mark.parametrize("prior", ["equal", "fan_in", "learnt"])
+@pytest.mark.parametrize("prior", ["equal", "fan_in", "learned"])
 def test_the_weights_of_a_state_have_the_prior_that_is_said(prior):
     target = network(prior)
     theta = 0.7 * states(target, 20_000)
     weights = target.unflatten(theta)
     for name, part in weights.items():
         fan = 1 if prior == "equal" or part.ndim < 3 else part.shape[2]
-        if prior == "learnt" and part.ndim == 3:
+        if prior == "learned" and part.ndim == 3:
             # The product of a normal number and one whose logarithm is normal: E w^2 = sd^2 e^2, so that logs are
             # compared, in which heavy tails do no harm: E log w^2 does not change, and its variance grows by 4.
             spread = part[:, 0, 0].square().log().var()
@@ -61,7 +61,7 @@ def test_the_weights_of_a_state_have_the_prior_that_is_said(prior):
 
 
 @pytest.mark.parametrize("path", [False, True])
-@pytest.mark.parametrize("prior", ["fan_in", "learnt"])
+@pytest.mark.parametrize("prior", ["fan_in", "learned"])
 def test_the_potential_is_that_of_the_module_with_the_weights_of_a_state(prior, path):
     target = network(prior, path=path)
     theta = states(target)
@@ -78,7 +78,7 @@ def test_the_potential_is_that_of_the_module_with_the_weights_of_a_state(prior, 
 
 
 def test_each_input_has_a_scale_and_the_last_layer_its_place():
-    target = network("learnt")
+    target = network("learned")
     assert len(target.scale_names) == 3 + 1 + 1
     assert target.dim == target.weights + 5 + 1
     assert target.names()[target.weights] == "log scale 0.weight[:, 0]"
@@ -96,10 +96,10 @@ def test_each_input_has_a_scale_and_the_last_layer_its_place():
         (3, 3, []),
     ],
 )
-def test_a_scale_is_learnt_of_ten_weights_at_least(inputs, hidden, expected):
+def test_a_scale_is_learned_of_ten_weights_at_least(inputs, hidden, expected):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, inputs)), rng.normal(size=20)
-    target = bnnviz.BNN(mlp(inputs, [hidden], 1, linear_path=True), (x, y), prior="learnt")
+    target = bnnviz.BNN(mlp(inputs, [hidden], 1, linear_path=True), (x, y), prior="learned")
     assert [name for name in target.names() if "scale" in name] == target.scale_names
     assert target.scale_names == expected
     theta = states(target)
@@ -107,7 +107,7 @@ def test_a_scale_is_learnt_of_ten_weights_at_least(inputs, hidden, expected):
 
 
 def test_a_linear_path_can_be_drawn_layer_by_layer():
-    target = network("learnt", path=True)
+    target = network("learned", path=True)
     assert len(target.scale_names) == 3 + 1 + 1
     assert target.names()[:3] == ["linear.weight[0, 0]", "linear.weight[0, 1]", "linear.weight[0, 2]"]
     assert target.last_layer() == slice(target.weights - 13, target.weights)
@@ -121,8 +121,8 @@ def test_a_linear_path_can_be_drawn_layer_by_layer():
     torch.testing.assert_close(fit + penalty, target.potential(theta))
 
 
-def test_logits_have_three_times_the_spread_where_scales_are_learnt():
-    small, large = (network("learnt", kind, path=True) for kind in ("gaussian", "bernoulli"))
+def test_logits_have_three_times_the_spread_where_scales_are_learned():
+    small, large = (network("learned", kind, path=True) for kind in ("gaussian", "bernoulli"))
     theta = states(large)
     theta[:, -len(large.scale_names) :] = 0
     other = torch.cat([theta, theta[:, :1]], 1)  # of a regression the noise comes last
@@ -135,12 +135,12 @@ def test_logits_have_three_times_the_spread_where_scales_are_learnt():
 def test_a_convolution_has_scales_too():
     x, y = np.random.default_rng(0).normal(size=(6, 1, 8, 8)), np.arange(6) % 2
     module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 2))
-    target = bnnviz.BNN(module, (x, y), "categorical", prior="learnt")
+    target = bnnviz.BNN(module, (x, y), "categorical", prior="learned")
     theta = states(target)
     torch.testing.assert_close(target.gradient(theta)[1], differentiate(target.potential, theta)[1])
     assert len(target.scale_names) == 2
 
 
 def test_an_unknown_prior_is_refused():
-    with pytest.raises(bnnviz.BnnvizError, match="equal, fan_in, learnt"):
+    with pytest.raises(bnnviz.BnnvizError, match="equal, fan_in, learned"):
         network("wide")

@@ -62,7 +62,7 @@ def begin(
 
 
 def move(sampler: Sampler, rng: RandomNumbers, state: Any, x0: np.ndarray) -> Any:
-    """Return the state of chains that set out anew from x0, with what the sampler has learnt.
+    """Return the state of chains that set out anew from x0, with what the sampler has learned.
 
     Chains that took equally many steps are not spread as the target is, however they began: a draw made there would be
     biased for a while.

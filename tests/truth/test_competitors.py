@@ -142,7 +142,7 @@ def test_a_diagonal_laplace_has_the_precision_s_diagonal(linear: Linear) -> None
 
 @pytest.mark.parametrize(
     ("likelihood", "outputs", "noise"),
-    [("gaussian", 1, "fixed"), ("gaussian", 1, "learnt"), ("bernoulli", 1, "fixed"), ("categorical", 3, "fixed")],
+    [("gaussian", 1, "fixed"), ("gaussian", 1, "learned"), ("bernoulli", 1, "fixed"), ("categorical", 3, "fixed")],
 )
 def test_gauss_newton_of_a_network_is_the_expected_square_of_the_score(
     likelihood: str, outputs: int, noise: str
@@ -244,7 +244,7 @@ def test_the_gradient_of_the_elbo_has_the_known_mean(linear: Linear, gradient: s
     assert worst_z(found, 1.05 * known) > LIMIT
 
 
-@pytest.mark.parametrize("noise", some_quick(["fixed", "learnt"], 1))
+@pytest.mark.parametrize("noise", some_quick(["fixed", "learned"], 1))
 def test_local_reparameterisation_is_quieter_and_not_biased(noise: str) -> None:
     torch.manual_seed(2)
     rng = np.random.default_rng(4)

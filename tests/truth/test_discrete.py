@@ -130,7 +130,7 @@ def test_hmc_is_right_whatever_its_step_size() -> None:
     for settings in (
         {},
         {"step_size": 0.5, "num_leapfrog_steps": 5},
-        {"momentum_persistence": 0.7, "num_leapfrog_steps": 3, "vary": False},
+        {"momentum_persistence": 0.7, "num_leapfrog_steps": 3, "jitter": False},
     ):
         for name in ("gaussian", "double_well"):
             found = check(SamplerCase("hmc", settings), known_targets()[name], draws=40, chains=600)
@@ -144,7 +144,7 @@ def test_hmc_at_a_temperature() -> None:
 
 @pytest.mark.slow
 def test_nuts_is_right_whatever_its_step_size() -> None:
-    for settings in ({}, {"step_size": 0.7, "max_depth": 3, "every": 2}):
+    for settings in ({}, {"step_size": 0.7, "max_treedepth": 3, "every": 2}):
         for name in ("gaussian-1", "double_well"):
             found = check(SamplerCase("nuts", settings), known_targets()[name], draws=20, chains=600)
             assert found.ok, (settings, name, found)

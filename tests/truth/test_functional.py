@@ -94,7 +94,7 @@ def exact(sampler: Any, count: int) -> torch.Tensor:
 
 
 def corrected() -> tuple[Any, Any]:
-    """Return SGFuncRLD with a preconditioner that is learnt, 500 moves after its chains had the right law."""
+    """Return SGFuncRLD with a preconditioner that is learned, 500 moves after its chains had the right law."""
     sampler, state = begun("sgfuncrld", step_size=0.01, smoothing=0.98)
     state = sampler.freeze(sampler.numbers, warmup.run(sampler, sampler.numbers, state))
     return sampler, after(sampler, state._replace(c=exact(sampler, CHAINS)), 500)

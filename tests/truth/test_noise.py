@@ -1,4 +1,4 @@
-"""Learnt observation noise against a posterior that is known: a line, whose weights are integrated out.
+"""Learned observation noise against a posterior that is known: a line, whose weights are integrated out.
 
 Given the noise, the two weights of a line have a normal posterior, and what is left is a density of
 the noise alone, on a grid. So there are exact draws of everything, from which the chains start.
@@ -36,7 +36,7 @@ class Line(nn.Module):
 
 def line(kind: str) -> bnnviz.BNN:
     module = nn.Sequential(nn.Linear(1, 1)) if kind == "by hand" else Line()
-    target = bnnviz.BNN(module, (X[:, None], Y), prior_sd=PRIOR_SD, noise_sd=NOISE_SD, noise="learnt")
+    target = bnnviz.BNN(module, (X[:, None], Y), prior_sd=PRIOR_SD, noise_sd=NOISE_SD, noise="learned")
     assert (target.layers is None) == (kind == "by autograd")
     return target
 
@@ -70,7 +70,7 @@ def verdict(target: bnnviz.BNN, sampler: str, settings: dict):
 @pytest.mark.parametrize(
     ("sampler", "settings"), [("bps", {}), ("boomerang", {"refresh_rate": 0.5}), ("boomerang", {"gamma": 0.5})]
 )
-def test_learnt_noise_of_a_line_is_the_known_one(sampler, settings, kind):
+def test_learned_noise_of_a_line_is_the_known_one(sampler, settings, kind):
     found = verdict(line(kind), sampler, settings)
     assert found.p > LEVEL, found
 

@@ -72,7 +72,7 @@ def make(sampler: str, settings: dict) -> samplers.Sampler:
     return samplers.REGISTRY.get(sampler)(**settings)
 
 
-def learnt(target: targets.Target, sampler: samplers.Sampler, mode: np.ndarray):
+def learned(target: targets.Target, sampler: samplers.Sampler, mode: np.ndarray):
     """Return a scaling as a warm-up finds it, about right; None of a sampler that learns none."""
     sampler.target = target
     if not sampler.rounds:
@@ -94,7 +94,7 @@ def verdict_on(target: targets.Target, sampler: samplers.Sampler, draws: int = 4
     # Off the mode on purpose: a Boomerang centred at a Gaussian's mean would never bounce.
     sd = np.sqrt(np.diag(target.cov()))
     mode = MODES.get(target.registered, target.mean()) + 0.2 * sd
-    found = run_chains(target, sampler, x0, draws, seed, mode, scaling=learnt(target, sampler, mode))
+    found = run_chains(target, sampler, x0, draws, seed, mode, scaling=learned(target, sampler, mode))
     return compare(found, target.exact_draws(400_000, seed=99))
 
 
@@ -120,7 +120,7 @@ def surplus(sampler: samplers.Sampler, target: targets.Target, steps: int = 300)
     sd = np.sqrt(np.diag(target.cov()))
     rng = seeded(5)
     mode = MODES.get(target.registered, target.mean()) + 0.2 * sd
-    state, scaling = begin(target, sampler, x0, rng, mode), learnt(target, sampler, mode)
+    state, scaling = begin(target, sampler, x0, rng, mode), learned(target, sampler, mode)
     if scaling is not None:
         state = sampler.rescaled(rng, state, scaling)
     scaling = state.adaptation.scaling

@@ -18,7 +18,7 @@ from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
 #: What a network on a table has where nothing is said of it, if it has such a setting.
-DEFAULTS: dict[str, Any] = {"noise": "learnt", "prior": "learnt", "linear_path": True}
+DEFAULTS: dict[str, Any] = {"noise": "learned", "prior": "learned", "linear_path": True}
 _OF_PLAN = ("chains", "warmup", "draws")
 
 

@@ -33,9 +33,9 @@ class CapturedKernel:
     def __init__(self, sampler: Sampler, state: Any, numbers: RandomNumbers) -> None:
         self._sampler, self._numbers, self._frame = copy.copy(sampler), numbers, state
         self._taught = sampler
-        self._learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
-        self._adapted = [] if self._learnt is None else [_own(part) for part in flat(self._learnt)]
-        self._adaptation = None if self._learnt is None else state.adaptation
+        self._learned = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
+        self._adapted = [] if self._learned is None else [_own(part) for part in flat(self._learned)]
+        self._adaptation = None if self._learned is None else state.adaptation
         self._sampler.host_sync = False
         self._held = [_own(part) for part in flat(moving_part(state))]
         begun = numbers.generator.get_state()
@@ -55,7 +55,7 @@ class CapturedKernel:
         """Return the next state and what happened."""
         if state is not self._last:
             restore(self._held, flat(moving_part(state)))
-        if self._learnt is not None and state.adaptation is not self._adaptation:
+        if self._learned is not None and state.adaptation is not self._adaptation:
             self._adaptation = state.adaptation
             restore(self._adapted, flat(self._sampler.adaptation_inputs(state.adaptation)))
         for held, part in zip(self._inputs, filled(self._sampler.pre_draw(rng, state), self._given), strict=True):
@@ -76,10 +76,10 @@ class CapturedKernel:
     def _take(self) -> tuple[list[Tensor], Any]:
         """Take a step from the state that is held to the next; return all that it returns, packed and as it is."""
         moving = rebuilt(moving_part(self._frame), iter(self._held))
-        if self._learnt is None:
+        if self._learned is None:
             state = with_adaptation(moving, self._frame)
         else:
-            state = moving._replace(adaptation=rebuilt(self._learnt, iter(self._adapted)))
+            state = moving._replace(adaptation=rebuilt(self._learned, iter(self._adapted)))
         given = rebuilt(self._given, iter(self._inputs))
         after, info = self._sampler.kernel(self._numbers, state, *given)
         returned = moving_part(after), info

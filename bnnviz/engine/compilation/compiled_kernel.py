@@ -45,7 +45,7 @@ class CompiledKernel:
         self._state = None
         loop.begin(rng, self._vectors if continues else self._packed(state), steps, continues)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
-        # What is drawn beforehand, and what is learnt, may depend on each step.
+        # What is drawn beforehand, and what is learned, may depend on each step.
         most = 1 if self._form.ends is None and (self._nothing or learns) else steps
         adaptations, ended = [], True
         while loop.taken < steps:
@@ -56,7 +56,7 @@ class CompiledKernel:
             ended = loop.advance(given, adapted, min(most, steps - first))
             adaptations += [adaptation] * (loop.taken - first)
             if learns and ended:
-                after = self._learnt(rng, adaptation)
+                after = self._learned(rng, adaptation)
                 adapted, adaptation = self._adapted_to(after), after.adaptation
                 if self._sampler.ends_warmup(after):
                     break
@@ -73,7 +73,7 @@ class CompiledKernel:
             told=told,
         )
 
-    def _learnt(self, rng: RandomNumbers, adaptation: Any) -> Any:
+    def _learned(self, rng: RandomNumbers, adaptation: Any) -> Any:
         """Return the state after the last step with what it teaches, from which the block goes on."""
         loop = self._loop
         before, info = loop.states[loop.taken - 1], loop.told[loop.taken - 1]

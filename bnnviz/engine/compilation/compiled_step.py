@@ -113,9 +113,9 @@ class Compilation:
             step = trace(sampler, state, form)
             loop = ProgramLoop(form, self._program(step), step)
         else:
-            in_cpp, learnt = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
+            in_cpp, learned = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
             part = trace_part(sampler, in_cpp, state)
-            loop = ProgramPartLoop(form, sampler, in_cpp, learnt, self._program(part), part)
+            loop = ProgramPartLoop(form, sampler, in_cpp, learned, self._program(part), part)
         kernel = CompiledKernel(self._sampler, loop)
         _compare(self._sampler, kernel, state)
         return kernel

@@ -63,9 +63,9 @@ class NativeLoop(StepLoop):
 
     load = ctypes.CDLL
 
-    def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learnt: Any) -> None:
+    def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learned: Any) -> None:
         super().__init__(form)
-        self._native, self._learnt, self._target = native, learnt, sampler.target
+        self._native, self._learned, self._target = native, learned, sampler.target
         self._take_steps = self.load(cpp.library(native.source, [HEADER])._name).take
         self._take_steps.restype, self._take_steps.argtypes = _WHOLE, [ctypes.POINTER(_Steps), _WHOLE, _WHOLE, _WHOLE]
         self._vectors, self._state = form.vectors, form.packing.state(form.vectors)
@@ -116,13 +116,13 @@ class NativeLoop(StepLoop):
         for held, part in zip(self._given, given, strict=True):
             held.copy_(part)
         if adapted is not self._adapted:
-            self._adapted, learnt = adapted, rebuilt(self._learnt, iter(adapted))
-            self._numbers = torch.tensor(self._native.numbers(learnt), dtype=torch.float64)
+            self._adapted, learned = adapted, rebuilt(self._learned, iter(adapted))
+            self._numbers = torch.tensor(self._native.numbers(learned), dtype=torch.float64)
             self._steps.numbers = self._numbers.data_ptr()
-            self._learn(learnt)
+            self._learn(learned)
 
-    def _learn(self, learnt: Any) -> None:
-        self._scale = self._native.scale(learnt)
+    def _learn(self, learned: Any) -> None:
+        self._scale = self._native.scale(learned)
         self._steps.scale = self._scale.data_ptr()
 
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
@@ -139,8 +139,8 @@ class PythonPartLoop(NativeLoop):
     # Without releasing the interpreter's lock, which the part needs at once.
     load = ctypes.PyDLL
 
-    def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learnt: Any) -> None:
-        super().__init__(form, sampler, native, learnt)
+    def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learned: Any) -> None:
+        super().__init__(form, sampler, native, learned)
         self._reads, self._dtype = native.reads(self._state), self._state.x.dtype
         self._callback = _CALLBACK(self._call)  # kept alive
         self._steps.part = ctypes.cast(self._callback, _HANDLE)
@@ -148,13 +148,13 @@ class PythonPartLoop(NativeLoop):
     def _evaluate(self) -> None:
         """Do nothing: the part calls the target."""
 
-    def _learn(self, learnt: Any) -> None:
-        self._learnt = learnt
+    def _learn(self, learned: Any) -> None:
+        self._learned = learned
 
     def _call(self, _: Any) -> int:
         self._raised = None
         try:
-            made = self._native.part(self._reads, self._learnt)
+            made = self._native.part(self._reads, self._learned)
             dtype = self._dtype
             self._made = [
                 each if each.dtype is dtype and each.is_contiguous() else each.to(dtype).contiguous() for each in made
@@ -197,11 +197,11 @@ class ProgramPartLoop(NativeLoop):
         form: StepForm,
         sampler: Sampler,
         native: NativeStep,
-        learnt: Any,
+        learned: Any,
         program: Program,
         part: TracedProgram,
     ) -> None:
-        super().__init__(form, sampler, native, learnt)
+        super().__init__(form, sampler, native, learned)
         self._program = program
         self._fixed = Handles(program, native.reads(self._state)), Handles(program, part.constants)
         inputs, outputs = len(part.examples), native.returns
@@ -222,10 +222,10 @@ class ProgramPartLoop(NativeLoop):
     def _evaluate(self) -> None:
         """Do nothing: the program has the target's numbers."""
 
-    def _learn(self, learnt: Any) -> None:
+    def _learn(self, learned: Any) -> None:
         reads, constants = self._fixed
-        self._of_learnt = Handles(self._program, flat(learnt))
-        handles = [*reads.array, *self._of_learnt.array, *constants.array]
+        self._of_learned = Handles(self._program, flat(learned))
+        handles = [*reads.array, *self._of_learned.array, *constants.array]
         self._part.given = (_HANDLE * len(handles))(*handles)
 
 
@@ -263,9 +263,9 @@ def eager_kernel(sampler: Sampler, state: Any) -> CompiledKernel | None:
     form = native_form(sampler, state)
     if form is None:
         return None
-    native, learnt = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
-    whole = native.scale(learnt) is not None and sampler.target.native_gradient(state.x) is not None
-    loop = (NativeLoop if whole else PythonPartLoop)(form, sampler, native, learnt)
+    native, learned = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
+    whole = native.scale(learned) is not None and sampler.target.native_gradient(state.x) is not None
+    loop = (NativeLoop if whole else PythonPartLoop)(form, sampler, native, learned)
     return CompiledKernel(sampler, loop, is_native=whole)
 
 

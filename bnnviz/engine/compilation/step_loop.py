@@ -67,7 +67,7 @@ class StepLoop(ABC):
     def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
         """Take up to so many steps, up to one that ends a move; return whether one has, or may have.
 
-        ``given`` was drawn for the first step, ``adapted`` is what the warm-up has learnt.
+        ``given`` was drawn for the first step, ``adapted`` is what the warm-up has learned.
         """
         self._set_inputs(given, adapted)
         left, first, ends = most, True, self.form.ends is not None
@@ -118,7 +118,7 @@ class StepLoop(ABC):
 
     @abstractmethod
     def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
-        """Have the next steps read what was drawn beforehand, and what has been learnt."""
+        """Have the next steps read what was drawn beforehand, and what has been learned."""
 
     @abstractmethod
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:

@@ -52,16 +52,16 @@ def form_of(sampler: Sampler, state: Any) -> StepForm:
     pre_drawn = sampler.pre_draw(rng, state)
     rng.draws.clear()
     _, info = sampler.kernel(rng, state, *pre_drawn)
-    learnt = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
+    learned = sampler.adaptation_inputs(state.adaptation) if "adaptation" in state._fields else None
     ends = sampler.traits.ends
     packing, info_packing = StatePacking(sampler, moving), Packing(flat(info), ends is not None)
     place = None if ends is None else info_packing.places[field_names(info).index(ends)]
     vectors = [_own(vector) for vector in packing.packed(moving)]
-    return StepForm(vectors, list(rng.draws), learnt is not None, pre_drawn, packing, info, info_packing, place)
+    return StepForm(vectors, list(rng.draws), learned is not None, pre_drawn, packing, info, info_packing, place)
 
 
 def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
-    """Trace a sampler's step; settings are constants, and what it has learnt unless that is an input."""
+    """Trace a sampler's step; settings are constants, and what it has learned unless that is an input."""
     sampler, packing = of_tensors(sampler), form.packing
     rng = RandomNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     given = sampler.adaptation_inputs(state.adaptation) if form.adapts else ()
@@ -69,8 +69,8 @@ def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
 
     def step(*numbers: Tensor) -> list[Tensor]:
         vectors, parts = numbers[: packing.vectors], iter(numbers[packing.vectors :])
-        before, drawn, learnt = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
-        before = before._replace(adaptation=learnt) if form.adapts else with_adaptation(before, state)
+        before, drawn, learned = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
+        before = before._replace(adaptation=learned) if form.adapts else with_adaptation(before, state)
         after, info = sampler.kernel(PreDrawnNumbers(parts), before, *drawn)
         # The buffers of other inputs are overwritten before the next step, so the state must not be one of these.
         others = {id(number) for number in numbers[packing.vectors :]}
@@ -82,12 +82,12 @@ def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
 
 def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedProgram:
     """Trace the part of a step in C++ that evaluates the target."""
-    reads, learnt = native.reads(state), sampler.adaptation_inputs(state.adaptation)
+    reads, learned = native.reads(state), sampler.adaptation_inputs(state.adaptation)
 
     def part(*numbers: Tensor) -> list[Tensor]:
-        return native.part(list(numbers[: len(reads)]), rebuilt(learnt, iter(numbers[len(reads) :])))
+        return native.part(list(numbers[: len(reads)]), rebuilt(learned, iter(numbers[len(reads) :])))
 
-    return _program(part, (*reads, *flat(learnt)))
+    return _program(part, (*reads, *flat(learned)))
 
 
 def _program(function: Any, inputs: tuple[Tensor, ...]) -> TracedProgram:

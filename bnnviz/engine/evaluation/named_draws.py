@@ -17,7 +17,7 @@ def named_draws(target: Target, draws: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def own_draws(target: BNN, draws: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what a network's likelihood has learnt, (chains, draws, *shape) by name."""
+    """Return what a network's likelihood has learned, (chains, draws, *shape) by name."""
     return _shaped(target.own_values(_flat(draws)), draws)
 
 

@@ -230,7 +230,7 @@ class Predictor:
             "lo95": low95,
             "hi95": high95,
             "functions": values[evenly(len(values), _FUNCTIONS)],
-            "noise": float(noise.mean()) if self.target.noise_is_learnt else None,
+            "noise": float(noise.mean()) if self.target.noise_is_learned else None,
         }
 
     def _area(self, values: np.ndarray) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Its ``forward`` takes rows (rows, ...) and returns a dict of tensors. Of numbers
 ``epistemic_sd`` and ``aleatoric_sd``, (rows,) or (rows, columns), and ``quantiles`` (levels, rows, ...). Of classes
 they are ``probabilities`` (rows, classes), ``entropy`` and ``mutual_information``. Where the likelihood is a function
 they are ``mean``, ``epistemic_sd`` and ``quantiles`` of the outputs. Its attributes ``names``, ``class_names`` and
-``levels`` say what is what. ``learnt`` has what the likelihood has learnt by name, such as ``noise_sd``: a value for
+``levels`` say what is what. ``learned`` has what the likelihood has learned by name, such as ``noise_sd``: a value for
 each draw, on the scale that the network sees.
 """
 
@@ -201,7 +201,7 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         made, has_quantiles = _program(target, theta, members, y_mean, y_scale)
         made.names, made.class_names = names, torch.jit.Attribute(class_names(target), list[str])
         made.levels = torch.jit.Attribute([float(level) for level in levels] if has_quantiles else [], list[float])
-        made.learnt = torch.jit.Attribute(target.own_values(theta), dict[str, Tensor])
+        made.learned = torch.jit.Attribute(target.own_values(theta), dict[str, Tensor])
         return torch.jit.script(made.eval())
 
 

@@ -59,10 +59,10 @@ def shorter_steps(run: DrawSource) -> list[Remedy]:
     """Return shorter steps of the sampler; [] if it has no such setting."""
     if getattr(run.sampler, "step_size", None) is not None:
         return [raised(run, "take shorter steps", "step_size", 1 / _TIMES)]
-    if not has(run, "wanted"):
+    if not has(run, "target_accept"):
         return []
-    wanted = next((each for each in _CALM if each > run.sampler.wanted), _CALM[-1])
-    return [of_sampler(run, "take shorter steps", wanted=wanted)]
+    accept = next((each for each in _CALM if each > run.sampler.target_accept), _CALM[-1])
+    return [of_sampler(run, "take shorter steps", target_accept=accept)]
 
 
 def reference_sampler(text: str) -> Remedy:
@@ -82,8 +82,8 @@ def easier_density(run: DrawSource) -> Remedy:
 
 def deeper_trees(run: DrawSource) -> list[Remedy]:
     """Return trees four times as long; [] if they cannot be."""
-    depth = _within(run, "max_depth", run.sampler.max_depth + 2)
-    return [of_sampler(run, "allow deeper trees", max_depth=depth)] if depth > run.sampler.max_depth else []
+    depth = _within(run, "max_treedepth", run.sampler.max_treedepth + 2)
+    return [of_sampler(run, "allow deeper trees", max_treedepth=depth)] if depth > run.sampler.max_treedepth else []
 
 
 def refreshed(run: DrawSource) -> list[Remedy]:

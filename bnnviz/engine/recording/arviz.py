@@ -65,7 +65,7 @@ def to_arviz(run: SingleRun, predictions: bool | None = None) -> xarray.DataTree
 
     Named parameters are the posterior, and the coordinates that the sampler moved in the unconstrained posterior. Of a
     network the posterior has ``x``, whose coordinates are named by the module's parameters, and what the likelihood has
-    learnt, such as ``noise_sd``.
+    learned, such as ``noise_sd``.
     """
     from bnnviz.engine.recording import arviz_groups
 

@@ -51,19 +51,19 @@ def _rows(data: str, size: _SmallScale | None) -> dict[str, dict[str, Any]]:
     # An envelope that holds for all batches rejects nearly every proposal. All rows are feasible at the small scale,
     # and at the paper's the regression of noisy rates (Pakman and others), which is approximate.
     whole = {"bound": "interpolated"} if small else {"bound": "regression", "sds_above": 3.0, **batches}
-    learnt = {"warmup_events": size.warmup_events} if small else {}
+    learned = {"warmup_events": size.warmup_events} if small else {}
     # A tenth of what is found from the curvature alone: with that, the noise of batches throws SGHMC out.
     short = {"step_size": 5e-6} if small else {}
     moves = {"every": 60 if small else 10}  # which makes the gradients about equal at the small scale
     rows = {
         "BPS": {"sampler": "bps", **whole},
-        "sigma-BPS": {"sampler": "sigma_bps", **learnt, **whole},
+        "sigma-BPS": {"sampler": "sigma_bps", **learned, **whole},
         "Boomerang": {"sampler": "boomerang", **whole},
         "SGLD": {"sampler": "sgld", "decay": 0.55, **moves, **batches},
         "SGLD-ND": {"sampler": "sgld", **moves, **batches},
         "SGHMC": {"sampler": "sghmc", **short, **moves, **batches},
     }
-    readings = {"BPS": _SLOW, "sigma-BPS": {"variant": "paper", **_SLOW, **learnt}, "Boomerang": _NARROW}
+    readings = {"BPS": _SLOW, "sigma-BPS": {"variant": "paper", **_SLOW, **learned}, "Boomerang": _NARROW}
     for name, sampler in _PDMPS.items():
         rows[f"{name}, Algorithm 2"] = {"sampler": sampler, **readings[name], **ALGORITHM_2, **batches}
     start = {"start": "mode", "mode_steps": size.mode_steps if small else 10_000}

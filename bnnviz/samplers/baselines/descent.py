@@ -1,4 +1,4 @@
-"""Descend by Adam as a tuning; then nothing is learnt any more, and draws are made where it ended."""
+"""Descend by Adam as a tuning; then nothing is learned any more, and draws are made where it ended."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Ensemble(Point, Descending):
     by Adam every draw is the point that it ended at. Where members disagree, the prediction is uncertain. Members are
     modes, not draws of the posterior, and nothing says how many of them are enough. With weight decay each member's
     loss is U, the prior's term in it; without, as in the paper, the likelihood alone. The paper's adversarial training
-    and learnt variances are left out. Source: Lakshminarayanan, Pritzel and Blundell 2017.
+    and learned variances are left out. Source: Lakshminarayanan, Pritzel and Blundell 2017.
     """
 
     registered = "ensemble"

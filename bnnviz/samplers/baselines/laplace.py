@@ -51,7 +51,7 @@ class Laplace(Sampler):
     gradient; neither does the curvature, as elsewhere. They are of weights, and a network is evaluated at each as it
     is: the linearised predictive of Immer et al. 2021, which laplace-torch has for its default, is not this one.
     Source: MacKay 1992; Daxberger et al. 2021. Their laplace-torch is not wrapped: it needs a dozen more packages,
-    torchvision and three curvature backends among them, knows no Bernoulli likelihood of one logit nor a learnt noise,
+    torchvision and three curvature backends among them, knows no Bernoulli likelihood of one logit nor a learned noise,
     and keeps a module of its own where all draws here are flat vectors of the target; its matrices are the same ones.
     """
 

@@ -92,7 +92,7 @@ class FuncHMC(Functional, Hamiltonian):
         doc="Share of the velocity that a move keeps.",
     )
     metric = settings.Choice(
-        "unit", objects=["diagonal", "unit"], doc="Scales of the coefficients: all one, or learnt in the tuning."
+        "unit", objects=["diagonal", "unit"], doc="Scales of the coefficients: all one, or learned in the tuning."
     )
     form = settings.Choice(
         "mean_field",
@@ -124,7 +124,7 @@ class FuncHMC(Functional, Hamiltonian):
             self._weights = torch.full((2 * self.pairs,), 0.5 / self.pairs, dtype=target.dtype, device=target.device)
 
     @property
-    def learnt_dim(self) -> int:
+    def learned_dim(self) -> int:
         """Coefficients, which have a scale each."""
         return (2 if self.form == "mean_field" else self.terms) * self.target.dim
 
@@ -136,7 +136,7 @@ class FuncHMC(Functional, Hamiltonian):
     @property
     def width(self) -> int:
         """Numbers that a state holds of each chain and coordinate."""
-        return 1 + 2 * self.learnt_dim // self.target.dim
+        return 1 + 2 * self.learned_dim // self.target.dim
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains with their first functionals."""
@@ -152,7 +152,7 @@ class FuncHMC(Functional, Hamiltonian):
         """Return half the step at which a leapfrog of the means along the largest curvature is no longer stable."""
         return self.largest_curvature(rng, x) ** -0.5
 
-    def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
+    def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
         """Return the coefficients (chains, K dim), and no gradient: it is noisy where it is of draws."""
         return state.c.flatten(1), None
 

@@ -200,7 +200,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         return state._replace(adaptation=Preconditioning(size, True))
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
+        """Return the state of chains that set out anew from x (chains, dim), with what was learned."""
         c = self.begun(x)
         return state._replace(x=self.reading.centre(c), c=c)
 

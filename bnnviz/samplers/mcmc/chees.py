@@ -23,7 +23,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-#: Most leapfrog steps of a trajectory whose length is learnt.
+#: Most leapfrog steps of a trajectory whose length is learned.
 MOST_STEPS = 1000
 _FIRST_STEPS = 10  # where the scales are not known
 _LEARNT = math.pi / 2  # for a standard normal law: a quarter of the period
@@ -45,9 +45,9 @@ class TrajectoryLength(NamedTuple):
         return cls(math.log(length), 0.0, 0, math.log(length))
 
     @classmethod
-    def first(cls, step_size: float, learnt: bool) -> TrajectoryLength:
-        """Return what a window of the warm-up begins with, by whether the metric is learnt."""
-        return cls.begun(max(_LEARNT, step_size) if learnt else _FIRST_STEPS * step_size)
+    def first(cls, step_size: float, learned: bool) -> TrajectoryLength:
+        """Return what a window of the warm-up begins with, by whether the metric is learned."""
+        return cls.begun(max(_LEARNT, step_size) if learned else _FIRST_STEPS * step_size)
 
     def updated(self, derivative: float, step_size: float) -> TrajectoryLength:
         """Return it after moves with a derivative of the criterion by log T; between one step and the most."""

@@ -7,9 +7,9 @@ $$p \leftarrow p - \tfrac h2 L^\top \nabla U(x), \quad x \leftarrow x + h L p, \
   p \leftarrow p - \tfrac h2 L^\top \nabla U(x).$$
 
 Of a function of the user's in few dimensions the metric begins as the inverse curvature where U is least. The warm-up
-has windows (`bnnviz.samplers.mcmc.windows`). At the end of each but the last the metric is learnt from its
+has windows (`bnnviz.samplers.mcmc.windows`). At the end of each but the last the metric is learned from its
 moves; with a new metric the step size is searched anew, then adapted after each move
-(`bnnviz.samplers.mcmc.step_size`). All chains share both. Nothing is learnt after the warm-up. References: R. M. Neal,
+(`bnnviz.samplers.mcmc.step_size`). All chains share both. Nothing is learned after the warm-up. References: R. M. Neal,
 MCMC using Hamiltonian dynamics, 2011, doi:10.1201/b10905-6; M. D. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR
 15 (2014), 1593-1623, section 3.2; Stan Development Team, Stan Reference Manual, chapter on MCMC sampling, section on
 automatic parameter tuning.
@@ -50,7 +50,7 @@ class Stage(NamedTuple):
 
 
 class StepSizeAndMetric(NamedTuple):
-    """What a Hamiltonian sampler has learnt."""
+    """What a Hamiltonian sampler has learned."""
 
     step_size: float
     metric: Metric
@@ -77,15 +77,19 @@ class Hamiltonian(Discrete, Sampler):
         allow_None=True,
         live=True,
         empty="tuned",
-        doc="Size of a leapfrog step, in units of the metric; empty: found in the warm-up for the wanted acceptance.",
+        doc="Size of a leapfrog step, in units of the metric; empty: adapted in the warm-up to the target acceptance.",
     )
-    wanted = settings.Number(
-        0.8, bounds=(0.1, 0.99), step=0.01, label="Wanted acceptance", doc="Mean acceptance that the warm-up aims at."
+    target_accept = settings.Number(
+        0.8,
+        bounds=(0.1, 0.99),
+        step=0.01,
+        label="Target acceptance",
+        doc="Mean acceptance probability that the warm-up adapts the step size to.",
     )
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "low_rank", "dense", "unit"],
-        doc="Scales of the coordinates, learnt in the warm-up. diagonal: one for each. low_rank: a few directions too."
+        doc="Scales of the coordinates, learned in the warm-up. diagonal: one for each. low_rank: a few directions too."
         f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal;"
         " of NUTS on a network diagonal too. unit: all one.",
     )
@@ -111,15 +115,15 @@ class Hamiltonian(Discrete, Sampler):
     @property
     def dense(self) -> bool:
         """Whether the metric knows correlations."""
-        return self.metric == "dense" or (self.metric == "auto" and self.learnt_dim <= _DENSE)
+        return self.metric == "dense" or (self.metric == "auto" and self.learned_dim <= _DENSE)
 
     @property
     def of_low_rank(self) -> bool:
         """Whether the metric knows a few directions."""
-        return self.metric == "low_rank" or (self.metric == "auto" and _DENSE < self.learnt_dim <= _LOW_RANK)
+        return self.metric == "low_rank" or (self.metric == "auto" and _DENSE < self.learned_dim <= _LOW_RANK)
 
     @property
-    def learnt_dim(self) -> int:
+    def learned_dim(self) -> int:
         """Coordinates that have a scale."""
         return self.target.dim
 
@@ -150,9 +154,9 @@ class Hamiltonian(Discrete, Sampler):
     def _first_metric(self, x: Tensor) -> Metric:
         """Return the metric to begin with: by the curvature at the best of x (chains, dim), or scales of one."""
         if self.of_low_rank:
-            return Metric.unit_of_low_rank(self.learnt_dim, x)
-        unit = Metric.unit(self.learnt_dim, self.dense, x)
-        known = not self._is_unknown(self.target) or self.learnt_dim != self.target.dim
+            return Metric.unit_of_low_rank(self.learned_dim, x)
+        unit = Metric.unit(self.learned_dim, self.dense, x)
+        known = not self._is_unknown(self.target) or self.learned_dim != self.target.dim
         if self.metric == "unit" or known or not self.warmup_moves:
             return unit
         potential = self.target.gradient(x)[0]
@@ -190,8 +194,8 @@ class Hamiltonian(Discrete, Sampler):
 
         return reasonable(acceptance, guess)
 
-    def learnt_point(self, state: Any) -> tuple[Tensor, Tensor | None]:
-        """Return the positions (chains, learnt_dim) that the metric is learnt from, and the gradients there."""
+    def learned_point(self, state: Any) -> tuple[Tensor, Tensor | None]:
+        """Return the positions (chains, learned_dim) that the metric is learned from, and the gradients there."""
         return state.x, None
 
     def sizes(self, state: Any) -> Tensor:
@@ -204,20 +208,20 @@ class Hamiltonian(Discrete, Sampler):
 
     def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
         """Note where the chains are of which a move has ended, and how far it could be accepted."""
-        learnt = state.adaptation
-        if learnt.stage is None:
+        learned = state.adaptation
+        if learned.stage is None:
             return state
         ended = self.ended(state, info)
         count = float(ended.sum())
         if not count:
             return state
-        stage = self._noted(learnt.stage, state, info, ended)
+        stage = self._noted(learned.stage, state, info, ended)
         stage = stage._replace(moves=stage.moves + count / max(float(state.alive.sum()), 1.0))
-        size, (accepted, log_sizes, pooled) = learnt.step_size, stage.pooled
+        size, (accepted, log_sizes, pooled) = learned.step_size, stage.pooled
         if pooled >= max(1, len(state.x) // 2) and self.warmup_moves >= FEWEST:
-            averaging, size = stage.averaging.updated(log_sizes / pooled, accepted / pooled, self.wanted)
+            averaging, size = stage.averaging.updated(log_sizes / pooled, accepted / pooled, self.target_accept)
             stage = stage._replace(averaging=averaging, pooled=NOTHING_POOLED)
-        state = state._replace(adaptation=learnt._replace(step_size=size, stage=stage))
+        state = state._replace(adaptation=learned._replace(step_size=size, stage=stage))
         return state if stage.moves < self._windows[stage.number] else self._next_stage(rng, state)
 
     def _noted(self, stage: Stage, state: Any, info: Any, ended: Tensor) -> Stage:
@@ -228,7 +232,7 @@ class Hamiltonian(Discrete, Sampler):
         stage = stage._replace(pooled=tuple(one + other for one, other in zip(stage.pooled, more, strict=True)))
         if self.metric == "unit":
             return stage
-        x, gradient = self.learnt_point(state)
+        x, gradient = self.learned_point(state)
         sums = stage.sums or WindowSums.begun(x, gradient, self.dense, self.of_low_rank)
         return stage._replace(sums=sums.added(x, gradient, ended, ended & (info.jump_distance > 0)))
 
@@ -236,28 +240,28 @@ class Hamiltonian(Discrete, Sampler):
     def _windows(self) -> tuple[int, ...]:
         return windows(self.warmup_moves).lengths
 
-    def is_early(self, learnt: StepSizeAndMetric) -> bool:
-        """Return whether the metric is not yet learnt of chains that have arrived."""
-        return learnt.stage is not None and learnt.stage.number < windows(self.warmup_moves).early
+    def is_early(self, learned: StepSizeAndMetric) -> bool:
+        """Return whether the metric is not yet learned of chains that have arrived."""
+        return learned.stage is not None and learned.stage.number < windows(self.warmup_moves).early
 
     def _next_stage(self, rng: RandomNumbers, state: Any) -> Any:
         """Return the state at the beginning of the next stage, or after the last one."""
-        learnt = state.adaptation
-        stage = learnt.stage
+        learned = state.adaptation
+        stage = learned.stage
         if stage.number >= len(self._windows) - 1:
             return self.resume(rng, self.freeze(rng, state))
         number = stage.number + 1
         if stage.sums is None:
             next_stage = Stage(number, 0.0, NOTHING_POOLED, stage.averaging, None)
-            return state._replace(adaptation=learnt._replace(stage=next_stage))
-        metric = learnt.metric.learnt(stage.sums)
-        size = self.searched_size(rng, state.x, metric, stage.averaging.size(self.wanted))
+            return state._replace(adaptation=learned._replace(stage=next_stage))
+        metric = learned.metric.learned(stage.sums)
+        size = self.searched_size(rng, state.x, metric, stage.averaging.size(self.target_accept))
         next_stage = Stage(number, 0.0, NOTHING_POOLED, DualAveraging.begun(size), None)
-        return self.resume(rng, state._replace(adaptation=self.with_metric(learnt, size, metric, next_stage)))
+        return self.resume(rng, state._replace(adaptation=self.with_metric(learned, size, metric, next_stage)))
 
-    def with_metric(self, learnt: Any, size: float, metric: Metric, stage: Stage) -> Any:
-        """Return what was learnt with a new metric, and a step size for it."""
-        return learnt._replace(step_size=size, metric=metric, stage=stage)
+    def with_metric(self, learned: Any, size: float, metric: Metric, stage: Stage) -> Any:
+        """Return what was learned with a new metric, and a step size for it."""
+        return learned._replace(step_size=size, metric=metric, stage=stage)
 
     def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
         """Return step size and metric as tensors."""
@@ -280,12 +284,12 @@ class Hamiltonian(Discrete, Sampler):
         return min((sum(self._windows[: stage.number]) + stage.moves) / self.warmup_moves, 1.0)
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state with the step size at which the acceptance is the wanted one."""
-        learnt = state.adaptation
-        if learnt.stage is None:
+        """Return the state with the step size at which the acceptance is target_accept."""
+        learned = state.adaptation
+        if learned.stage is None:
             return state
-        size = learnt.stage.averaging.size(self.wanted)
-        return state._replace(adaptation=learnt._replace(step_size=size, stage=None))
+        size = learned.stage.averaging.size(self.target_accept)
+        return state._replace(adaptation=learned._replace(step_size=size, stage=None))
 
 
 def kinetic_energy(momentum: Tensor) -> Tensor:

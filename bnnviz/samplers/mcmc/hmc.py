@@ -30,8 +30,8 @@ from bnnviz.samplers.mcmc.text import HMCText
 from bnnviz.samplers.random import RandomNumbers
 
 
-class LearntLength(NamedTuple):
-    """What HMC has learnt where it learns the length of trajectories too."""
+class LearnedLength(NamedTuple):
+    """What HMC has learned where it learns the length of trajectories too."""
 
     # As of `StepSizeAndMetric`
     step_size: float
@@ -52,7 +52,7 @@ class State(NamedTuple):
     # (chains,) and (chains, dim): U and its gradient at x
     potential: Tensor
     gradient: Tensor
-    adaptation: StepSizeAndMetric | LearntLength  # StepSizeAndMetric or LearntLength
+    adaptation: StepSizeAndMetric | LearnedLength  # StepSizeAndMetric or LearnedLength
 
 
 class Info(NamedTuple):
@@ -70,7 +70,7 @@ class Info(NamedTuple):
     failed: Tensor  # bool: The chain stood where U is not finite
 
 
-# Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learnt.
+# Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learned.
 _AUTOMATIC_STEPS, _LITTLE, _FEWEST_TRAJECTORIES = 24, 10_000, 50
 _AUTOMATIC_ACCEPTANCE = 0.9
 
@@ -79,7 +79,7 @@ _AUTOMATIC_ACCEPTANCE = 0.9
 class HMC(Hamiltonian):
     """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
 
-    Step size and metric are learnt in the warm-up, which takes as many moves as are thrown away. The number of steps of
+    Step size and metric are learned in the warm-up, which takes as many moves as are discarded. The number of steps of
     a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
     so that no trajectory closes on itself. With many chains the warm-up may learn the length of trajectories instead
     (ChEES, Hoffman, Radul and Sountsov 2021). With ``momentum_persistence`` a the velocity is kept in part,
@@ -102,7 +102,7 @@ class HMC(Hamiltonian):
         "steps",
         objects=["steps", "chees"],
         label="Trajectory length",
-        doc="steps: that of the leapfrog steps. chees: learnt in the warm-up from all chains, of which there should be"
+        doc="steps: that of the leapfrog steps. chees: learned in the warm-up from all chains, of which there should be"
         " 64 or more (Hoffman, Radul and Sountsov 2021); it is not compiled.",
     )
     num_leapfrog_steps = settings.Integer(
@@ -111,9 +111,9 @@ class HMC(Hamiltonian):
         scale="log",
         live=True,
         label="Leapfrog steps",
-        doc="Most leapfrog steps of a trajectory whose length is not learnt.",
+        doc="Most leapfrog steps of a trajectory whose length is not learned.",
     )
-    vary = settings.Boolean(
+    jitter = settings.Boolean(
         True,
         live=True,
         doc="Draw the number of leapfrog steps for each move, from half of them on; else all are taken.",
@@ -131,7 +131,7 @@ class HMC(Hamiltonian):
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
         """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
         steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
-        # Not to the mode: where noise and scales are learnt it fits the noise, and chains do not get out of it.
+        # Not to the mode: where noise and scales are learned it fits the noise, and chains do not get out of it.
         descent = int(min(max(0.15 * budget.gradients, 50), SHORT_DESCENT))
         trajectories = (budget.gradients - descent) / (0.75 * steps + 1)
         if trajectories < _FEWEST_TRAJECTORIES:
@@ -141,18 +141,18 @@ class HMC(Hamiltonian):
         metric = "auto" if warmup >= 200 else "diagonal"
         given = {"num_leapfrog_steps": steps, "every": every, "mode_steps": descent, "metric": metric}
         # One chain of eight that stands still where the posterior is narrow cannot be made up for by the others then.
-        given["wanted"] = _AUTOMATIC_ACCEPTANCE
+        given["target_accept"] = _AUTOMATIC_ACCEPTANCE
         reason = f"{trajectories:,.0f} trajectories of {steps} steps at most fit in the time"
         return BudgetProposal(given, warmup, MOST_DRAWS, reason)
 
     @property
     def learns_length(self) -> bool:
-        """Whether the length of trajectories is learnt."""
+        """Whether the length of trajectories is learned."""
         return self.trajectory_length == "chees"
 
     @property
     def compiles(self) -> bool:
-        """Whether every trajectory has equally many operations; one of a learnt length has not."""
+        """Whether every trajectory has equally many operations; one of a learned length has not."""
         return not self.learns_length
 
     @property
@@ -179,50 +179,52 @@ class HMC(Hamiltonian):
         """Return the state of chains that set out anew from x (chains, dim), with fresh momenta."""
         return self.resume(rng, state._replace(x=x, momentum=self.fresh_momentum(rng, x)))
 
-    def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
-        """Return the positions (chains, dim) that the metric is learnt from, and the gradients there."""
+    def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
+        """Return the positions (chains, dim) that the metric is learned from, and the gradients there."""
         return state.x, state.gradient
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor]:
         """Draw which leapfrog steps are taken: (num_leapfrog_steps,) ones, then zeros; or as many ones as are due."""
         if self.learns_length:
-            return (state.x.new_ones(self._learnt_steps(rng, state.adaptation)),)
+            return (state.x.new_ones(self._learned_steps(rng, state.adaptation)),)
         most = self.num_leapfrog_steps
-        least = max(1, most // 2) if self.vary else most
+        least = max(1, most // 2) if self.jitter else most
         count = least + (rng.uniform((1,), torch.float64) * (most - least + 1)).floor()
         return ((torch.arange(most, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype),)
 
-    def _learnt_steps(self, rng: RandomNumbers, learnt: LearntLength) -> int:
-        """Draw how many steps a trajectory of the learnt length has: any share of it, or all."""
-        share = float(rng.uniform((1,), torch.float64)) if self.vary else 1.0
-        return learnt.length.steps(self.size(learnt), share)
+    def _learned_steps(self, rng: RandomNumbers, learned: LearnedLength) -> int:
+        """Draw how many steps a trajectory of the learned length has: any share of it, or all."""
+        share = float(rng.uniform((1,), torch.float64)) if self.jitter else 1.0
+        return learned.length.steps(self.size(learned), share)
 
-    def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric | LearntLength:
+    def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric | LearnedLength:
         """Return what the warm-up begins with."""
-        learnt = super().first_adaptation(rng, x)
-        return LearntLength(*learnt, TrajectoryLength.first(learnt.step_size, False)) if self.learns_length else learnt
+        learned = super().first_adaptation(rng, x)
+        return (
+            LearnedLength(*learned, TrajectoryLength.first(learned.step_size, False)) if self.learns_length else learned
+        )
 
     def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
-        """Note what a move teaches, of the length of trajectories too where that is learnt."""
-        learnt = state.adaptation
-        if self.learns_length and learnt.stage is not None:
-            size, scale = self.size(learnt), learnt.metric.scale
-            velocity = learnt.metric.apply(state.momentum) / scale
+        """Note what a move teaches, of the length of trajectories too where that is learned."""
+        learned = state.adaptation
+        if self.learns_length and learned.stage is not None:
+            size, scale = self.size(learned), learned.metric.scale
+            velocity = learned.metric.apply(state.momentum) / scale
             slope = chees.derivative(before.x / scale, state.x / scale, velocity, (info.accepted > 0) & state.alive)
-            length = learnt.length.updated(slope * size * float(info.n_steps[0]), size)
-            state = state._replace(adaptation=learnt._replace(length=length))
+            length = learned.length.updated(slope * size * float(info.n_steps[0]), size)
+            state = state._replace(adaptation=learned._replace(length=length))
         return super().adapt(rng, before, state, info)
 
-    def with_metric(self, learnt: Any, size: float, metric: Metric, stage: Stage) -> Any:
-        """Return what was learnt with a new metric; the length that was learnt is none of it."""
-        learnt = super().with_metric(learnt, size, metric, stage)
-        return learnt._replace(length=TrajectoryLength.first(size, True)) if self.learns_length else learnt
+    def with_metric(self, learned: Any, size: float, metric: Metric, stage: Stage) -> Any:
+        """Return what was learned with a new metric; the length that was learned is none of it."""
+        learned = super().with_metric(learned, size, metric, stage)
+        return learned._replace(length=TrajectoryLength.first(size, True)) if self.learns_length else learned
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
         """Return the state with the means of the step sizes and lengths that were tried."""
-        learnt = state.adaptation
-        if self.learns_length and learnt.stage is not None:
-            state = state._replace(adaptation=learnt._replace(length=learnt.length.frozen()))
+        learned = state.adaptation
+        if self.learns_length and learned.stage is not None:
+            state = state._replace(adaptation=learned._replace(length=learned.length.frozen()))
         return super().freeze(rng, state)
 
     def kernel(self, rng: RandomNumbers, state: State, steps_taken: Tensor) -> tuple[State, Info]:

@@ -79,7 +79,7 @@ class WindowDraws(NamedTuple):
         return rows.square().sum(0) / freedom
 
 
-def learnt(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> LowRank | None:
+def learned(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> LowRank | None:
     """Return the map that draws and gradients teach, in coordinates divided by scales (dim,); None of too few."""
     (x, freedom), (g, _) = positions.centred(), gradients.centred()
     x, g = x / scale, g * scale

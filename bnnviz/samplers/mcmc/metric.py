@@ -24,7 +24,7 @@ from bnnviz.samplers.mcmc import low_rank
 from bnnviz.samplers.mcmc.low_rank import LowRank, WindowDraws, root_of_mean
 
 _PRIOR_DRAWS = 5.0  # that the metric before counts for
-_FEWEST = 3.0  # draws for each coordinate that a dense metric is learnt from
+_FEWEST = 3.0  # draws for each coordinate that a dense metric is learned from
 
 
 class Metric(NamedTuple):
@@ -72,7 +72,7 @@ class Metric(NamedTuple):
         dtype = self.scale.dtype
         return Metric(scale.to(dtype), None if self.factor is None else root.to(dtype))
 
-    def learnt(self, sums: WindowSums) -> Metric:
+    def learned(self, sums: WindowSums) -> Metric:
         """Return the metric that a window of the warm-up teaches; this one where nothing has moved."""
         draws = sums.draws
         if not draws:
@@ -92,7 +92,7 @@ class Metric(NamedTuple):
         """Return the metric of scales (dim,), with the directions that a window teaches."""
         dtype, found = self.scale.dtype, None
         if isinstance(sums.gradients, WindowDraws):
-            found = low_rank.learnt(sums.positions, sums.gradients, scale)
+            found = low_rank.learned(sums.positions, sums.gradients, scale)
         found = LowRank.unit(len(scale), scale) if found is None else found
         return Metric(scale.to(dtype), LowRank(found.directions.to(dtype), found.stretch.to(dtype)))
 

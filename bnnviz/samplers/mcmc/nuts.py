@@ -121,7 +121,7 @@ class NUTS(Hamiltonian):
     a draw comes when a tree has ended. Points are weighted by exp(-energy), the later subtree preferred (multinomial
     sampling, biased progression), and the turn is that of the summed velocities (Betancourt 2017, appendix A); smaller
     subtrees are found from marks, one for each depth (Phan, Pradhan and Jankowiak 2019). Step size and metric are
-    learnt in the warm-up, which takes as many trees as are thrown away. Source: Hoffman and Gelman 2014.
+    learned in the warm-up, which takes as many trees as are thrown away. Source: Hoffman and Gelman 2014.
     """
 
     registered = "nuts"
@@ -136,7 +136,7 @@ class NUTS(Hamiltonian):
     }
     text = NUTSText
 
-    max_depth = settings.Integer(
+    max_treedepth = settings.Integer(
         10, bounds=(1, 12), live=True, doc="A tree ends when it has doubled so often: 2^depth - 1 gradients."
     )
 
@@ -150,7 +150,7 @@ class NUTS(Hamiltonian):
         """Return how often a tree may double: early in the warm-up fewer times, since the metric fits badly there."""
         if isinstance(adaptation, AdaptationInputs):
             return adaptation.deepest
-        return min(self.max_depth, _EARLY_DEPTH) if self.is_early(adaptation) else self.max_depth
+        return min(self.max_treedepth, _EARLY_DEPTH) if self.is_early(adaptation) else self.max_treedepth
 
     def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
         """Return step size, metric and how often a tree may double, as tensors."""
@@ -161,7 +161,7 @@ class NUTS(Hamiltonian):
     @property
     def steps_per_move(self) -> int:
         """Leapfrog steps that a tree may take."""
-        return 1 << self.max_depth
+        return 1 << self.max_treedepth
 
     @property
     def gradients_per_step(self) -> int:
@@ -171,7 +171,7 @@ class NUTS(Hamiltonian):
     @property
     def width(self) -> int:
         """Numbers that a state holds of each chain and coordinate."""
-        return 13 + 2 * self.max_depth
+        return 13 + 2 * self.max_treedepth
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
         """Return the chains at their starting points."""
@@ -184,7 +184,7 @@ class NUTS(Hamiltonian):
         nothing, none = torch.zeros_like(x), torch.zeros_like(count)
         # The first point of a tree takes the place of this one.
         point, proposal = PhasePoint(x, nothing, nothing), Proposal(x, gradient, potential)
-        checkpoints = x.new_zeros(len(x), self.max_depth, x.shape[1])
+        checkpoints = x.new_zeros(len(x), self.max_treedepth, x.shape[1])
         whole = torch.zeros(len(x), dtype=torch.int64, device=x.device)
         yes = torch.ones_like(alive)
         return State(
@@ -237,14 +237,14 @@ class NUTS(Hamiltonian):
     def native_step(self) -> NativeStep:
         """Return the step in C++ around a leapfrog."""
 
-        def leapfrog(parts: list[Tensor], learnt: AdaptationInputs) -> list[Tensor]:
+        def leapfrog(parts: list[Tensor], learned: AdaptationInputs) -> list[Tensor]:
             x, momentum, force, direction, step_size = parts
-            point, proposal = self._leapfrog(PhasePoint(x, momentum, force), step_size * direction, learnt)
+            point, proposal = self._leapfrog(PhasePoint(x, momentum, force), step_size * direction, learned)
             return [*point, proposal.gradient, proposal.potential]
 
-        def numbers(learnt: AdaptationInputs) -> list[float]:
-            size, deepest = float(learnt.step_size), float(learnt.deepest)
-            return [self.temperature, -DIVERGED, size, deepest, self.max_depth]
+        def numbers(learned: AdaptationInputs) -> list[float]:
+            size, deepest = float(learned.step_size), float(learned.deepest)
+            return [self.temperature, -DIVERGED, size, deepest, self.max_treedepth]
 
         def reads(state: State) -> list[Tensor]:
             return [*state.front, state.direction, state.step_size]
@@ -255,7 +255,7 @@ class NUTS(Hamiltonian):
             leapfrog,
             numbers,
             5,
-            lambda learnt: learnt.metric.scale if learnt.metric.factor is None else None,
+            lambda learned: learned.metric.scale if learned.metric.factor is None else None,
         )
 
     def _due(self, state: State) -> tuple[bool, bool]:
@@ -296,13 +296,13 @@ class NUTS(Hamiltonian):
         direction = torch.where(turned, -state.direction, state.direction)
         return state._replace(direction=direction, front=front, back=other)
 
-    def _leapfrog(self, point: PhasePoint, h: Tensor, learnt: StepSizeAndMetric) -> tuple[PhasePoint, Proposal]:
+    def _leapfrog(self, point: PhasePoint, h: Tensor, learned: StepSizeAndMetric) -> tuple[PhasePoint, Proposal]:
         """Return the next point by steps h (chains,), below zero back in time, and what would be drawn of it."""
         h = h[:, None]
         momentum = torch.addcmul(point.momentum, h, point.force, value=-0.5)
-        x = torch.addcmul(point.x, h, learnt.metric.apply(momentum))
+        x = torch.addcmul(point.x, h, learned.metric.apply(momentum))
         potential, gradient = self.target.gradient(x)
-        force = learnt.metric.apply_transpose(gradient)
+        force = learned.metric.apply_transpose(gradient)
         momentum = torch.addcmul(momentum, h, force, value=-0.5)
         return PhasePoint(x, momentum, force), Proposal(x, gradient, potential)
 
@@ -326,7 +326,7 @@ class NUTS(Hamiltonian):
 
     def _checkpointed(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
         """Return the state with checkpoints at the new point, and whether a smaller subtree that it ends has turned."""
-        table = levels(self.max_depth, momentum.device)
+        table = levels(self.max_treedepth, momentum.device)
         sums = (state.subtree_momentum_sum - 0.5 * momentum)[:, None]
         between = sums - state.checkpoint_sums
         back = torch.minimum((between * momentum[:, None]).sum(-1), (between * state.checkpoint_momenta).sum(-1))
@@ -356,7 +356,7 @@ class NUTS(Hamiltonian):
         """Return the state in which trees that have ended give their draw, and what happened."""
         none, n_steps = zeros(len(state.x), state.x.device)[0], (1 << state.depth) - 1 + state.leaf
         x = _where(ended, state.proposal.x, state.x)
-        deepest = (state.depth >= self.max_depth).double()
+        deepest = (state.depth >= self.max_treedepth).double()
         acceptance, distance = state.acceptance_sum / n_steps, length(x - state.x).double()
         of_tree = acceptance, n_steps.double(), state.initial_energy, distance, diverging.double(), deepest
         info = Info(potential, ended, *(torch.where(ended, part, none) for part in of_tree), failed)
@@ -372,7 +372,7 @@ class NUTS(Hamiltonian):
                 return yes
         return _where(mask, yes, no)
 
-    def learnt_point(self, state: State) -> tuple[Tensor, Tensor | None]:
+    def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
         """Return the positions (chains, dim) of trees that have ended, and the gradients there."""
         return state.proposal.x, state.proposal.gradient
 

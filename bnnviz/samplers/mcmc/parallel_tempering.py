@@ -32,7 +32,7 @@ _VARIED = 0.2  # share by which the steps of a move may differ from their size: 
 
 
 class LadderSteps(NamedTuple):
-    """What the warm-up has learnt."""
+    """What the warm-up has learned."""
 
     log_sizes: Tensor  # (temperatures,): Logarithms of the leapfrog steps' sizes
     moves: int  # Of the warm-up so far
@@ -70,8 +70,8 @@ class Info(NamedTuple):
 class ParallelTempering(Discrete, Sampler):
     """Replicas of each chain at higher temperatures, by HMC, that swap places with their neighbours.
 
-    What one chain meets no way to, such as another mode, a hot replica comes to and hands on. The step sizes are learnt
-    in the warm-up, which takes as many moves as are thrown away. A move costs a trajectory for each temperature. Where
+    Hot replicas cross barriers between modes and pass their positions on by swaps. The step sizes are learned
+    in the warm-up, which takes as many moves as are discarded. A move costs a trajectory for each temperature. Where
     neighbours swap in fewer than a tenth of the tries, more temperatures help. Source: Syed and others 2022.
     """
 

@@ -9,12 +9,12 @@ from typing import NamedTuple
 FEWEST = 20
 _FIRST, _SLOW, _LAST = 75, 25, 50  # of Stan: before the first window of the metric, that window, and after the last
 _SHARES = 0.15, 0.1  # of the first and the last where the moves are too few for these
-_EARLY = 10  # moves until the metric is learnt for the first time
+_EARLY = 10  # moves until the metric is learned for the first time
 _LEAST = 10  # moves of the last window, which the step size settles in
 
 
 class WarmupWindows(NamedTuple):
-    """The windows of a warm-up; the metric is learnt at the end of each but the last."""
+    """The windows of a warm-up; the metric is learned at the end of each but the last."""
 
     lengths: tuple[int, ...]  # tuple of int: Moves of each
     early: int  # How many of them are the first phase, in which chains are still on their way

@@ -49,7 +49,7 @@ from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_ROUNDS = 4  # in which a reference is learnt
+_ROUNDS = 4  # in which a reference is learned
 _ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hair above it
 
 
@@ -135,7 +135,7 @@ class Boomerang(PDMP):
         doc="Learn centre and spread of the reference in four rounds of the warm-up, each with twice the events of the"
         " one before, from positions and gradients along the path: with correlations on a density of up to"
         f" {DENSE} dimensions. It begins with the reference of the mode; gamma counts there alone. On functions of your"
-        " own it is always learnt.",
+        " own it is always learned.",
     )
     adapt_events = settings.Integer(
         80,
@@ -210,7 +210,7 @@ class Boomerang(PDMP):
         return scaling.of_chains(chains)
 
     def scaling_after(self, adaptation: Adaptation, moved: bool) -> GaussianReference:
-        """Put the reference at the mode of a target that has changed; a spread that was learnt is kept."""
+        """Put the reference at the mode of a target that has changed; a spread that was learned is kept."""
         if not moved:
             return adaptation.scaling
         if self.rounds and not adaptation.rounds_left:
@@ -242,7 +242,7 @@ class Boomerang(PDMP):
 
     @property
     def rounds(self) -> int:
-        """Rounds in which the reference is learnt; one that stands in for the prior stays what it is."""
+        """Rounds in which the reference is learned; one that stands in for the prior stays what it is."""
         learns = self.learn_reference or self.scales_are_unknown
         return _ROUNDS if learns and self.reference == "exact" else 0
 
@@ -253,7 +253,7 @@ class Boomerang(PDMP):
 
     @property
     def dense(self) -> bool:
-        """Whether a reference that is learnt knows correlations; one of a network is of one mode."""
+        """Whether a reference that is learned knows correlations; one of a network is of one mode."""
         return self.target.dim <= DENSE and not self.target.start_at_mode
 
     def events_wanted(self, rounds_left: int) -> int:
@@ -268,18 +268,20 @@ class Boomerang(PDMP):
         return self._before(scaling).added(sums, x, gradient, alive) if bool(torch.isfinite(gradient).all()) else sums
 
     def _before(self, scaling: GaussianReference) -> Preconditioner:
-        """Return L as it is before a round, a dense matrix where that is to be learnt."""
+        """Return L as it is before a round, a dense matrix where that is to be learned."""
         spread = scaling.spread
         if spread.factor is None and self.dense:
             return Preconditioner(spread.scale, spread.scale.diag(), spread.scale.reciprocal().diag())
         return spread
 
-    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: GaussianReference) -> GaussianReference:
+    def learned_scaling(
+        self, sums: PathSums, points: WindowSums | None, before: GaussianReference
+    ) -> GaussianReference:
         """Return the reference with the mean of the path, and the spread that positions and gradients tell."""
         if points is None:
             return before
         mean = sums.moments()[0] if before.centre.ndim == 1 else sums.means()
-        return GaussianReference.of(mean.to(before.centre.dtype), self._before(before).learnt(points))
+        return GaussianReference.of(mean.to(before.centre.dtype), self._before(before).learned(points))
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: GaussianReference) -> tuple[Tensor, Tensor]:
         """Move along the ellipse around x*."""

@@ -131,7 +131,7 @@ class BPS(Preconditioned, BouncyParticle, PDMP):
             "name": "regression",
             "title": "Stochastic BPS (Pakman and others)",
             "doc": "A regression line of noisy rates, raised by three predicted standard deviations, and scales of the"
-            " coordinates, learnt in the warm-up; for batches.",
+            " coordinates, learned in the warm-up; for batches.",
             "settings": {"bound": "regression", "sds_above": 3.0, "metric": "diagonal"},
         },
     ]

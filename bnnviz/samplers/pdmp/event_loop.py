@@ -202,9 +202,9 @@ class EventLoop:
         rate = torch.where(accepted, self.rate_after(at.x, v, g, at.rate, at.scaling), at.rate)
         # The slope of the rate is that of the velocity before a bounce.
         turned = at._replace(v=v, rate=rate, slope=torch.where(accepted, torch.nan, at.slope))
-        learnt = self.envelope.learn(state.bound, at, outcome.kind)
+        learned = self.envelope.learn(state.bound, at, outcome.kind)
         fresh = outcome.event | (state.kind == START)
-        return _choose(fresh, self.envelope.start(turned, learnt, horizon), learnt), fresh
+        return _choose(fresh, self.envelope.start(turned, learned, horizon), learned), fresh
 
     def _planned(self, rng: RandomNumbers, bound: Any, s: Tensor, refresh: Tensor, horizon: Tensor) -> tuple[Any, Plan]:
         """Return the bound's state and the next evaluation of chains that are certain up to s."""
@@ -242,7 +242,7 @@ class EventLoop:
         return mean_event_time * _HORIZON_SHARE
 
     def refreshments(self, adaptation: Adaptation) -> float | Tensor:
-        """Return the refreshments per unit of path time: as set, or as learnt for a wanted share of events."""
+        """Return the refreshments per unit of path time: as set, or as learned for a wanted share of events."""
         return self.refresh_rate if self.refresh_share is None else adaptation.refreshment.rate
 
     def _refresh_times(self, rng: RandomNumbers, like: Tensor, adaptation: Adaptation) -> Tensor:

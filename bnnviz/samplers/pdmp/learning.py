@@ -1,12 +1,12 @@
 r"""Begin a run of a PDMP, and learn in its warm-up: scaling, refresh rate, mean time between events, and arrival.
 
-In rounds, each of more events than the one before, a scaling is learnt from the path, or from positions and gradients
+In rounds, each of more events than the one before, a scaling is learned from the path, or from positions and gradients
 along it. All the while bounces are counted: with ``refresh_share`` s refreshments come at the rate
 
 $$\lambda_r = \frac{s}{1 - s} \times \text{bounces per unit of path time},$$
 
 so that they are a share s of all events. Then the chains go on until U has arrived (`bnnviz.samplers.pdmp.warmup`).
-Nothing is learnt after the warm-up.
+Nothing is learned after the warm-up.
 
 Source of the share: Bierkens, Kamatani and Roberts 2022, doi:10.48550/arXiv.1807.11358, whose efficient share of the
 Bouncy Particle on a Gaussian in high dimension is .78.
@@ -39,9 +39,9 @@ class PathLearner:
     Attributes
     ----------
     rounds : int
-        Rounds of the warm-up in which a scaling is learnt.
+        Rounds of the warm-up in which a scaling is learned.
     learns_from_points : bool
-        Whether it is learnt from positions and the gradients there.
+        Whether it is learned from positions and the gradients there.
     """
 
     target: Target
@@ -136,7 +136,7 @@ class PathLearner:
         """Return the events, over all chains, that a round of the warm-up takes."""
         raise NotImplementedError
 
-    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Any:
+    def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Any:
         """Return the scaling that the path of a round, or points of it, have taught; ``before`` is the one in use."""
         raise NotImplementedError
 
@@ -148,79 +148,79 @@ class PathLearner:
 
     def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
         """Add the step's events to the mean time between them, and its stretch of path to the sums."""
-        learnt, event = before.adaptation, is_event(info.kind)
-        count = torch.where(event, (learnt.num_events + 1).clamp_max(_MOST_EVENTS), learnt.num_events)
-        mean = learnt.mean_event_time
+        learned, event = before.adaptation, is_event(info.kind)
+        count = torch.where(event, (learned.num_events + 1).clamp_max(_MOST_EVENTS), learned.num_events)
+        mean = learned.mean_event_time
         new = torch.where(event, mean + (info.t - mean) / count.clamp_min(1), mean)
         # After a first event at once a chain would creep: the time since its last one is at least its length.
         new = torch.where(event, new, torch.maximum(new, info.s0 / 2))
-        learnt = learnt._replace(
+        learned = learned._replace(
             mean_event_time=torch.where(state.alive, new, mean),
-            num_events=torch.where(state.alive, count, learnt.num_events),
-            refreshment=learnt.refreshment.added(info.kind == BOUNCE, info.s1 - info.s0),
-            energies=learnt.energies.added(info.potential, info.kind != PROBE),
+            num_events=torch.where(state.alive, count, learned.num_events),
+            refreshment=learned.refreshment.added(info.kind == BOUNCE, info.s1 - info.s0),
+            energies=learned.energies.added(info.potential, info.kind != PROBE),
         )
-        if learnt.rounds_left:
-            integrals = self.integrals(before.x, before.v, info.s0, info.s1, learnt.scaling)
-            sums = learnt.sums or PathSums.begun(before.x)
-            learnt = learnt._replace(sums=sums.added(info.s1 - info.s0, integrals, event.sum()))
-            if self.learns_from_points and learnt.energies.steps % _POINTS_EVERY == 0:
-                x, _ = self.flow(state.x, state.v, state.s, learnt.scaling)
-                learnt = learnt._replace(points=self.added_points(learnt.scaling, learnt.points, x, state.alive))
-        return state._replace(adaptation=learnt)
+        if learned.rounds_left:
+            integrals = self.integrals(before.x, before.v, info.s0, info.s1, learned.scaling)
+            sums = learned.sums or PathSums.begun(before.x)
+            learned = learned._replace(sums=sums.added(info.s1 - info.s0, integrals, event.sum()))
+            if self.learns_from_points and learned.energies.steps % _POINTS_EVERY == 0:
+                x, _ = self.flow(state.x, state.v, state.s, learned.scaling)
+                learned = learned._replace(points=self.added_points(learned.scaling, learned.points, x, state.alive))
+        return state._replace(adaptation=learned)
 
     def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
         """End a round once it has seen enough; after the last one, pool the chains' mean times between events."""
-        learnt = state.adaptation
-        learnt = learnt._replace(energies=learnt.energies.window_ended())
-        state = state._replace(adaptation=learnt)
-        if learnt.rounds_left and learnt.sums is not None:
-            wanted = self.events_wanted(learnt.rounds_left)
-            if last or (learnt.sums.complete(wanted) and bool(learnt.num_events.mean() >= _EVENTS_OF_A_ROUND)):
-                rounds_left = 0 if last else learnt.rounds_left - 1
-                scaling = self.learnt_scaling(learnt.sums, learnt.points, learnt.scaling)
+        learned = state.adaptation
+        learned = learned._replace(energies=learned.energies.window_ended())
+        state = state._replace(adaptation=learned)
+        if learned.rounds_left and learned.sums is not None:
+            wanted = self.events_wanted(learned.rounds_left)
+            if last or (learned.sums.complete(wanted) and bool(learned.num_events.mean() >= _EVENTS_OF_A_ROUND)):
+                rounds_left = 0 if last else learned.rounds_left - 1
+                scaling = self.learned_scaling(learned.sums, learned.points, learned.scaling)
                 return self.rescaled(rng, state, scaling, rounds_left)
-            sums = learnt.sums.without_half(wanted)
-            points = learnt.points if sums is learnt.sums else None
-            return self._refreshed_otherwise(rng, state, learnt._replace(sums=sums, points=points))
-        state = self._refreshed_otherwise(rng, state, learnt)
-        if not (last or _has_event_times(learnt)) or not bool(learnt.num_events.any()):
+            sums = learned.sums.without_half(wanted)
+            points = learned.points if sums is learned.sums else None
+            return self._refreshed_otherwise(rng, state, learned._replace(sums=sums, points=points))
+        state = self._refreshed_otherwise(rng, state, learned)
+        if not (last or _has_event_times(learned)) or not bool(learned.num_events.any()):
             return state
-        count, total = learnt.num_events, learnt.num_events * learnt.mean_event_time
+        count, total = learned.num_events, learned.num_events * learned.mean_event_time
         mean = (total + _POOLED_EVENTS * (total.sum() / count.sum())) / (count + _POOLED_EVENTS)
         return state._replace(adaptation=state.adaptation._replace(mean_event_time=mean))
 
-    def _refreshed_otherwise(self, rng: RandomNumbers, state: State, learnt: Adaptation) -> State:
-        """Return the state with what was learnt, and the refresh rate that bounces so far make the wanted share."""
-        if self.refresh_share is None or not learnt.refreshment.is_off(self.refresh_share):
-            return state._replace(adaptation=learnt)
-        refreshment = learnt.refreshment.tuned(self.refresh_share)
-        return self._restarted(rng, state, learnt._replace(refreshment=refreshment), moved=False)
+    def _refreshed_otherwise(self, rng: RandomNumbers, state: State, learned: Adaptation) -> State:
+        """Return the state with what was learned, and the refresh rate that bounces so far make the wanted share."""
+        if self.refresh_share is None or not learned.refreshment.is_off(self.refresh_share):
+            return state._replace(adaptation=learned)
+        refreshment = learned.refreshment.tuned(self.refresh_share)
+        return self._restarted(rng, state, learned._replace(refreshment=refreshment), moved=False)
 
     def rescaled(self, rng: RandomNumbers, state: State, scaling: Any, rounds_left: int = 0) -> State:
         """Return the state to go on from with another scaling, at which events come with another mean time."""
         x, v = self.flow(state.x, state.v, state.s, state.adaptation.scaling)
         state = state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s))
-        learnt = state.adaptation._replace(scaling=scaling, rounds_left=rounds_left, sums=None, points=None)
-        learnt = learnt._replace(refreshment=learnt.refreshment.begun_anew())
-        state = self._restarted(rng, state, learnt, moved=True)
-        event_time = self._guessed_event_time(state.x, state.v, learnt)
-        learnt = learnt._replace(mean_event_time=event_time, num_events=torch.zeros_like(learnt.num_events))
-        return self._restarted(rng, state, learnt, moved=False)
+        learned = state.adaptation._replace(scaling=scaling, rounds_left=rounds_left, sums=None, points=None)
+        learned = learned._replace(refreshment=learned.refreshment.begun_anew())
+        state = self._restarted(rng, state, learned, moved=True)
+        event_time = self._guessed_event_time(state.x, state.v, learned)
+        learned = learned._replace(mean_event_time=event_time, num_events=torch.zeros_like(learned.num_events))
+        return self._restarted(rng, state, learned, moved=False)
 
-    def _guessed_event_time(self, x: Tensor, v: Tensor, learnt: Adaptation) -> Tensor:
+    def _guessed_event_time(self, x: Tensor, v: Tensor, learned: Adaptation) -> Tensor:
         """Return a time (chains,) in which about one event is due, at the rate met here or, at a mode, not far away."""
         _, g, curvature = self.target.gradient_and_curvature(x, v)
-        near, far = self.rate(x, v, g, learnt.scaling).double().abs().mean(), curvature.double().abs().mean().sqrt()
-        return (1 / (self.refreshments(learnt) + near + far + 1e-3)).expand(len(x))
+        near, far = self.rate(x, v, g, learned.scaling).double().abs().mean(), curvature.double().abs().mean().sqrt()
+        return (1 / (self.refreshments(learned) + near + far + 1e-3)).expand(len(x))
 
     def is_tuned(self, state: State) -> bool:
-        """Return whether the scaling is learnt, events are enough for a mean time between them, and U has arrived."""
-        learnt = state.adaptation
-        if learnt.rounds_left or not _has_event_times(learnt):
+        """Return whether the scaling is learned, events are enough for a mean time between them, and U has arrived."""
+        learned = state.adaptation
+        if learned.rounds_left or not _has_event_times(learned):
             return False
-        # What is learnt of a path that is still on its way does not fit; where nothing is, a warm-up need not wait.
-        return not self.learns_from_points or learnt.energies.arrived(state.alive)
+        # What is learned of a path that is still on its way does not fit; where nothing is, a warm-up need not wait.
+        return not self.learns_from_points or learned.energies.arrived(state.alive)
 
     def awaited(self, state: State) -> str:
         """Say what a warm-up has waited for: events, or U."""
@@ -239,5 +239,5 @@ def is_event(kind: Tensor) -> Tensor:
     return (kind == BOUNCE) | (kind == REFRESH)
 
 
-def _has_event_times(learnt: Adaptation) -> bool:
-    return bool(learnt.num_events.mean() >= _ENOUGH_EVENTS)
+def _has_event_times(learned: Adaptation) -> bool:
+    return bool(learned.num_events.mean() >= _ENOUGH_EVENTS)

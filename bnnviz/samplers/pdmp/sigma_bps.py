@@ -1,4 +1,4 @@
-r"""Sample by the Bouncy Particle Sampler with scales learnt in a warm-up (sigma-BPS).
+r"""Sample by the Bouncy Particle Sampler with scales learned in a warm-up (sigma-BPS).
 
 Target $\pi(x) \propto e^{-U(x)}$; with A = diag(std) of the path in a warm-up, and g the gradient of U at x:
 
@@ -61,7 +61,7 @@ class SigmaBPS(BouncyParticle, PDMP):
     warmup_events = settings.Integer(
         1000,
         bounds=(20, 1_000_000),
-        doc="Events, over all chains, of the plain Bouncy Particle that the scales are learnt from.",
+        doc="Events, over all chains, of the plain Bouncy Particle that the scales are learned from.",
     )
     variant = settings.Choice(
         "corrected",
@@ -78,7 +78,7 @@ class SigmaBPS(BouncyParticle, PDMP):
         """Return the events of the plain Bouncy Particle."""
         return self.warmup_events
 
-    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: Tensor) -> Tensor:
+    def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Tensor) -> Tensor:
         """Return the standard deviation (dim,) of the path."""
         sd = sums.sd_within()
         return sd.clamp_min(_LEAST * float(sd.max())).to(self.target.dtype)

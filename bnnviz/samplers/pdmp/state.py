@@ -26,9 +26,9 @@ class Adaptation(NamedTuple):
     num_events: Tensor  # (chains,), float64: Number of events in that mean, 50 at most
     # GaussianReference or Preconditioner or Tensor or (): What the dynamics are relative to (`Dynamics`)
     scaling: GaussianReference | Preconditioner | Tensor | tuple[()]
-    rounds_left: int  # Rounds of the warm-up in which the scaling is yet to be learnt
-    sums: PathSums | None  # Of the path in this round; None before its first step, and where no scaling is learnt
-    # Positions and gradients in this round; None before the first, and where nothing is learnt from them
+    rounds_left: int  # Rounds of the warm-up in which the scaling is yet to be learned
+    sums: PathSums | None  # Of the path in this round; None before its first step, and where no scaling is learned
+    # Positions and gradients in this round; None before the first, and where nothing is learned from them
     points: WindowSums | None
     refreshment: RefreshCounts
     energies: Energies  # Empty after the warm-up

@@ -80,7 +80,7 @@ class PathSums(NamedTuple):
 
 
 class RefreshCounts(NamedTuple):
-    """The refresh rate, and what it is learnt from."""
+    """The refresh rate, and what it is learned from."""
 
     rate: Tensor  # (), float64: Refreshments per unit of path time
     # (), float64: Of all chains, with the scaling in use

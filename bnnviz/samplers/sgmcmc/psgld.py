@@ -50,7 +50,7 @@ class PSGLD(StochasticGradient):
     """SGLD with RMSprop's preconditioner G = 1 / (floor + sqrt(V)): x - (eps / 2) (G grad U - T Gamma) + N(0, eps G T).
 
     V is a running mean of the squared gradient for one row, (grad U / N)^2, and Gamma = dG/dx. By default V is
-    learnt in the tuning and then kept: SGLD in other coordinates, right as eps goes to 0. With
+    learned in the tuning and then kept: SGLD in other coordinates, right as eps goes to 0. With
     ``learn_preconditioner="always"``, as printed, V goes on moving with x, and what is sampled depends on
     ``gamma``. Without it, as the paper recommends, the density is that of exp(-U) (floor + sqrt(V(x))) as eps goes
     to 0: wider than the target where gradients are exact, and less so the more the batches' noise hides the
@@ -75,7 +75,7 @@ class PSGLD(StochasticGradient):
         "tuning",
         objects=["tuning", "always"],
         label="Adapt",
-        doc="tuning: the mean square is learnt in the tuning and then kept, which is right. always: it goes on, as in"
+        doc="tuning: the mean square is learned in the tuning and then kept, which is right. always: it goes on, as in"
         " the paper.",
     )
     gamma = settings.Choice(
@@ -167,7 +167,7 @@ class PSGLD(StochasticGradient):
         return float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Keep the preconditioner from here on, where it is learnt in the tuning, and find the step size for it."""
+        """Keep the preconditioner from here on, where it is learned in the tuning, and find the step size for it."""
         if state.adaptation.frozen or self.learn_preconditioner != "tuning":
             return state
         living = state.alive if bool(state.alive.any()) else ~state.alive
@@ -175,5 +175,5 @@ class PSGLD(StochasticGradient):
         return state._replace(adaptation=Preconditioning(size, True))
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with what was learnt."""
+        """Return the state of chains that set out anew from x (chains, dim), with what was learned."""
         return state._replace(x=x)

@@ -50,9 +50,9 @@ NAMES = ("gaussian", "multivariate_gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
 
 
 def default_noise(given: Any, noise_sd: Any) -> str:
-    """Return "learnt" for a named likelihood with a noise whose size is not given, else "fixed"."""
+    """Return "learned" for a named likelihood with a noise whose size is not given, else "fixed"."""
     named = isinstance(given, str) and (given == "gaussian" or given in _OF_ONE_SCALE)
-    return "learnt" if named and noise_sd is None else "fixed"
+    return "learned" if named and noise_sd is None else "fixed"
 
 
 def scales_of(columns: Tensor) -> list[float]:
@@ -61,12 +61,12 @@ def scales_of(columns: Tensor) -> list[float]:
     return [float(f"{value:.3g}") if value > 0 else 1.0 for value in spread.tolist()]
 
 
-def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: int = 1) -> Likelihood:
+def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: int = 1) -> Likelihood:
     """Return the likelihood of a name, of a function, or what is one already."""
     named = isinstance(given, str) and given in NAMES
-    if learnt and not (named and given not in _WITHOUT_NOISE):
+    if learned and not (named and given not in _WITHOUT_NOISE):
         what = given if named else getattr(given, "name", "callable")
-        raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learnt'.", "noise")
+        raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learned'.", "noise")
     if isinstance(given, Likelihood):
         return given
     if callable(given) and not isinstance(given, str):
@@ -87,7 +87,7 @@ def make(given: Any, noise_sd: float | Sequence[float], learnt: bool, columns: i
             "noise_sd",
         )
     if given == "multivariate_gaussian":
-        return MultivariateNormal(sds=sds) if learnt else MultivariateNormal()
+        return MultivariateNormal(sds=sds) if learned else MultivariateNormal()
     if given in _OF_ONE_SCALE:
-        return _OF_ONE_SCALE[given](scale=sds[0], learnt=learnt)
-    return Normal(sds[0], learnt) if columns == 1 else IndependentNormals(sds, learnt)
+        return _OF_ONE_SCALE[given](scale=sds[0], learned=learned)
+    return Normal(sds[0], learned) if columns == 1 else IndependentNormals(sds, learned)

@@ -34,7 +34,7 @@ class Likelihood:
     columns : int
         How many columns the observations have.
     parameters : sequence of str
-        Labels of the learnt coordinates.
+        Labels of the learned coordinates.
     by_hand : bool
         Whether the derivatives by the outputs are written out.
     discrete : bool

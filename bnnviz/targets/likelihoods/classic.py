@@ -31,13 +31,13 @@ class Normal(Likelihood):
     Parameters
     ----------
     sd : float
-    learnt : bool
+    learned : bool
         Whether the logarithm of the sd is that of ``sd`` plus r ~ N(0, 1).
 
     Examples
     --------
     >>> from bnnviz.targets import likelihoods
-    >>> likelihoods.Normal(0.5, learnt=True).parameters
+    >>> likelihoods.Normal(0.5, learned=True).parameters
     ('log noise',)
     """
 
@@ -45,11 +45,11 @@ class Normal(Likelihood):
     task = "regression"
     by_hand = True
 
-    def __init__(self, sd: float, learnt: bool = False) -> None:
+    def __init__(self, sd: float, learned: bool = False) -> None:
         if not sd > 0:
             raise BnnvizError(f"noise_sd = {sd:g} must be above 0.", "noise_sd")
         self.sd = sd
-        self.parameters = ("log noise",) if learnt else ()
+        self.parameters = ("log noise",) if learned else ()
 
     def fitted(self, y: Tensor) -> Likelihood:
         """Return the likelihood of one column, or that of several, each with a noise of its own."""
@@ -58,11 +58,11 @@ class Normal(Likelihood):
         return IndependentNormals([self.sd] * y.shape[1], bool(self.parameters))
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with a noise of each chain's own, where it is learnt."""
+        """Return the likelihood with a noise of each chain's own, where it is learned."""
         return NormalOfEach(math.log(self.sd) + raw[:, 0]) if self.parameters else self
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the noise's sd, where it is learnt."""
+        """Return the noise's sd, where it is learned."""
         return {"noise_sd": self.sd * raw[:, 0].exp()} if self.parameters else {}
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ class NegativeBinomial(_CountLikelihood):
     Parameters
     ----------
     concentration : float, optional
-        Left out, it is learnt: ``log r ~ N(0, 2^2)``.
+        Left out, it is learned: ``log r ~ N(0, 2^2)``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class NegativeBinomial(_CountLikelihood):
         self._log: Constants | Tensor = Constants([[0.0 if concentration is None else math.log(concentration)]])
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with a concentration of each chain's own, where it is learnt."""
+        """Return the likelihood with a concentration of each chain's own, where it is learned."""
         if not self.parameters:
             return self
         made = NegativeBinomial(1.0)
@@ -103,7 +103,7 @@ class NegativeBinomial(_CountLikelihood):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the concentration, where it is learnt."""
+        """Return the concentration, where it is learned."""
         return {"concentration": (self.spread * raw[:, 0]).exp()} if self.parameters else {}
 
     def log_concentration(self, f: Tensor) -> Tensor:

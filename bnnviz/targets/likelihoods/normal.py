@@ -68,29 +68,29 @@ class IndependentNormals(_RealNumbers):
     ----------
     sds : sequence of float
         One for each column.
-    learnt : bool
+    learned : bool
         Whether ``log sd_k = log sds[k] + r_k`` with r_k ~ N(0, 1).
 
     Examples
     --------
     >>> from bnnviz.targets import likelihoods
-    >>> likelihoods.IndependentNormals([0.1, 2.0], learnt=True).parameters
+    >>> likelihoods.IndependentNormals([0.1, 2.0], learned=True).parameters
     ('log noise[0]', 'log noise[1]')
     """
 
     name = "gaussian"
 
-    def __init__(self, sds: Sequence[float], learnt: bool = False) -> None:
+    def __init__(self, sds: Sequence[float], learned: bool = False) -> None:
         self.sds, self.columns = _positive(sds, "noise_sd"), len(sds)
         self._log_sd = self._base = Constants([math.log(sd) for sd in self.sds])
-        self.parameters = tuple(f"log noise[{k}]" for k in range(self.columns)) if learnt else ()
+        self.parameters = tuple(f"log noise[{k}]" for k in range(self.columns)) if learned else ()
 
     def width(self) -> tuple[int | None, str]:
         """Return one output a column."""
         return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with noises of each chain's own, where they are learnt."""
+        """Return the likelihood with noises of each chain's own, where they are learned."""
         if not self.parameters:
             return self
         made = IndependentNormals(self.sds)
@@ -98,7 +98,7 @@ class IndependentNormals(_RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the noises' sds, where they are learnt."""
+        """Return the noises' sds, where they are learned."""
         return {"noise_sd": self._base.like(raw).exp() * raw.exp()} if self.parameters else {}
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
@@ -123,7 +123,7 @@ class MultivariateNormal(_RealNumbers):
     covariance : array_like, shape (columns, columns), optional
         Where it is known.
     sds : sequence of float, optional
-        Where it is learnt: ``L[k, k] = sds[k] exp(r)`` and ``L[k, j] = sds[k] r`` for j < k, each r ~ N(0, 1).
+        Where it is learned: ``L[k, k] = sds[k] exp(r)`` and ``L[k, j] = sds[k] r`` for j < k, each r ~ N(0, 1).
 
     Examples
     --------
@@ -150,7 +150,7 @@ class MultivariateNormal(_RealNumbers):
             )
         else:
             raise BnnvizError(
-                "A multivariate_gaussian likelihood needs a covariance: give noise='learnt', or"
+                "A multivariate_gaussian likelihood needs a covariance: give noise='learned', or"
                 " bnnviz.targets.likelihoods.MultivariateNormal(covariance).",
                 "noise",
             )
@@ -160,7 +160,7 @@ class MultivariateNormal(_RealNumbers):
         return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with a covariance of each chain's own, where it is learnt."""
+        """Return the likelihood with a covariance of each chain's own, where it is learned."""
         if not self.parameters:
             return self
         size, sds = self.columns, self._base.like(raw)
@@ -175,7 +175,7 @@ class MultivariateNormal(_RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the covariance, where it is learnt."""
+        """Return the covariance, where it is learned."""
         if not self.parameters:
             return {}
         factor = self.at(raw)._factor
@@ -242,17 +242,17 @@ class _ScaleFamily(_RealNumbers):
 
     Parameters
     ----------
-    learnt : bool
+    learned : bool
         Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
     """
 
-    def __init__(self, shape: float, scale: float, learnt: bool) -> None:
+    def __init__(self, shape: float, scale: float, learned: bool) -> None:
         self.shape, (self.scale,) = shape, _positive([scale], "noise_sd")
         self._log_sd = Constants([[math.log(self.scale)]])
-        self.parameters = ("log noise",) if learnt else ()
+        self.parameters = ("log noise",) if learned else ()
 
     def at(self, raw: Tensor) -> Self:
-        """Return the likelihood with a scale of each chain's own, where it is learnt."""
+        """Return the likelihood with a scale of each chain's own, where it is learned."""
         if not self.parameters:
             return self
         made = type(self)(self.shape, self.scale)
@@ -260,7 +260,7 @@ class _ScaleFamily(_RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the scale, where it is learnt."""
+        """Return the scale, where it is learned."""
         return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
 
     def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
@@ -281,7 +281,7 @@ class StudentT(_ScaleFamily):
     df : float
         Degrees of freedom, above 2: the variance is finite then.
     scale : float
-    learnt : bool
+    learned : bool
         Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
 
     Examples
@@ -293,11 +293,11 @@ class StudentT(_ScaleFamily):
 
     name = "student_t"
 
-    def __init__(self, df: float = 4.0, scale: float = 1.0, learnt: bool = False) -> None:
+    def __init__(self, df: float = 4.0, scale: float = 1.0, learned: bool = False) -> None:
         (self.df,) = _positive([df], "df")
         if not self.df > 2:
             raise BnnvizError(f"df = {df:g} must be above 2, so that an observation has a variance.", "df")
-        super().__init__(self.df, scale, learnt)
+        super().__init__(self.df, scale, learned)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""
@@ -336,7 +336,7 @@ class GeneralizedGaussian(_ScaleFamily):
     power : float
         From 1 on, so that the loss is convex.
     scale : float
-    learnt : bool
+    learned : bool
         Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
 
     Examples
@@ -348,11 +348,11 @@ class GeneralizedGaussian(_ScaleFamily):
 
     name = "generalized_gaussian"
 
-    def __init__(self, power: float = 1.5, scale: float = 1.0, learnt: bool = False) -> None:
+    def __init__(self, power: float = 1.5, scale: float = 1.0, learned: bool = False) -> None:
         (self.power,) = _positive([power], "power")
         if self.power < 1:
             raise BnnvizError(f"power = {power:g} must be at least 1, so that the loss is convex.", "power")
-        super().__init__(self.power, scale, learnt)
+        super().__init__(self.power, scale, learned)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
         """Return the log density of each observation."""

@@ -31,7 +31,7 @@ class Ordinal(Likelihood):
     classes : int, optional
         K; left out, one more than the largest observation.
     cut_points : sequence of float, optional
-        Increasing. Left out, they are learnt: those that make classes equally probable at f = 0, the first one moved
+        Increasing. Left out, they are learned: those that make classes equally probable at f = 0, the first one moved
         by r ~ N(0, 1), and the logarithm of each gap between two by another.
 
     Examples
@@ -100,7 +100,7 @@ class Ordinal(Likelihood):
         return self._count
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with cut points of each chain's own, where they are learnt."""
+        """Return the likelihood with cut points of each chain's own, where they are learned."""
         if not self.parameters:
             return self
         base = self._cuts.like(raw)
@@ -110,7 +110,7 @@ class Ordinal(Likelihood):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the cut points, where they are learnt."""
+        """Return the cut points, where they are learned."""
         return {"cut_points": self.at(raw)._cuts} if self.parameters else {}
 
     def cut_points(self, f: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ def network(rows: int = 60) -> bnnviz.BNN:
     """Return a small network on a noisy line."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (rows, 1))
-    return bnnviz.BNN(mlp(1, [3], 1), (x, x[:, 0] + rng.normal(0, 0.3, rows)), noise="learnt", prior="learnt")
+    return bnnviz.BNN(mlp(1, [3], 1), (x, x[:, 0] + rng.normal(0, 0.3, rows)), noise="learned", prior="learned")
 
 
 class Clock:
@@ -71,13 +71,13 @@ def test_a_pilot_predicts_rows_that_its_candidates_have_not_seen(monkeypatch: py
     assert [one.cls.registered for one in found] == ["hmc", "ensemble"]  # too few rows for batches
     for one in found:
         assert len(one.nll) == 12 and np.isfinite(one.nll).all()
-        # That of the noise is 0.22; of a network that has learnt nothing it is above 1.4.
+        # That of the noise is 0.22; of a network that has learned nothing it is above 1.4.
         assert one.nll.mean() < 1.0
 
 
 def test_a_pilot_judges_on_the_scale_of_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bnnviz.samplers.mcmc.hmc.MOST_DRAWS", 30)
-    boston = bnnviz.BNN(mlp(13, [3], 1), "boston", noise="learnt", prior="learnt")
+    boston = bnnviz.BNN(mlp(13, [3], 1), "boston", noise="learned", prior="learned")
     assert boston.data_set.standardiser.y_scale > 8
     for one in _pilot(_Bench(boston, 2, "auto", 0, lambda: 0.0), 1.0, 0.85 / 3 / 600):
         # In thousands of dollars it is higher by the logarithm of the scale, 2.2.
@@ -91,7 +91,7 @@ def test_hmc_as_it_is_proposed_mixes_on_a_linear_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(120, 4))
     y = x @ [0.9, 0.3, -0.3, -0.3] + rng.normal(0, 0.1, 120)
-    target = bnnviz.BNN(mlp(4, [20], 1, linear_path=True), (x, y), noise="learnt", prior="learnt")
+    target = bnnviz.BNN(mlp(4, [20], 1, linear_path=True), (x, y), noise="learned", prior="learned")
     cls = samplers.REGISTRY.get("hmc")
     proposal = cls.proposal(Budget(1e5, 8, len(x), target.dim))
     proposed = {"settings": proposal.settings, "warmup": proposal.warmup, "draws": proposal.draws}
@@ -164,7 +164,7 @@ def test_what_is_said_stays_and_the_rest_is_filled_in() -> None:
     found = automatic(spec, {"data", "hidden", "draws"}, 0.05).spec
     assert found.draws == 7
     chosen = found.target_settings
-    assert (chosen["hidden"], chosen["noise"], chosen["prior"]) == ("4", "learnt", "learnt")
+    assert (chosen["hidden"], chosen["noise"], chosen["prior"]) == ("4", "learned", "learned")
     assert automatic(spec, {"data", "noise", "draws"}, 0.05).spec.target_settings["hidden"] == str(units(20))
 
 

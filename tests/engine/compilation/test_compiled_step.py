@@ -101,7 +101,7 @@ class TestCompiled:
     def test_steps_in_cpp_around_a_program_give_the_draws_of_the_sampler(
         self, metric: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        settings = {"metric": metric, "step_size": 0.2, "max_depth": 6}
+        settings = {"metric": metric, "step_size": 0.2, "max_treedepth": 6}
         spec = Spec("gaussian", {"size": 20, "correlation": 0.5}, "nuts", settings, chains=4, draws=100, warmup=0)
         spec = spec.replace(dtype="float64", device="cpu")
         in_cpp = finished(spec.replace(kernel="compiled"))
@@ -162,7 +162,7 @@ def advance_to(run: Run, step: int) -> None:
 
 @needs_compiler
 def test_steps_in_cpp_throughout_are_not_compiled_again() -> None:
-    spec = Spec("network", {"data": "toy_c", "hidden": "4"}, "nuts", {"metric": "diagonal", "max_depth": 4})
+    spec = Spec("network", {"data": "toy_c", "hidden": "4"}, "nuts", {"metric": "diagonal", "max_treedepth": 4})
     eager, compiled = (
         finished(spec.replace(kernel=name, chains=2, draws=10, warmup=20, device="cpu"))
         for name in ("eager", "compiled")
@@ -184,7 +184,7 @@ class ByHand:
 def test_a_long_run_takes_over_a_kernel_that_was_compiled_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_step, "Compilation", ByHand)
     monkeypatch.setattr(compiled_step, "eager_kernel", lambda *args: None)
-    spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_depth": 4})
+    spec = BANANA.replace(kernel="auto", sampler="nuts", settings={"max_treedepth": 4})
     eager = finished(spec.replace(kernel="eager"))
     run = begun(spec)
     run.step_proposal()

@@ -67,7 +67,7 @@ def compared(run: Run, kernel: CompiledKernel, learns: bool, tolerance: float) -
 def test_steps_in_cpp_are_the_steps_in_the_warm_up_and_after_it(
     target: str, metric: str, dtype: str, start: str
 ) -> None:
-    settings = {"metric": metric, "max_depth": 3, "start": start}
+    settings = {"metric": metric, "max_treedepth": 3, "start": start}
     run = begun(spec_of(target, settings=settings, warmup=12, dtype=dtype))
     kernel = eager_kernel(run.sampler, run.state)
     assert kernel.is_native is (target == "network")
@@ -83,7 +83,7 @@ def test_steps_in_cpp_are_the_steps_in_the_warm_up_and_after_it(
 @needs_compiler
 def test_steps_that_diverge_are_those_too() -> None:
     run = begun(
-        spec_of("banana", settings={"step_size": 3.0, "metric": "unit", "max_depth": 4}, warmup=0, dtype="float64")
+        spec_of("banana", settings={"step_size": 3.0, "metric": "unit", "max_treedepth": 4}, warmup=0, dtype="float64")
     )
     run.state = run.state._replace(adaptation=run.state.adaptation._replace(stage=None))
     kernel = eager_kernel(run.sampler, run.state)
@@ -92,7 +92,7 @@ def test_steps_that_diverge_are_those_too() -> None:
 
 @needs_compiler
 def test_a_chain_whose_potential_is_not_finite_is_left_behind() -> None:
-    run = begun(spec_of("banana", settings={"max_depth": 4}, warmup=0, dtype="float64"))
+    run = begun(spec_of("banana", settings={"max_treedepth": 4}, warmup=0, dtype="float64"))
     kernel, state = eager_kernel(run.sampler, run.state), run.sampler.resume(run.numbers, run.state)
     lost = state.proposal.potential.clone()
     lost[1] = torch.nan
@@ -184,7 +184,7 @@ def test_what_a_density_raises_is_raised_and_the_run_is_where_it_was(
     ],
 )
 def test_what_a_density_returns_may_have_any_layout(density: Callable[[torch.Tensor], torch.Tensor]) -> None:
-    run = begun(spec_of("Your function", settings={"max_depth": 4}, warmup=10), target=OwnDensity(density, 3))
+    run = begun(spec_of("Your function", settings={"max_treedepth": 4}, warmup=10), target=OwnDensity(density, 3))
     kernel = eager_kernel(run.sampler, run.state)
     for _ in range(3):
         compared(run, kernel, not run.sampler.is_tuned(run.state), 2e-3)
@@ -210,7 +210,7 @@ def test_a_run_takes_its_eager_steps_in_cpp() -> None:
     run = begun(spec_of("gaussian", warmup=20))
     run.take(4, 1e9)
     assert isinstance(run._switch._eager.__self__._loop, PythonPartLoop)
-    run.change({"max_depth": 3})
+    run.change({"max_treedepth": 3})
     run.take(4, 1e9)
     assert run.kernel == "eager" and run.compiled_since is None
 

@@ -122,7 +122,7 @@ def assert_same_block(run: Run, block: StepBatch, start: Any, steps: list) -> No
 @pytest.mark.parametrize("sampler", ["hmc", "nuts"])
 @pytest.mark.parametrize("metric", ["diagonal", "low_rank", "dense"])
 def test_one_program_takes_the_warm_up_too(sampler: str, metric: str) -> None:
-    settings = {"metric": metric, **({"num_leapfrog_steps": 4} if sampler == "hmc" else {"max_depth": 3})}
+    settings = {"metric": metric, **({"num_leapfrog_steps": 4} if sampler == "hmc" else {"max_treedepth": 3})}
     spec = Spec("gaussian", {"size": 3, "correlation": 0.8}, sampler, settings, chains=3, draws=50, warmup=60)
     run = begun(spec.replace(device="cpu"))
     kernel, start, numbers, states = traced_kernel(run.sampler, run.state), run.state, run.rng.get_state(), []

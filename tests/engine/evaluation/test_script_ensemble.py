@@ -37,7 +37,7 @@ for path in sys.argv[2:]:
     program = torch.jit.load(path)
     said = {name: value.numpy().tolist() for name, value in program(rows).items()}
     found[path] = [said, program.names, program.levels, program.class_names,
-                   {name: value.tolist() for name, value in program.learnt.items()}]
+                   {name: value.tolist() for name, value in program.learned.items()}]
 print(json.dumps(found))
 """
 
@@ -74,7 +74,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bnnviz
 
 @pytest.mark.parametrize("kind", CASES)
 def test_a_program_says_what_the_run_predicts(kind: str, programs: dict[str, tuple[bnnviz.Run, list]]) -> None:
-    run, (said, names, levels, class_names, learnt) = programs[kind]
+    run, (said, names, levels, class_names, learned) = programs[kind]
     known = run.predict(X[:5], LEVELS)
     assert set(said) == set(KNOWN[known.task])
     for name, values in said.items():
@@ -84,8 +84,8 @@ def test_a_program_says_what_the_run_predicts(kind: str, programs: dict[str, tup
     assert names == ["x1", "x2"] and class_names == known.class_names
     assert levels == ([] if known.task == "classification" else list(LEVELS))
     own = {name: value for name, value in run.parameters().items() if name not in dict(network_names(run))}
-    assert set(learnt) == set(own)
-    for name, values in learnt.items():
+    assert set(learned) == set(own)
+    for name, values in learned.items():
         np.testing.assert_allclose(values, own[name].reshape(np.shape(values)), rtol=1e-10)
 
 

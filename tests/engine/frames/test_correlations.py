@@ -29,7 +29,7 @@ def mixed(dim: int = 4, draws: int = 300) -> np.ndarray:
 
 def test_a_layer_is_a_block_and_a_large_one_is_cut():
     module = nn.Sequential(nn.Linear(1, 25), nn.Tanh(), nn.Linear(25, 10), nn.Tanh(), nn.Linear(10, 1))
-    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learnt")
+    target = bnnviz.BNN(module, (np.zeros((3, 1)), np.zeros(3)), noise="learned")
     found = correlations.blocks(target)
     assert found[0] == {"label": "0.weight, 0.bias", "first": 0, "count": 50}
     assert found[1] == {"label": "2.weight, 2.bias, 1 to 60 of 260", "first": 50, "count": 60}

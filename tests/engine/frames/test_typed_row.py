@@ -22,7 +22,7 @@ NEAR, FAR = [0.1, -0.2], [60.0, -80.0]
 
 
 def spec_of(target: str, **more) -> Spec:
-    settings = {"hidden": "3"} | ({"noise": "learnt"} if target == "y" else {})
+    settings = {"hidden": "3"} | ({"noise": "learned"} if target == "y" else {})
     base = Spec(target="network", target_settings=settings, sampler="hmc", chains=2, warmup=20, draws=15, **more)
     other = "kind" if target == "y" else "y"
     return (

@@ -132,9 +132,9 @@ def test_no_remedy_is_beyond_the_bounds_of_its_setting() -> None:
     made = run("pmcnet")
     made.sampler = samplers.REGISTRY.get("pmcnet")(draws_each=8000)
     assert remedies.raised(made, "more", "draws_each").options["settings"] == {"draws_each": 10_000}
-    made.sampler = samplers.REGISTRY.get("nuts")(wanted=0.97, max_depth=12)
+    made.sampler = samplers.REGISTRY.get("nuts")(target_accept=0.97, max_treedepth=12)
     assert remedies.deeper_trees(made) == []
-    assert remedies.shorter_steps(made)[0].options["settings"] == {"wanted": 0.99}
+    assert remedies.shorter_steps(made)[0].options["settings"] == {"target_accept": 0.99}
 
 
 def measures(variance: float) -> Variances:

@@ -33,7 +33,7 @@ def sampled(target: bnnviz.BNN, sampler: str = "nuts") -> bnnviz.Run:
 
 @pytest.fixture(scope="module")
 def run() -> bnnviz.Run:
-    return sampled(linear(noise_sd=1.0, noise="learnt"))
+    return sampled(linear(noise_sd=1.0, noise="learned"))
 
 
 def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
@@ -63,7 +63,7 @@ def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
 
 
 def test_arviz_computes_from_them(run: bnnviz.Run) -> None:
-    other = sampled(linear(likelihood="student_t", noise="learnt"), "hmc")
+    other = sampled(linear(likelihood="student_t", noise="learned"), "hmc")
     trees = {"normal": run.to_arviz(), "student": other.to_arviz()}
     found = arviz_stats.loo(trees["normal"])
     # Leave-one-out lies below the density of rows that were seen.
@@ -105,10 +105,10 @@ def test_classes_and_functions_have_the_groups_that_they_can_have() -> None:
 
 def test_a_recording_has_them_where_its_network_is_given(tmp_path: Path, run: bnnviz.Run) -> None:
     folder = str(tmp_path / "kept")
-    made = bnnviz.sample(linear(noise="learnt"), "hmc", record=folder, settings={"mode_steps": 20}, **FEW)
+    made = bnnviz.sample(linear(noise="learned"), "hmc", record=folder, settings={"mode_steps": 20}, **FEW)
     kept = bnnviz.recording(folder)
     assert "log_likelihood" not in kept.to_arviz().children
-    tree = kept.to_arviz(target=linear(noise="learnt"))
+    tree = kept.to_arviz(target=linear(noise="learned"))
     np.testing.assert_allclose(tree["log_likelihood"]["y"], made.to_arviz()["log_likelihood"]["y"], rtol=1e-5)
 
 

@@ -164,7 +164,7 @@ CHECKPOINTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "x is a text": in_state("x", "here"),
     "x of whole numbers": in_state("x", torch.zeros(2, 2, dtype=torch.int64)),
     "another field": in_state("y", torch.zeros(2)),
-    "adaptation is a text": in_state("adaptation", "learnt"),
+    "adaptation is a text": in_state("adaptation", "learned"),
     "adaptation without fields": in_state("adaptation", {}),
     "counts of others": in_store("counts", torch.zeros(9, dtype=torch.int64)),
     "counts below zero": in_store("counts", torch.full((2,), -5)),

@@ -108,5 +108,5 @@ def test_the_boomerang_keeps_its_reference_where_a_window_teaches_a_degenerate_o
         sums = sums.added(
             x, torch.full_like(x, 1e200), torch.ones(4, dtype=torch.bool), torch.ones(4, dtype=torch.bool)
         )
-    learned = unit.learnt(sums)
+    learned = unit.learned(sums)
     assert torch.isfinite(learned.factor).all() and torch.isfinite(learned.inverse).all()

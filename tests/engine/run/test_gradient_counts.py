@@ -21,7 +21,7 @@ SAMPLERS = (
     "pmcnet",
     "parallel_tempering",
 )
-SETTINGS = {"map": {"steps": 50}, "bbb": {"steps": 50}, "func_hmc": {"draws_each": 3}, "nuts": {"max_depth": 4}}
+SETTINGS = {"map": {"steps": 50}, "bbb": {"steps": 50}, "func_hmc": {"draws_each": 3}, "nuts": {"max_treedepth": 4}}
 
 
 def finished(spec: Spec, block: int) -> Run:

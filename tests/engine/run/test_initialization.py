@@ -46,7 +46,7 @@ def test_a_network_that_learns_its_noise_does_not_set_out_where_it_fits_the_nois
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, (30, 10))
     module = torch.nn.Sequential(torch.nn.Linear(10, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
-    target = targets.BNN(module, (x, x[:, 0] + rng.normal(0, 1, 30)), noise="learnt")
+    target = targets.BNN(module, (x, x[:, 0] + rng.normal(0, 1, 30)), noise="learned")
     x0 = target.initial(4, torch.Generator().manual_seed(1))
 
     def noise(**settings: Any) -> torch.Tensor:

@@ -238,7 +238,7 @@ def test_with_the_prior_for_its_reference_the_posterior_is_sampled(reference: st
 @pytest.mark.slow
 @pytest.mark.parametrize("bound", ["grid", "exact"])
 def test_the_boomerang_learns_its_reference(bound: str) -> None:
-    """The learnt reference is that of the path: from a centre and a spread far off to those of the target."""
+    """The learned reference is that of the path: from a centre and a spread far off to those of the target."""
     target = targets.Gaussian(mean=[3.0, -1.0], cov=[[4.0, 0.6], [0.6, 0.25]])
     chosen = {"learn_reference": True, "adapt_events": 2000, "gamma": 0.05, "bound": bound}
     spec = Spec(sampler="boomerang", settings=chosen, chains=32, draws=4, seed=3, device="cpu", dtype="float64")

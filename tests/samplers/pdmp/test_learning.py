@@ -104,9 +104,9 @@ def test_each_chain_of_a_network_has_scales_of_its_own() -> None:
     for _ in range(400):
         x = sd * torch.randn(2, 2, generator=rng, dtype=torch.float64)
         sums = unit.added(sums, x, x / sd**2, torch.ones(2, dtype=torch.bool))
-    learnt = unit.learnt(sums)
-    assert torch.allclose(learnt.scale, sd, rtol=0.15)
-    assert torch.equal(learnt.of_chains(torch.tensor([1])).scale, learnt.scale[1:])
+    learned = unit.learned(sums)
+    assert torch.allclose(learned.scale, sd, rtol=0.15)
+    assert torch.equal(learned.of_chains(torch.tensor([1])).scale, learned.scale[1:])
 
 
 def test_a_dense_metric_and_its_inverse_are_those_of_the_target() -> None:
@@ -116,9 +116,9 @@ def test_a_dense_metric_and_its_inverse_are_those_of_the_target() -> None:
     for _ in range(400):
         x = torch.randn(4, 2, generator=rng, dtype=torch.float64) @ torch.linalg.cholesky(cov).T
         sums = unit.added(sums, x, x @ torch.linalg.inv(cov), ALL)
-    learnt = unit.learnt(sums)
-    assert torch.allclose(learnt.factor @ learnt.factor.T, cov, rtol=0.02)
-    assert torch.allclose(learnt.undo(learnt.apply(x)), x)
+    learned = unit.learned(sums)
+    assert torch.allclose(learned.factor @ learned.factor.T, cov, rtol=0.02)
+    assert torch.allclose(learned.undo(learned.apply(x)), x)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_a_dense_metric_and_its_inverse_are_those_of_the_target() -> None:
         [("bps", {"metric": "dense", "refresh_share": 0.5}), ("zigzag", {"metric": "diagonal"}), ("boomerang", {})], 1
     ),
 )
-def test_nothing_is_learnt_after_the_warm_up(sampler: str, settings: dict[str, Any]) -> None:
+def test_nothing_is_learned_after_the_warm_up(sampler: str, settings: dict[str, Any]) -> None:
     run = run_of(sampler, draws=20, chains=8, target_settings={"size": 3, "spread": 3.0}, settings=settings)
     run.prepare()
     while run.phase == "tuning":
         run.advance(0.05)
-    learnt = run.state.adaptation
+    learned = run.state.adaptation
     finished(run)
-    assert run.state.adaptation is learnt
-    assert not learnt.rounds_left and learnt.points is None and not learnt.energies.windows
+    assert run.state.adaptation is learned
+    assert not learned.rounds_left and learned.points is None and not learned.energies.windows
 
 
 NETWORK = {"data": "toy_c", "hidden": "3"}

@@ -1,4 +1,4 @@
-r"""Bound rates by a grid and a reach, learnt from the proposals, by which rates lie above the grid's line.
+r"""Bound rates by a grid and a reach, learned from the proposals, by which rates lie above the grid's line.
 
 Between the ends of a cell a rate may jump up and down again, where a gradient does, as of a network with ReLU; and
 with batches every evaluation sees it through other rows. So the grid's line g is raised by a *reach* r for one unit of
@@ -6,7 +6,7 @@ speed,
 
 $$h(t) = \max(0, g(t) + r\, |v|),$$
 
-which is learnt so that at most a thousandth of the proposals lies above; it is 0 while none does. With batches the
+which is learned so that at most a thousandth of the proposals lies above; it is 0 while none does. With batches the
 event is taken at the rate of the batch that the proposal has drawn, and that is exact while the envelope bounds the
 rates of all batches. Pakman, Gilboa, Carlson and Paninski 2017 (doi:10.48550/arXiv.1609.00770) raise a regression line
 of the noisy rates by their predicted spread instead: `bnnviz.samplers.pdmp.bounds.regression`.
@@ -61,7 +61,7 @@ class RaisedGrid(Bound):
         self.grid, self.speed = grid, speed
 
     def start(self, at: RatePoint, previous: RaisedState | None, horizon: Tensor) -> RaisedState:
-        """Begin at t = 0; what was learnt stays."""
+        """Begin at t = 0; what was learned stays."""
         zero = torch.zeros_like(at.rate)
         inner, reach, seen = (None, zero, zero) if previous is None else (previous[0], previous[1], previous[3])
         speed = self.speed(at.x, at.v, at.scaling).double().clamp_min(1e-12)

@@ -9,7 +9,7 @@ $$h(t) = \max(0, m(t) + k \rho(t)), \qquad \rho(t)^2 = (1, t)\, \Sigma\, (1, t)^
 
 with $\Sigma$ the posterior covariance of $(\beta_0, \beta_1)$. $\rho$ is convex, so that its chord up to the horizon is
 above it, and the envelope is a line. The paper computes $c^2$ from the gradients of the single rows of a batch; here
-it is learnt from how far rates were off their predictions. With k = 3 a rate is above the line about once in 700
+it is learned from how far rates were off their predictions. With k = 3 a rate is above the line about once in 700
 proposals, if the noise is normal and the rate a line.
 
 Source: A. Pakman, D. Gilboa, D. Carlson and L. Paninski, Stochastic bouncy particle sampler, ICML 2017, section 3,
@@ -37,7 +37,7 @@ from bnnviz.samplers.pdmp.thinning import (
     first_arrival,
 )
 
-_MEMORY = 200.0  # evaluations, or segments, that what is learnt goes back
+_MEMORY = 200.0  # evaluations, or segments, that what is learned goes back
 _LEAST = 1e-12  # variance
 
 
@@ -90,7 +90,7 @@ class Regression(Bound):
         self.width, self.speed = width, speed
 
     def start(self, at: RatePoint, previous: RegressionState | None, horizon: Tensor) -> RegressionState:
-        """Begin at t = 0 with the rate there; what was learnt stays."""
+        """Begin at t = 0 with the rate there; what was learned stays."""
         zero, one = torch.zeros_like(at.rate), torch.ones_like(at.rate)
         speed = self.speed(at.x, at.v, at.scaling).double().clamp_min(1e-12)
         rate = at.rate / speed
@@ -98,8 +98,8 @@ class Regression(Bound):
             noise = rate.square().clamp_min(_LEAST)
             slopes = noise / (horizon * speed).square()
             return RegressionState(one, zero, zero, rate, zero, noise, zero, zero, slopes, zero, speed)
-        learnt = _with_slope(previous)
-        return learnt._replace(count=one, t=zero, tt=zero, rate=rate, t_rate=zero, speed=speed)
+        learned = _with_slope(previous)
+        return learned._replace(count=one, t=zero, tt=zero, rate=rate, t_rate=zero, speed=speed)
 
     def learn(self, state: RegressionState, at: RatePoint, kind: Tensor) -> RegressionState:
         """Learn the noise from how far a rate is off its prediction, and let it join the line's rates."""

@@ -19,7 +19,7 @@ _FIRST_EVENTS = 80  # of the first round, over all chains
 
 
 class Preconditioned(Sampler):
-    """A setting for the metric of a process in straight lines, learnt in rounds of the warm-up: a mixin of `PDMP`."""
+    """A setting for the metric of a process in straight lines, learned in rounds of the warm-up: a mixin of `PDMP`."""
 
     presets: ClassVar[list[dict[str, Any]]] = [
         preset if preset["name"] == "exact" else preset | {"settings": {**preset["settings"], "metric": "unit"}}
@@ -29,14 +29,14 @@ class Preconditioned(Sampler):
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "dense", "unit"],
-        doc="Scales of the coordinates, learnt in the warm-up, which takes some 2,000 steps then. diagonal: one for"
+        doc="Scales of the coordinates, learned in the warm-up, which takes some 2,000 steps then. diagonal: one for"
         " each, and on networks for each chain, which begin at modes of their own. dense: correlations too. unit: all"
         f" one. auto: on a function of your own dense up to {DENSE} dimensions and diagonal above; unit elsewhere.",
     )
 
     @property
     def rounds(self) -> int:
-        """Rounds in which the metric is learnt."""
+        """Rounds in which the metric is learned."""
         return _ROUNDS if self.learns_from_points else 0
 
     @property
@@ -71,9 +71,9 @@ class Preconditioned(Sampler):
             return sums
         return self._own(scaling, len(x)).added(sums, x, gradient, alive)
 
-    def learnt_scaling(self, sums: PathSums, points: WindowSums | None, before: Preconditioner) -> Preconditioner:
+    def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Preconditioner) -> Preconditioner:
         """Return the metric that a round teaches."""
-        return before if points is None else self._own(before, len(sums.time)).learnt(points)
+        return before if points is None else self._own(before, len(sums.time)).learned(points)
 
     def _own(self, scaling: Preconditioner, chains: int) -> Preconditioner:
         """Return the scaling with scales for each chain, where these set out from modes of their own."""

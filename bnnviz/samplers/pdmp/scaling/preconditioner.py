@@ -2,7 +2,7 @@ r"""Precondition straight-line processes: a linear map L from velocities of scal
 
 A process in coordinates $y = L^{-1} x$ has there the gradient $L^\top g$ and the velocity $L^{-1} v$. The Bouncy
 Particle draws v from $N(0, L L^\top)$; the Zig-Zag has $v = L \theta$ with $\theta \in \{-c, c\}^d$. The map is that of
-`bnnviz.samplers.mcmc.metric`, learnt from positions of the path and the gradients there, and the path keeps it after
+`bnnviz.samplers.mcmc.metric`, learned from positions of the path and the gradients there, and the path keeps it after
 the warm-up. Chains of a network begin at different modes, where different weights are stiff: there each chain has
 scales of its own. Reference: A. Pakman, D. Gilboa, D. Carlson and L. Paninski, Stochastic bouncy particle sampler,
 ICML 2017, section 5, doi:10.48550/arXiv.1609.00770.
@@ -66,9 +66,9 @@ class Preconditioner(NamedTuple):
             sums = WindowSums.begun(x, gradient, self.factor is not None)
         return sums.added(x, gradient, alive, alive)
 
-    def learnt(self, sums: WindowSums) -> Preconditioner:
+    def learned(self, sums: WindowSums) -> Preconditioner:
         """Return the map that a window of the warm-up teaches."""
-        metric = Metric(self.scale.flatten(), self.factor).learnt(sums)
+        metric = Metric(self.scale.flatten(), self.factor).learned(sums)
         scale = metric.scale.view(self.scale.shape)
         if metric.factor is None:
             return Preconditioner(scale, None, None)

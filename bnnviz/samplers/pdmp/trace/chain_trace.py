@@ -61,7 +61,7 @@ class PathTrace:
         if self.now is None:
             self.begin(before, chain)
         elif before.adaptation.scaling is not self._scaling[0]:
-            # The warm-up has learnt another one, and the chain has set out with it.
+            # The warm-up has learned another one, and the chain has set out with it.
             self.now = self._segment(before, chain, [])
         states = [*step_batch.before[1:], step_batch.after]
         for k, (row, after) in enumerate(zip(rows, states, strict=True)):

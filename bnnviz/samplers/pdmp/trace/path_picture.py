@@ -73,7 +73,7 @@ class PathPicture:
 
         Where canonicalising cuts a segment, nan lies between its points.
         """
-        # The warm-up may have learnt another scaling between two of them.
+        # The warm-up may have learned another scaling between two of them.
         alike = [list(group) for _, group in groupby(segments, key=lambda segment: id(segment.scaling))]
         projected = [self._project_alike(group, plane) for group in alike]
         return [piece for pieces, _ in projected for piece in pieces], projected[-1][1]

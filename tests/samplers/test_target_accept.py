@@ -39,7 +39,7 @@ def finished(sampler: str, target: targets.Target, **changes: int) -> Run:
     return run
 
 
-@pytest.mark.parametrize("wanted", [0.6, 0.8, 0.9])
+@pytest.mark.parametrize("target_accept", [0.6, 0.8, 0.9])
 def test_the_size_is_that_of_the_wanted_acceptance(wanted: float) -> None:
     rng = np.random.default_rng(1)
     runs = [found(wanted, rng, 50) for _ in range(200)]
@@ -79,12 +79,12 @@ def test_a_tree_keeps_its_step_size() -> None:
     sampler, state = run.sampler, run.state
     sizes, begun = [], []
     for step in range(60):
-        learnt = state.adaptation._replace(step_size=0.1 * (1 + step % 7))
-        state = state._replace(adaptation=learnt)
+        learned = state.adaptation._replace(step_size=0.1 * (1 + step % 7))
+        state = state._replace(adaptation=learned)
         begun.append(state.fresh.clone())
         before = state.step_size
         state, _ = sampler.step(run.numbers, state)
         assert bool((state.step_size == before)[~begun[-1]].all())
         sizes.append(state.step_size[begun[-1]])
-        assert np.allclose(sizes[-1], learnt.step_size)
+        assert np.allclose(sizes[-1], learned.step_size)
     assert sum(map(len, sizes)) > 5 and not all(each.all() for each in begun)
