@@ -125,12 +125,11 @@ def write(
 
 
 def part_of(experiment: Experiment) -> dict[str, str]:
-    """Return in what it differs from the experiment that is registered under its name."""
-    from bnnviz.experiments import EXPERIMENTS  # which imports this layer's modules
-
-    first = EXPERIMENTS.get(experiment.name, experiment)
+    """Return data set and scale if they differ from the first part's."""
+    parts = getattr(experiment, "parts", ())
+    first = (parts[0], "small") if parts else ("", "")
     chosen = {name: getattr(experiment, name, "") for name in PARTS}
-    return {name: value for name, value in chosen.items() if value and value != getattr(first, name, "")}
+    return {name: value for (name, value), usual in zip(chosen.items(), first, strict=True) if value not in ("", usual)}
 
 
 def device() -> str:

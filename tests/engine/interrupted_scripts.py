@@ -34,7 +34,7 @@ def network() -> bnnviz.BNN:
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     x = torch.linspace(-1, 1, 20)[:, None]
-    return bnnviz.BNN(module, (x, x**2))
+    return bnnviz.BNN(module, (x, x**2), noise_sd=1.0)
 
 
 def asked(sampler: str, **options: Any) -> dict[str, Any]:

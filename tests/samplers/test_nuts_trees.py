@@ -46,7 +46,7 @@ def test_a_tree_ends_at_the_first_subtree_that_turns() -> None:
         drawn = sampler.pre_draw(rng, state)
         for chain in state.fresh.nonzero()[:, 0].tolist():
             trees[chain] = Tree(drawn[0][chain].numpy())
-        state, info = sampler.kernel(rng, state, drawn)
+        state, info = sampler.kernel(rng, state, *drawn)
         for chain, tree in enumerate(trees):
             expected = tree.add(state.front.momentum[chain].numpy().copy(), float(state.direction[chain]))
             assert bool(info.ended[chain]) == expected

@@ -351,10 +351,10 @@ def test_a_step_is_refused_by_processes() -> None:
 def test_whole_numbers_as_inputs_are_read_with_and_without_a_cast(words: Callable[[], nn.Module]) -> None:
     given = np.arange(21).reshape(7, 3) % 5
     module = words()
-    target = bnnviz.BNN(module, (given, Y))
+    target = bnnviz.BNN(module, (given, Y), noise_sd=0.3)
     assert target.whole
     module.function = lambda m, x, inner=module.function: inner(m, x.long())
-    cast = bnnviz.BNN(module, (given, Y))
+    cast = bnnviz.BNN(module, (given, Y), noise_sd=0.3)
     assert cast.dim == sum(p.numel() for p in module.parameters())
     theta = torch.randn(2, cast.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     np.testing.assert_allclose(target.potential(theta), cast.potential(theta), rtol=1e-9)
@@ -375,7 +375,7 @@ def test_a_forward_that_is_rougher_than_single_precision_is_refused() -> None:
 
 def test_weights_frozen_after_the_posterior_was_made_change_nothing() -> None:
     module = perceptron()
-    target = bnnviz.BNN(module, (X, Y))
+    target = bnnviz.BNN(module, (X, Y), noise_sd=0.3)
     for parameter in (*module.parameters(), *target.module.parameters()):
         parameter.requires_grad_(False)
     draw = torch.arange(float(target.dim), dtype=torch.float64)

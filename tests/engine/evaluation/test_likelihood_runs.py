@@ -28,11 +28,11 @@ def laplace(f: Tensor, y: Tensor) -> Tensor:
 
 
 KINDS = {
-    "gaussian": (1, REAL, {"noise": "learned"}),
-    "several": (2, PAIRS, {"noise": "learned"}),
-    "multivariate_gaussian": (2, PAIRS, {"likelihood": "multivariate_gaussian", "noise": "learned"}),
-    "student_t": (1, REAL, {"likelihood": "student_t", "noise": "learned"}),
-    "generalized_gaussian": (1, REAL, {"likelihood": "generalized_gaussian", "noise": "learned"}),
+    "gaussian": (1, REAL, {"noise_sd": 1.0, "noise": "learned"}),
+    "several": (2, PAIRS, {"noise_sd": 1.0, "noise": "learned"}),
+    "multivariate_gaussian": (2, PAIRS, {"likelihood": "multivariate_gaussian", "noise_sd": 1.0, "noise": "learned"}),
+    "student_t": (1, REAL, {"likelihood": "student_t", "noise_sd": 1.0, "noise": "learned"}),
+    "generalized_gaussian": (1, REAL, {"likelihood": "generalized_gaussian", "noise_sd": 1.0, "noise": "learned"}),
     "heteroscedastic": (2, REAL, {"likelihood": "heteroscedastic"}),
     "poisson": (1, COUNTS, {"likelihood": "poisson"}),
     "negative_binomial": (1, COUNTS, {"likelihood": "negative_binomial"}),

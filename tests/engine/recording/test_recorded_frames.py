@@ -103,7 +103,8 @@ def test_the_page_gets_the_same_frames_beside_a_recording() -> None:
                 np.testing.assert_equal(recorded[part], alone[part])
 
 
-def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path) -> None:
+def test_strides_grow_and_begin_anew_at_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    eager(monkeypatch)
     run = ViewedRun(BANANA.replace(draws=None))
     recorder = RecordingWriter(run, tmp_path / "run", every_s=1e9)
     on(run, recorder, 700)

@@ -107,7 +107,6 @@ class Careless(nn.Linear):
         ({"likelihood": ["gaussian"]}, "There is no likelihood ['gaussian']"),
         ({"prior_sd": "wide"}, "prior_sd must be one number, not 'wide'"),
         ({"prior_sd": np.inf}, "prior_sd = inf must be above 0 and finite"),
-        ({"noise_sd": None}, "noise_sd must be one number, not None"),
         ({"noise_sd": -1}, "noise_sd = -1 must be above 0."),
     ],
 )
