@@ -1,5 +1,6 @@
 """Name the functions that Bokeh calls when the server and its sessions begin and end; Bokeh runs this script once."""
 
+from bnnviz_app import bokeh_fixes
 from bnnviz_app.server import (
     on_server_loaded,
     on_server_unloaded,
@@ -7,5 +8,7 @@ from bnnviz_app.server import (
     on_session_destroyed,
     process_request,
 )
+
+bokeh_fixes.apply()  # before the server is made, which `panel serve app` does after this script
 
 __all__ = ["on_server_loaded", "on_server_unloaded", "on_session_created", "on_session_destroyed", "process_request"]

@@ -11,12 +11,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import panel as pn
+from bokeh.server.tornado import BokehTornado
+from bokeh.settings import settings
 from tornado.httputil import HTTPServerRequest
 from tornado.ioloop import IOLoop
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz_app.access import roles
+from bnnviz_app.access.gate import GATE, Gate
+from bnnviz_app.access.guard import guard
 
 _START_S = 60.0
 _COMES_S = 1.5  # the browser that the server opens comes within this time: the first page is built before Dask loads
@@ -24,9 +28,21 @@ _COMES_S = 1.5  # the browser that the server opens comes within this time: the 
 
 def on_server_loaded(server_context: Any) -> None:
     """Connect to the workers in the background."""
+    if GATE not in pn.state.cache:
+        _guard_panel_serve()
     IOLoop.current().asyncio_loop.set_exception_handler(_log_unexpected)
     pn.state.cache["backend"] = Future()
     IOLoop.current().call_later(_COMES_S, _connect, pn.state.cache["backend"])
+
+
+def _guard_panel_serve() -> None:
+    """Put a gate without a token before the server of `panel serve app`, which gives hooks no access to it."""
+    for application in [each for each in gc.get_objects() if isinstance(each, BokehTornado)]:
+        origins = settings.allowed_ws_origin() or application.websocket_origins
+        ports = {origin.rpartition(":")[2] for origin in origins}
+        own = {f"{host}:{port}" for host in ("localhost", "127.0.0.1") for port in ports if port.isdigit()}
+        pn.state.cache[GATE] = Gate.at("127.0.0.1", None, None, {*origins, *own})
+        guard(application, pn.state.cache[GATE])
 
 
 def process_request(request: HTTPServerRequest) -> dict[str, Any]:

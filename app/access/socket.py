@@ -43,7 +43,8 @@ class PageSocket(WSHandler):
     def open(self, *args: Any, **kwargs: Any) -> None:
         """Begin without delaying small packets; a token that this server did not write ends the connection."""
         try:
-            known = check_token_signature(self._token or "", self.application.secret_key, signed=True)
+            signed = self.application.sign_sessions  # not by `panel serve app`
+            known = check_token_signature(self._token or "", self.application.secret_key, signed=signed)
         except MALFORMED:
             known = False
         if not known:
