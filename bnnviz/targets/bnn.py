@@ -364,7 +364,9 @@ class BNN(NetworkCurvature):
         """Try a function of the caller's on outputs of the module with its own weights."""
         self._is_loss = False
         if isinstance(self.likelihood, likelihoods.OwnLikelihood):
-            rows, y = self.fed(modules.some_rows(self.x), torch.float64), modules.some_rows(self.y)
+            # Rows from all of the range of the observations, as a function may have cases such as a censored value.
+            order = self.y.flatten(1).sum(1).argsort() if self.y.ndim > 1 else self.y.argsort()
+            rows, y = self.fed(modules.some_rows(self.x[order]), torch.float64), modules.some_rows(self.y[order])
             noise = torch.randn(_PRIOR_DRAWS, self.dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
             with torch.no_grad():
                 own = modules.call(self.module, {}, rows, self.rules)

@@ -1,4 +1,4 @@
-"""The size of a leapfrog step that the warm-up ends with is the one at which so much is accepted as was wanted."""
+"""The step size at the end of the warm-up gives the target acceptance."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def acceptance(size: float) -> float:
     return math.erfc(size**2)
 
 
-def found(wanted: float, rng: np.random.Generator, updates: int) -> DualAveraging:
+def found(target_accept: float, rng: np.random.Generator, updates: int) -> DualAveraging:
     """Return dual averaging after so many moves whose acceptance is known but for noise."""
     averaging, size = DualAveraging.begun(0.3), 0.3
     for _ in range(updates):
         mean = min(max(acceptance(size), 1e-9), 1 - 1e-9)
         seen = rng.beta(_MOVES * mean, _MOVES * (1 - mean))
-        averaging, size = averaging.updated(math.log(size), seen, wanted)
+        averaging, size = averaging.updated(math.log(size), seen, target_accept)
     return averaging
 
 
@@ -40,13 +40,13 @@ def finished(sampler: str, target: targets.Target, **changes: int) -> Run:
 
 
 @pytest.mark.parametrize("target_accept", [0.6, 0.8, 0.9])
-def test_the_size_is_that_of_the_wanted_acceptance(wanted: float) -> None:
+def test_the_size_is_that_of_the_wanted_acceptance(target_accept: float) -> None:
     rng = np.random.default_rng(1)
-    runs = [found(wanted, rng, 50) for _ in range(200)]
-    mean = np.mean([acceptance(one.size(wanted)) for one in runs])
+    runs = [found(target_accept, rng, 50) for _ in range(200)]
+    mean = np.mean([acceptance(one.size(target_accept)) for one in runs])
     of_mean_size = np.mean([acceptance(math.exp(one.log_mean)) for one in runs])
-    assert abs(mean - wanted) < 0.03
-    assert abs(mean - wanted) < abs(of_mean_size - wanted)
+    assert abs(mean - target_accept) < 0.03
+    assert abs(mean - target_accept) < abs(of_mean_size - target_accept)
 
 
 def test_a_curve_is_found_from_what_lies_on_it() -> None:

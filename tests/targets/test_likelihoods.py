@@ -348,3 +348,26 @@ def test_what_does_not_fit_is_refused_in_one_sentence(likelihood, outputs, y, sa
 def test_settings_that_do_not_fit_are_refused(make, said: str) -> None:
     with pytest.raises(BnnvizError, match=said):
         make()
+
+
+def censored(output: Tensor, y: Tensor) -> Tensor:
+    """A Tobit likelihood whose derivative is 0 / 0 at outputs far above zero."""
+    below = torch.log(torch.distributions.Normal(0.0, 1.0).cdf(-output[:, 0] / 0.3))
+    return torch.where(y > 0, -0.5 * ((y - output[:, 0]) / 0.3) ** 2, below)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_slope_that_is_not_finite_far_out_is_refused_whichever_rows_come_first(order: int) -> None:
+    x = torch.linspace(-2, 2, 60, dtype=torch.float64)[::1, None].flip(0) * order
+    with pytest.raises(BnnvizError, match="gradient of the log likelihood is not finite"):
+        bnnviz.BNN(nn.Linear(1, 1), (x, x[:, 0].clamp_min(0.0)), likelihood=censored)
+
+
+def test_a_function_never_sees_outputs_that_are_not_finite() -> None:
+    def picky(output: Tensor, y: Tensor) -> Tensor:
+        return torch.distributions.Normal(output[:, 0], 1.0).log_prob(y)  # validates its arguments
+
+    likelihood = likelihoods.OwnLikelihood(picky).fitted(torch.zeros(3, 1))
+    outputs = torch.tensor([[[0.0], [1.0], [2.0]], [[0.0], [torch.nan], [torch.inf]]])
+    found = likelihood.log_density(outputs, torch.zeros(3))
+    assert torch.isfinite(found).tolist() == [[True] * 3, [True, False, False]]

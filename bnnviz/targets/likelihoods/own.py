@@ -18,6 +18,7 @@ log = logging.getLogger(__name__)
 _AGREE = 1e-5  # relative
 _FAR = (10.0, 100.0, 1000.0)  # by which outputs are moved, in random directions
 _GAIN = 10.0  # of the log likelihood of a row, far away
+_BEYOND = 50.0  # outputs that a run may reach, from those that are tried
 _SAID = 200  # characters of an error of the caller's code
 
 
@@ -66,11 +67,15 @@ class OwnLikelihood(Likelihood):
         return None, "(rows, outputs)"
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the function's values, (chains, rows)."""
+        """Return the function's values, (chains, rows); nan at outputs that are not finite, which it never sees."""
         own_rows = y.ndim > (1 if self.columns == 1 else 2)
+        finite = torch.isfinite(f).all(-1)
+        f = torch.where(finite[..., None], f, 0.0)
         if self._one_by_one or len(f) == 1:
-            return torch.stack([self.function(one, y[k] if own_rows else y) for k, one in enumerate(f)])
-        return torch.func.vmap(self.function, in_dims=(0, 0 if own_rows else None))(f, y)
+            found = torch.stack([self.function(one, y[k] if own_rows else y) for k, one in enumerate(f)])
+        else:
+            found = torch.func.vmap(self.function, in_dims=(0, 0 if own_rows else None))(f, y)
+        return torch.where(finite, found, torch.nan)
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
         """Return minus the sum of the function's values."""
@@ -136,6 +141,10 @@ class OwnLikelihood(Likelihood):
 
     def _check_gradient(self, f: Tensor, y: Tensor) -> None:
         """Refuse values without a slope or with one that is not finite, at outputs (draws, rows, outputs)."""
+        for at in (f[0] - _BEYOND, f[0] + _BEYOND):
+            value, slope = self._with_slope(at, y)
+            if slope is not None:
+                self._refuse_slope(value, slope, at, y)
         for number, at in enumerate(f):
             value, slope = self._with_slope(at, y)
             if slope is None or (number == 0 and not slope.any()):
@@ -144,15 +153,7 @@ class OwnLikelihood(Likelihood):
                     " in torch, without detach, torch.no_grad or NumPy.",
                     "likelihood",
                 )
-            bad = torch.isfinite(value) & ~torch.isfinite(slope).flatten(1).all(1)
-            if bool(bad.any()):
-                row = int(bad.nonzero()[0, 0])
-                raise BnnvizError(
-                    f"The gradient of the log likelihood is not finite at the output {at[row].tolist()} and the"
-                    f" observation {y[row].tolist()}, where its value is: with torch.where give both branches"
-                    " arguments of their domain, as in torch.where(ok, f, 1).log().",
-                    "likelihood",
-                )
+            self._refuse_slope(value, slope, at, y)
             undefined = torch.isnan(value) | torch.isposinf(value)
             if bool(undefined.any()):
                 row = int(undefined.nonzero()[0, 0])
@@ -162,6 +163,18 @@ class OwnLikelihood(Likelihood):
                     " it needs positive ones.",
                     "likelihood",
                 )
+
+    def _refuse_slope(self, value: Tensor, slope: Tensor, at: Tensor, y: Tensor) -> None:
+        """Raise if a value (rows,) is finite and its derivatives (rows, outputs) are not."""
+        bad = torch.isfinite(value) & ~torch.isfinite(slope).flatten(1).all(1)
+        if bool(bad.any()):
+            row = int(bad.nonzero()[0, 0])
+            raise BnnvizError(
+                f"The gradient of the log likelihood is not finite at the output {at[row].tolist()} and the"
+                f" observation {y[row].tolist()}, where its value is: with torch.where give both branches"
+                " arguments of their domain, as in torch.where(ok, f, 1).log().",
+                "likelihood",
+            )
 
     def _with_slope(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the values (rows,) and their derivatives by the outputs; None where they do not depend on these."""
