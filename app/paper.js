@@ -7,7 +7,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
   const LIGHT = COLOURS // of the light theme, by those of the dark one
   const SHEET = "bnnviz-paper"
   const UNSEEN = "style, script, link, head, template"
-  const PRESSED = "header, nav.way, .languages, .tour-transport, .MuiButtonBase-root, .material-icons,"
+  const PRESSED = "header, nav.way, .languages, .area-transport, .MuiButtonBase-root, .material-icons,"
     + " .scroll-button, .narration, .keys, .notes, .arrow, .mark, [role=dialog], [role=tooltip], [role=slider], input, textarea"
   const KEPT = new Set("h1 h2 h3 h4 h5 h6 p ul ol li dl dt dd table caption thead tbody tfoot tr th td a b strong i em code pre"
     .concat(" span sub sup br blockquote").split(" "))
@@ -15,7 +15,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
   const WIDE = 0.6 // of its stage: a figure has both columns
 
   const held = (node) => [...(node.shadowRoot ?? node).childNodes]
-  const is_card = (node) => node.matches("div[class*=tour-]") && held(node.getRootNode()).some((card) => card.matches?.(".figure-card"))
+  const is_card = (node) => node.matches("div[class*=area-]") && held(node.getRootNode()).some((card) => card.matches?.(".figure-card"))
   const channel = (number) => Number(number).toString(16).padStart(2, "0")
   const in_light = (dark) => dark ? (colour) => LIGHT[colour.toLowerCase()] ?? colour : (colour) => colour
   /* The colours of a text, written in either way. */
@@ -197,7 +197,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
   function heading(page) {
     const address = new URL(location.href), link = document.createElement("a"), line = document.createElement("p")
     const name = all_in(page, "a.here")[0]?.textContent
-    for (const name of ["token", "theme", "projector", "play", "tour"]) { address.searchParams.delete(name) }
+    for (const name of ["token", "theme", "projector", "play"]) { address.searchParams.delete(name) }
     Object.assign(link, {href: address.href, textContent: address.href})
     line.className = "from"
     line.append(name ? `${document.title}: ${name}. ` : `${document.title}. `, link)
@@ -213,7 +213,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     sheet.id = SHEET
     sheet.append(heading(page))
     const purpose = all_in(page, ".purpose")[0], main = page.querySelector("main")
-    for (const [part, name] of [[purpose, "purpose"], [main, "told"], [page.querySelector(".tour-sidebar"), "settings"]]) {
+    for (const [part, name] of [[purpose, "purpose"], [main, "told"], [page.querySelector(".area-sidebar"), "settings"]]) {
       if (!part) { continue }
       const box = document.createElement("section")
       box.className = name

@@ -43,7 +43,6 @@ runpy.run_path(str(OFFLINE / "sitecustomize.py"))
 
 ARTIFACTS = ROOT / "tests" / "artifacts"
 VIEWPORT = {"width": 1400, "height": 900}
-TOUR_SEEN = "try { localStorage.setItem('bnnviz-tour', 'seen') } catch {}"  # an empty page may keep nothing
 
 
 # --- what runs and what is skipped
@@ -307,16 +306,13 @@ def watch() -> Iterator[Watch]:
 def open_page(browser: Any, watch: Watch, request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Return a function that opens a watched page, each in a context of its own.
 
-    Its arguments: ``url`` (None stays on an empty page), ``tour`` (whether this browser has yet to see
-    the tour of a first visit, which would lie over the page), and what Playwright's ``new_context``
-    takes, such as ``viewport`` and ``color_scheme``.
+    Its arguments: ``url`` (None stays on an empty page), and what Playwright's ``new_context`` takes, such as
+    ``viewport`` and ``color_scheme``.
     """
     contexts = []
 
-    def open_page(url: str | None = None, *, tour: bool = False, **options: Any) -> Any:
+    def open_page(url: str | None = None, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": VIEWPORT, **options})
-        if not tour:
-            context.add_init_script(TOUR_SEEN)
         contexts.append(context)
         page = context.new_page()
         watch.attach(page)

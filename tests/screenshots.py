@@ -39,7 +39,7 @@ def draws_shown(page: Any) -> int:
 def photograph(browser: Any, url: str, theme: str) -> Path:
     """Play the Lab for a while in one theme, keep its picture, and return the path."""
     page = browser.new_page(viewport=VIEWPORT)
-    page.goto(f"{url}{NETWORK}&theme={theme}&tour=0")
+    page.goto(f"{url}{NETWORK}&theme={theme}")
     page.get_by_role("button", name="Play", exact=True).click()
     page.get_by_role("button", name="Pause", exact=True).wait_for()
     until = time.monotonic() + PATIENCE_S

@@ -94,7 +94,5 @@ export function render({model}) {
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { look() } })
   for (const name of ["words", "language"]) { model.on(name, fill) }
   look()
-  // What points at a part of the page, as the tour does, follows.
-  new ResizeObserver(() => dispatchEvent(new Event("resize"))).observe(root)
   return root
 }

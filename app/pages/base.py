@@ -120,7 +120,7 @@ class Page:
 
     def _header(self, *buttons: Any) -> pn.Row:
         self._projector = header_button(_PROJECTOR, self._project)
-        return pn.Row(*buttons, self._projector, margin=0, align="center", css_classes=["tour-tools"])
+        return pn.Row(*buttons, self._projector, margin=0, align="center", css_classes=["area-tools"])
 
 
 class TextPage(Page):

@@ -24,11 +24,9 @@ from bnnviz_app.components.controls.data_editor import PointEditor
 from bnnviz_app.components.controls.pickers import BlockPicker, ComponentPicker, PlanePicker
 from bnnviz_app.components.controls.sidebar import Sidebar, column, section
 from bnnviz_app.components.guidance import scenes
-from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scene_bar import SceneBar, SceneMenu
 from bnnviz_app.components.guidance.scenes import Action, Scene, SceneStep
-from bnnviz_app.components.guidance.tour import Tour
 from bnnviz_app.components.run.record_button import RecordButton, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
@@ -76,8 +74,6 @@ class LabPage(RunPage):
         super().show_frame(frame)
         if PART in frame:
             self.selection.mark(frame[PART])
-        if not self._guided:
-            self._guided = self.tour.offered = True
 
     def wanted(self, turn: int | None) -> set[str]:
         """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
@@ -114,16 +110,9 @@ class LabPage(RunPage):
         self.controls.apply(settings)
 
     def _build(self, visit: address.Visit) -> None:
-        self._guided = (
-            visit.flags.get("tour") == "0" or visit.on("bare") or visit.on("projector") or "scene" in visit.flags
-        )
-        self._guided = self._guided or visit.on("your_data")
         self._era = 0
         self._led: Spec | None = None
         self._held = False  # a question has paused what runs
-        self.tour = Tour()
-        self.guide = Guide(self.name, self.tour.start)
-        self.guide.theme(self.dark)
         self.menu, self.branches = SceneMenu(), BranchBar(self.session)
         self.question = RowQuestion(lambda: self.session.spec, lambda row: self.session.watch(row=row))
         self.verdict = VerdictBar(self.question.show, self.data.show)
@@ -172,7 +161,7 @@ class LabPage(RunPage):
         return [self.bar.root, self.branches.root, self.verdict.root]
 
     def _beyond(self) -> list[Any]:
-        return [self.menu.root, self.tour, self.data.root, self.question.root]
+        return [self.menu.root, self.data.root, self.question.root]
 
     def _buttons(self) -> list[Any]:
         record = [self.record_button.root] if roles.present().keeps else []

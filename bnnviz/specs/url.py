@@ -29,7 +29,7 @@ MOST_KEPT = 50_000_000  # chains times dimensions times draws: 200 MB
 BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
 MOST_SENTENCES = 4
 #: Parameters of the page's own, not of the spec.
-PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "tour", "theme", "recording", "your_data")
+PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "theme", "recording", "your_data")
 PAGE += ("lang", "view", "bare")  # the last two of a figure alone
 
 #: What stands after a question mark, as a server or a test has it.

@@ -157,8 +157,6 @@ def test_what_the_page_sets_is_no_choice_of_its_reader() -> None:
     assert heard == [3, 4]
 
 
-def test_guide_and_tour_name_pages_and_areas_that_there_are() -> None:
+def test_the_guide_names_pages_that_there_are() -> None:
     words = json.loads((APP / "components/guidance/help.json").read_text(encoding="utf-8"))
     assert set(words["pages"]) <= set(PAGES)
-    stops = json.loads((APP / "components/guidance/tour.json").read_text(encoding="utf-8"))
-    assert all(len(stop) == 3 for stop in stops)

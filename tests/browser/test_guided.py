@@ -1,4 +1,4 @@
-"""Scenes, projector and tour in a real browser."""
+"""Scenes and projector in a real browser."""
 
 from __future__ import annotations
 
@@ -130,72 +130,3 @@ def test_the_projector_button_keeps_the_run(open_page: Callable[..., Any], dashb
     assert (address(lab)["target"], address(lab)["seed"]) == ("banana", "3")
     lab.press("Projector")
     lab.page.wait_for_url(lambda url: "projector" not in url, timeout=15_000)
-
-
-# --- tour
-
-
-def covered(one: dict[str, float], other: dict[str, float]) -> float:
-    """Return how many pixels two boxes share."""
-    across = min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"])
-    down = min(one["y"] + one["height"], other["y"] + other["height"]) - max(one["y"], other["y"])
-    return max(0.0, across) * max(0.0, down)
-
-
-@pytest.mark.parametrize("query", [ON_NETWORK, "?page=lab"], ids=["network", "opening"])
-@pytest.mark.parametrize("size", [(1280, 720)])
-def test_the_tour_is_shown_once_and_can_be_walked(
-    open_page: Callable[..., Any],
-    dashboard: Any,
-    screenshot: Callable[..., Path],
-    size: tuple[int, int],
-    query: str,
-) -> None:
-    width, height = size
-    page = open_page(dashboard.url + query, tour=True, viewport={"width": width, "height": height})
-    dialog = page.get_by_role("dialog", name="What just happened")
-    dialog.wait_for(timeout=60_000)
-    screenshot(page, f"tour-{width}")
-    count = int(page.locator(".stop .place").inner_text().split(" of ")[1])
-    assert count == (7 if query == ON_NETWORK else 6)
-    path, titles = page.locator(".tour-path:visible").first.bounding_box(), []
-    for number in range(1, count + 1):
-        until(lambda number=number: page.locator(".stop .place").inner_text() == f"{number} of {count}", 5, "no stop")
-        titles.append(page.locator(".stop h2").inner_text())
-        stop, ring = (page.locator(name).bounding_box() for name in (".stop", ".ring"))
-        assert stop["x"] >= 0 and stop["y"] >= 0
-        assert stop["x"] + stop["width"] <= width and stop["y"] + stop["height"] <= height
-        assert ring["width"] > 40
-        assert not covered(stop, ring) and not covered(stop, path), titles[-1]
-        # Tab goes round inside the dialog.
-        for _ in range(4):
-            page.keyboard.press("Tab")
-            assert page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") == "BUTTON"
-        page.locator(".stop .next").click()
-    assert len(set(titles)) == count
-    assert page.locator(".stop").count() == 0
-    page.reload()
-    Lab(page).ready()
-    page.wait_for_timeout(3000)
-    assert page.locator(".stop").count() == 0
-
-
-def test_escape_skips_the_tour_and_the_dialog_starts_it_again(open_page: Callable[..., Any], dashboard: Any) -> None:
-    page = open_page(dashboard.url + ON_NETWORK, tour=True)
-    page.locator(".stop").wait_for(timeout=60_000)
-    page.keyboard.press("Escape")
-    until(lambda: page.locator(".stop").count() == 0, 5, "the tour stayed")
-    lab = Lab(page).ready()
-    page.locator(".said").click()
-    page.keyboard.press("?")
-    lab.press("Take the tour")
-    page.locator(".stop").wait_for(timeout=10_000)
-    page.keyboard.press("Escape")
-
-
-@pytest.mark.parametrize("query", ["?tour=0", "?projector=1", "?scene=event"])
-def test_no_tour_where_the_link_has_other_plans(open_page: Callable[..., Any], dashboard: Any, query: str) -> None:
-    page = open_page(dashboard.url + query, tour=True)
-    Lab(page).ready()
-    page.wait_for_timeout(2500)
-    assert page.locator(".stop").count() == 0

@@ -126,7 +126,7 @@ def test_escape_closes_the_question_before_a_deletion_where_the_focus_has_gone(o
 def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, recordings):
     page = open_recordings()
     base = page.url.split("?")[0]
-    lab = open_page(f"{base}?page=lab&target=banana&sampler=bps&seed=3&tour=0")
+    lab = open_page(f"{base}?page=lab&target=banana&sampler=bps&seed=3")
     lab.locator(".said").first.wait_for(timeout=60_000)
     lab.get_by_role("button", name="Record", exact=True).click()
     until(lambda: lab.get_by_text("is kept as bps-banana").first.is_visible(), 20, "nothing says that it is recorded")
@@ -191,7 +191,7 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
 
 def test_a_start_that_is_not_there_is_said(open_recordings, open_page):
     base = open_recordings().url.split("?")[0]
-    lab = open_page(f"{base}?page=lab&start=nobody&tour=0")
+    lab = open_page(f"{base}?page=lab&start=nobody")
     until(lambda: lab.get_by_text("has no progress.json to be read").first.is_visible(), 60, "nothing is said")
     assert "start=" not in lab.evaluate("location.search")
     lab.close()

@@ -54,7 +54,7 @@ def played(lab: Drawing, steps: int) -> int:
 
 
 def click_strip(lab: Drawing, share: float) -> None:
-    box = lab.page.locator(".tour-transport .bk-Figure").first.bounding_box()
+    box = lab.page.locator(".area-transport .bk-Figure").first.bounding_box()
     lab.page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
 
 

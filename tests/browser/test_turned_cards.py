@@ -23,7 +23,7 @@ def test_a_cell_of_the_correlations_is_followed_and_the_cards_turn_back(
     lab.press("Ratios")
     until(lambda: lab.figures().get("weights"), 30, "there are no correlations")
     until(lambda: lab.figures().get("marginal") and lab.figures().get("ratios"), 30, "the other cards are empty")
-    box = lab.page.locator(".tour-path:visible canvas").first.bounding_box()
+    box = lab.page.locator(".area-path:visible canvas").first.bounding_box()
     lab.page.mouse.click(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
     follow = lab.page.get_by_role("combobox", name="Follow")
     number = until(lambda: follow.input_value().partition(": ")[0].isdigit() and follow.input_value(), 10, "no cell")

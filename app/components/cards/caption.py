@@ -51,7 +51,7 @@ class Caption(PageComponent):
             sizing_mode="stretch_width",
             height=64,
             margin=0,
-            css_classes=["tour-caption"],
+            css_classes=["area-caption"],
             stylesheets=[_STYLES["strip"]],
             styles={"grid-area": "caption"},
         )

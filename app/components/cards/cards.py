@@ -278,7 +278,7 @@ def surface(*objects: Any, area: str) -> pn.Column:
     return pn.Column(
         *objects,
         margin=0,
-        css_classes=[f"tour-{area}"],
+        css_classes=[f"area-{area}"],
         sizing_mode="stretch_both",
         styles={"grid-area": area, "min-width": "0", "min-height": "0"},
         stylesheets=[_STYLES["surface"]],

@@ -297,4 +297,4 @@ def section(title: str) -> Text:
 
 def column(*objects: Any) -> pn.Column:
     """Lay what stands at the left under each other."""
-    return pn.Column(*objects, sizing_mode="stretch_width", margin=(2, 0, 16, 0), css_classes=["tour-sidebar"])
+    return pn.Column(*objects, sizing_mode="stretch_width", margin=(2, 0, 16, 0), css_classes=["area-sidebar"])

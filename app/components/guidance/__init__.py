@@ -1,1 +1,1 @@
-"""Explain a page: tour, help, scenes, the voice for screen readers."""
+"""Explain a page: help, scenes, the voice for screen readers."""

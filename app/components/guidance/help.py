@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
-from bnnviz_app.components.widgets import Text, button
+from bnnviz_app.components.widgets import Text
 from bnnviz_app.pages import OF_CLASS, PAGES
 from bnnviz_app.theme import styles
 
@@ -41,15 +40,13 @@ _HELP = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8
 class Guide:
     """Open the dialog behind the question mark."""
 
-    def __init__(self, page: str, on_tour: Callable[[], None] | None = None) -> None:
-        look = {"variant": "outlined", "margin": (4, 0, 10, 0), "visible": on_tour is not None}
-        tour = button("Take the tour", lambda: (self._dialog.show(False), on_tour()), **look)
+    def __init__(self, page: str) -> None:
         self._marks = Text("", stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
         tables = dict(_HELP["tables"])
         tables["Words"] = _HELP["pages"].get(page, {}) | tables["Words"]
         self.words = _about(page) + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
         self._words = Text(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
-        self._dialog = Dialog(TITLE, self._words, self._marks, tour)
+        self._dialog = Dialog(TITLE, self._words, self._marks)
         self.root = self._dialog.root
         self.theme(False)
 

@@ -63,5 +63,4 @@ def going_on(visit: Visit) -> str | None:
     except BnnvizError as error:
         visit.sentences.append(error.message.text)
         return None
-    visit.flags["tour"] = "0"
     return name

@@ -103,7 +103,7 @@ class Transport(PageComponent):
             height=78,
             margin=0,
             styles={"padding": "0 16px", "box-sizing": "border-box"},
-            css_classes=["tour-transport"],
+            css_classes=["area-transport"],
             stylesheets=[_STYLES["bar"]],
         )
 

@@ -34,7 +34,6 @@ def apply_start(visit: Visit, whole: bool) -> None:
         return
     what = "the last points" if start["points"] == warm_start.LAST else "draws"
     visit.notes.append(f"The chains set out from {what} of the recording {recording.name}; a reset does so again.")
-    visit.flags["tour"] = "0"
 
 
 def dropped(before: Spec, after: Spec) -> str:
