@@ -18,7 +18,7 @@ from bnnviz_app.learn import languages
 
 SHIPPED = languages.FOLDER / languages.DEFAULT / f"{languages.GLOSSARY}.json"
 _SOURCE = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
-_ROW = re.compile(r"^\| (?!word|---)(.+?) \| (.+?) \|$", re.MULTILINE)
+_ROW = re.compile(r"^\| (?!term|---)(.+?) \| (.+?) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 _SEE = re.compile(r"(?:: s|\. S)ee \[[^\]]+\]\([^)]+\)(?=\.$)")  # where else to read, which the page does not show
 _SHORT = re.compile(r"^(.*) \((\w+)\)$")  # a term and its abbreviation
