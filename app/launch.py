@@ -16,6 +16,7 @@ from panel.command.serve import Serve
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app import LANGUAGE_COOKIE, THEME_COOKIE, bokeh_fixes
+from bnnviz_app.access import connections
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
 from bnnviz_app.access.secret import Secret
@@ -81,6 +82,7 @@ def launch(
 ) -> None:
     """Serve a folder until Ctrl-C or SIGTERM."""
     bokeh_fixes.apply()
+    connections.bound()
     for module in _FIRST_PAGES:  # while the workers start in processes of their own
         importlib.import_module(module)
     gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -15,7 +16,8 @@ from urllib.parse import urlsplit
 from tornado.httputil import HTTPServerRequest
 
 from bnnviz.errors import BnnvizError
-from bnnviz_app.access.secret import Secret
+from bnnviz_app.access.attempts import EVERY_S, Attempts
+from bnnviz_app.access.secret import Password, Secret
 
 #: The name of the gate among the settings of a server and in Panel's cache.
 GATE = "gate"
@@ -25,6 +27,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?)(:[0-9]{
 _ORIGIN = re.compile(r"https?://([^/\s]+)", re.IGNORECASE)
 _PLAIN_PATH = re.compile(r"(/[\w.~-]+)*/?")
 _REMEDY = "add a name with bnnviz serve --allow-host."
+_OF_SESSIONS = {"bokeh-token", "bokeh-session-id"}
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
@@ -38,6 +41,7 @@ class Gate:
     frames: tuple[str, ...] = ()
     cookie: str = "bnnviz-access"
     students: Secret | None = None
+    attempts: Attempts = field(default_factory=Attempts, repr=False)
     #: Signs the ids of students, so that a browser cannot invent one.
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
@@ -129,6 +133,24 @@ class Gate:
         """Return the secret that matches a token or a password, or None."""
         return next((secret for secret in (self.secret, self.students) if secret and secret.opens(word)), None)
 
+    async def attempt(self, word: str, address: str) -> tuple[Secret | None, float]:
+        """Return the secret that a word matches, and by how many seconds the attempt came too early.
+
+        A right token is always accepted, whoever else guesses: it is too long to be found by guessing. Passwords are
+        compared at a bounded rate.
+        """
+        if not isinstance(self.secret, Password):
+            secret = self.opened_by(word)
+            return secret, 0.0 if secret is not None else self.attempts.take(address)
+        early = self.attempts.take(address)
+        if early > EVERY_S:
+            return None, early
+        await asyncio.sleep(early)
+        secret = await asyncio.to_thread(self.opened_by, word)
+        if secret is not None:
+            self.attempts.give_back(address)
+        return secret, early
+
     def is_student(self, request: HTTPServerRequest) -> bool:
         """Return whether a request comes from a student of a class."""
         return self.students is not None and not self._shows(request, self.secret)
@@ -150,7 +172,9 @@ class Gate:
         return host in self.hosts or (self.any_address and host == _reached(request))
 
     def _odd_arguments(self, request: HTTPServerRequest) -> str | None:
-        """Refuse arguments that Bokeh would copy into the addresses of scripts."""
+        """Refuse arguments by which a client would choose its session, or the addresses of scripts."""
+        if request.arguments.keys() & _OF_SESSIONS or "Bokeh-Session-Id" in request.headers:
+            return "The server chooses the session of a page."
         for value in _arguments(request, "bokeh-absolute-url"):
             found = urlsplit(value)
             if not self.takes_origin(f"{found.scheme}://{found.netloc}", request):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
+import math
 import posixpath
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -13,12 +13,12 @@ from tornado.httputil import HTTPServerRequest
 from tornado.routing import AnyMatches, Router, Rule
 from tornado.web import RequestHandler
 
+from bnnviz_app.access.connections import STRANGERS
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.headers import guarding
 from bnnviz_app.access.secret import Secret
 
 _TOKEN, _NEXT, _LOGIN = "token", "next", "/login"
-_PAUSE_S = 1.0  # after a wrong word
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>bnnviz</title>{head}
 <link rel="icon" href="data:,">
@@ -68,10 +68,17 @@ class _Barrier(Router):
         if _TOKEN in request.query_arguments and request.method == "GET":
             return instead(_TakeToken, gate=gate, login=login)
         if gate.lets_in(request):
+            STRANGERS.discard(request.connection.stream)
             return None
+        if "Authorization" in request.headers and (early := gate.attempts.take(request.remote_ip)):
+            return instead(_Refused, status=429, sentence=_too_many(early), early=early)
         if _asks_for_page(request):
             return instead(_ToLogin, gate=gate, login=login)
         return instead(_Refused, status=403, sentence=f"This needs the {gate.secret.what}.")
+
+
+def _too_many(early: float) -> str:
+    return f"This address has tried too many wrong words; wait {math.ceil(early)} s."
 
 
 def _asks_for_page(request: HTTPServerRequest) -> bool:
@@ -97,12 +104,14 @@ def _relative(address: str, here: str) -> str:
 class _Refused(RequestHandler):
     """Say why something is not answered."""
 
-    def initialize(self, status: int, sentence: str) -> None:
-        self._refusal = status, sentence
+    def initialize(self, status: int, sentence: str, early: float = 0.0) -> None:
+        self._refusal = status, sentence, early
 
     def prepare(self) -> None:
-        status, sentence = self._refusal
+        status, sentence, early = self._refusal
         self.set_status(status)
+        if early:
+            self.set_header("Retry-After", math.ceil(early))
         self.set_header("Content-Type", "text/plain; charset=UTF-8")
         self.finish(sentence + "\n")
 
@@ -123,6 +132,12 @@ class _Door(RequestHandler):
         if secret is gate.students and gate.person_cookie not in self.request.cookies:
             self.set_cookie(gate.person_cookie, gate.new_person(), **how)
 
+    def _refuse(self, early: float) -> None:
+        """Answer a word that was tried too early."""
+        self.set_status(429)
+        self.set_header("Retry-After", math.ceil(early))
+        self.finish(_PAGE.format(head="", body=f"<h1>bnnviz</h1><p>{_too_many(early)}</p>"))
+
     def _go(self, address: str) -> None:
         """Go to an address on this server, as a step that this page takes.
 
@@ -142,23 +157,26 @@ class _TakeToken(_Door):
     def initialize(self, gate: Gate, login: str) -> None:
         self._gate, self._to_login = gate, login
 
-    def get(self) -> None:
+    async def get(self) -> None:
         """Keep a right token as a cookie."""
         gate = self._gate
-        secret = (
-            None
-            if gate.secret is None or gate.secret.token is None
-            else gate.opened_by(self.get_query_argument(_TOKEN))
-        )
         left = [pair for pair in parse_qsl(self.request.query, keep_blank_values=True) if pair[0] != _TOKEN]
         address = _local(self.request.path + ("?" + urlencode(left) if left else ""), "/")
         if gate.secret is None:
             self._go(address)
-        elif secret is not None:
+            return
+        to_login = self._seen(f"{self._to_login}?{urlencode({_NEXT: address})}")
+        if gate.secret.token is None:
+            self.redirect(to_login)
+            return
+        secret, early = await gate.attempt(self.get_query_argument(_TOKEN), self.request.remote_ip)
+        if secret is not None:
             self._let_in(gate, secret)
             self._go(address)
+        elif early:
+            self._refuse(early)
         else:
-            self.redirect(self._seen(f"{self._to_login}?{urlencode({_NEXT: address})}"))
+            self.redirect(to_login)
 
 
 class _ToLogin(_Door):
@@ -179,8 +197,6 @@ class _ToLogin(_Door):
 class _Login(_Door):
     """Ask for the token or the password."""
 
-    _one_at_a_time = asyncio.Lock()
-
     def initialize(self, gate: Gate, home: str) -> None:
         self._gate, self._home = gate, home
 
@@ -189,15 +205,13 @@ class _Login(_Door):
         self._ask(_ASKED[self._gate.secret.what])
 
     async def post(self) -> None:
-        """Accept the right word; answer a wrong one late, to slow down guessing."""
-        async with self._one_at_a_time:
-            word = self.get_body_argument("word", "")
-            secret = await asyncio.to_thread(self._gate.opened_by, word)
-            if secret is None:
-                await asyncio.sleep(_PAUSE_S)
+        """Accept the right word."""
+        secret, early = await self._gate.attempt(self.get_body_argument("word", ""), self.request.remote_ip)
         if secret is not None:
             self._let_in(self._gate, secret)
             self.redirect(self._seen(_local(self.get_body_argument(_NEXT, self._home), self._home)))
+        elif early:
+            self._refuse(early)
         else:
             self.set_status(403)
             self._ask(f"That is not the {self._gate.secret.what}.")

@@ -41,18 +41,16 @@ class PageSocket(WSHandler):
         return gate.takes_origin(origin, self.request)
 
     def open(self, *args: Any, **kwargs: Any) -> None:
-        """Begin without delaying small packets; a token that this server did not write ends the connection."""
+        """Begin without delaying small packets; a token that is forged or expired ends the connection."""
         try:
             signed = self.application.sign_sessions  # not by `panel serve app`
-            known = check_token_signature(self._token or "", self.application.secret_key, signed=signed)
-        except MALFORMED:
-            known = False
-        if not known:
-            log.warning("A socket with a forged token is closed.")
+            if not check_token_signature(self._token or "", self.application.secret_key, signed=signed):
+                raise ProtocolError("forged")
+            self.set_nodelay(True)
+            super().open(*args, **kwargs)
+        except (ProtocolError, *MALFORMED) as error:
+            log.warning("A socket is closed, since its token is not valid (%s).", str(error)[:100])
             self.close()
-            return
-        self.set_nodelay(True)
-        super().open(*args, **kwargs)
 
     async def _async_open(self, token: str) -> None:
         try:

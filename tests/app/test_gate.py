@@ -13,7 +13,7 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest, HT
 from tornado.websocket import websocket_connect
 
 from bnnviz.errors import BnnvizError
-from bnnviz_app.access import guard as guarding
+from bnnviz_app.access import attempts
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.access.secret import Password, Secret
 
@@ -158,23 +158,57 @@ def test_a_link_on_another_site_keeps_who_was_let_in() -> None:
     visit(scene, with_token)
 
 
-def test_a_password_is_kept_as_its_hash_and_guessing_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_kept_as_its_hash() -> None:
     secret = Password("correct horse")
     assert secret.opens("correct horse") and not secret.opens("correct horse ") and secret.token is None
     assert "correct horse" not in repr(vars(secret))
     assert Password("correct horse").cookie != secret.cookie
-    monkeypatch.setattr(guarding, "_PAUSE_S", 0.2)
 
+
+def test_wrong_passwords_are_refused_after_a_few_and_delay_the_right_one_by_seconds_at_most() -> None:
     async def scene(visitor: Visitor) -> None:
+        answers = await asyncio.gather(*(visitor.post("/login", word=f"guess {i}") for i in range(60)))
+        codes = [answer.code for answer in answers]
+        assert codes.count(403) == attempts.MOST_AT_ONCE
+        assert codes.count(429) == 60 - attempts.MOST_AT_ONCE
+        assert all(int(answer.headers["Retry-After"]) <= 4 for answer in answers if answer.code == 429)
         begun = asyncio.get_running_loop().time()
-        answers = await asyncio.gather(*(visitor.post("/login", word=f"guess {i}") for i in range(5)))
-        assert {answer.code for answer in answers} == {403}
-        assert asyncio.get_running_loop().time() - begun > 5 * 0.2, "guesses wait for each other"
-        assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("./login")
         right = await visitor.post("/login", word="correct horse")
         assert (await visitor.get("/app", cookie(right))).code == 200
+        assert asyncio.get_running_loop().time() - begun < 5
+        assert (await visitor.get("/app?token=correct+horse", BROWSER)).headers["Location"].startswith("./login")
 
-    visit(scene, lambda port: Gate.at("127.0.0.1", port, secret))
+    visit(scene, lambda port: Gate.at("127.0.0.1", port, Password("correct horse")))
+
+
+@pytest.mark.parametrize("way", ["form", "address", "header"])
+def test_wrong_tokens_are_refused_after_a_few_and_never_the_right_one(way: str) -> None:
+    async def scene(visitor: Visitor) -> None:
+        async def tries(word: str) -> int:
+            if way == "form":
+                return (await visitor.post("/login", word=word)).code
+            if way == "address":
+                return (await visitor.get(f"/app?token={word}", BROWSER)).code
+            return (await visitor.get("/app", {"Authorization": f"Bearer {word}"})).code
+
+        codes = [await tries(f"guess{i}") for i in range(8)]
+        assert codes[:5] == [302 if way == "address" else 403] * 5
+        assert codes[5:] == [429] * 3
+        assert await tries(TOKEN) == (200 if way == "header" else 302)
+        allowed = await visitor.get(f"/app?token={TOKEN}", BROWSER)
+        assert (await visitor.get("/app", cookie(allowed) | {"Authorization": "Bearer other"})).code == 200
+
+    visit(scene, with_token)
+
+
+@pytest.mark.parametrize("given", ["?bokeh-token=a.b", "?bokeh-session-id=mine", ""])
+def test_no_client_chooses_a_session(given: str) -> None:
+    async def scene(visitor: Visitor) -> None:
+        for path in ("/app", "/app/metadata", "/app/autoload.js"):
+            headers = {} if given else {"Bokeh-Session-Id": "mine"}
+            assert (await visitor.get(path + given, headers)).code == 403
+
+    visit(scene, open_to_all)
 
 
 # --- hosts and origins

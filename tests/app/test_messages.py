@@ -18,7 +18,7 @@ from bokeh.document import Document
 from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 from bokeh.server.server import Server
-from bokeh.util.token import generate_jwt_token
+from bokeh.util.token import generate_jwt_token, generate_session_id
 from servers import serving, token_of
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
@@ -455,6 +455,19 @@ def test_a_forged_token_makes_no_session_and_blocks_nobody(log: pytest.LogCaptur
             assert await browser.change(page.model(page.whole), "value", 5) == "OK"
 
     asyncio.run(scene())
+
+
+def test_an_expired_token_is_one_line_in_the_log(log: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        async with served() as server:
+            key = server._server._tornado.secret_key
+            name = generate_session_id(secret_key=key, signed=True)
+            expired = generate_jwt_token(name, secret_key=key, signed=True, expiration=-1)
+            assert await Browser(await server.line(expired)).ends()
+            assert server.pages == []
+
+    asyncio.run(scene())
+    assert len(log.records) == 1
 
 
 def test_a_session_that_cannot_be_made_is_not_waited_for(caplog: pytest.LogCaptureFixture) -> None:
