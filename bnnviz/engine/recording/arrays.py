@@ -17,6 +17,8 @@ DRAWS = "draws.zarr"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 #: The group of what each draw came with.
 SAMPLE_STATS = "sample_stats"
+#: Of a run, the steps that are logged.
+MOST_STEPS = 500_000
 #: What is raised where an array's description or its chunks are not what was written.
 BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
 # Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.

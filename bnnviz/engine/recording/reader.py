@@ -253,7 +253,11 @@ class Recording:
         """Read all of it once."""
         for each in self.progress["marks"]:
             self.checkpoint(each["step"])
-        self.header, self.last_summary, self.start_points(), self.read_log_weights(), self.steps()
+        self.header, self.last_summary, self.start_points(), self.read_log_weights()
+        told = self._array(STEPS, None)
+        if (0 if told is None else len(told)) < min(self.progress["steps"], arrays.MOST_STEPS):
+            raise self.damaged(f"{DRAWS}/{STEPS}")
+        self.steps()
         scene, pieces = self.frame_files()
         for entry in [*pieces, *([] if scene is None else [scene])]:
             self.frames(entry)

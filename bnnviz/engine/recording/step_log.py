@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from bnnviz.engine.recording.arrays import MOST_STEPS
 from bnnviz.samplers.observers import StepBatch
-
-MOST_STEPS = 500_000
 
 
 class StepLog:

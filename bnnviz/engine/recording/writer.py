@@ -11,6 +11,7 @@ setting changes: its checkpoints hold them, and the array is written at the end.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import json
@@ -172,13 +173,23 @@ class RecordingWriter:
             self._arrays = self._begin()
             self._write()
             (place / LOCK).unlink(missing_ok=True)  # of a writer that was killed before it had made the rest
-            self.folder.rename(place)
+            self._move(place)
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
         self.folder = self._lock.folder = place
         root = opened(place / DRAWS, "r+")
         return {path: root[path] for path in self._arrays}
+
+    def _move(self, place: Path) -> None:
+        try:
+            self.folder.rename(place)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise BnnvizError(
+                f"Another process has begun a recording at {place}; choose another name for this one.", "record"
+            ) from error
 
     def _begin(self) -> dict[str, zarr.Array]:
         """Write what stays the same for the run, and empty arrays."""
