@@ -5,7 +5,5 @@ What stands here is needed before Panel and the views are imported.
 
 #: The cookie in which a browser keeps the theme that it was left in.
 THEME_COOKIE = "bnnviz-theme"
-#: The cookie in which a browser keeps the language that was chosen last.
-LANGUAGE_COOKIE = "bnnviz-language"
 #: Colour of the page behind everything, by whether it is dark.
 BACKGROUND = {False: "#f2f4f6", True: "#10171e"}

@@ -15,12 +15,13 @@ from bokeh.server.server import Server
 from panel.command.serve import Serve
 
 from bnnviz.errors import BnnvizError
-from bnnviz_app import LANGUAGE_COOKIE, THEME_COOKIE, bokeh_fixes
+from bnnviz_app import THEME_COOKIE, bokeh_fixes
 from bnnviz_app.access import connections
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
 from bnnviz_app.access.secret import Secret
 from bnnviz_app.classroom.requests import answer_class
+from bnnviz_app.lessons import serve_lessons
 
 # A page ends the run of a closed tab itself, within seconds; this is when its own memory is freed. A browser that takes
 # longer from the page to its connection gets the page built again, with style sheets from elsewhere.
@@ -37,7 +38,7 @@ def session_options() -> dict[str, Any]:
         "sign_sessions": True,
         "secret_key": secrets.token_bytes(32),
         "include_headers": [],
-        "include_cookies": [THEME_COOKIE, LANGUAGE_COOKIE],
+        "include_cookies": [THEME_COOKIE],
     }
 
 
@@ -62,6 +63,7 @@ class _ServeAt(Serve):
         """Put the gate before the server, which has not begun to answer."""
         guard(server._tornado, self._gate)
         pn.state.cache[GATE] = self._gate
+        serve_lessons(server._tornado, self._route, self._gate.students is not None)
         if self._gate.students is not None:
             answer_class(server._tornado, self._gate, self._route)
         return super().customize_server(server)

@@ -79,12 +79,14 @@ def _offered() -> dict[str, PageEntry]:
 
 def _links(here: str, carried: Mapping[str, str]) -> str:
     """Return the links to all pages as HTML; they keep how this page looks."""
-    return "".join(
+    links = [
         f"<a href='?{html.escape(urlencode({'page': entry.name, **carried}))}'"
         f" class='{'here' if entry.name == here else ''}'"
         f" title='{html.escape(entry.purpose)}'>{html.escape(entry.title)}</a>"
         for entry in _offered().values()
-    )
+    ]
+    links.insert(1, "<a href='lessons/' title='Films of real runs, with explanations and questions.'>Learn</a>")
+    return "".join(links)
 
 
 def _nav(here: str, page: Any) -> Text:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for editors; what is imported, and when, the table below sa
     from bnnviz.api.run import BackgroundRun as Run
     from bnnviz.api.run import resume, sample, start
     from bnnviz.errors import BnnvizError
+    from bnnviz.lessons.embed import lesson
     from bnnviz.specs.race import RaceSpec
     from bnnviz.specs.run import Spec
     from bnnviz.targets import BNN, Parameter, ParameterDensity, above, below, interval, positive, simplex
@@ -35,6 +36,7 @@ _NAMES = {
     "bnnviz.api.recorded": ("recording",),
     "bnnviz.api.run": ("BackgroundRun", "resume", "sample", "start"),
     "bnnviz.errors": ("BnnvizError",),
+    "bnnviz.lessons.embed": ("lesson",),
     "bnnviz.specs.race": ("RaceSpec",),
     "bnnviz.specs.run": ("Spec",),
     "bnnviz.targets": (

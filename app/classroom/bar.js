@@ -39,7 +39,8 @@ export function render({model}) {
 
   function fill() {
     const words = model.words
-    root.lang = model.language
+    const language = model.language ?? "en"
+    root.lang = language
     show_place(words)
     const {question} = seen
     poll.hidden = question === null
@@ -51,7 +52,7 @@ export function render({model}) {
       poll.open = true
       choices.replaceChildren()
     }
-    const said = question.texts[model.language] ?? Object.values(question.texts)[0]
+    const said = question.texts[language] ?? Object.values(question.texts)[0]
     const shown = question.phase === "shown", counts = question.counts ?? []
     const all = counts.reduce((sum, count) => sum + count, 0)
     poll.setAttribute("aria-label", words.heading)
@@ -84,15 +85,14 @@ export function render({model}) {
     const at = seen.place
     place.hidden = at === null
     if (at === null) { return }
-    const title = at.titles[model.language] ?? Object.values(at.titles)[0]
+    const title = at.titles[model.language ?? "en"] ?? Object.values(at.titles)[0]
     const sentence = filled(at.step ? words.place_step : words.place, {title, step: at.step})
     if (place.dataset.shown === sentence + at.query) { return }
     place.dataset.shown = sentence + at.query
-    place.replaceChildren(make("span", {textContent: sentence}), make("a", {href: at.query, textContent: words.go}))
+    place.replaceChildren(make("span", {textContent: sentence}), make("a", {href: model.link?.(at.query) ?? at.query, textContent: words.go}))
   }
 
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { look() } })
-  for (const name of ["words", "language"]) { model.on(name, fill) }
   look()
   return root
 }

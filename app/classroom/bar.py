@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import panel as pn
 import param
 from panel.custom import JSComponent
 
 from bnnviz_app.access import roles
 from bnnviz_app.components.widgets import script
-from bnnviz_app.learn import languages
 from bnnviz_app.theme import SHEETS, styles
 
 WORDS = json.loads(Path(__file__).with_name("poll.json").read_text(encoding="utf-8"))
@@ -22,7 +20,6 @@ class ClassBar(JSComponent):
     """Ask the server every two seconds, and show the teacher's place and question; answers go by requests too."""
 
     words = param.Dict(default={}, doc="What buttons and sentences say.")
-    language = param.String(doc="The code of the language of questions and titles.")
 
     _esm = script(__file__, "bar.js")
 
@@ -33,8 +30,13 @@ def class_bar() -> ClassBar | None:
         return None
     return ClassBar(
         words=WORDS,
-        language=languages.found(languages.asked(pn.state.session_args, pn.state.cookies)) or languages.DEFAULT,
         sizing_mode="stretch_width",
         margin=0,
         stylesheets=[SHEETS["pills"], _STYLES["bar"]],
     )
+
+
+def class_script() -> str:
+    """Return the script that shows the bar on a page without a session, in the language of that page."""
+    given = {"words": WORDS, "styles": SHEETS["pills"] + _STYLES["bar"]}
+    return f"const given = {json.dumps(given)}\n{script(__file__, 'bar.js')}{script(__file__, 'bar_on_lessons.js')}"

@@ -2,7 +2,8 @@
 
 ``GET class`` beside a page returns both as JSON. ``POST class`` takes a student's answer
 (``{"question": number, "choice": i}``) or a command of the teacher: ``{"ask": {"lesson": name}}``,
-``{"ask": {"text": ..., "choices": [...], "answer": i}}``, or ``{"do": "close"}``, ``show``, ``end`` or ``again``.
+``{"ask": {"text": ..., "choices": [...], "answer": i}}``,
+``{"at": {"lesson": name, "step": number}}``, or ``{"do": "close"}``, ``show``, ``end`` or ``again``.
 Each request is checked by its own cookies.
 """
 
@@ -19,10 +20,10 @@ from bokeh.server.tornado import BokehTornado
 from tornado.web import RequestHandler
 
 from bnnviz.errors import BnnvizError
+from bnnviz.lessons import content, text
 from bnnviz_app.access import roles
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.classroom.poll import Poll, PollQuestion, PollText, typed
-from bnnviz_app.learn import languages, lessons
 
 _PATH = "/class"  # beside the page
 _CLASS = "class"  # in Panel's cache
@@ -67,7 +68,7 @@ def leads() -> bool:
 
 def answer_class(application: BokehTornado, gate: Gate, route: str) -> None:
     """Have a server answer the requests of its class."""
-    path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?{_PATH}"
+    path = f"{re.escape(application.prefix)}(?:{re.escape(route)})?(?:/lessons)?{_PATH}"
     application.add_handlers(".*", [(path, _ClassHandler, {"gate": gate, "classroom": current()})])
 
 
@@ -113,6 +114,10 @@ class _ClassHandler(RequestHandler):
         steps = {"close": poll.close, "show": poll.show, "end": poll.end}
         if "ask" in given:
             poll.ask(_question(given["ask"]))
+        elif "at" in given:
+            name, step = given["at"]["lesson"], int(given["at"]["step"])
+            titles = {code: content.find(name, code).title for code in content.LANGUAGES}
+            self._class.move(f"lessons/{name}.html#{step}", titles, step)
         elif given["do"] == "again" and poll.question is not None:
             poll.ask(poll.question)
         else:
@@ -128,9 +133,12 @@ def _question(given: dict[str, Any]) -> PollQuestion:
     """Return the question of a lesson in all languages, or the one that was typed."""
     name = given.get("lesson")
     if name is None:
-        return typed(given, languages.DEFAULT)
-    if name not in lessons.load():
-        raise BnnvizError(f"There is no lesson {str(name)[:40]!r}.", "lesson")
-    found = {code: lessons.load(code)[name].question for code in languages.names()}
-    texts = {code: PollText(asked.text, asked.choices, asked.reason) for code, asked in found.items()}
-    return PollQuestion(languages.DEFAULT, texts, found[languages.DEFAULT].answer)
+        return typed(given, content.DEFAULT)
+    found = {code: content.find(name, code).question for code in content.LANGUAGES}
+    texts = {
+        code: PollText(
+            text.plain(asked.text), tuple(map(text.plain, asked.choices)), text.plain(asked.feedback[asked.answer])
+        )
+        for code, asked in found.items()
+    }
+    return PollQuestion(content.DEFAULT, texts, found[content.DEFAULT].answer)

@@ -1,4 +1,4 @@
-// What several components do: make elements, paint an image, copy a text, wait a little, and choose a language.
+// What several components do: make elements, paint an image, copy a text, and wait a little.
 
 function make(tag, properties = {}, ...children) {
   const {role, label, ...rest} = properties
@@ -50,27 +50,3 @@ function throttled(act, milliseconds) {
 
 // Put values into a sentence.
 const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)
-
-// The language of lessons and of questions, which this browser keeps for addresses that name none. The server reads it too.
-function kept_language() {
-  try { return document.cookie.match(/(?:^|; )LANGUAGE_COOKIE=([^;]+)/)?.[1] ?? null } catch { return null }
-}
-
-function keep_language(code) {
-  try { document.cookie = `LANGUAGE_COOKIE=${code}; path=/; max-age=31536000; SameSite=Lax` } catch { /* the address keeps it */ }
-}
-
-// A button for each language, in its own words; the same ones all the time, as one of them may have the focus. The model
-// has `words` with their `code`, and the names of all `languages` by their codes.
-function make_language_choice(model) {
-  const buttons = Object.entries(model.languages).map(([code, name]) => make_button(name, {className: "language", lang: code}, () => {
-    keep_language(code)
-    if (code !== model.words.code) { model.send_msg({language: code}) }
-  }))
-  const element = make("div", {className: "languages", role: "group"}, ...buttons)
-  const fill = () => {
-    element.setAttribute("aria-label", model.words.languages)
-    for (const button of buttons) { button.setAttribute("aria-pressed", button.lang === model.words.code) }
-  }
-  return {element, fill}
-}

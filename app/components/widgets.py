@@ -12,11 +12,10 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz_app import LANGUAGE_COOKIE
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
-_DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8").replace("LANGUAGE_COOKIE", LANGUAGE_COOKIE)
+_DOM = (Path(__file__).parent / "dom.js").read_text(encoding="utf-8")
 
 
 class Text(pn.pane.HTML):

@@ -27,12 +27,6 @@ class PageEntry:
 _ENTRIES = (
     PageEntry("lab", "Lab", "bnnviz_app.pages.lab", "Watch one sampler on one target, step by step or at full speed."),
     PageEntry(
-        "learn",
-        "Learn",
-        "bnnviz_app.pages.learn",
-        "Learn in lessons with live pictures, from what a posterior is to what its uncertainty is worth.",
-    ),
-    PageEntry(
         "race",
         "Race",
         "bnnviz_app.pages.race",

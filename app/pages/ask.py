@@ -6,10 +6,10 @@ import panel as pn
 import param
 from panel.custom import JSComponent
 
+from bnnviz.lessons import content, text
 from bnnviz_app import address
 from bnnviz_app.classroom.poll import LEAST_CHOICES, MOST_CHOICE, MOST_CHOICES, MOST_TEXT
 from bnnviz_app.components.widgets import script
-from bnnviz_app.learn import lessons
 from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
@@ -35,11 +35,15 @@ class AskPage(TextPage):
 
     def __init__(self, dark: bool, flags: dict[str, str], lesson: str) -> None:
         super().__init__(dark, flags)
-        self._lesson = lesson if lesson in lessons.load() else ""
-        asked = {name: lesson.question for name, lesson in lessons.load().items()}
+        self._lesson = lesson if lesson in content.load() else ""
         offers = [
-            {"name": name, "title": lessons.load()[name].title, "text": each.text, "choices": list(each.choices)}
-            for name, each in asked.items()
+            {
+                "name": each.name,
+                "title": each.title,
+                "text": text.plain(each.question.text),
+                "choices": [text.plain(choice) for choice in each.question.choices],
+            }
+            for each in content.load().values()
         ]
         form = PollForm(
             offers=offers,

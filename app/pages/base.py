@@ -11,6 +11,7 @@ import panel as pn
 
 from bnnviz import views
 from bnnviz.errors import BnnvizError
+from bnnviz.lessons import content
 from bnnviz.specs import url
 from bnnviz_app import address
 from bnnviz_app.access import roles
@@ -24,7 +25,6 @@ from bnnviz_app.components.run.share import Share
 from bnnviz_app.components.run.transport import StepTransport, Transport
 from bnnviz_app.components.widgets import header_button, set_class
 from bnnviz_app.heartbeat import Heartbeat
-from bnnviz_app.learn import languages
 from bnnviz_app.pages import PAGES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS
@@ -81,8 +81,6 @@ class Page:
         self._flags |= {name: flags[name] for name in address.KEPT if name in flags}
         if dark or "theme" in flags:
             self._flags["theme"] = _THEME[dark]
-        if "lang" in self._flags and languages.found(self._flags["lang"]) is None:
-            del self._flags["lang"]
 
     def _project(self) -> None:
         """Turn projector mode on or off; what runs goes on."""
@@ -116,7 +114,7 @@ class Page:
 
     def _titles(self) -> tuple[dict[str, str], int | None]:
         """Return what the teacher looks at by its title in each language, and its step if it has steps."""
-        return {languages.DEFAULT: PAGES[self.name].title}, None
+        return {content.DEFAULT: PAGES[self.name].title}, None
 
     def _header(self, *buttons: Any) -> pn.Row:
         self._projector = header_button(_PROJECTOR, self._project)

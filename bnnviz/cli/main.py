@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn, TextIO
 import typer
 
 from bnnviz import __version__, optional
-from bnnviz.cli import data, predict, race, recordings, replay, reproduce, sample, serve, sweep
+from bnnviz.cli import data, lessons, predict, race, recordings, replay, reproduce, sample, serve, sweep
 from bnnviz.cli.output import INTERRUPTED, complain
 from bnnviz.errors import BnnvizError
 
@@ -87,7 +87,7 @@ def program(
 # `bnnviz --help` lists the commands in this order, and the groups of commands after them.
 for commands in (
     *(data.app, reproduce.app, sample.app, predict.app, recordings.app, sweep.app),
-    *(race.app, race.wells_app, replay.app, serve.app),
+    *(race.app, race.wells_app, replay.app, lessons.app, serve.app),
 ):
     app.add_typer(commands)
 app.add_typer(data.group, name="data")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from bnnviz.engine.recording.replay_frames import ReplayFrames
 
+_FRAMES = 300
 _MOVIES = ("gif", "mp4")
 _Report = Callable[[float, str], None]  # takes the share that is done, and the phase
 
@@ -32,24 +32,15 @@ app = typer.Typer()
         "bnnviz replay run.nc --html run.html --gif run.gif --frames 120",
         "bnnviz replay recording --recorded --html run.html",
         "bnnviz replay recording --svg figures --png figures --at 200 --dark",
-        "bnnviz replay --lesson thinning/3 --html step.html",
     )
 )
 def replay(
     run: Annotated[
-        Path | None,
+        Path,
         typer.Argument(
             metavar="RUN", help="A recording: its name or folder; a saved run (.nc), a spec (.json), a film (.npz)."
         ),
-    ] = None,
-    lesson: Annotated[
-        str | None,
-        typer.Option(metavar="NAME/STEP", help="A lesson's step with its text, in place of RUN; NAME: all its steps."),
-    ] = None,
-    lang: Annotated[str, typer.Option(metavar="CODE", help="The language of --lesson: en or de.")] = "en",
-    projector: Annotated[
-        bool, typer.Option("--projector", help="Begin --lesson in a projector's type; a button changes it.")
-    ] = False,
+    ],
     html: Annotated[Path | None, typer.Option(metavar="FILE.html", help="One page: no server, no network.")] = None,
     gif: Annotated[Path | None, typer.Option(metavar="FILE.gif", help="The page as a moving picture.")] = None,
     mp4: Annotated[Path | None, typer.Option(metavar="FILE.mp4", help="The page as a video.")] = None,
@@ -57,17 +48,8 @@ def replay(
     svg: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A drawing of each view at one frame.")] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="The table of figures at each frame.")] = None,
     film: Annotated[Path | None, typer.Option(metavar="FILE.npz", help="The film itself, to replay it later.")] = None,
-    frames: Annotated[
-        int | None,
-        typer.Option(help="Frames, at most: the first third are single steps; default: 300, of a lesson's step 200."),
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="The last step; default: where the run ended. Of a lesson: how long it plays; default: as it says.",
-        ),
-    ] = None,
+    frames: Annotated[int, typer.Option(help="Frames, at most: the first third are single steps.")] = _FRAMES,
+    steps: Annotated[int | None, typer.Option(min=1, help="The last step; default: where the run ended.")] = None,
     recorded: Annotated[
         bool | None,
         typer.Option(
@@ -88,16 +70,9 @@ def replay(
     places = {name: free_place(path, suffixes[name], name) for name, path in files.items() if path is not None}
     folders = {name: folder for name, folder in (("png", png), ("svg", svg)) if folder is not None}
     _check(places, folders)
-    if (run is None) == (lesson is None):
-        raise BnnvizError("Give a RUN, or --lesson NAME/STEP.", "lesson")
     try:
-        if lesson is not None:
-            if set(places) != {"html"} or folders or recorded is not None:
-                raise BnnvizError("A lesson's step becomes a page: give --html FILE, and no other form.", "lesson")
-            print(_write_lesson(places["html"], lesson, lang, _given(frames=frames, steps=steps), (dark, projector)))
-            return
         with _showing_progress() as report:
-            found = frames_of(run, steps=steps, recorded=recorded, progress=report, **_given(frames=frames))
+            found = frames_of(run, steps=steps, recorded=recorded, progress=report, frames=frames)
             made = [
                 *_write_tables(found, places),
                 *_write_movies(found, places, speed, dark, report),
@@ -109,22 +84,6 @@ def replay(
     print("\n".join(map(str, made)))
     for note in found.header["notes"]:
         say(note)
-
-
-def _given(**values: int | None) -> dict[str, int]:
-    """Return what is given; the rest has defaults elsewhere."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _write_lesson(place: Path, lesson: str, language: str, lengths: Mapping[str, int], look: tuple[bool, bool]) -> Path:
-    """Film steps of a lesson, and write their page; the lessons are the dashboard's."""
-    from bnnviz.replays import player
-
-    films = importlib.import_module("bnnviz_app.learn.films")
-    with _showing_progress() as report:
-        filmed = films.film(lesson, language, progress=report, **lengths)
-    dark, large = look
-    return player.write_lesson(filmed, place, player.Look(dark or None, large))
 
 
 @contextmanager

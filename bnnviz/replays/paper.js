@@ -15,9 +15,9 @@ function recoloured(text, light) {
 function text_on_paper() {
   const told = by_id("lesson").querySelector(".told")?.cloneNode(true)
   if (!told) { return [[], []] }
-  const asked = told.querySelector("details"), question = make("div", {className: "told"}, asked)
+  const asked = told.querySelector("details.asked"), question = make("div", {className: "told"}, asked)
   told.querySelector("h2").removeAttribute("id")
-  asked.open = true
+  for (const part of [asked, ...told.querySelectorAll("details")]) { part.open = true }
   for (const button of asked.querySelectorAll("button")) {
     button.replaceWith(make("p", {className: `choice ${button.className}`, textContent: button.textContent}))
   }

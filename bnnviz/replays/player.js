@@ -51,7 +51,7 @@ function reader(sheet, bytes) {
 const told = async (id) => JSON.parse(new TextDecoder().decode(await unpacked(id)))
 
 // What films of one page share.
-const page = {dark: false, large: false, rate: 10, told: null, film: null}
+const page = {dark: false, large: false, rate: 10, told: null, film: null, until: null} // until: the frame at which playing stops
 
 async function build(number) {
   const film = await told(`content-${number}`), bytes = await unpacked(`numbers-${number}`)
@@ -77,7 +77,7 @@ async function build(number) {
   // ---- what is there from the beginning
 
   by_id("stage").style.gridTemplate = film.grid
-  by_id("title").textContent = page.told.lesson?.title ?? film.title
+  by_id("title").textContent = page.told.heading ?? film.title
   by_id("made").textContent = film.made
   by_id("table").hidden = !film.tabled
   by_id("scrubber").max = last
@@ -236,6 +236,7 @@ async function build(number) {
     show_figures()
     show_words()
     document.body.dataset.frame = frame
+    document.dispatchEvent(new CustomEvent("bnnviz-frame", {detail: frame}))
   }
 
   // A view as it is now: axes and grid by Bokeh, then the glyphs, all of it in vectors but maps. Glyphs may have other colours.
@@ -282,7 +283,7 @@ async function build(number) {
     // Nobody can listen to ten sentences a second.
     by_id("caption").setAttribute("aria-live", playing ? "off" : "polite")
     if (!playing) { return }
-    if (frame === last) { seek(0) }
+    if (frame === last || frame === page.until) { seek(0) }
     due = performance.now() + 1000 / by_id("speed").value
     requestAnimationFrame(go_on)
   }
@@ -294,7 +295,7 @@ async function build(number) {
       // A page that cannot keep up shows each frame all the same, later.
       due = Math.max(due + period, now)
       seek(frame + 1)
-      if (frame === last) { set_playing(false); return }
+      if (frame === last || frame === page.until) { set_playing(false); return }
     }
     requestAnimationFrame(go_on)
   }

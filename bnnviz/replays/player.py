@@ -13,17 +13,16 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 from bokeh.core.json_encoder import serialize_json
 from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
-from bnnviz.replays.lesson import ReplayLesson
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
@@ -35,9 +34,9 @@ from bnnviz.views.palette import in_light
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # this part's view lies in the bar
 _TABLE = BELOW[-1]
-_SCRIPTS, _SHEETS = ("lesson.js", "paper.js", "player.js"), ("player.css", "lesson.css", "paper.css")
+_SCRIPTS, _SHEETS = ("paper.js", "player.js"), ("player.css", "paper.css")
 #: What the page itself says, by the names that its parts know.
-_WORDS = {
+WORDS = {
     "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
     "so_far": "Summary",
     "play": "Play",
@@ -66,67 +65,39 @@ _COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magent
 _ROLES = {kind.label: kind.role for kind in KINDS.values()}
 
 
-class Look(NamedTuple):
-    """Say how a page begins."""
-
-    dark: bool | None = None
-    large: bool = False
-
-
 def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
     """Return replay frames as an HTML page of their own."""
-    return _page(str(replay_frames.scene["title"]), [_Film(replay_frames)], Look(dark))
-
-
-def lesson_page(lesson: ReplayLesson, look: Look | None = None) -> str:
-    """Return steps of a lesson, each with its film beside its text, as an HTML page."""
-    films = [_Film(step.film, step.show, step.grid) for step in lesson.steps if step.film is not None]
-    return _page(lesson.title, films, look or Look(), lesson)
-
-
-def _page(title: str, films: Sequence[_Film], look: Look, lesson: ReplayLesson | None = None) -> str:
-    words = dict(_WORDS)
-    script = "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    style = "".join((_HERE / name).read_text(encoding="utf-8") for name in _SHEETS)
-    shared = {"dark": look.dark, "large": look.large, "words": words, "light": in_light(), **_TYPE}
-    shared["lesson"] = lesson and lesson.plain()
-    held = [("shared", serialize_json(shared).encode())]
-    for number, film in enumerate(films):
-        content, numbers = film.packed()
-        held += [(f"content-{number}", content), (f"numbers-{number}", numbers)]
+    content, numbers = pack(replay_frames)
+    shared = serialize_json(shared_words(dark)).encode()
+    held = {"shared": shared, "content-0": content, "numbers-0": numbers}
+    bokeh, player = bokeh_js(), script()
     return Template((_HERE / "player.html").read_text(encoding="utf-8")).substitute(
-        {name: html.escape(text) for name, text in words.items()},
-        language=html.escape("en" if lesson is None else lesson.language),
-        heading=html.escape(title),
-        policy=_policy(_bokeh_js(), script),
-        style=_style() + style,
-        held="\n".join(f'<script type="text/plain" id="{name}">{_compressed(data)}</script>' for name, data in held),
-        bokeh=_bokeh_js(),
-        script=script,
+        {name: html.escape(text) for name, text in WORDS.items()},
+        language="en",
+        heading=html.escape(str(replay_frames.scene["title"])),
+        policy=_policy(bokeh, player),
+        style=style(),
+        held=held_parts(held),
+        scripts=f"<script>{bokeh}</script>\n<script>{player}</script>",
     )
+
+
+def shared_words(dark: bool | None = None) -> dict[str, Any]:
+    """Return what films of one page share: words, sizes of type, and colours on paper."""
+    return {"dark": dark, "words": WORDS, "light": in_light(), **_TYPE}
 
 
 def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
     """Write the page of replay frames to a file, whole or not at all; ``.html`` is added where there is no ending."""
-    return _saved(out, page(replay_frames, dark))
-
-
-def write_lesson(lesson: ReplayLesson, out: str | Path, look: Look | None = None) -> Path:
-    """Write the page of a lesson's steps to a file, whole or not at all; ``.html`` is added where there is no ending.
-
-    Raises
-    ------
-    BnnvizError
-        If a film feeds no view, or the file cannot be written.
-    """
-    return _saved(out, lesson_page(lesson, look))
-
-
-def _saved(out: str | Path, text: str) -> Path:
     out = Path(out)
     out = out if out.suffix else out.with_suffix(".html")
-    save(out, text.encode())
+    save(out, page(replay_frames, dark).encode())
     return out
+
+
+def pack(replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") -> tuple[bytes, bytes]:
+    """Return a film as the player reads it: JSON, and the bytes of its columns; ``show`` lists the parts to show."""
+    return _Film(replay_frames, show, grid).packed()
 
 
 class _Film:
@@ -275,8 +246,8 @@ def _command(spec: dict[str, Any]) -> str:
 # --- the file
 
 
-def _bokeh_js() -> str:
-    """Return BokehJS as it is installed, fit to stand in a page."""
+def bokeh_js() -> str:
+    """Return BokehJS as it is installed, escaped for a page."""
     # Others, such as Panel where it is loaded, add files of theirs.
     files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
     text = next(path for path in files if path.name == "bokeh.min.js").read_text(encoding="utf-8")
@@ -298,13 +269,28 @@ def _policy(*scripts: str) -> str:
     return "; ".join(f"{name} {value}" for name, value in allowed.items())
 
 
-def _compressed(content: bytes) -> str:
+def held_parts(parts: Mapping[str, bytes]) -> str:
+    """Return elements of a page that hold data, by their ids."""
+    return "\n".join(
+        f'<script type="text/plain" id="{name}">{compressed(data)}</script>' for name, data in parts.items()
+    )
+
+
+def compressed(content: bytes) -> str:
+    """Return bytes as text, compressed."""
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
 
 
-def _style() -> str:
+def style() -> str:
+    """Return the player's style sheet with the colours of both themes."""
     light, dark = (_variables(palette) for palette in (LIGHT, DARK))
-    return f":root {{--font: {FONT}; {light}}}\n:root[data-theme=dark] {{{dark}}}\n"
+    sheets = "".join((_HERE / name).read_text(encoding="utf-8") for name in _SHEETS)
+    return f":root {{--font: {FONT}; {light}}}\n:root[data-theme=dark] {{{dark}}}\n{sheets}"
+
+
+def script() -> str:
+    """Return the player's script."""
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
 
 
 def _variables(palette: Palette) -> str:

@@ -30,7 +30,7 @@ BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no en
 MOST_SENTENCES = 4
 #: Parameters of the page's own, not of the spec.
 PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "theme", "recording", "your_data")
-PAGE += ("lang", "view", "bare")  # the last two of a figure alone
+PAGE += ("view", "bare")  # of a figure alone
 
 #: What stands after a question mark, as a server or a test has it.
 Query = str | Mapping[str, str | bytes | Sequence[str | bytes]]

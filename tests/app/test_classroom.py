@@ -22,6 +22,7 @@ from test_gate import Visitor
 from tornado.httpclient import HTTPResponse
 
 from bnnviz.errors import BnnvizError
+from bnnviz.lessons import content, text
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz_app.access import roles
@@ -33,15 +34,13 @@ from bnnviz_app.classroom import requests
 from bnnviz_app.classroom.poll import CLOSED, OPEN, SHOWN, Poll, PollQuestion, PollText, typed
 from bnnviz_app.classroom.requests import Classroom, answer_class
 from bnnviz_app.components.controls.upload import File
-from bnnviz_app.learn import languages, lessons
 from bnnviz_app.page import _offered
 from bnnviz_app.pages.lab import LabPage
-from bnnviz_app.pages.learn import LearnPage
 from bnnviz_app.session import Session
 
 TEACHER, PUPIL = "the-teachers-token", "the-students-token"
 QUESTION = PollQuestion("en", {"en": PollText("Why?", ("this", "that", "neither"), "So it is.")}, 1)
-THINNING = lessons.load()["thinning"].question
+THINNING = content.find("thinning").question
 
 
 def class_at(port: int) -> Gate:
@@ -183,8 +182,11 @@ def test_a_question_is_asked_answered_counted_and_shown(classroom: Classroom, mo
         assert (await anna.seen()) == {"place": None, "question": None}
         assert await teacher.post({"ask": {"lesson": "thinning"}}) == 204
         asked = (await anna.seen())["question"]
-        assert asked["texts"]["en"] == {"text": THINNING.text, "choices": list(THINNING.choices)}
-        assert set(asked["texts"]) == set(languages.names()) and "counts" not in asked and "answer" not in asked
+        assert asked["texts"]["en"] == {
+            "text": text.plain(THINNING.text),
+            "choices": list(map(text.plain, THINNING.choices)),
+        }
+        assert set(asked["texts"]) == set(content.LANGUAGES) and "counts" not in asked and "answer" not in asked
         number = asked["number"]
         for pupil, choice in ((anna, 0), (ben, 0), (ben, 1)):
             assert await pupil.post({"question": number, "choice": choice}) == 204
@@ -200,7 +202,7 @@ def test_a_question_is_asked_answered_counted_and_shown(classroom: Classroom, mo
         assert await teacher.post({"do": "show"}) == 204
         shown = (await ben.seen())["question"]
         assert (shown["counts"][:2], shown["answer"], shown["phase"]) == ([1, 1], THINNING.answer, SHOWN)
-        assert shown["texts"]["en"]["reason"] == THINNING.reason
+        assert shown["texts"]["en"]["reason"] == text.plain(THINNING.feedback[THINNING.answer])
         assert await teacher.post({"do": "again"}) == 204 and (await teacher.seen())["question"]["phase"] == OPEN
         assert await teacher.post({"do": "end"}) == 204 and (await anna.seen())["question"] is None
         assert await teacher.post({"ask": {"lesson": "nothing"}}) == 409 and await teacher.post({"do": "x"}) == 400
@@ -345,16 +347,19 @@ def test_a_students_file_is_small_whatever_the_browser_was_told(page: Any) -> No
 # --- the teacher's place
 
 
-def test_the_class_is_told_where_the_teacher_is_and_nothing_of_students(page: Any, classroom: Classroom) -> None:
-    with set_curdoc(page(OWNER)):
-        lesson = LearnPage(False, {"theme": "default"}, {"lesson": "thinning", "step": "2"})
-        lesson._obey("next")
-    titles = {code: lessons.load(code)["thinning"].title for code in languages.names()}
-    assert classroom.place == {"query": "?page=learn&lesson=thinning&step=3", "titles": titles, "step": 3}
-    lesson.close()
-    with set_curdoc(page(STUDENT)):
-        LearnPage(False, {}, {"lesson": "mixing"}).close()
-    assert classroom.place["step"] == 3
+def test_the_class_is_told_where_the_teacher_is(page: Any, classroom: Classroom, monkeypatch: Any) -> None:
+    async def scene(server: Server) -> None:
+        teacher, anna = await Browser(server).enter(TEACHER), await Browser(server).enter(PUPIL)
+        assert await teacher.post({"at": {"lesson": "thinning", "step": 3}}) == 204
+        titles = {code: content.find("thinning", code).title for code in content.LANGUAGES}
+        place = {"query": "lessons/thinning.html#3", "titles": titles, "step": 3}
+        assert (await anna.seen())["place"] == place
+        for wrong in ({"lesson": "nothing", "step": 1}, {"lesson": "thinning", "step": "x"}):
+            assert await teacher.post({"at": wrong}) in (400, 409)
+        assert await anna.post({"at": {"lesson": "thinning", "step": 1}}) == 409
+        assert (await anna.seen())["place"] == place
+
+    attend(scene, monkeypatch)
     with set_curdoc(page(OWNER)):
         LabPage(False, Visit(LabPage.opening())).close()
     assert classroom.place == {"query": "?page=lab", "titles": {"en": "Lab"}, "step": None}

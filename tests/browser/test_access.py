@@ -18,10 +18,6 @@ SIZES = ((1280, 720), (390, 844))
 #: What is looked at of each page; of those that play, once they do.
 VIEWS = {name: f"page={name}&play=1" for name in PAGES} | {
     "your data": "page=lab&your_data=1",
-    "a step": "page=learn&lesson=thinning&step=3&lang=de",
-    "a question": "page=learn&lesson=bounds&step=8",
-    "a piece": "page=learn&lesson=importance-weights&step=2",
-    "a race in a lesson": "page=learn&lesson=images&step=2",
 }
 
 

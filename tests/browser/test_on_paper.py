@@ -10,13 +10,11 @@ import pytest
 from driving import until
 
 from bnnviz.views.palette import in_light
-from bnnviz_app.learn import lessons
 
 PAPER = (718, 1020)  # pixels of A4 within its margins
 # Black, and the marks of a key in the colours of the light theme.
 _COLOURS = ("#000000", *in_light().values())
 INKS = {f"rgb({', '.join(map(str, bytes.fromhex(colour[1:])))})" for colour in _COLOURS}
-LESSON = "?page=learn&lesson=events&step=2"
 MAPPED = "Mean and spread of the probability on two moons"
 SHEET = "document.getElementById('bnnviz-paper')"
 # What would be printed: how much of the page beside the sheet, what can be pressed, what is wider than the paper,
@@ -80,26 +78,6 @@ def check(found: dict[str, Any]) -> None:
     dark = {*re.findall(r"#[0-9a-f]{6}\b", found["html"]), *found["mapped"]} & in_light().keys()
     assert not dark, f"colours of the dark theme: {dark}"
     assert "token=" not in found["address"]
-
-
-@pytest.mark.parametrize("theme", ["dark", "default"])
-def test_a_lesson_is_a_handout(theme: str, open_page: Callable[..., Any], dashboard: Any) -> None:
-    lesson = lessons.load()["events"]
-    page = open_page(f"{dashboard.url}{LESSON}&theme={theme}", viewport={"width": 1280, "height": 720})
-    page.get_by_text("Variance of x1; true 1").wait_for(timeout=60_000)
-    found = printed(page)
-    check(found)
-    assert found["words"].startswith("bnnviz: Learn.") and "lesson=events" in found["address"]
-    for text in (lesson.title, lesson.aim, lesson.steps[1].title, lesson.steps[1].text[:20], "Variance of x1; true 1"):
-        assert text in found["words"]
-    assert found["drawings"] == 2 and found["rows"] > 3
-    assert not re.search("Step event|Projector|Deutsch|frames/s", found["words"])
-    # The ways a browser has to print come to the same, and the page goes on afterwards.
-    pdf = page.pdf(format="A4")
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 3
-    until(lambda: page.evaluate(f"{SHEET} === null"), 10, "the sheet stays")
-    page.set_viewport_size({"width": 1280, "height": 720})
-    page.get_by_role("button", name="Pause").wait_for()
 
 
 def test_the_lab_is_printed_with_its_settings(open_page: Callable[..., Any], dashboard: Any) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 from driving import OVERFLOW, Lab, until
 
-from bnnviz_app.learn import lessons
+from bnnviz.lessons import content
 from bnnviz_app.pages import PAGES
 
 TEACHER, PUPIL = "the-teachers-token-of-this-test", "the-students-token-of-this-test"
-ASKED, GERMAN = (lessons.load(code)["thinning"].question for code in ("en", "de"))
+ASKED, GERMAN = (content.find("thinning", code).question for code in ("en", "de"))
 
 
 def test_every_page_opens_by_its_link(open_page: Callable[..., Any], dashboard: Any) -> None:
@@ -56,7 +56,7 @@ def test_a_class_answers_a_question_and_sees_where_it_is(
     url = serve(env=tokens, options=("--class", "--address", "127.0.0.1")).url
     laptop, phone = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
     teacher = open_page(f"{url}?page=ask&lesson=thinning&token={TEACHER}", viewport=laptop)
-    anna = open_page(f"{url}?page=learn&lang=de&lesson=thinning&token={PUPIL}", viewport=phone)
+    anna = open_page(f"{url}/../lessons/thinning.html?token={PUPIL}#1&lang=de", viewport=phone)
     ben = open_page(f"{url}?page=lab&token={PUPIL}", viewport=laptop)
     teacher.locator(".form .next").click(timeout=60_000)
     for page, asked in ((anna, GERMAN), (ben, ASKED)):
@@ -78,11 +78,11 @@ def test_a_class_answers_a_question_and_sees_where_it_is(
     screenshot(ben, "class-lab")
 
     # The students' link makes no student of a teacher, whose place is told to the class.
-    teacher.goto(f"{url}?page=learn&lesson=thinning&step=2&token={PUPIL}")
-    teacher.locator("button.next").first.click(timeout=60_000)
+    teacher.goto(f"{url}/../lessons/thinning.html?token={PUPIL}#2")
+    teacher.locator("nav button.on").click(timeout=60_000)
     for page, code in ((anna, "de"), (ben, "en")):
-        page.locator("p.place", has_text="step 3").wait_for(timeout=20_000)
-        assert lessons.load(code)["thinning"].title in page.locator("p.place").inner_text()
+        page.locator("p.place", has_text="3").wait_for(timeout=20_000)
+        assert content.find("thinning", code).title in page.locator("p.place").inner_text()
     ben.locator("p.place a").click()
-    ben.wait_for_url("**?page=learn&lesson=thinning&step=3*")
+    ben.wait_for_url("**/lessons/thinning.html#3*")
     assert anna.evaluate(OVERFLOW)[0] == 0

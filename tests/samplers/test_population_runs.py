@@ -16,7 +16,6 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
-from bnnviz_app.learn import lessons
 
 SMALL = {"draws_each": 20, "sigma0": 0.7}
 
@@ -111,7 +110,16 @@ def test_between_two_iterations_the_table_is_of_the_last_one_whoever_looked_befo
 
 def test_where_the_variances_are_known_the_table_says_nothing_else_of_them() -> None:
     """Each iteration misses the ends of the banana, and Stein's identity would say that its draws are too wide."""
-    run = ViewedRun(lessons.load()["importance-weights"].steps[3].picture.spec)
+    run = ViewedRun(
+        Spec(
+            target="banana",
+            sampler="pmcnet",
+            settings={"draws_each": 50, "sigma0": 0.5},
+            chains=20,
+            warmup=0,
+            draws=None,
+        ).checked()
+    )
     run.prepare()
     while run.chain_trace.count < 60:
         run.step_proposal()

@@ -106,9 +106,10 @@ def take_frames(
     steps: int | None = None,
     only: Collection[str] | None = None,
     watch: Mapping[str, Any] | None = None,
+    measure: Callable[[ShownRun, dict[str, Any]], dict[str, float]] | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
-    """Do a run again, and take its replay frames."""
+    """Do a run again, and take its replay frames; ``measure`` adds figures of the run as the part ``measured``."""
     check_frames(frames)
     if not isinstance(past, PastRun):
         past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
@@ -118,7 +119,7 @@ def take_frames(
     run.prepare()
     run.watch(**(watch or {}))
     scene = _narrowed(copied(run.scene()), only)
-    taken = [_frame(run, scene)]
+    taken = [_frame(run, scene, measure)]
     stride, known = 1.0, False
     while not taking.ended and len(taken) < frames:
         if len(taken) > frames * _SINGLE:
@@ -130,7 +131,7 @@ def take_frames(
                 stride, known = max(1.0, min(stride, _BEGIN * left / more)), True
             stride = next_stride(stride, left, more)
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
-        taken.append(_frame(run, scene))
+        taken.append(_frame(run, scene, measure))
     header = {"bnnviz": VERSION, "spec": past.spec.to_json(), "changes": copied(past.changes)}
     notes = [*([note] if note else []), *(str(note) for note in run.notes)]
     return ReplayFrames(scene, taken, header | {"device": str(run.device), "steps": run.steps, "notes": notes})
@@ -320,10 +321,11 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
     return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
 
 
-def _frame(run: ShownRun, scene: dict[str, Any]) -> dict[str, Any]:
+def _frame(run: ShownRun, scene: dict[str, Any], measure: Callable[..., Any] | None) -> dict[str, Any]:
     """Take a frame as of a run at rest, which leaves nothing out."""
     run.frame([])
-    return copied(timeless(run.frame(parts(scene))))
+    frame = timeless(run.frame(parts(scene)))
+    return copied(frame if measure is None else frame | {"measured": measure(run, frame)})
 
 
 def save(path: Path, content: bytes) -> None:

@@ -1,0 +1,34 @@
+"""Render the films of lessons and measure their claims: ``python -m bnnviz.lessons [--seeds] [LESSON ...]``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bnnviz.lessons import content, evidence, films
+
+
+def main() -> int:
+    """Render what has changed; with ``--seeds`` measure every claim with all of its seeds too."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", action="store_true", help=f"measure the claims with {content.SEEDS} seeds")
+    parser.add_argument("lesson", nargs="*", help="only these lessons")
+    asked = parser.parse_args()
+    lessons = {name: content.find(name) for name in asked.lesson or content.load()}
+    for lesson in lessons.values():
+        films.render(lesson, _say)
+    if asked.seeds:
+        evidence.record(lessons, _say)
+    wrong = evidence.check(lessons)
+    for sentence in wrong:
+        _say(sentence)
+    return 1 if wrong else 0
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

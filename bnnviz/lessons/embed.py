@@ -1,0 +1,55 @@
+"""Show a lesson in a notebook."""
+
+from __future__ import annotations
+
+import html
+
+from bnnviz.lessons import content, site
+
+
+class LessonFrame:
+    """Show the page of a lesson in a frame of its own."""
+
+    def __init__(self, name: str, step: int, language: str, height: int) -> None:
+        self._page, self._height = site.page(name, step, language, alone=True), height
+        self._title = content.find(name, language).title
+
+    def _repr_html_(self) -> str:
+        source, title = html.escape(self._page), html.escape(self._title)
+        style = f"width: 100%; height: {self._height}px; border: 1px solid #d9e0e6"
+        return f'<iframe srcdoc="{source}" title="{title}" style="{style}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<Lesson {self._title}>"
+
+
+def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: int = 620) -> LessonFrame:
+    """Show a lesson in a notebook.
+
+    Parameters
+    ----------
+    name : str
+        Name of the lesson, such as ``"thinning"``.
+    step : int
+        Step to open, from 1.
+    language : str
+        ``"en"`` or ``"de"``.
+    height : int
+        Height in pixels.
+
+    Returns
+    -------
+    LessonFrame
+        Displayed as a page of its own, which needs no server.
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such lesson, step or language.
+
+    Examples
+    --------
+    >>> bnnviz.lesson("thinning", 3)
+    <Lesson Thinning: how a process finds the time of an event>
+    """
+    return LessonFrame(name, step, language, height)

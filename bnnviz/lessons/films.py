@@ -1,0 +1,114 @@
+"""Render the frames of lessons, and keep them: a file for each lesson, with every position of its knobs."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz.engine.frames import codec
+from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
+from bnnviz.errors import BnnvizError
+from bnnviz.lessons import quantities
+from bnnviz.lessons.content import Film, Lesson
+from bnnviz.specs.run import Spec
+from bnnviz.views import BY_NAME
+
+FOLDER = Path(__file__).with_name("films")
+_BITS = 11  # of a float32's 23 that are dropped: 1 part in 8,000 is kept
+_PARTS = {view.needs[0]: view.needs for view in BY_NAME.values()}
+
+
+def frames_of(film: Film, spec: Spec, frames: int, steps: int, names: Collection[str]) -> ReplayFrames:
+    """Run a spec to a step, and return its frames with some quantities at each."""
+
+    def measure(run: Any, frame: dict[str, Any]) -> dict[str, float]:
+        return {name: quantities.measure(name, run, frame) for name in sorted(names)}
+
+    only = {part for view in film.views for part in _PARTS[view]}
+    return take_frames(PastRun(spec.checked()), frames, steps=steps, only=only, watch=film.watch, measure=measure)
+
+
+def stated(lesson: Lesson, film: Film) -> set[str]:
+    """Return what is measured at each frame of a film."""
+    claimed = {claim.quantity for step in lesson.steps if step.film is film for claim in step.claims}
+    return {*claimed, *({film.number} if film.number else ())}
+
+
+def digest(value: Any) -> str:
+    """Return a short text that differs where values differ."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=list).encode()).hexdigest()[:16]
+
+
+def key(lesson: Lesson, film: Film, value: Any) -> str:
+    """Return what the frames of a film depend on, as a short text."""
+    spec = film.at(value).to_json()
+    return digest([spec, film.views, film.frames, film.steps, film.watch, sorted(stated(lesson, film))])
+
+
+def outdated(lesson: Lesson) -> list[str]:
+    """Return the films of a lesson that are not rendered yet, or were rendered from another spec."""
+    kept = _read(lesson.name)
+    return [
+        f"{film.name} at {value}"
+        for film in lesson.films.values()
+        for place, value in enumerate(film.values)
+        if kept.get(f"{film.name}-{place}", {}).get("key") != key(lesson, film, value)
+    ]
+
+
+def render(lesson: Lesson, report: Callable[[str], None]) -> None:
+    """Render the films of a lesson whose spec has changed, and keep the others."""
+    kept, found = _read(lesson.name), {}
+    for film in lesson.films.values():
+        for place, value in enumerate(film.values):
+            name, mark = f"{film.name}-{place}", key(lesson, film, value)
+            found[name] = kept.get(name, {})
+            if found[name].get("key") != mark:
+                report(f"{lesson.name}: {film.name} at {value}")
+                made = frames_of(film, film.at(value), film.frames, film.steps, stated(lesson, film))
+                found[name] = {
+                    "key": mark,
+                    **_small({"scene": made.scene, "frames": made.frames, "header": made.header}),
+                }
+            _write(lesson.name, found | {each: kept[each] for each in kept if each not in found})
+    _write(lesson.name, found)
+
+
+def take(lesson: Lesson, film: Film, place: int) -> ReplayFrames:
+    """Return the rendered frames of a film at a position of its knob."""
+    kept = _read(lesson.name).get(f"{film.name}-{place}")
+    if kept is None:
+        raise BnnvizError(f"The films of {lesson.name} are not rendered; run python -m bnnviz.lessons.", "lesson")
+    return ReplayFrames(kept["scene"], kept["frames"], kept["header"])
+
+
+def _write(name: str, films: dict[str, Any]) -> None:
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{name}.npz").write_bytes(codec.pack(films))
+    _read.cache_clear()
+
+
+@functools.cache
+def _read(name: str) -> dict[str, Any]:
+    path = FOLDER / f"{name}.npz"
+    return codec.unpack(path.read_bytes()) if path.is_file() else {}
+
+
+def _small(value: Any) -> Any:
+    """Return frames with arrays in 32 bits, of which a figure shows the first 12."""
+    if isinstance(value, dict):
+        return {name: _small(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_small(each) for each in value)
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind == "f":
+        bits = value.astype(np.float32).view(np.uint32)
+        return ((bits + (1 << (_BITS - 1))) >> _BITS << _BITS).view(np.float32)
+    return value.astype(np.int32) if value.dtype == np.int64 and np.abs(value).max(initial=0) < 2**31 else value

@@ -1,0 +1,238 @@
+// A lesson: texts beside films of which a knob picks one, a number in large type, questions, and the way from step to step.
+"use strict"
+
+// Called by the scripts that have the films.
+function bnnviz_hold(name, content, numbers) {
+  for (const [kind, text] of [["content", content], ["numbers", numbers]]) {
+    document.body.append(make("script", {type: "text/plain", id: `${kind}-${name}`, textContent: text}))
+  }
+}
+
+const loading = new Map()
+
+function load_film(name) {
+  if (by_id(`content-${name}`)) { return Promise.resolve() }
+  if (!loading.has(name)) {
+    loading.set(name, new Promise((resolve, reject) => {
+      document.head.append(make("script", {src: `films/${name}.js`, onload: resolve, onerror: () => reject(new Error(`films/${name}.js`))}))
+    }))
+  }
+  return loading.get(name)
+}
+
+const written = (value) => value == null || !Number.isFinite(value) ? "–"
+  : Math.abs(value) >= 1000 ? Math.round(value).toLocaleString(page.language) : Number(value.toPrecision(3)).toLocaleString(page.language)
+
+async function open_lesson(lesson) {
+  const {steps, films} = lesson, last = steps.length // the question comes after the steps
+  const about = make("p", {className: "about"}), heading = make("h2", {id: "lesson-heading"}), text = make("div", {className: "text"})
+  const ask = make("div", {className: "ask"}), why = make("details", {className: "why"}), asked = make("details", {className: "asked", open: true})
+  const terms = make("dl"), told = make("div", {className: "told"}, about, heading, text, ask, why, asked, terms)
+  const live = make("a", {className: "live"})
+  const back = make("button", {type: "button", onclick: () => turn(number - 1)})
+  const next = make("button", {type: "button", className: "on", onclick: () => number === last ? leave() : turn(number + 1)})
+  const buttons = [...steps, null].map((step, i) => make("button", {type: "button", textContent: step ? i + 1 : "?", onclick: () => turn(i)}))
+  const way = make("nav", {}, back, make("span", {className: "numbers"}, ...buttons), next)
+  const figure = make("output"), named = make("span", {className: "named"}), knob = make("div", {className: "knob"})
+  const bar = make("div", {id: "lesson-bar"}, make("div", {className: "number"}, figure, named), knob, live)
+  const all = make("a", {id: "all", href: "index.html"}), language = make("button", {type: "button", id: "language"})
+  const predicted = new Set()
+  let number = -1, shown = "", place = 0, said = null, turning = Promise.resolve()
+
+  knob.setAttribute("role", "group")
+  by_id("lesson").append(told, way)
+  by_id("lesson").hidden = false
+  by_id("stage").prepend(bar)
+  by_id("title").before(all)
+  by_id("projector").before(language)
+  way.setAttribute("aria-labelledby", "title")
+  document.documentElement.dataset.lesson = lesson.name
+  all.hidden = !lesson.linked
+  language.onclick = () => { speak(lesson.languages.find((code) => code !== page.language)); refresh() }
+  document.addEventListener("bnnviz-frame", show_number)
+  document.addEventListener("keydown", ({key, target, ctrlKey, altKey, metaKey}) => {
+    if (ctrlKey || altKey || metaKey || target.closest?.("select, dialog[open]")) { return }
+    if (key === "n") { turn(number + 1) }
+    if (key === "p") { turn(number - 1) }
+  })
+  addEventListener("hashchange", arrive)
+
+  // ---- where the reader is
+
+  function arrive() {
+    const parts = location.hash.slice(1).split("&"), asked_for = parseInt(parts[0] || lesson.begin, 10)
+    const code = parts.find((part) => part.startsWith("lang="))?.slice(5)
+    if (parts.includes("projector")) { set_large(true) }
+    for (const name of ["dark", "light"]) { if (parts.includes(name)) { set_theme(name === "dark") } }
+    speak(lesson.languages.includes(code) ? code : page.language ?? lesson.languages[0])
+    return turn(Math.min(Math.max((asked_for || 1) - 1, 0), last), true)
+  }
+
+  function turn(to, again = false) {
+    if (to < 0 || to > last || (to === number && !again)) { return turning }
+    number = to
+    place = films[step().film].opening
+    const hash = `#${number + 1}&lang=${page.language}`
+    if (lesson.linked && location.hash !== hash) { history.replaceState(null, "", hash) }
+    document.dispatchEvent(new CustomEvent("bnnviz-step", {detail: {lesson: lesson.name, step: number + 1}}))
+    return refresh()
+  }
+
+  function refresh() {
+    globalThis.bnnviz_player = turning = turning.then(show)
+    return turning
+  }
+
+  function leave() { if (lesson.linked) { location.href = `${lesson.after ?? "index"}.html#1&lang=${page.language}` } }
+
+  const step = () => steps[Math.min(number, last - 1)]
+  const step_said = () => said.steps[Math.min(number, last - 1)]
+
+  function speak(code) {
+    page.language = code
+    said = lesson.texts[code]
+    Object.assign(page.told, {words: {...page.told.words, ...said.words}, heading: said.title})
+    document.documentElement.lang = code
+    const labels = {play: "play", next: "step", back: "back", projector: "projector"}
+    for (const [id, name] of Object.entries(labels)) { by_id(id).textContent = said.words[name] }
+    document.querySelector(".speed span").textContent = said.words.speed
+    language.textContent = said.words.other
+    shown = "" // its words are those of another language
+  }
+
+  // ---- what is shown
+
+  async function show() {
+    const {words} = said, question = number === last
+    by_id("title").textContent = said.title
+    about.textContent = said.aim
+    about.hidden = number > 0
+    heading.textContent = question ? words.question : `${number + 1}. ${step_said().title}`
+    text.innerHTML = question ? "" : step_said().html
+    why.hidden = question || !step_said().why
+    why.open = false
+    why.innerHTML = `<summary>${words.why}</summary>${step_said().why}`
+    asked.hidden = !question
+    if (question) { fill_question(asked, said.question) }
+    const waits = !question && step_said().ask && !predicted.has(number)
+    text.hidden = Boolean(waits)
+    why.hidden ||= Boolean(waits)
+    ask.replaceChildren()
+    if (waits) { predict() }
+    tell_terms()
+    told.scrollTop = 0
+    back.textContent = words.back
+    back.disabled = number === 0
+    next.textContent = question ? words.all : words.next
+    next.hidden = question && !lesson.linked
+    all.textContent = words.all
+    live.textContent = words.live
+    for (const [i, button] of buttons.entries()) {
+      button.title = i === last ? words.question : said.steps[i].title
+      if (i === number) { button.setAttribute("aria-current", "step") } else { button.removeAttribute("aria-current") }
+    }
+    by_id("stage").classList.toggle("covered", Boolean(waits))
+    await show_film_at()
+  }
+
+  async function show_film_at() {
+    const {film, frame} = step(), name = `${lesson.name}-${film}-${place}`
+    if (shown !== name) {
+      await load_film(name)
+      await show_film(name)
+      shown = name
+    }
+    fill_knob(film)
+    const {dashboard} = document.documentElement.dataset
+    live.href = `${dashboard ?? ""}?page=${films[film].page}&${films[film].live[place]}`
+    live.hidden = dashboard === undefined
+    page.until = Math.min(frame, page.film.last)
+    page.film.pause()
+    page.film.seek(page.until)
+    show_number()
+    mark_claims()
+    return page.film
+  }
+
+  function show_number() {
+    const {film} = step(), {number: quantity, measured} = films[film]
+    bar.querySelector(".number").hidden = !quantity
+    if (!quantity || !page.film) { return }
+    figure.textContent = written(measured[place][quantity][page.film.frame])
+    named.textContent = said.films[film].label
+  }
+
+  function fill_knob(film) {
+    const {label, names} = said.films[film]
+    knob.hidden = names.length < 2
+    knob.setAttribute("aria-label", label)
+    const options = names.map((name, i) => {
+      const option = make("button", {type: "button", textContent: name, onclick: () => { place = i; refresh_film() }})
+      option.setAttribute("aria-pressed", String(i === place))
+      return option
+    })
+    knob.replaceChildren(make("span", {textContent: said.films[film].knob}), ...options)
+  }
+
+  // The knob keeps the focus of the keyboard.
+  function refresh_film() {
+    turning = turning.then(show_film_at).then((film) => { knob.querySelector("[aria-pressed=true]")?.focus(); return film })
+    globalThis.bnnviz_player = turning
+  }
+
+  function mark_claims() {
+    for (const claim of text.querySelectorAll(".claim")) {
+      const {view, quantity} = step().claims[claim.dataset.claim]
+      const box = view ? by_id(`card-${view}`) : bar.querySelector(".number")
+      for (const [event, lit] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+        claim.addEventListener(event, () => box?.classList.toggle("lit", lit))
+      }
+      claim.onclick = () => { page.film.pause(); page.film.seek(page.until) }
+      const low_high = step().claims[claim.dataset.claim].interval.map(written)
+      claim.title = `${quantity}: ${low_high[0]} – ${low_high[1]}`
+    }
+  }
+
+  function tell_terms() {
+    const found = [...new Set([...told.querySelectorAll(".term")].filter((term) => !term.closest("[hidden]")).map((term) => term.dataset.term))]
+    terms.replaceChildren(...found.flatMap((term) => [make("dt", {textContent: said.terms[term][0]}), make("dd", {textContent: said.terms[term][1]})]))
+  }
+
+  // ---- questions
+
+  function predict() {
+    const show_it = make("button", {type: "button", className: "show", textContent: said.words.show, onclick: reveal})
+    ask.replaceChildren(make("p", {className: "first", textContent: said.words.predict}))
+    fill_question(ask, step_said().ask)
+    ask.append(show_it)
+  }
+
+  function reveal() {
+    predicted.add(number)
+    refresh().then((film) => film?.play())
+  }
+
+  // Each choice has feedback of its own; a wrong one leaves the others to be tried.
+  function fill_question(box, question) {
+    const verdict = make("p", {className: "verdict"}), reason = make("div"), answer = make("div", {className: "answer"}, verdict, reason)
+    answer.setAttribute("role", "status")
+    const choices = question.choices.map(({html, feedback}, i) => {
+      const button = make("button", {type: "button", innerHTML: html})
+      button.onclick = () => {
+        const right = i === question.answer
+        button.className = right ? "right" : "wrong"
+        button.setAttribute("aria-pressed", "true")
+        verdict.textContent = right ? said.words.right : said.words.wrong
+        verdict.classList.toggle("good", right)
+        reason.innerHTML = feedback + (right ? "" : `<p>${said.words.again}</p>`)
+        answer.scrollIntoView({block: "nearest"})
+      }
+      return button
+    })
+    const asking = make("div", {innerHTML: question.html})
+    const parts = [asking, make("div", {className: "choices"}, ...choices), answer]
+    if (box === asked) { box.replaceChildren(make("summary", {textContent: said.words.question}), ...parts) } else { box.append(...parts) }
+  }
+
+  return arrive()
+}

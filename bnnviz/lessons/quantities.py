@@ -1,0 +1,122 @@
+"""Measure the quantities that lessons state, at a frame of a run.
+
+A quantity is named ``FUNCTION`` or ``FUNCTION.ARGUMENT``: ``variance.1`` is the variance of the first coordinate,
+``stat.acceptance`` a statistic of the sampler, ``envelope.violation_share`` a figure of that part of a frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+
+_FEWEST = 4  # draws of a chain that moments are taken of
+
+Quantity = Callable[[Any, Mapping[str, Any], str], float]
+
+
+def _variance(run: Any, frame: Mapping[str, Any], column: str) -> float:
+    """Return variance of a coordinate, or the mean of all variances."""
+    draws = run.draws
+    if draws.shape[1] < _FEWEST:
+        return math.nan
+    if run.log_weights is not None:
+        variances = np.diag(diagnostics.weighted_moments(draws, run.log_weights).cov)
+    else:
+        variances = draws.reshape(-1, draws.shape[2]).astype(float).var(axis=0)
+    return float(variances[int(column) - 1] if column else variances.mean())
+
+
+def _rhat(run: Any, frame: Mapping[str, Any], column: str) -> float:
+    """Return R-hat of a coordinate, or the largest one."""
+    draws = run.draws
+    if draws.shape[1] < _FEWEST:
+        return math.nan
+    columns = [int(column) - 1] if column else range(draws.shape[2])
+    return max(diagnostics.rhat(draws[:, :, each].astype(float)) for each in columns)
+
+
+def _ess(run: Any, frame: Mapping[str, Any], unit: str) -> float:
+    """Return effective sample size of the first coordinate, by draw (``share``) or by 1,000 gradients (``cost``)."""
+    draws = run.draws
+    if draws.shape[1] < _FEWEST:
+        return math.nan
+    found = diagnostics.ess(draws[:, :, 0].astype(float))
+    return found / {"": 1, "share": draws.shape[0] * draws.shape[1], "cost": run.gradients / 1000}[unit]
+
+
+def _stein(run: Any, frame: Mapping[str, Any], unused: str) -> float:
+    """Return variances by the true ones, from Stein's identity."""
+    found = run.summary()["widening"]
+    return math.nan if found is None else 1 + found["share"]
+
+
+def _summary(run: Any, frame: Mapping[str, Any], name: str) -> float:
+    """Return a figure of the run's summary."""
+    found = run.summary().get(name)
+    return math.nan if found is None else float(found)
+
+
+def _stat(run: Any, frame: Mapping[str, Any], name: str) -> float:
+    """Return a statistic of the sampler."""
+    found = run.sampler_stats.summary().get(name)
+    return math.nan if found is None else float(found)
+
+
+def _envelope(run: Any, frame: Mapping[str, Any], name: str) -> float:
+    """Return a figure of the envelope; of a list, its last entry."""
+    found = np.ravel(frame.get("envelope", {}).get(name, ()))
+    return float(found[-1]) if found.size else math.nan
+
+
+def _accepted(run: Any, frame: Mapping[str, Any], unused: str) -> float:
+    """Return the rate at the last proposal by the envelope: its probability of acceptance."""
+    part = frame.get("envelope")
+    if part is None or not len(part["proposal_rate"]):
+        return math.nan
+    return float(part["proposal_rate"][-1] / part["proposal_height"][-1])
+
+
+def _events(run: Any, frame: Mapping[str, Any], kind: str) -> float:
+    """Return the number of events; ``refreshes`` or ``bounces`` by all events."""
+    part = frame.get("envelope")
+    if part is None:
+        return math.nan
+    return float(part["events"]) if not kind else part[kind] / max(part["events"], 1)
+
+
+def _band(run: Any, frame: Mapping[str, Any], place: str) -> float:
+    """Return the width of the 95 % band of a network's function at an input."""
+    part = frame["prediction"]
+    bands = part["bands"]
+    return float(np.interp(float(place), part["x"], bands[-1] - bands[0]))
+
+
+def _steps(run: Any, frame: Mapping[str, Any], unused: str) -> float:
+    """Return the number of steps."""
+    return float(run.steps)
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "variance": _variance,
+    "rhat": _rhat,
+    "ess": _ess,
+    "stein": _stein,
+    "summary": _summary,
+    "stat": _stat,
+    "envelope": _envelope,
+    "accepted": _accepted,
+    "events": _events,
+    "band": _band,
+    "steps": _steps,
+}
+
+
+def measure(name: str, run: Any, frame: Mapping[str, Any]) -> float:
+    """Return a quantity of a run at a frame; not a number where it is not known yet."""
+    function, _, argument = name.partition(".")
+    return QUANTITIES[function](run, frame, argument)

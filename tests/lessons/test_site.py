@@ -1,0 +1,39 @@
+"""Lessons as static files: every file is made, links are relative, and a page alone needs no other file."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import bnnviz
+from bnnviz.errors import BnnvizError
+from bnnviz.lessons import content, site
+
+
+def test_pages_link_files_that_there_are() -> None:
+    names = set(site.names())
+    index = site.file(site.INDEX).decode()
+    linked = {target.partition("#")[0] for target in re.findall(r'href="([^"#][^"]*)"', index)}
+    assert linked == {f"{name}.html" for name in content.load()} and linked <= names
+    page = site.file("thinning.html").decode()
+    assert re.findall(r'<script src="([^"]+)"', page) == [site.PLAYER]
+    film = site.file(next(name for name in names if name.startswith("films/thinning-"))).decode()
+    assert film.startswith("bnnviz_hold(")
+
+
+@pytest.mark.parametrize("name", ["nothing.html", "films/thinning-flight-99.js", "films/thinning-nothing-0.js", "../x"])
+def test_other_names_are_no_files(name: str) -> None:
+    with pytest.raises(KeyError):
+        site.file(name)
+
+
+def test_a_page_alone_has_all_that_it_needs() -> None:
+    shown = bnnviz.lesson("thinning", 3, language="de")
+    source = re.search(r'srcdoc="([^"]*)"', shown._repr_html_())[1]
+    assert "content-thinning-flight-0" in source and "script src" not in source
+    assert content.find("thinning", "de").title in repr(shown)
+    with pytest.raises(BnnvizError, match="step"):
+        bnnviz.lesson("thinning", 99)
+    with pytest.raises(BnnvizError, match="lesson"):
+        bnnviz.lesson("nothing")
