@@ -1,6 +1,6 @@
-"""Register the samplers, by family, each under an explicit unique name.
+"""Register the samplers by family, each under a unique name.
 
-A module that is put into a family is found: nothing else has to name it.
+Modules in a family's folder are found automatically.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from bnnviz.samplers.base import REGISTRY, Sampler, Traits
 
 _found = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}.") if not module.ispkg)
-# By the last part of their names, whatever their families: the order of menus.
+# The order of menus, by the last part of their names.
 for _module in sorted(_found, key=lambda name: name.rpartition(".")[2]):
     import_module(_module)
 

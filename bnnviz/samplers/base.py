@@ -1,15 +1,15 @@
-r"""Define a sampler: a pure kernel with settings, and the state that it moves.
+r"""Define a sampler: a pure kernel with settings, and the state that it advances.
 
-The law that it samples has the density $\pi(x) \propto \exp(-U(x) / T)$, where U is the target's potential and T the
-temperature. An instance holds its settings and what `Sampler.prepare` derives from target and mode. All that changes
-while a run samples is in the state, a ``NamedTuple``:
+A sampler targets the density $\pi(x) \propto \exp(-U(x) / T)$ with the target's potential U and temperature T. An
+instance holds its settings and the constants that `Sampler.prepare` computes from the target and its mode. Everything
+that changes during a run is in the state, a ``NamedTuple``:
 
-- ``x`` (chains, dim), the positions, and what else a method remembers: momenta, gradients, the path;
-- ``count`` (chains,), the moves of each chain so far, and ``alive`` (chains,), false where one met a value that is not
-  finite;
-- ``adaptation``, what the warm-up learns and what is used after it. No kernel changes it.
+- ``x`` (chains, dim), the positions, and further variables of the method: momenta, gradients, the path;
+- ``count`` (chains,), the moves of each chain so far, and ``alive`` (chains,), false for chains that met a non-finite
+  value;
+- ``adaptation``, the quantities that the warm-up learns. No kernel changes it.
 
-`bnnviz.samplers.warmup` drives the warm-up, `bnnviz.samplers.tree` writes states into checkpoints.
+`bnnviz.samplers.warmup` drives the warm-up, `bnnviz.samplers.tree` converts states for checkpoints.
 """
 
 from __future__ import annotations
@@ -40,49 +40,49 @@ if TYPE_CHECKING:
 REGISTRY = Registry("sampler")
 
 ENERGY = "energy"
-#: Fields of an `Info` that are kept of each draw, by the names that ArviZ has for sample statistics: recordings hold
-#: them, the trace can show them, and a field of such a name in a sampler's `Info` is all that it takes.
+#: Fields of an `Info` that are stored for each draw, with ArviZ's names of sample statistics. A sampler reports a
+#: statistic by a field of that name in its `Info`; recordings store it and the trace view shows it.
 SAMPLE_STATS = ("acceptance_rate", "diverging", ENERGY, "n_steps", "reached_max_treedepth")
-#: Fields of an `Info` that have U, or U less the prior's term.
+#: Fields of an `Info` that contain U, or U without the prior's term.
 OF_U = ("potential", "loss")
 
-#: Steps of Adam that lead chains to where a network predicts, and not to where it fits the noise.
+#: Steps of Adam that bring chains to good predictions before the network fits the noise.
 SHORT_DESCENT = 100
 
 
 @dataclass(frozen=True)
 class Traits:
-    """Constant properties of a sampler, which decide how a run drives, judges and shows it.
+    """Constant properties of a sampler, which determine how a run drives, assesses and displays it.
 
     Attributes
     ----------
     exact : bool
-        Draws follow the target but for Monte Carlo error, without a bias from a step size.
+        Draws follow the target up to Monte Carlo error, without bias from a step size.
     converges : bool
-        Draws approach the target's law as their number grows; those of an approximation do not.
+        The law of the draws converges to the target as their number grows, unlike that of an approximation.
     weighted : bool
-        Draws come with weights (`Draws.log_weight`), which every sum over them needs.
+        Draws have weights (`Draws.log_weight`); every average over draws uses them.
     weighed_by : str
-        What draws are weighted by, where they are.
+        Formula of the weights.
     one_point : bool
-        All draws of a chain are one point.
+        All draws of a chain are the same point.
     has_density : bool
-        Draws follow a law whose density is known (`Sampler.approximation`).
+        The density of the law of the draws is known (`Sampler.approximation`).
     functional : bool
-        States are densities, which the chain trace draws on a line (`FunctionalTrace.curves`).
+        States are densities; the chain trace plots them over a line (`FunctionalTrace.curves`).
     descends : bool
-        It finds modes itself, so chains begin at random points.
+        The sampler finds modes itself, so chains start at random points.
     tunes : bool
         A run begins with a warm-up of the kernel.
     warms_up_by_moves : bool
-        The warm-up takes `Sampler.warmup_moves` moves, and no draw after it is dropped.
+        The warm-up takes `Sampler.warmup_moves` moves, and no draws are dropped after it.
     ends : str or None
-        Field of `Info`: where it is true of no chain, `Sampler.adapt` learns nothing from the step and
-        `Sampler.pre_draw` draws nothing for the next one. None where this is unknown.
+        Boolean field of `Info`. If it is false for all chains, `Sampler.adapt` learns nothing from the step and
+        `Sampler.pre_draw` draws nothing for the next one. None if unknown.
     emits : frozenset of str
-        Parts of a frame that the chain trace fills (``ratios``: the statistics, by ``box``); they decide the views.
+        Parts of a frame that the chain trace fills (``ratios``: the statistics, by ``box``); they determine the views.
     reference_rank : int
-        Rank as a reference for long runs: the highest is used, 0 never.
+        Rank as a reference for long runs. The sampler of the highest rank is used; 0 excludes it.
 
     Examples
     --------
@@ -107,10 +107,10 @@ class Traits:
 
 
 class Sampler(param.Parameterized):
-    """A Markov kernel over all chains at once.
+    """A Markov kernel that advances all chains at once.
 
-    A family defines its ``State`` and ``Info``, its settings as parameters, ``registered`` (a unique name), ``title``,
-    `gradients_per_step`, `init` and `kernel`. All else has a default.
+    A subclass defines ``State`` and ``Info``, its settings as parameters, ``registered`` (a unique name), ``title``,
+    `gradients_per_step`, `init` and `kernel`. Everything else has a default.
 
     Examples
     --------
@@ -124,200 +124,200 @@ class Sampler(param.Parameterized):
     title: ClassVar[str] = ""
     traits: ClassVar[Traits] = Traits()
     presets: ClassVar[list[dict[str, Any]]] = []
-    #: Fields of `Info` that are averaged over moves, zero where a step ends none, with what each is called.
+    #: Fields of `Info` that are averaged over moves (zero in steps that end no move), with their labels.
     info_means: ClassVar[dict[str, str]] = {}
-    #: What it says of its moves.
+    #: Texts about its moves.
     text: ClassVar[type[MoveText]] = MoveText
-    #: Whether a run must find a mode of the target before it begins (`Start.mode`); it may depend on settings.
+    #: Whether a run must find a mode of the target first (`Start.mode`); may depend on settings.
     needs_mode: ClassVar[bool] = False
-    #: Whether its steps are the same operations whatever the state is, so that they can be compiled.
+    #: Whether steps execute the same operations for every state, so that they can be compiled.
     compiles: ClassVar[bool] = True
-    #: Whether its draws have weights that undo a bias in where they are taken (`event_weights`).
+    #: Whether draws have weights that correct for biased sampling times (`event_weights`).
     weighs: ClassVar[bool] = False
-    #: Steps after which the tuning ends in any case.
+    #: Maximum number of tuning steps.
     tuning_limit: ClassVar[int] = 5000
-    #: Gradients of single rows that a step of one chain costs, at most.
+    #: Maximum number of single-row gradients per step and chain.
     gradients_per_step: int
-    #: Numbers that a state holds of each chain and coordinate, about.
+    #: Approximate number of values that a state stores per chain and coordinate.
     width: ClassVar[int] = 2
 
     start: str = "auto"
     mode_steps: int = 3000
     temperature: float = 1.0
     every: int = 1
-    #: Moves of each chain that its tuning takes, on average; where it warms up by moves (`Traits`).
+    #: Average number of tuning moves per chain, if the sampler warms up by moves (`Traits`).
     warmup_moves: int = 200
-    #: Whether a step may read tensor values on the host to spare work (CPU only).
+    #: Whether a step may read tensor values on the host to save work (CPU only).
     host_sync: bool = True
 
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
-        """Return how it would spend a budget on a network, where it may be chosen automatically; None where not."""
+        """Return settings for a budget on a network, or None if it cannot be chosen automatically."""
         return None
 
     # ---- the contract: constants, state, kernel
 
     def check(self, target: Target) -> None:
-        """Raise a `BnnvizError` where these settings do not fit a target, before anything is touched."""
+        """Raise a `BnnvizError` if these settings do not fit a target."""
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target, and compute what depends on its mode (dim,), before `init`."""
+        """Bind the target and compute constants from its mode (dim,), before `init`."""
         self.check(target)
         self.target = target
-        # On a CPU it is free to look at a number; on a GPU one would wait for it, and what is compiled cannot.
+        # Reading a value is free on a CPU; on a GPU it synchronises, and compiled steps cannot do it.
         self.host_sync = target.device.type == "cpu"
         self.set_mode(mode)
 
     def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
-        """Return the mode (dim,) that it is prepared with, from where a run's descent has come to."""
+        """Return the mode (dim,) for `prepare`, refined from the end point of a run's descent."""
         return mode
 
     def starts_at_mode(self, target: Target) -> bool:
-        """Return whether chains set out from modes, each from the end of its own descent."""
+        """Return whether each chain starts at the mode where its descent ends."""
         return self.start in ("mode", "one_mode") or (self.start == "auto" and target.start_at_mode)
 
     def descent_steps(self, target: Target) -> int:
-        """Return how many steps of Adam chains descend before they set out."""
+        """Return the number of Adam steps before sampling."""
         if self.start == "auto" and target.mode_overfits and not self.needs_mode:
             return min(self.mode_steps, SHORT_DESCENT)
         return self.mode_steps
 
     def starts_together(self, target: Target) -> bool:
-        """Return whether chains that set out from modes set out from the best of them, all from one point."""
+        """Return whether chains that start at modes all start at the best of them."""
         return self.start == "one_mode" or self.needs_mode
 
     def set_mode(self, mode: Tensor | None) -> None:
         """Compute what depends on the mode (dim,)."""
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> Any:
-        """Return the state of all chains from starting points (chains, dim)."""
+        """Return the state of all chains from initial positions (chains, dim)."""
         raise NotImplementedError
 
     def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
-        """Draw, outside of `kernel`, what only some chains need: its further arguments, None for what none needs."""
+        """Return further arguments of `kernel`, drawn outside it because only some chains need them; None if unused."""
         return ()
 
     def kernel(self, rng: RandomNumbers, state: Any, *drawn: Any) -> tuple[Any, Any]:
-        """Take the step: the same operations whatever the state is, unless `host_sync`, so that it can be compiled."""
+        """Take a step; unless `host_sync`, the operations do not depend on the state, so that it can be compiled."""
         raise NotImplementedError
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
-        """Return the next state and what happened."""
+        """Return the next state and the step's info."""
         return self.kernel(rng, state, *self.pre_draw(rng, state))
 
     def outline(self, state: Any) -> Any:
-        """Return a state, None in the place of what is only asked of it at the end of a block of compiled steps.
+        """Return a state in which None replaces the parts that are only read at the end of a block of compiled steps.
 
-        Draw collectors, chain traces and `pre_draw` see such states between the steps of a block.
+        Draw collectors, chain traces and `pre_draw` receive such states between the steps of a block.
         """
         return state
 
     # ---- the warm-up
 
     def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
-        """Return the state with what a step of the warm-up has taught, from ``before`` to ``state``."""
+        """Return the state with the adaptation updated by a warm-up step from ``before`` to ``state``."""
         return state
 
     def adaptation_inputs(self, adaptation: Any) -> Any:
-        """Return the adaptation as nested tuples of tensors that its kernel takes too, so that one program serves all.
+        """Return the adaptation as nested tuples of tensors for the kernel, so that one compiled program serves all.
 
-        None where the kernel needs the adaptation itself: then its steps are compiled after the warm-up.
+        None if the kernel needs the adaptation itself: its steps are then compiled after the warm-up.
         """
         return None
 
     def native_step(self) -> NativeStep | None:
-        """Return how its kernel is written in C++, for a CPU and uniform random numbers alone; None where it is not."""
+        """Return the C++ implementation of the kernel (CPU, uniform random numbers only), or None."""
         return None
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
-        """Return the state to go on from after a window of the warm-up; with ``last`` what was seen has to do."""
+        """Return the state after a window of the warm-up; ``last`` ends the warm-up in any case."""
         return state
 
     def is_tuned(self, state: Any) -> bool:
-        """Return whether the warm-up has seen enough."""
+        """Return whether the warm-up has converged."""
         return True
 
     def awaited(self, state: Any) -> str:
-        """Say what a warm-up has waited for that had to end before it was tuned."""
+        """Return the condition that an unfinished warm-up was waiting for."""
         return "the sampler had seen enough events"
 
     def ends_warmup(self, state: Any) -> bool:
-        """Return whether the warm-up is over with the step that led to a state, and not with its window."""
+        """Return whether the warm-up ends with the step that led to a state instead of with its window."""
         return self.traits.warms_up_by_moves and self.is_tuned(state)
 
     def warmup_share(self, state: Any) -> float | None:
-        """Return the share of the warm-up that is done, 0 to 1; None where that is not known."""
+        """Return the completed share of the warm-up, 0 to 1; None if unknown."""
         return None
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state at the end of the warm-up, from which on nothing is learned."""
+        """Return the state at the end of the warm-up; adaptation stops here."""
         return state
 
     # ---- changes
 
     def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
-        """Return a state that is fit to go on from after the settings changed, or with ``moved`` the target."""
+        """Return a state that can continue after the settings changed, or with ``moved`` the target."""
         return state
 
     def positions(self, state: Any) -> Tensor | None:
-        """Return where chains are (chains, dim); None where they have no one place."""
+        """Return the chains' positions (chains, dim); None if chains have no single position."""
         return getattr(state, "x", None)
 
     def reach(self, state: Any) -> Tensor | None:
-        """Return points (chains, dim) about as far out as draws lie; None where chains have no place."""
+        """Return points (chains, dim) at a typical distance of draws; None if chains have no position."""
         return self.positions(state)
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
-        """Return the state of chains that set out anew from x (chains, dim), with what was learned."""
+        """Return the state of chains restarted at x (chains, dim), with the adaptation kept."""
         return state._replace(x=x)
 
     def clone(self) -> Sampler:
-        """Return another instance with the same settings for one run, bound to no target."""
+        """Return a copy with the same settings for one run, bound to no target."""
         if "target" not in vars(self):
             return copy.deepcopy(self)
         return type(self)(**{name: getattr(self, name) for name in settings.declared(type(self))})
 
     def remarks(self) -> list[Message]:
-        """Return what its user should know of how it was prepared."""
+        """Return notes on how the sampler was prepared."""
         return []
 
-    # ---- what kernels have in common
+    # ---- shared by kernels
 
     def tempered_target(self, x: Tensor, state: Any = None) -> tuple[Tensor, Tensor]:
-        """Return U / T (n,) and its gradient (n, dim) of the density that the draws are meant to follow.
+        """Return U / T (n,) and its gradient (n, dim) of the density that the draws follow.
 
-        ``state`` is one of those that they come from, where the warm-up has a part in what that is.
+        ``state`` is a state of the run, for samplers whose warm-up affects this density.
         """
         potential, g = self.target.gradient(x)
         return potential / self.temperature, g / self.temperature
 
     def moved(self, state: Any, finite: Tensor, **parts: Tensor) -> tuple[Any, Tensor]:
-        """Return the state with other parts where these are finite (chains,), and which chains have failed just now."""
+        """Return the state with the parts updated where finite (chains,), and the chains that failed in this step."""
         alive = state.alive & finite
         failed = state.alive & ~finite
         if not (self.host_sync and bool(alive.all())):
             parts = {name: _chosen(alive, part, getattr(state, name)) for name, part in parts.items()}
         return state._replace(**parts, count=state.count + alive, alive=alive), failed
 
-    # ---- what it costs, and who observes it
+    # ---- costs and observers
 
     def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
-        """Return the gradients of single rows that the steps took, for the chains (chains,) that are counted."""
+        """Return the number of single-row gradients of the steps, over the chains (chains,) that are counted."""
         return self.gradients_per_step * int(counted.sum()) * len(step_batch.infos)
 
     @classmethod
     def sample_stats(cls) -> tuple[str, ...]:
-        """Return the names of what is kept of the move that led to each draw (`Draws.stats`)."""
+        """Return the names of the sample statistics stored for each draw (`Draws.stats`)."""
         returned = get_args(get_type_hints(cls.kernel).get("return"))
         fields = getattr(returned[1], "_fields", ()) if len(returned) == 2 else ()
         return tuple(name for name in SAMPLE_STATS if name in fields)
 
     def is_free(self, state: Any) -> bool:
-        """Return whether steps from this state on cost no gradient."""
+        """Return whether steps from this state need no gradient."""
         return not self.gradients_per_step
 
     def draw_collector(self, rng: RandomNumbers, state: Any) -> DrawCollector:
-        """Return what turns the steps from this state on into draws."""
+        """Return a collector of draws from this state on."""
         return MoveDrawCollector(self, state)
 
     def sampler_stats(self) -> SamplerStats:
@@ -325,58 +325,58 @@ class Sampler(param.Parameterized):
         return MoveStats(self)
 
     def chain_trace(self) -> ChainTrace:
-        """Return a trace that has seen nothing."""
+        """Return an empty trace."""
         return MoveTrace(self)
 
     def arrived(self, step_batch: StepBatch) -> Tensor | None:
-        """Return which chains may be drawn from after each of these steps, (steps, chains); None for all."""
+        """Return the chains that may be drawn from after each of these steps, (steps, chains); None for all."""
         return None
 
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
-        """Return the points (dim,) that a chain's move is passing through, for its picture; none where it is one jump.
+        """Return the points (dim,) visited by a chain's current move, for plots; empty for a single jump.
 
-        ``before`` is what this returned for the steps before.
+        ``before`` is the result for the steps before.
         """
         return []
 
     def trajectory(self, before: Any, state: Any, info: Any, chain: int) -> list[Tensor]:
-        """Return the points (dim,) that a chain's last step has passed through, computed anew for its picture."""
+        """Return the points (dim,) of a chain's last step, recomputed for plots."""
         return []
 
     def place(self, target: Target, x: Tensor) -> DistanceToMode | None:
-        """Return how far a draw x (dim,) is from the mode that it is meant to be; None where it is meant to be none."""
+        """Return the distance of a draw x (dim,) from its mode; None if draws are not meant to be modes."""
         return None
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
-        """Return where steps met U = minus infinity, (steps, chains); None where they tell nothing of U."""
+        """Return where steps met U = minus infinity, (steps, chains); None if steps do not report U."""
         told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
         return None if told is None else step_batch.column(told) == -torch.inf
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
-        """Return points (n, dim) at which a step may have evaluated U for a chain; None where they are not known."""
+        """Return points (n, dim) at which a step may have evaluated U for a chain; None if unknown."""
         states = step_batch.before[step], step_batch.state_after(step)
         found = [x[chain] for x in map(self.positions, states) if x is not None]
         return torch.stack(found) if found else None
 
     def events_in(self, step_batch: StepBatch) -> Tensor | None:
-        """Return how many events each chain had in these steps (chains,); None where a sampler has none to number."""
+        """Return the number of events of each chain in these steps (chains,); None if the sampler has no events."""
         return None
 
     def integrates(self, chains: int, dim: int) -> bool:
-        """Return whether its draws come with the integrals along the path (`Draws.path`)."""
+        """Return whether draws include the integrals along the path (`Draws.path`)."""
         return False
 
     def approximation(self, rng: RandomNumbers, state: Any, count: int) -> tuple[Tensor, Tensor]:
-        """Return about so many draws (n, dim) of its law, and the logarithm of that one's density; if `has_density`."""
+        """Return about ``count`` draws (n, dim) of its law and their log density; requires `has_density`."""
         raise NotImplementedError
 
     def event_weights(self, x: Tensor, draw_collector: DrawCollector | None = None) -> Tensor:
-        """Return weights (n,), of sum 1, of draws x (n, dim); where `weighs`."""
+        """Return normalised weights (n,) of draws x (n, dim); requires `weighs`."""
         raise NotImplementedError
 
 
 def counters(x0: Tensor) -> tuple[Tensor, Tensor]:
-    """Return ``count`` and ``alive`` (chains,) of chains that set out from x0 (chains, dim)."""
+    """Return initial ``count`` and ``alive`` (chains,) of chains that start at x0 (chains, dim)."""
     count = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
     return count, torch.ones_like(count, dtype=torch.bool)
 

@@ -1,4 +1,4 @@
-"""Say what a sampler would do with so much time: what an automatic choice compares.
+"""Estimate the results of a sampler within a time budget, for the automatic choice of a sampler.
 
 A sampler that may be chosen for a network on a table has a class method ``proposal`` (`bnnviz.samplers.base.Sampler`).
 """
@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-#: Draws of each chain that a budget is planned for, and the most where it turns out to be larger.
+#: Planned number of draws per chain, and its maximum if the budget proves larger.
 DRAWS, MOST_DRAWS = 400, 1000
 
 
 class Budget(NamedTuple):
-    """What there is to spend, and on what."""
+    """The available computing time and the size of the problem."""
 
-    gradients: float  # Gradients of all rows, of all chains at once, that the time allows
+    gradients: float  # Full-data gradients of all chains at once that the time allows
     chains: int
     rows: int  # Data rows
     dim: int
 
 
 class BudgetProposal(NamedTuple):
-    """What a sampler would do with a budget."""
+    """A sampler's plan for a budget."""
 
     settings: dict[str, Any]  # Its settings by name
-    # Of each chain
+    # Per chain
     warmup: int
     draws: int
-    reason: str  # What speaks for it, as a clause
+    reason: str  # The argument for it, as a clause

@@ -1,6 +1,6 @@
 """Move Markov chains from point to point with a temperature and a step size: a step is one move of every chain.
 
-A subclass gives the move, and the step size that it begins with.
+A subclass defines the move and the initial step size.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from bnnviz import settings
 from bnnviz.samplers.base import counters
 from bnnviz.samplers.random import RandomNumbers
 
-_ROUNDS = 20  # of the power iteration that finds the largest curvature
+_ROUNDS = 20  # power iterations for the largest curvature
 _CURVATURE_CHAINS = 8
 
 
 class StepSize(NamedTuple):
-    """What a sampler with a step size has found: the size of a step."""
+    """The adapted step size."""
 
     step_size: float
 
@@ -28,16 +28,16 @@ class StepSize(NamedTuple):
 class State(NamedTuple):
     """All chains between two moves."""
 
-    # (chains, dim): Position, and what moves it on; zero where a move remembers nothing
+    # (chains, dim): Position, and momentum; zero if a move keeps none
     x: Tensor
     momentum: Tensor
     count: Tensor  # (chains,), float64: Moves since the start
-    alive: Tensor  # bool: False for a chain that met a value that is not finite
+    alive: Tensor  # bool: False for a chain that met a non-finite value
     adaptation: StepSize
 
 
 class Discrete(param.Parameterized):
-    """Temperature, moves between draws, starting points and a step size to find: a mixin of Markov chains."""
+    """Temperature, thinning, initial positions and an adapted step size: a mixin of Markov chains."""
 
     temperature = settings.Number(
         1.0,
@@ -50,42 +50,42 @@ class Discrete(param.Parameterized):
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent by Adam. auto: mode for networks (of one that"
-        " learns its noise or prior after 100 steps at most, as the mode fits the noise), random points for densities.",
+        doc="Initial positions. mode: the end of each chain's descent by Adam. auto: mode for networks (after at most"
+        " 100 steps if noise or prior are learned, because the mode fits the noise), random points for densities.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards a mode.")
 
     step_size: float | None = None
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points."""
+        """Return the chains at their initial positions."""
         adaptation = self.first_adaptation(rng, x0)
         return State(x0, self.draw_momentum(rng, x0, adaptation), *counters(x0), adaptation)
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSize:
-        """Return what chains begin with that set out from x (chains, dim)."""
+        """Return the initial adaptation of chains at x (chains, dim)."""
         return StepSize(self.first_size(rng, x))
 
     def first_size(self, rng: RandomNumbers, x: Tensor) -> float:
-        """Return a step size to begin with, from the largest curvature of U at points (n, dim)."""
+        """Return an initial step size from the largest curvature of U at points (n, dim)."""
         raise NotImplementedError
 
     def size(self, adaptation: StepSize) -> float:
-        """Return the size of a step: the setting, or what was found."""
+        """Return the step size: the setting, or the adapted value."""
         return adaptation.step_size if self.step_size is None else self.step_size
 
     def draw_momentum(self, rng: RandomNumbers, like: Tensor, adaptation: StepSize) -> Tensor:
-        """Return the momenta that chains set out with."""
+        """Return initial momenta."""
         return torch.zeros_like(like)
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
-        """Return the state of chains that set out anew from x (chains, dim), with fresh momenta."""
+        """Return the state of chains restarted at x (chains, dim), with fresh momenta."""
         return state._replace(x=x, momentum=self.draw_momentum(rng, x, state.adaptation))
 
     def largest_curvature(self, rng: RandomNumbers, x: Tensor, scale: Tensor | float = 1.0) -> float:
-        """Return the largest curvature (in absolute value) at some of the points (n, dim), by power iteration.
+        """Return the largest absolute curvature at some of the points (n, dim), by power iteration.
 
-        Curvature is in coordinates divided by ``scale`` (dim,). Of many rows a part is looked at.
+        Coordinates are divided by ``scale`` (dim,). Large data sets are subsampled.
         """
         target = self.target if self.target.descent_rows is None else self.target.some_rows(self.target.descent_rows)
         x = x[:_CURVATURE_CHAINS]

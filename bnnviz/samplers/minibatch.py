@@ -1,4 +1,4 @@
-"""Take a sampler's gradients from all data rows, or from a batch of them."""
+"""Compute a sampler's gradients from all data rows or from a batch."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from bnnviz.targets.minibatch import Controlled, Rows, choose_rows
 
 
 def refuse_without_rows(target: Target, batch_size: int | None) -> None:
-    """Raise for batches of a target that has no data rows."""
+    """Raise if batches are requested for a target without data rows."""
     if batch_size is not None and target.data_rows is None:
         raise BnnvizError(
-            f"batch_size = {batch_size} needs a target with data rows, and {target.describe_value()} has none;"
+            f"batch_size = {batch_size} needs a target with data rows, but {target.describe_value()} has no rows;"
             " leave it empty.",
             "batch_size",
         )
 
 
 class MiniBatch:
-    """Where gradients come from: batches of rows, drawn uniformly for each chain, or all rows.
+    """Source of gradients: batches of rows, drawn uniformly for each chain, or all rows.
 
-    ``held=False`` draws a fresh batch for every evaluation, which is exact under an envelope that bounds the rate of
-    every batch. ``held=True`` keeps one from an event to the next, as in the PDMP paper: biased, since the batch
+    ``held=False`` draws a fresh batch for every evaluation, which is exact if the envelope bounds the rate of every
+    batch. ``held=True`` keeps the batch until the next event, as in the PDMP paper. This is biased, since the batch
     becomes part of the state.
 
     Parameters
     ----------
     target : RowTarget
     size : int or None
-        Rows in a batch; None, or the number of rows and more, is all of them.
+        Rows in a batch; None, or at least the number of rows, uses all rows.
     held : bool
     anchor : Tensor (dim,) or None
-        Where control variates are taken; None: without.
+        Anchor point of control variates; None disables them.
 
     Attributes
     ----------
     held, noisy : bool
-        Whether a batch is held from one event to the next, and whether every evaluation has another one.
+        Whether the batch is held between events, and whether every evaluation uses a fresh one.
     """
 
     def __init__(
@@ -56,51 +56,51 @@ class MiniBatch:
 
     @property
     def examples(self) -> int:
-        """Data rows that a gradient reads."""
+        """Data rows per gradient."""
         if self._all:
             return self._target.examples
         return self._size if self._anchor is None else 2 * self._size
 
     def hold(self, chains: int, rng: RandomNumbers) -> Any:
-        """Return a batch for each chain that is held (chains, size); nothing where none is."""
+        """Return a held batch for each chain (chains, size); empty if none is held."""
         return self._draw(chains, rng) if self.held else ()
 
     def _draw(self, chains: int, rng: RandomNumbers) -> Tensor:
         return choose_rows(rng.uniform((chains, self._target.data_rows), torch.float32), self._size)
 
     def draw(self, held: Any, chains: int, rng: RandomNumbers) -> Any:
-        """Return the rows of the next evaluation's batch, (chains, size, ...); nothing where it reads all rows.
+        """Return the rows of the next evaluation's batch, (chains, size, ...); empty if it uses all rows.
 
-        They are read here, before the step: a compiled one would read them anew for each unit of the first layer.
+        The rows are gathered before the step: a compiled step would gather them again for each unit of the first layer.
         """
         if self._all:
             return ()
         return self._target.read(held if self.held else self._draw(chains, rng))
 
     def of(self, rows: Any) -> Any:
-        """Return what gives the derivatives of U of a batch's rows."""
+        """Return an object that computes the derivatives of U on a batch's rows."""
         if self._all:
             return self._target
         batch = self._target.seen_from(*rows)
         return batch if self._anchor is None else Controlled(batch, self._anchor, *self._known)
 
     def rows(self, rows: Any) -> Rows:
-        """Return the rows of a batch with their weight."""
+        """Return the rows of a batch and their weight."""
         return self._target.all_rows() if self._all else self._target.weighted(*rows)
 
     def seen_by(self, held: Any, chain: int) -> Any:
-        """Return what gives the derivatives that one chain's rate is made of, at any number of points.
+        """Return an object that computes the derivatives behind one chain's rate, at any number of points.
 
-        Where every evaluation sees another batch, that is the rate with all rows, around which they lie.
+        If every evaluation uses a fresh batch, all rows are used, the mean of the noisy rates.
         """
         return self._OneBatch(self, self._target.read(held[chain : chain + 1])) if self.held else self._target
 
     class _OneBatch:
-        """One chain's batch, for as many points as are asked about."""
+        """One chain's batch, for any number of points."""
 
         def __init__(self, source: MiniBatch, rows: tuple[Tensor, Tensor]) -> None:
             self._source, self._rows = source, rows
 
         def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
-            """Return U (n,) and its gradient (n, dim) as the batch has them."""
+            """Return U (n,) and its gradient (n, dim) on the batch."""
             return self._source.of([part.expand(len(x), *part.shape[1:]) for part in self._rows]).gradient(x)

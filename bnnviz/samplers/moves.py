@@ -1,4 +1,4 @@
-"""Collect draws, counts and the picture of samplers that move from point to point from blocks of moves."""
+"""Collect draws, statistics and plots of samplers that move from point to point, from blocks of moves."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _KEPT_NUMBERS = 4_000_000  # 16 MB
 
 
 class MoveDrawCollector(Checkpointed):
-    """Draw every few moves, of the chains that still move.
+    """Draw after a fixed number of moves, from chains that are alive.
 
     Parameters
     ----------
     sampler : Sampler
     state : State
-        From which on moves are counted.
+        Where the count of moves starts.
     """
 
     spacing = float("nan")
@@ -36,7 +36,7 @@ class MoveDrawCollector(Checkpointed):
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
     def collect(self, step_batch: StepBatch) -> Draws:
-        """Return the positions after every so many moves."""
+        """Return the positions after every ``every`` moves."""
         steps, chains, index = self.due(step_batch)
         if not len(steps):
             return Draws(chains, chains, step_batch.after.x[:0])
@@ -45,12 +45,12 @@ class MoveDrawCollector(Checkpointed):
         return Draws(chains, index, x[place, chains], stats=self.stats(step_batch, steps, chains), step=steps)
 
     def stats(self, step_batch: StepBatch, steps: Tensor, chains: Tensor) -> Tensor | None:
-        """Return the sample statistics (n, names) of moves that ended with steps, of chains (n,); None of no names."""
+        """Return the sample statistics (n, names) of moves of chains (n,) that end in steps; None without names."""
         columns = [step_batch.column(name)[steps, chains].double() for name in self._stats]
         return torch.stack(columns, dim=1) if columns else None
 
     def due(self, step_batch: StepBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """Return step, chain and number (n,) of what is due, step by step."""
+        """Return step, chain and number (n,) of the due draws, ordered by step."""
         count = step_batch.history("count")
         due = (count[1:] > count[:-1]) & (torch.remainder(count[1:] - self.first, self._every) == 0)
         arrived = self._sampler.arrived(step_batch)
@@ -63,7 +63,7 @@ class MoveDrawCollector(Checkpointed):
 
 
 class MoveStats(Checkpointed):
-    """Count moves, and average of what the sampler reports of each (`Sampler.info_means`)."""
+    """Count moves and average the sampler's statistics (`Sampler.info_means`)."""
 
     saved_names = ("moves", "sums")
 
@@ -86,22 +86,22 @@ class MoveStats(Checkpointed):
             self.sums[name] += float(values.nan_to_num(0.0, 0.0, 0.0).sum())
 
     def summary(self) -> dict[str, float]:
-        """Return the number of moves, and the means of what is reported."""
+        """Return the number of moves and the means of the statistics."""
         moves = max(self.moves, 1)
         return {"events": self.moves, "moves": self.moves} | {name: s / moves for name, s in self.sums.items()}
 
     def rows(self) -> list[list[str]]:
-        """Return the figures as rows of the table view."""
+        """Return the statistics as rows of the table view."""
         return self._text.mean_rows(self.summary())
 
     def sentence(self) -> str:
-        """Return the counts in one sentence."""
+        """Return the counts as text."""
         words = self._text.mean_words(self.summary())
         return f"All chains so far: {self.moves:,} moves{words and ', '}{words}."
 
 
 class MoveTrace:
-    """Follow one chain: its last points, and what moved it."""
+    """Follow one chain: its last points and its last move."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
@@ -116,12 +116,12 @@ class MoveTrace:
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
-        """Stand where the watched chain is, before its first step."""
+        """Start at the watched chain's state, before its first step."""
         self._points = deque([state.x[chain]], maxlen=max(2, min(_POINTS, _KEPT_NUMBERS // state.x.shape[1])))
         self.now = self._points[-1]
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Note what the watched chain did in a block."""
+        """Record the watched chain's steps in a block."""
         if self.now is None:
             self.begin(step_batch.before[0], chain)
         count = step_batch.history("count")[:, chain]
@@ -158,7 +158,7 @@ class MoveTrace:
 
     def _path(self, plane: Projection) -> dict[str, Any]:
         points, nothing = self._projected(plane, self._points), np.empty(0)
-        # In a phase plane they have no place: there it is moves that are drawn.
+        # A phase plane shows moves instead.
         passed = self._passed() if plane.axes is not None else []
         visited = self._projected(plane, passed) if passed else None
         return {
@@ -183,17 +183,17 @@ class MoveTrace:
         }
 
     def _projected(self, plane: Projection, points: Iterable[Tensor]) -> np.ndarray:
-        """Return points in the plane (n, 2); in a phase plane position against the move that led there."""
+        """Return points in the plane (n, 2); in a phase plane, position and last move."""
         x = torch.stack(list(points)).double().cpu().numpy()
         if plane.axes is None:
             return np.column_stack([x[:, 0], np.diff(x[:, 0], prepend=x[0, 0])])
         if plane.canonicalise is not None:
             x = plane.canonicalise(x)
-        with np.errstate(invalid="ignore"):  # a chain that has gone off to infinity lies nowhere in the plane
+        with np.errstate(invalid="ignore"):  # a diverged chain has no coordinates in the plane
             return (x - plane.centre) @ plane.axes
 
     def _passed(self) -> list[Tensor]:
-        """Return the points that the chain passes through in the move under way, or has passed through."""
+        """Return the points visited by the chain's current or last move."""
         return self._visited or ([] if self._step is None else self.sampler.trajectory(*self._step))
 
     def _caption(self) -> dict[str, Any]:

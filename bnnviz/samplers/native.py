@@ -1,4 +1,4 @@
-"""Say how the step of a sampler is written in C++ around the part of it that depends on the target."""
+"""Describe the C++ implementation of a sampler's step around the part that depends on the target."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from torch import Tensor
 
 
 class NativeStep(NamedTuple):
-    """Hold what a step in C++ needs of its sampler."""
+    """The sampler's contribution to a step in C++."""
 
-    source: Path  # Of the C++, which ``bnnviz/engine/compilation/native_step.hpp`` says the form of
-    reads: Callable[[Any], list[Tensor]]  # callable: From a state to the tensors of it that this part reads
-    # callable: From these and what `Sampler.adaptation_inputs` returns to the tensors that the C++ goes on with
+    source: Path  # C++ source, in the form of ``bnnviz/engine/compilation/native_step.hpp``
+    reads: Callable[[Any], list[Tensor]]  # callable: From a state to the tensors that the part reads
+    # callable: From these and `Sampler.adaptation_inputs` to the tensors that the C++ code receives
     part: Callable[[list[Tensor], Any], list[Tensor]]
-    # callable: From what `Sampler.adaptation_inputs` returns to the numbers that the C++ needs to know
+    # callable: From `Sampler.adaptation_inputs` to the constants of the C++ code
     numbers: Callable[[Any], list[float]]
-    returns: int  # How many tensors the part returns
-    # callable: From what `Sampler.adaptation_inputs` returns to the tensor that the part reads of it where it is C++
-    # too, around the gradient of a target; None where that part cannot be
+    returns: int  # Number of tensors that the part returns
+    # callable: From `Sampler.adaptation_inputs` to the tensor that a part in C++ (around the gradient of a target)
+    # reads; None if the part cannot be C++
     scale: Callable[[Any], Tensor | None]

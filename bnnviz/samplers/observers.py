@@ -1,4 +1,4 @@
-"""Observe a sampler: batches of steps, and what collects, counts and follows them."""
+"""Observe a sampler: batches of steps, draw collectors, statistics and chain traces."""
 
 from __future__ import annotations
 
@@ -16,41 +16,40 @@ from bnnviz.samplers.tree import flat
 
 @dataclass
 class StepBatch:
-    """A few consecutive steps: the states they began on, what they did, and the number of the first."""
+    """Consecutive steps: the state before each, its info, and the number of the first step."""
 
     before: Sequence[Any]
     infos: Sequence[Any]
     after: Any
     first_step: int
-    # Whoever draws, counts, looks on or keeps a log asks for the same ones.
+    # Several observers ask for the same columns.
     _columns: dict[str, Tensor] = field(default_factory=dict, init=False, repr=False)
 
     def column(self, name: str) -> Tensor:
-        """Return what the steps' infos say by this name, (steps, chains)."""
+        """Return a field of the steps' infos, (steps, chains)."""
         if name not in self._columns:
             self._columns[name] = torch.stack([getattr(info, name) for info in self.infos])
         return self._columns[name]
 
     def history(self, name: str) -> Tensor:
-        """Return a part of the states by its name, before each step and after the last, (steps + 1, chains, ...).
+        """Return a field of the states before each step and after the last, (steps + 1, chains, ...).
 
-        Of a part that has several tensors it is the first.
+        If the field contains several tensors, the first is returned.
         """
         return torch.stack([flat(getattr(state, name))[0] for state in [*self.before, self.after]])
 
     def state_after(self, step: int) -> Any:
-        """Return the state after a step of these, by its place among them."""
+        """Return the state after a step, given its index in the batch."""
         return self.after if step == len(self.infos) - 1 else self.before[step + 1]
 
 
 class Draws(NamedTuple):
     """Draws made in a batch of steps: chain (n,), the draw's number in its chain (n,), position (n, dim).
 
-    A sampler with exact paths gives also what came before each draw: the time, and the integrals of the position and
-    of its square along the path, (n, 1 + 2 dim) in float64. One whose draws are weighed gives the logarithms of their
-    weights, (n,) in float64. One whose `Info` reports sample statistics gives those of the move that led to each draw,
-    (n, names) in float64, in the order of `Sampler.sample_stats`. ``step`` (n,) is the place among the batch's steps of
-    the one that made a draw.
+    A sampler with exact paths also gives the path before each draw: the time, and the integrals of the position and of
+    its square, (n, 1 + 2 dim) in float64. Weighted draws have log weights, (n,) in float64. A sampler whose `Info`
+    reports sample statistics gives those of the move that led to each draw, (n, names) in float64, in the order of
+    `Sampler.sample_stats`. ``step`` (n,) is the index in the batch of the step that made the draw.
     """
 
     chain: Tensor
@@ -63,17 +62,17 @@ class Draws(NamedTuple):
 
 
 class Checkpointed:
-    """Write some attributes, by their names, into a checkpoint."""
+    """Save selected attributes in a checkpoint."""
 
-    #: The attributes, tensors and plain values.
+    #: Names of the attributes: tensors and plain values.
     saved_names: ClassVar[tuple[str, ...]] = ()
 
     def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
+        """Return the state for a checkpoint."""
         return {name: getattr(self, name) for name in self.saved_names}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over, tensors on the devices where they are."""
+        """Restore a saved state; tensors keep their devices."""
         for name in self.saved_names:
             value = saved[name]
             setattr(self, name, value.to(getattr(self, name).device) if isinstance(value, Tensor) else value)
@@ -86,10 +85,10 @@ class DrawCollector(Protocol):
         """Return the draws that the steps made."""
 
     def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
+        """Return the state for a checkpoint."""
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
+        """Restore a saved state."""
 
 
 class SamplerStats(Protocol):
@@ -101,27 +100,26 @@ class SamplerStats(Protocol):
         """Count the steps, for the chains (chains,) of which ``counted`` is true."""
 
     def summary(self) -> dict[str, float]:
-        """Return named figures."""
+        """Return named statistics."""
 
     def rows(self) -> list[list[str]]:
-        """Return the figures as rows (label, text, tone) of the table view."""
+        """Return the statistics as rows (label, text, tone) of the table view."""
 
     def sentence(self) -> str:
-        """Return the counts in one sentence."""
+        """Return the counts as text."""
 
     def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
+        """Return the state for a checkpoint."""
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
+        """Restore a saved state."""
 
 
 class Projection(NamedTuple):
-    """The plane that paths are drawn in: coordinate = (canonicalise(x) - centre) @ axes.
+    """The plane in which paths are drawn: coordinate = (canonicalise(x) - centre) @ axes.
 
-    ``axes`` of shape (dim, 2), or None for the phase plane of a one-dimensional target. ``canonicalise`` takes points
-    (n, dim) to others that stand for them, and with vectors (n, dim) beside them returns where these go; None leaves
-    them.
+    ``axes`` has shape (dim, 2); None is the phase plane of a one-dimensional target. ``canonicalise`` maps points
+    (n, dim) to representatives and, given vectors (n, dim) as well, maps these too; None is the identity.
     """
 
     kind: str
@@ -132,7 +130,7 @@ class Projection(NamedTuple):
     canonicalise: Callable[..., np.ndarray] | None = None
 
 
-#: Events that a chain trace holds for whoever collects them, and the kind of one that is a move of a discrete sampler.
+#: Maximum number of events in a chain trace, and the kind that denotes a move of a discrete sampler.
 LATELY, MOVE = 4096, 6
 
 
@@ -142,19 +140,19 @@ class ChainTrace(Protocol):
     Attributes
     ----------
     lately : deque of (int, int)
-        Step and kind of its last events, oldest first; whoever collects them takes them out.
+        Step and kind of its latest events, oldest first; the consumer removes them.
     """
 
     lately: deque[tuple[int, int]]
 
     def begin(self, state: Any, chain: int) -> None:
-        """Stand where the watched chain is, before its first step."""
+        """Start at the watched chain's state, before its first step."""
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Note what the watched chain did in these steps."""
+        """Record the watched chain's steps."""
 
     def part(self, name: str, plane: Projection, playing: bool) -> dict[str, Any]:
         """Return one part of a frame."""
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Return step, a few words and the position (dim,) of an event that is still remembered."""
+        """Return step, description and position (dim,) of an event in memory."""

@@ -1,4 +1,4 @@
-"""Draw a run's random numbers: from its one generator, or beforehand for a step that is compiled."""
+"""Draw a run's random numbers: from its generator, or in advance for a compiled step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Draw(NamedTuple):
 
 
 class RandomNumbers:
-    """Random numbers from one generator, in the order in which they are asked for."""
+    """Random numbers from one generator, in the order of the requests."""
 
     def __init__(self, generator: torch.Generator) -> None:
         self.generator = generator
@@ -38,11 +38,11 @@ class RandomNumbers:
         return self.make(Draw("exponential", tuple(shape), dtype))
 
     def make(self, draw: Draw) -> Tensor:
-        """Return what a request asks for."""
+        """Return the random numbers of a request."""
         return self.maker(draw)()
 
     def maker(self, draw: Draw) -> Callable[[], Tensor]:
-        """Return a function that returns what a request asks for, at each call anew."""
+        """Return a function that draws the random numbers of a request at each call."""
         generator = self.generator
         device, dtype = generator.device, draw.dtype
         if draw.law == "uniform":
@@ -58,7 +58,7 @@ def seeded(seed: int, device: str | torch.device = "cpu") -> RandomNumbers:
 
 
 def log_normal(z: Tensor, sds: Tensor) -> Tensor:
-    """Return the log density (...,) of x = mean + L z at standard normal numbers z (..., dim).
+    """Return the log density (...,) of x = mean + L z for standard normal z (..., dim).
 
     Parameters
     ----------
@@ -71,24 +71,24 @@ def log_normal(z: Tensor, sds: Tensor) -> Tensor:
 
 
 class RecordedNumbers(RandomNumbers):
-    """Random numbers that record what a step asks for, so that it can be drawn before the step is taken."""
+    """Random numbers that record a step's requests, so that they can be drawn in advance."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__(generator)
         self.draws: list[Draw] = []
 
     def make(self, draw: Draw) -> Tensor:
-        """Return what a request asks for, and record it."""
+        """Return the random numbers of a request and record it."""
         self.draws.append(draw)
         return super().make(draw)
 
 
 class PreDrawnNumbers(RandomNumbers):
-    """Random numbers that were drawn beforehand, handed out in order."""
+    """Random numbers drawn in advance, returned in order."""
 
     def __init__(self, numbers: Iterable[Tensor]) -> None:
         self._numbers = iter(numbers)
 
     def make(self, draw: Draw) -> Tensor:
-        """Return the next of them."""
+        """Return the next random numbers."""
         return next(self._numbers)

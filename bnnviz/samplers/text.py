@@ -1,4 +1,4 @@
-"""Say what a sampler's moves did: sentences and rows of the table, from the numbers that it reports."""
+"""Describe a sampler's moves: captions and table rows from its statistics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bnnviz.messages import Message, fill
 
 
 class MoveText:
-    """Say what the moves of a sampler did; without templates, by the names in its ``info_means``.
+    """Describe the moves of a sampler; without templates, by the labels in its ``info_means``.
 
     Parameters
     ----------
@@ -17,11 +17,11 @@ class MoveText:
     Attributes
     ----------
     waiting : str
-        What is said before the first move has ended.
+        Text before the first move has ended.
     move : str
         Template of the caption, with the fields of an info.
     words : str
-        Template of the end of a sentence, with means over moves.
+        Template of a clause with means over moves.
     table : dict of str
         Templates of rows of the table view by their labels, with means over moves.
     """
@@ -35,12 +35,12 @@ class MoveText:
         self.sampler = sampler
 
     def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say what the last move did to a chain."""
+        """Describe a chain's last move."""
         values = {name: float(part[chain]) for name, part in info._asdict().items()}
         return fill(self.move or f"{self._names() or 'the chain has moved'}.", values | self.more(state, values))
 
     def more(self, state: Any, values: dict[str, float]) -> dict[str, Any]:
-        """Return what follows from the fields of an info, for the caption."""
+        """Return further values for the caption, computed from the fields of an info."""
         return {}
 
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
@@ -49,16 +49,16 @@ class MoveText:
         return [[label, fill(form, means), ""] for label, form in (self.table or names).items()]
 
     def mean_words(self, means: dict[str, float]) -> str:
-        """Return means over moves as the end of a sentence."""
+        """Return means over moves as a clause."""
         names = self._names()
         return fill(self.words or (names and f"on average {names}"), means)
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return figures on the chains where they are now, as rows (label, text, tone) of the table view."""
+        """Return statistics of the chains' current state as rows (label, text, tone) of the table view."""
         return []
 
     def warnings(self, figures: dict[str, float]) -> list[Message]:
-        """Return what is known to be wrong with the settings; remedies are settings of the sampler."""
+        """Return warnings about the settings; remedies are settings of the sampler."""
         return []
 
     def _names(self) -> str:
@@ -66,5 +66,5 @@ class MoveText:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent, with two digits, or three from 100 % on."""
+    """Format a share as a percentage with two significant digits, three from 100 % on."""
     return f"{float(f'{100 * share:.{2 if abs(share) < 0.995 else 3}g}'):g}%"

@@ -1,4 +1,4 @@
-"""Take states (nested named tuples of tensors and numbers) apart, and put them together again."""
+"""Flatten states (nested named tuples of tensors and numbers) and rebuild them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch import Tensor
 
 
 def flat(value: Any) -> list[Tensor]:
-    """Return the tensors of nested tuples, in order."""
+    """Return the tensors of nested tuples in order."""
     if isinstance(value, Tensor):
         return [value]
     return [tensor for part in value for tensor in flat(part)] if isinstance(value, tuple | list) else []
 
 
 def rebuilt(template: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return nested tuples like a template's, with the next tensors of an iterator in them."""
+    """Return nested tuples like the template, filled with the next tensors of an iterator."""
     return builder(template)(list(islice(tensors, len(flat(template)))))
 
 
 def builder(template: Any) -> Callable[[list[Tensor]], Any]:
-    """Return a function that makes nested tuples like a template's from the list of their tensors.
+    """Return a function that builds nested tuples like the template from a list of tensors.
 
-    It is written out as one expression: walking through the template takes longer than a small step.
+    The function is generated as one expression, because traversing the template takes longer than a small step.
     """
     names: dict[str, Any] = {}
     places = count()
@@ -48,29 +48,29 @@ def _named(names: dict[str, Any], value: Any) -> str:
 
 
 def as_dicts(value: Any) -> Any:
-    """Return a state as nested dicts by the names of its fields, for a checkpoint."""
+    """Return a state as nested dicts by field names, for a checkpoint."""
     if hasattr(value, "_fields"):
         return {name: as_dicts(part) for name, part in zip(value._fields, value, strict=True)}
     return [as_dicts(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 def restored(kind: Any, saved: Any, device: torch.device) -> Any:
-    """Return the state of a type that `as_dicts` made nested dicts of, its tensors on a device.
+    """Return the state of a type from the nested dicts of `as_dicts`, with tensors on a device.
 
     Parameters
     ----------
     kind : type
-        A named tuple, whose annotations say what its fields are; of several in a union the one that has these fields.
+        A named tuple with annotated fields. In a union, the member with the saved fields is used.
     saved : Any
     device : torch.device
 
     Raises
     ------
     TypeError
-        If a field is missing, or is of another type than its annotation says.
+        If a field is missing or does not match its annotation.
     """
     if not _may_be(kind, saved):
-        raise TypeError(f"a part of a state is {type(saved).__name__}, and not {kind}")
+        raise TypeError(f"a part of a state is {type(saved).__name__} instead of {kind}")
     if isinstance(saved, Tensor):
         return saved.to(device)
     if isinstance(saved, dict):
@@ -83,7 +83,7 @@ def restored(kind: Any, saved: Any, device: torch.device) -> Any:
 
 
 def _may_be(kind: Any, saved: Any) -> bool:
-    """Tell whether a tensor, or a plain value, is of a type; of what has parts these are asked."""
+    """Return whether a tensor or plain value matches a type; containers are checked by their parts."""
     options = _options(kind)
     told = all(isinstance(each, type) and each is not Any for each in options)
     if isinstance(saved, dict | list | tuple) or not told:

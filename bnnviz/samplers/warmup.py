@@ -1,8 +1,8 @@
-"""Warm a sampler up: steps of its kernel, each followed by what it teaches, in windows.
+"""Warm a sampler up: steps of its kernel in windows, each step followed by adaptation.
 
-A window has `WINDOW` steps, however the steps are grouped into blocks, so that stepping, playing and a batch run give
-the same draws. The warm-up ends with the first window after which the sampler is tuned, or at its `tuning_limit`; or
-with a step, where a sampler says so (`Sampler.ends_warmup`).
+A window has `WINDOW` steps, independent of the grouping into blocks, so that stepping, playing and a batch run give the
+same draws. The warm-up ends with the first window after which the sampler is tuned, at its `tuning_limit`, or with a
+step after which `Sampler.ends_warmup` is true.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ WINDOW = 50  # steps
 
 
 class Stepper(Protocol):
-    """What takes a step: a sampler, or its compiled kernel."""
+    """Takes steps: a sampler or its compiled kernel."""
 
     def step(self, rng: RandomNumbers, state: Any) -> tuple[Any, Any]:
-        """Return the next state and what happened."""
+        """Return the next state and the step's info."""
 
 
 def step(sampler: Sampler, rng: RandomNumbers, state: Any, stepper: Stepper | None = None) -> tuple[Any, Any]:
-    """Take a step of the warm-up, by the sampler or by its compiled kernel; return the state and what happened."""
+    """Take a warm-up step by the sampler or its compiled kernel; return the state and the info."""
     after, info = (stepper or sampler).step(rng, state)
     return sampler.adapt(rng, state, after, info), info
 
@@ -38,7 +38,7 @@ def take(
     learns: bool = False,
     stepper: Stepper | None = None,
 ) -> StepBatch:
-    """Take some steps one by one, in the warm-up with what they teach, up to its end.
+    """Take steps one by one; with ``learns``, adapt after each and stop at the end of the warm-up.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ def take(
     rng : RandomNumbers
     state : Any
     steps, first_step : int
-        How many, and the number of the first.
+        Number of steps, and the number of the first one.
     learns : bool
         Whether this is the warm-up.
     stepper : Stepper, optional
-        Takes them in the place of the sampler.
+        Takes the steps instead of the sampler.
     """
     before, infos = [], []
     for _ in range(steps):
@@ -63,9 +63,9 @@ def take(
 
 
 def steps_to_window(sampler: Sampler, steps: int) -> int:
-    """Return how many steps there are from so many on to the end of a window, one at least.
+    """Return the number of steps, at least one, from step ``steps`` to the end of its window.
 
-    A sampler that warms up by moves has one window, which ends where its warm-up has to.
+    A sampler that warms up by moves has a single window, which ends at its tuning limit.
     """
     if sampler.traits.warms_up_by_moves:
         return max(sampler.tuning_limit - steps, 1)
@@ -73,19 +73,19 @@ def steps_to_window(sampler: Sampler, steps: int) -> int:
 
 
 def is_window(sampler: Sampler, steps: int) -> bool:
-    """Return whether a window ends after so many steps."""
+    """Return whether a window ends after ``steps`` steps."""
     return steps >= sampler.tuning_limit if sampler.traits.warms_up_by_moves else steps % WINDOW == 0
 
 
 def end_window(sampler: Sampler, rng: RandomNumbers, state: Any, steps: int) -> tuple[Any, bool]:
-    """Return the state after so many steps, the end of a window, and whether the warm-up is over."""
+    """Return the state after a window that ends at ``steps``, and whether the warm-up is over."""
     last = steps >= sampler.tuning_limit
     state = sampler.end_window(rng, state, last)
     return state, last or sampler.is_tuned(state)
 
 
 def run(sampler: Sampler, rng: RandomNumbers, state: Any) -> Any:
-    """Take chains through the whole warm-up; return the state at its end, which is yet to be frozen."""
+    """Run the whole warm-up; return the state at its end, before `Sampler.freeze`."""
     steps, over = 0, sampler.ends_warmup(state)
     while not over:
         state, _ = step(sampler, rng, state)

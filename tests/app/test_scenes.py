@@ -93,9 +93,9 @@ def captions(spec: Spec, count: int) -> list[str]:
 def test_the_event_scene_shows_what_it_says() -> None:
     scene = scenes.load()["event"]
     said = captions(scene.steps[0].spec, 6)
-    assert "sets out" in said[0]
-    assert "look ahead" in said[1]
-    assert "rejected: its uniform draw 0.68 lies above rate / envelope = 0.50" in said[2]
+    assert "starts" in said[0]
+    assert "look-ahead" in said[1]
+    assert "rejected: its uniform draw 0.68 exceeds rate / envelope = 0.50" in said[2]
     assert "a bounce. The 2nd proposal was accepted" in said[3]
     assert "a refreshment" in said[5]
     assert [sum(n for kind, n in step.actions if kind == "proposal") for step in scene.steps[:5]] == [1, 1, 1, 1, 2]

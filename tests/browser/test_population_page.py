@@ -32,9 +32,9 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
     population = open_population(viewport={"width": size[0], "height": size[1]})
     assert population.page.evaluate(OVERFLOW) == [0, 0]
     assert population.number("step") == 5
-    assert population.said().startswith("Iteration 1: the survivors go along the gradient")
+    assert population.said().startswith("Iteration 1: the survivors move along the gradient")
     for number, said in enumerate(
-        ("20 proposals have drawn 50 points each", "each draw is weighed", "20 draws survive"), start=6
+        ("20 proposals draw 50 points each", "draws are weighted", "20 draws survive"), start=6
     ):
         drawn = population.figures()["population"]
         population.press("Step phase")

@@ -161,7 +161,7 @@ def test_points_that_stand_still_are_told_so() -> None:
     assert rows["Step of the descent; epoch"][1].startswith("70 of 70")
     assert not any("Stein" in row for row in rows)
     run.step_event()
-    assert run.frame(["caption"])["caption"]["text"].endswith("every draw is the point that it came to.")
+    assert run.frame(["caption"])["caption"]["text"].endswith("every draw is its end point.")
 
 
 def test_a_narrow_approximation_is_not_said_to_be_under_way() -> None:

@@ -285,7 +285,7 @@ QUICK = {
     "draws_each": 2, "scale_events": 50, "warmup_events": 50, "leapfrogs": 2, "max_treedepth": 2, "mode_rows": 10,
 }  # fmt: skip
 OWN = {"laplace": {"structure": "diagonal"}, "pmcnet_light": {"draws_each": 3}}
-REFUSED = {"pmcnet": "take the light variant"}
+REFUSED = {"pmcnet": "use the light variant"}
 FAST = {"sgld", "pmcnet"}
 
 

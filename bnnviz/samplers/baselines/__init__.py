@@ -1,1 +1,1 @@
-"""Train what the papers compare with: optimisers, ensembles, variational and Laplace approximations."""
+"""Train the papers' baselines: optimisers, ensembles, variational and Laplace approximations."""

@@ -1,4 +1,4 @@
-r"""Train samplers by Adam: one step is one step for every chain, on a loss that a subclass gives.
+r"""Train samplers by Adam: a step updates every chain, on a loss defined by a subclass.
 
 With g the gradient of the loss in step t,
 
@@ -29,19 +29,19 @@ _FIRST, _SECOND, _FLOOR = 0.9, 0.999, 1e-8  # beta 1, beta 2 and epsilon, as Kin
 
 
 class Info(NamedTuple):
-    """What one step did, for every chain, shape (chains,)."""
+    """Info of one step for every chain, shape (chains,)."""
 
-    # Before the step: the loss as its batch has it, and the part of it that is not the fit to the data
+    # Before the step: the loss on its batch, and its penalty part
     loss: Tensor
     penalty: Tensor
-    # Learning rate, and how far it moved the chain; zero where the training has ended
+    # Learning rate, and distance moved; zero after the training
     learning_rate: Tensor
     jump_distance: Tensor
-    failed: Tensor  # bool: The chain met a value that is not finite
+    failed: Tensor  # bool: The chain met a non-finite value
 
 
 class LossGradient(NamedTuple):
-    """A loss and its penalty (chains,), and the gradient of the loss, shaped like what is trained."""
+    """A loss and its penalty (chains,), and the gradient of the loss, shaped like the trained part."""
 
     loss: Tensor
     penalty: Tensor
@@ -49,7 +49,7 @@ class LossGradient(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step of Adam: how far to go back, and the running means after it."""
+    """A step of Adam: the decrement, and the running means after it."""
 
     move: Tensor
     mean: Tensor
@@ -57,14 +57,14 @@ class Step(NamedTuple):
 
 
 def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) -> Step:
-    """Return a step of Adam as a function of its state, which `torch.optim` has only as something that it changes.
+    """Return a step of Adam as a pure function of its state, unlike `torch.optim`, which updates in place.
 
     Parameters
     ----------
     g, mean, square : Tensor, shape (chains, ...)
         Gradient, and the running means of it and of its square.
     number : Tensor, shape (chains,)
-        Which step it is in each chain's training, from 1.
+        Number of the step in each chain's training, from 1.
     rate : Tensor, shape (chains,)
         Learning rate.
     """
@@ -76,7 +76,7 @@ def adam(g: Tensor, mean: Tensor, square: Tensor, number: Tensor, rate: Tensor) 
 
 
 class Trained(param.Parameterized):
-    """Batches, learning rate and its schedule: a mixin of the samplers that are trained by Adam."""
+    """Batches, learning rate and its schedule: a mixin of the samplers trained by Adam."""
 
     traits = Traits(exact=False, converges=False, descends=True)
     start = "random"
@@ -84,14 +84,12 @@ class Trained(param.Parameterized):
     text = TrainedText
     width = 3
 
-    learning_rate = settings.Number(
-        0.01, bounds=(1e-7, 1.0), scale="log", doc="Learning rate of Adam in the first step."
-    )
+    learning_rate = settings.Number(0.01, bounds=(1e-7, 1.0), scale="log", doc="Initial learning rate of Adam.")
     schedule = settings.Choice(
         "linear",
         objects=["linear", "cosine", "constant"],
-        doc="How the learning rate falls. linear: evenly to zero. cosine: to zero, slowly at both ends. constant: it"
-        " stays.",
+        doc="Decay of the learning rate. linear: linearly to zero. cosine: to zero, slowly at both ends. constant: no"
+        " decay.",
     )
     batch_size = settings.Integer(
         None,
@@ -101,12 +99,11 @@ class Trained(param.Parameterized):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows that a gradient reads, drawn afresh for each step, weighted to stand for all of them; empty: all"
-        " rows.",
+        doc="Data rows per gradient, redrawn for each step and weighted to represent all rows. Empty: all rows.",
     )
 
     def check(self, target: Target) -> None:
-        """Raise where batches do not fit the target."""
+        """Raise if batches do not fit the target."""
         refuse_without_rows(target, self.batch_size)
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
@@ -116,21 +113,21 @@ class Trained(param.Parameterized):
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a step is charged for."""
+        """Single-row gradients that a step is charged."""
         return self.source.examples * self.passes
 
     @property
     def passes(self) -> int:
-        """How often a step reads its rows."""
+        """Passes over the rows of a batch per step."""
         return 1
 
     @property
     def epoch(self) -> int:
-        """Steps that read as many rows as there are."""
+        """Steps that use as many rows as the data set has."""
         return max(1, math.ceil((self.target.data_rows or 1) / max(self.source.examples, 1)))
 
     def scheduled(self, share: Tensor) -> Tensor:
-        """Return what the learning rate is multiplied by (chains,) after a share (chains,) of the training."""
+        """Return the factor on the learning rate (chains,) after a share (chains,) of the training."""
         if self.schedule == "constant":
             return torch.ones_like(share)
         return 1 - share if self.schedule == "linear" else 0.5 + 0.5 * torch.cos(math.pi * share)
@@ -138,7 +135,7 @@ class Trained(param.Parameterized):
     def fit(self, x: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
         """Return the negative log likelihood (chains,) of states (chains, dim) and its gradient: U without the prior.
 
-        Where U has no prior of its own it is U.
+        If the target has no separate prior, return U.
         """
         potential, g = self.source.of(batch).gradient(x)
         precision = self.target.prior_precision or 0.0
@@ -150,22 +147,22 @@ class Trained(param.Parameterized):
 
 
 class Untrained(NamedTuple):
-    """Hold what the states of trained samplers begin with."""
+    """Initial fields of the states of trained samplers."""
 
     # (chains, dim): Position, and the running mean of the gradient
     x: Tensor
     mean: Tensor
     count: Tensor  # (chains,), float64: Moves since the start
-    alive: Tensor  # bool: False for a chain that met a value that is not finite
+    alive: Tensor  # bool: False for a chain that met a non-finite value
     square: Tensor  # (chains, dim): Running mean of the gradient's square
     taken: Tensor  # (chains,), float64: Steps of Adam in this training
-    # (chains,): As of `Info`
+    # (chains,): As in `Info`
     loss: Tensor
     penalty: Tensor
 
 
 def untrained(x0: Tensor, trained: Tensor | None = None) -> Untrained:
-    """Return chains at x0 (chains, dim), and what is trained of each (chains, ...), by default x0 itself."""
+    """Return chains at x0 (chains, dim), with the trained part (chains, ...), by default x0 itself."""
     (count, alive), nothing = counters(x0), x0.new_zeros(len(x0))
     zero = torch.zeros_like(x0 if trained is None else trained)
     return Untrained(x0, zero, count, alive, zero, torch.zeros_like(count), nothing, nothing)

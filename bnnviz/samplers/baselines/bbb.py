@@ -19,10 +19,10 @@ from bnnviz.targets import BNN, Target
 
 
 class State(NamedTuple):
-    """All chains between two steps."""
+    """State of all chains between two steps."""
 
     x: Tensor  # (chains, dim): The means
-    # (chains, 2, dim): As of `bnnviz.samplers.baselines.adam.Untrained`, like those that follow
+    # (chains, 2, dim): As in `bnnviz.samplers.baselines.adam.Untrained`, like the following fields
     mean: Tensor
     count: Tensor
     alive: Tensor
@@ -36,16 +36,16 @@ class State(NamedTuple):
 
 @REGISTRY.add
 class BayesByBackprop(Functional, Descending):
-    """Bayes by Backprop: the independent normal law of each weight that is nearest to the posterior, by gradients.
+    """Bayes by Backprop: the factorised normal law of the weights closest to the posterior, found by gradients.
 
-    Adam minimises -ELBO = E_q[-log likelihood] + KL(q, prior) over the means and sds of q, sd = softplus(rho); the
-    first term is a mean over a few draws, the second has a formula (the paper estimates it too). A chain is one
-    descent, and then draws are made of its q: independent ones, which know of no correlation between weights and are
-    narrower than the posterior. On a density without a prior of its own the second term is minus the entropy of q. With
-    ``gradient="local"`` a multilayer perceptron draws what each row's units get instead of the weights, which has the
-    same expectation and less noise; other modules and densities draw weights. Settings are the PMCnet paper's (learning
-    rate 1e-3, three draws), but the learning rate falls and the prior is the target's. Source: Blundell et al. 2015;
-    Kingma, Salimans and Welling 2015 (the local reparameterisation).
+    Adam minimises -ELBO = E_q[-log likelihood] + KL(q, prior) over the means and sds of q, sd = softplus(rho). The
+    first term is averaged over a few draws; the second has a closed form (the paper estimates it too). A chain is one
+    descent, followed by independent draws from its q, which ignore correlations between weights and are narrower than
+    the posterior. On a density without a separate prior the second term is minus the entropy of q. With
+    ``gradient="local"`` a multilayer perceptron draws the preactivations of each row instead of the weights, which has
+    the same expectation and less noise; other modules and densities draw weights. Settings follow the PMCnet paper
+    (learning rate 1e-3, three draws), but the learning rate decays and the prior is the target's. Source: Blundell et
+    al. 2015; Kingma, Salimans and Welling 2015 (the local reparameterisation).
     """
 
     registered = "bbb"
@@ -62,20 +62,18 @@ class BayesByBackprop(Functional, Descending):
     text = ELBOText
     width = 7
 
-    learning_rate = settings.Number(
-        1e-3, bounds=(1e-7, 1.0), scale="log", doc="Learning rate of Adam in the first step."
-    )
+    learning_rate = settings.Number(1e-3, bounds=(1e-7, 1.0), scale="log", doc="Initial learning rate of Adam.")
     steps = settings.Integer(10_000, bounds=(1, 1_000_000), scale="log", doc="Steps of Adam in a chain's descent.")
     samples = settings.Integer(
         3,
         bounds=(1, 1000),
         scale="log",
-        doc="Draws that the fit is averaged over in each step, a gradient each.",
+        doc="Draws over which the fit is averaged in each step, one gradient each.",
     )
     gradient = settings.Choice(
         "local",
         objects=["local", "weights"],
-        doc="What is drawn for a gradient. local: what each unit gets in each row, where the target is a multilayer"
+        doc="Random variables of a gradient. local: the preactivations of each row, if the target is a multilayer"
         " perceptron. weights: the weights, once for all rows.",
     )
 
@@ -83,26 +81,26 @@ class BayesByBackprop(Functional, Descending):
         {
             "name": "paper",
             "title": "As in the PMCnet paper",
-            "doc": "A learning rate of 1e-3 that stays.",
+            "doc": "A constant learning rate of 1e-3.",
             "settings": {"schedule": "constant"},
         },
         {
             "name": "quick",
             "title": "Quick",
-            "doc": "Ten times the learning rate, which is enough for small networks.",
+            "doc": "Ten times the learning rate, which suffices for small networks.",
             "settings": {"learning_rate": 0.01, "steps": 3000},
         },
     ]
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target; q is normal."""
+        """Bind the target, with a normal q."""
         self.reading = MeanField("softplus")
         super().prepare(target, mode)
         self._local = self.gradient == "local" and isinstance(target, BNN) and target.layers is not None
 
     @property
     def passes(self) -> int:
-        """How often a step reads its rows: once for each draw."""
+        """Passes over the rows of a batch per step: one for each draw."""
         return self.samples
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
@@ -115,7 +113,7 @@ class BayesByBackprop(Functional, Descending):
         return {"c": trained, "x": self.reading.centre(trained)}
 
     def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
-        """Return -ELBO of coefficients (chains, 2, dim), KL, and the gradient of the first."""
+        """Return -ELBO of coefficients (chains, 2, dim), KL, and the gradient of -ELBO."""
         fit, g = (self._by_units if self._local else self._by_weights)(rng, trained, batch)
         mu, sd = trained[:, 0], self.reading.sd(trained)[:, 0]
         precision = self.target.prior_precision
@@ -129,7 +127,7 @@ class BayesByBackprop(Functional, Descending):
         return LossGradient(fit + kl, kl, g + pull)
 
     def _repeated(self, batch: Any) -> Any:
-        """Return a batch for each chain and draw."""
+        """Return a batch repeated for each chain and draw."""
         return [part.repeat_interleave(self.samples, 0) for part in batch] if len(batch) else batch
 
     def _by_weights(self, rng: RandomNumbers, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
@@ -141,7 +139,7 @@ class BayesByBackprop(Functional, Descending):
         return fit.view(z.shape[:2]).mean(1), gradient
 
     def _by_units(self, rng: RandomNumbers, c: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
-        """Return E_q[-log likelihood] (chains,) over draws of what units get, and its gradient (chains, 2, dim)."""
+        """Return E_q[-log likelihood] (chains,) over draws of preactivations, and its gradient (chains, 2, dim)."""
         rows, target = self.source.rows(self._repeated(batch)), self.target
         draws, seen = self.samples * len(c), target.count(rows)
         noise = [rng.normal((draws, layer.outputs, seen), c.dtype) for layer in target.layers]
@@ -156,11 +154,11 @@ class BayesByBackprop(Functional, Descending):
         return fit.detach(), gradient
 
     def approximation(self, rng: RandomNumbers, state: State, count: int) -> tuple[Tensor, Tensor]:
-        """Return draws of the q of each chain that has arrived, equally many, and the logarithm of its density."""
+        """Return equally many draws from the q of each converged chain, and their log density."""
         c = state.c[state.alive & (state.taken >= self.steps)]
         z = rng.normal((len(c), -(-count // max(len(c), 1)), c.shape[2]), c.dtype)
         return self.reading.at(c, z).flatten(0, 1), log_normal(z, self.reading.sd(c).double()).flatten()
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim)."""
+        """Return the state of chains restarted at x (chains, dim)."""
         return super().moved_to(rng, state, self.begun(x))

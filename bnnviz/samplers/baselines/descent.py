@@ -1,4 +1,4 @@
-"""Descend by Adam as a tuning; then nothing is learned any more, and draws are made where it ended."""
+"""Descend by Adam in the tuning, then draw from the fixed result."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bnnviz.targets import Target
 
 
 class Rest(NamedTuple):
-    """Where the descents are: all chains rest from here on, or they descend anew, on data that have changed."""
+    """Phase of the descents: all chains rest, or they descend again after a change of data."""
 
     resting: bool = False
     anew: bool = False
 
 
 class State(NamedTuple):
-    """All chains between two steps."""
+    """State of all chains between two steps."""
 
-    # As of `bnnviz.samplers.baselines.adam.Untrained`
+    # As in `bnnviz.samplers.baselines.adam.Untrained`
     x: Tensor
     mean: Tensor
     count: Tensor
@@ -42,13 +42,13 @@ class State(NamedTuple):
 class Descending(Trained, Sampler):
     """Base of the samplers that descend, then rest.
 
-    While a chain descends a step is a step of Adam; at rest it costs no gradient, and a draw is made of each. Where the
-    data change, chains descend anew from where they are, and are not drawn from until they have arrived.
+    While a chain descends, a step is a step of Adam. At rest, a step costs no gradient and makes a draw. If the data
+    change, chains descend again from their current positions, without draws until they have converged.
 
     Attributes
     ----------
     trained : str
-        The part of the state that Adam moves.
+        The part of the state that Adam updates.
     """
 
     text = DescentText
@@ -58,7 +58,7 @@ class Descending(Trained, Sampler):
 
     @property
     def tuning_limit(self) -> int:
-        """Steps after which the tuning ends, which is the descent."""
+        """Maximum number of tuning steps, which are the descent."""
         return self.steps
 
     def is_free(self, state: Any) -> bool:
@@ -66,14 +66,14 @@ class Descending(Trained, Sampler):
         return state.adaptation.resting
 
     def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
-        """Return the gradients of single rows that the descents of a block took."""
+        """Return the single-row gradients of the descents in a block."""
         if self.is_free(step_batch.before[0]):
             return 0
         going = torch.stack([state.taken < self.steps for state in step_batch.before]).cpu().numpy()
         return self.gradients_per_step * int(going[:, counted].sum())
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points, untrained."""
+        """Return the chains at their initial positions, untrained."""
         return State(*untrained(x0), Rest())
 
     def pre_draw(self, rng: RandomNumbers, state: Any) -> tuple:
@@ -81,15 +81,15 @@ class Descending(Trained, Sampler):
         return () if state.adaptation.resting else super().pre_draw(rng, state)
 
     def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:
-        """Return the loss at what is trained, (chains, ...), and its gradient."""
+        """Return the loss of the trained part (chains, ...) and its gradient."""
         raise NotImplementedError
 
     def parts(self, trained: Tensor) -> dict[str, Tensor]:
-        """Return the parts of the state that follow from what is trained."""
+        """Return the parts of the state derived from the trained part."""
         return {self.trained: trained}
 
     def kernel(self, rng: RandomNumbers, state: Any, batch: Any = ()) -> tuple[Any, Info]:
-        """Go one step down with every chain that has not arrived."""
+        """Take one step down with every chain that is still descending."""
         if state.adaptation.anew and self.host_sync and self.is_tuned(state):
             state = state._replace(adaptation=Rest(resting=True))
         if state.adaptation.resting:
@@ -115,34 +115,34 @@ class Descending(Trained, Sampler):
         return self.shown(rng, after, going), Info(loss, penalty, torch.where(going, rate, 0.0), norm(move), failed)
 
     def shown(self, rng: RandomNumbers, state: Any, going: Tensor) -> Any:
-        """Return the state with what is drawn of those chains that are no longer ``going`` (chains,)."""
+        """Return the state with draws of the chains (chains,) that are no longer ``going``."""
         return state
 
     def rested(self, rng: RandomNumbers, state: Any) -> tuple[Any, Info]:
-        """Return the state after a move at rest, and what happened: nothing."""
+        """Return the state after a step at rest, and its empty info."""
         nothing = torch.zeros_like(state.loss)
         info = Info(state.loss, state.penalty, torch.zeros_like(state.count), nothing, torch.zeros_like(state.alive))
         return state._replace(count=state.count + state.alive), info
 
     def is_tuned(self, state: Any) -> bool:
-        """Return whether the chains that are left have arrived."""
+        """Return whether all living chains have converged."""
         return bool((state.taken >= self.steps)[state.alive].all())
 
     def arrived(self, step_batch: StepBatch) -> Tensor | None:
-        """Return which chains have arrived after each of these steps, (steps, chains); None where all rest."""
+        """Return which chains have converged after each of these steps, (steps, chains); None if all rest."""
         first = step_batch.state_after(0)
         return None if self.is_free(first) else step_batch.history("taken")[1:] >= self.steps
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state in which chains rest, if all have arrived."""
+        """Return the state at rest, if all chains have converged."""
         return state._replace(adaptation=Rest(self.is_tuned(state), state.adaptation.anew))
 
     def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
-        """Return the state; where the target has moved, the descent begins anew from there."""
+        """Return the state; if the target changed, the descent restarts there."""
         return self._anew(state, Rest(anew=True)) if moved else state
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
-        """Return the state of chains that set out anew from x (chains, dim)."""
+        """Return the state of chains restarted at x (chains, dim)."""
         return self._anew(state, Rest(anew=state.adaptation.anew))._replace(**self.parts(x))
 
     def _anew(self, state: Any, rest: Rest) -> Any:
@@ -151,7 +151,7 @@ class Descending(Trained, Sampler):
 
 
 class Point:
-    """A mixin of the descents to a point: of the negative log likelihood, and of the prior's term where it counts."""
+    """A mixin of descents to a point, of the negative log likelihood with or without the prior's term."""
 
     traits = Traits(exact=False, converges=False, descends=True, one_point=True)
 
@@ -161,7 +161,7 @@ class Point:
         raise NotImplementedError
 
     def place(self, target: Target, x: Tensor) -> newton.DistanceToMode | None:
-        """Return how far the end x (dim,) of a descent of U lies from a mode; None where U is not what is descended."""
+        """Return the distance of a descent's end x (dim,) from a mode; None if the loss is not U."""
         return newton.place(target, x) if self.regular or target.prior_precision is None else None
 
     def slope(self, rng: RandomNumbers, trained: Tensor, batch: Any) -> LossGradient:

@@ -12,34 +12,34 @@ _AUTOMATIC_BATCH, _FEWEST_STEPS, _MOST_STEPS = 100, 50, 5000
 
 @REGISTRY.add
 class Ensemble(Point, Descending):
-    """A deep ensemble: networks that are trained alike from different random starts, averaged in what they predict.
+    """A deep ensemble: networks trained from different random starts, whose predictions are averaged.
 
-    A chain is a member, so more chains make a larger ensemble, and one draw of each chain says all: after its descent
-    by Adam every draw is the point that it ended at. Where members disagree, the prediction is uncertain. Members are
-    modes, not draws of the posterior, and nothing says how many of them are enough. With weight decay each member's
-    loss is U, the prior's term in it; without, as in the paper, the likelihood alone. The paper's adversarial training
-    and learned variances are left out. Source: Lakshminarayanan, Pritzel and Blundell 2017.
+    A chain is a member, so more chains make a larger ensemble. After its descent by Adam all draws of a chain are its
+    end point, so one draw per chain suffices. Disagreement between members indicates uncertainty. Members are modes,
+    not posterior draws, and there is no criterion for a sufficient number. With weight decay each member's loss is U,
+    including the prior's term; without it, as in the paper, the likelihood alone. The paper's adversarial training and
+    learned variances are omitted. Source: Lakshminarayanan, Pritzel and Blundell 2017.
     """
 
     registered = "ensemble"
     title = "Deep ensemble"
 
     weight_decay = settings.Boolean(
-        True, doc="Add the prior's term to each member's loss; without it members fit the data alone."
+        True, doc="Add the prior's term to each member's loss; without it members fit only the data."
     )
 
     presets = [
         {
             "name": "paper",
             "title": "As in the paper",
-            "doc": "Each member fits the data alone, in mini-batches of 100 rows.",
+            "doc": "Each member fits only the data, in mini-batches of 100 rows.",
             "settings": {"weight_decay": False, "batch_size": 100},
         },
     ]
 
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
-        """Return descents in batches where there are many rows; None where there are too few steps for them."""
+        """Return descents, in batches for many rows; None if too few steps fit."""
         batch = _AUTOMATIC_BATCH if budget.rows > 4 * _AUTOMATIC_BATCH else None
         most = budget.gradients * (1 if batch is None else budget.rows / (4 * batch))
         if most < _FEWEST_STEPS:

@@ -1,6 +1,6 @@
 r"""Sample from Laplace approximations.
 
-With m a mode of $\pi(x) \propto \exp(-U(x))$ and P the curvature of U there, draws are independent ones of
+With m a mode of $\pi(x) \propto \exp(-U(x))$ and P the curvature of U there, draws are independent draws from
 $N(m, P^{-1})$. References: D. J. C. MacKay, A practical Bayesian framework for backpropagation networks, Neural
 Computation 4 (1992), 448-472, doi:10.1162/neco.1992.4.3.448; E. Daxberger and others, Laplace redux: effortless
 Bayesian deep learning, NeurIPS 2021, doi:10.48550/arXiv.2106.14806.
@@ -21,11 +21,11 @@ from bnnviz.samplers.baselines.text import LaplaceText
 from bnnviz.samplers.random import RandomNumbers, log_normal
 from bnnviz.targets import Target
 
-_MOST = 5000  # weights that a full matrix is made of: 100 MB
+_MOST = 5000  # maximum number of weights for a full matrix: 100 MB
 
 
 class State(NamedTuple):
-    """All chains between two draws: the last ones (chains, dim), their number, and which chains are alive (chains,)."""
+    """State between two draws: the last draws (chains, dim), their number, and the alive chains (chains,)."""
 
     x: Tensor
     count: Tensor
@@ -33,26 +33,25 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one draw is, for every chain, shape (chains,)."""
+    """Info of one draw for every chain, shape (chains,)."""
 
-    distance: Tensor  # From the mode
-    failed: Tensor  # bool: The chain met a value that is not finite
+    distance: Tensor  # Distance from the mode
+    failed: Tensor  # bool: The chain met a non-finite value
 
 
 @REGISTRY.add
 class Laplace(Sampler):
-    """The Laplace approximation: the normal law around the posterior's mode that has the curvature which U has there.
+    """The Laplace approximation: the normal law at the posterior's mode with the curvature of U there.
 
-    A descent by Adam from each chain's random start finds the mode, the deepest of all chains' ends, and steps of
-    Newton's go on where the gradient there is not zero yet; where they do not arrive it is refused. The precision is
-    the Gauss-Newton matrix of the negative log likelihood plus the prior's precision. On a density that is no network
-    it is the Hessian, and a mode where that is not positive is refused. ``structure="diagonal"`` forgets the
-    correlations, ``subset="last_layer"`` keeps all other weights at the mode. Draws are independent and cost no
-    gradient; neither does the curvature, as elsewhere. They are of weights, and a network is evaluated at each as it
-    is: the linearised predictive of Immer et al. 2021, which laplace-torch has for its default, is not this one.
-    Source: MacKay 1992; Daxberger et al. 2021. Their laplace-torch is not wrapped: it needs a dozen more packages,
-    torchvision and three curvature backends among them, knows no Bernoulli likelihood of one logit nor a learned noise,
-    and keeps a module of its own where all draws here are flat vectors of the target; its matrices are the same ones.
+    A descent by Adam from each chain's random start finds the mode, the lowest of all ends. Newton steps continue if
+    the gradient there is not yet zero; if they do not converge, the run is refused. The precision is the Gauss-Newton
+    matrix of the negative log likelihood plus the prior's precision. On other densities it is the Hessian, and a mode
+    where that is not positive is refused. ``structure="diagonal"`` omits the correlations, ``subset="last_layer"``
+    fixes all other weights at the mode. Draws are independent and count no gradients, nor does the curvature. They are
+    draws of weights, and the network itself is evaluated at each, unlike the linearised predictive of Immer et al.
+    2021, the default of laplace-torch. Source: MacKay 1992; Daxberger et al. 2021. Their laplace-torch is not wrapped:
+    it needs a dozen more packages, lacks Bernoulli likelihoods of one logit and learned noise, and keeps a separate
+    module, whereas all draws here are flat vectors of the target. Its matrices are the same.
     """
 
     registered = "laplace"
@@ -68,20 +67,20 @@ class Laplace(Sampler):
         "all",
         objects=["all", "last_layer"],
         label="Weights",
-        doc="all: every weight varies. last_layer: those of the last layer do, the others stay at the mode.",
+        doc="all: every weight varies. last_layer: the last layer's weights vary, the others are fixed at the mode.",
     )
     structure = settings.Choice(
         "full",
         objects=["full", "diagonal"],
-        doc=f"full: the whole precision matrix, for up to {_MOST:,} weights. diagonal: its diagonal alone.",
+        doc=f"full: the whole precision matrix, for up to {_MOST:,} weights. diagonal: only its diagonal.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to the mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards the mode.")
 
     presets = [
         {
             "name": "last_layer",
             "title": "Last layer",
-            "doc": "The whole matrix of the last layer, as is usual for large networks.",
+            "doc": "The whole matrix of the last layer, as usual for large networks.",
             "settings": {"subset": "last_layer", "structure": "full"},
         },
         {
@@ -93,7 +92,7 @@ class Laplace(Sampler):
     ]
 
     def check(self, target: Target) -> None:
-        """Raise where there is no last layer, or too many weights for a matrix."""
+        """Raise if there is no last layer, or if a matrix has too many weights."""
         if self.subset == "last_layer" and target.last_layer() is None:
             raise BnnvizError(
                 f"subset = last_layer needs a network, and {target.describe_value()} has no layers; choose all.",
@@ -111,7 +110,7 @@ class Laplace(Sampler):
         return target.last_layer() if self.subset == "last_layer" else slice(None)
 
     def refined_mode(self, target: Target, mode: Tensor) -> Tensor:
-        """Return the mode (dim,) by Newton's steps from where Adam has come to.
+        """Return the mode (dim,) by Newton steps from the end of Adam's descent.
 
         Raises
         ------
@@ -134,18 +133,18 @@ class Laplace(Sampler):
             self._refuse_saddle(target, int((curvatures <= 0).sum()))
         if not newton.falls(target, mode, part, precision):
             raise BnnvizError(
-                "At the lowest point that was found the gradient of U jumps or its curvature is not finite (a kink, a"
-                " root), so there is no normal approximation there; choose another sampler.",
+                "At the lowest point found, the gradient of U jumps or its curvature is not finite (a kink, a root),"
+                " so there is no normal approximation there; choose another sampler.",
                 "sampler",
             )
         raise BnnvizError(
-            f"The descent has not come to a mode: it is about {away**0.5:.2g} posterior standard deviations away in"
+            f"The descent has not reached a mode: it is about {away**0.5:.2g} posterior standard deviations away in"
             " each direction; raise mode_steps, scale the inputs, or choose another sampler.",
             "mode_steps",
         )
 
     def set_mode(self, mode: Tensor | None) -> None:
-        """Find the curvature at a mode (dim,)."""
+        """Compute the curvature at a mode (dim,)."""
         if mode is None:
             return
         self.mode, part = mode, self._part(self.target)
@@ -172,14 +171,14 @@ class Laplace(Sampler):
             sign = "is this a log density? U must be minus it"
             remedy = sign if everywhere else "raise mode_steps, or choose another sampler"
             raise BnnvizError(
-                f"At the lowest point that was found the curvature of U is not positive in {directions} of"
+                f"At the lowest point found, the curvature of U is not positive in {directions} of"
                 f" {target.dim} directions (a saddle, a plateau or a kink), so there is no normal approximation"
                 f" there; {remedy}.",
                 "mode_steps",
             )
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points."""
+        """Return the chains at their initial positions."""
         return State(x0, *counters(x0))
 
     def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
@@ -189,13 +188,13 @@ class Laplace(Sampler):
         return after, Info(length(away), failed)
 
     def approximation(self, rng: RandomNumbers, state: State, count: int) -> tuple[Tensor, Tensor]:
-        """Return draws (count, dim) and the log of their density: of the weights that vary, given the others."""
+        """Return draws (count, dim) and the log of their density: that of the free weights, given the others."""
         z = rng.normal((count, len(self.scale)), self.scale.dtype)
         sds = self.scale if self.scale.ndim == 1 else self.scale.diagonal()
         return self.mode + self._away(z), log_normal(z, sds.double())
 
     def _away(self, z: Tensor) -> Tensor:
-        """Return how far (n, dim) draws are from the mode, by standard normal numbers (n, weights that vary)."""
+        """Return deviations (n, dim) from the mode, from standard normal numbers (n, free weights)."""
         away = z * self.scale if self.scale.ndim == 1 else z @ self.scale
         first, last, _ = self._part(self.target).indices(self.target.dim)
         return torch.nn.functional.pad(away, (first, self.target.dim - last))

@@ -20,10 +20,10 @@ from bnnviz.targets import BNN, Target
 
 
 class State(NamedTuple):
-    """All chains between two steps."""
+    """State of all chains between two steps."""
 
-    x: Tensor  # (chains, dim): At rest the weights under a mask, while they descend the weights
-    # As of `bnnviz.samplers.baselines.adam.Untrained`
+    x: Tensor  # (chains, dim): The masked weights at rest, the weights during the descent
+    # As in `bnnviz.samplers.baselines.adam.Untrained`
     mean: Tensor
     count: Tensor
     alive: Tensor
@@ -36,25 +36,25 @@ class State(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """A layer that reads units which may be dropped: where its weights lie, their shape, how many units it reads."""
+    """A layer that reads droppable units: the slice of its weights, their shape, and the number of units."""
 
     start: int
     shape: torch.Size
     units: int
 
     def spread(self, keep: Tensor) -> Tensor:
-        """Return what each weight is multiplied by (chains, weights), from what units are, (chains, units)."""
+        """Return the factors on weights (chains, weights) from the factors on units (chains, units)."""
         outputs, inputs = self.shape[:2]
         groups = self.units // inputs
-        # Of a grouped convolution each group of outputs reads its own inputs.
+        # In a grouped convolution each group of outputs reads separate inputs.
         each = keep.view(len(keep), groups, 1, inputs).expand(-1, -1, outputs // groups, -1).flatten(1, 2)
         return each[..., None].expand(-1, -1, -1, self.shape[2:].numel()).flatten(1)
 
 
 def readers(target: BNN) -> list[Reader]:
-    """Return the linear and convolutional layers of a network but those that read its inputs, in their order.
+    """Return the linear and convolutional layers of a network in order, except those that read its inputs.
 
-    Frozen layers are not among them: their weights are no coordinates.
+    Frozen layers are excluded: their weights are not coordinates.
     """
     starts, start = {}, 0
     for name, shape in target.shapes.items():
@@ -72,15 +72,15 @@ def readers(target: BNN) -> list[Reader]:
 
 @REGISTRY.add
 class MCDropout(Descending):
-    """Monte Carlo dropout: a network that is trained with units dropped at random, and predicts so too.
+    """Monte Carlo dropout: a network trained and evaluated with randomly dropped units.
 
-    In each step of the training every hidden unit is left out with probability p, for each row anew, and those left are
-    divided by 1 - p; the loss is -log likelihood plus the prior's term of the whole weights. A chain is one such
-    descent by Adam. Then a draw is those weights under one more mask: a dropped unit's outgoing weights are zero, the
-    others divided by 1 - p, so that the average prediction of draws is that of MC dropout. Networks that are no
-    multilayer perceptron are masked in weight space, the inputs of each linear and convolutional layer but the first
-    (of a convolution whole channels), with one mask for all rows of a step. How wide the draws are depends on p, not on
-    how many data there are. Source: Gal and Ghahramani 2016; p = 0.5 as in the PMCnet paper.
+    In each training step every hidden unit is dropped with probability p, separately for each row, and the others are
+    divided by 1 - p; the loss is -log likelihood plus the prior's term of the full weights. A chain is one such descent
+    by Adam. A draw is these weights under one more mask: the outgoing weights of a dropped unit are zero, the others
+    divided by 1 - p, so that the average prediction over draws is that of MC dropout. Networks other than multilayer
+    perceptrons are masked in weight space, at the inputs of each linear and convolutional layer except the first (for
+    convolutions, whole channels), with one mask for all rows of a step. The spread of the draws depends on p, not on
+    the number of data. Source: Gal and Ghahramani 2016; p = 0.5 as in the PMCnet paper.
     """
 
     registered = "mc_dropout"
@@ -97,7 +97,7 @@ class MCDropout(Descending):
         {
             "name": "light",
             "title": "Few units dropped",
-            "doc": "p = 0.1, which small networks bear better than a half.",
+            "doc": "p = 0.1, which suits small networks better than 0.5.",
             "settings": {"drop": 0.1},
         },
         {
@@ -109,34 +109,34 @@ class MCDropout(Descending):
     ]
 
     def check(self, target: Target) -> None:
-        """Raise where there are no units to drop."""
+        """Raise if there are no units to drop."""
         super().check(target)
         if not isinstance(target, BNN) or not readers(target):
             raise BnnvizError(
-                f"{self.title} needs a network with a hidden layer, whose units it drops, and"
-                f" {target.describe_value()} has none; choose another sampler or a network.",
+                f"{self.title} needs a network with a hidden layer, whose units it drops, but"
+                f" {target.describe_value()} has no hidden layer; choose another sampler or a network.",
                 "sampler",
             )
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target and find what reads hidden units."""
+        """Bind the target and find the layers that read hidden units."""
         super().prepare(target, mode)
         self._readers = readers(target)
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points, untrained."""
+        """Return the chains at their initial positions, untrained."""
         return State(*untrained(x0), x0, Rest())
 
     def parts(self, trained: Tensor) -> dict[str, Tensor]:
-        """Return the weights, which are shown as they are."""
+        """Return the weights, shown unmasked."""
         return {"w": trained, "x": trained}
 
     def _kept(self, rng: RandomNumbers, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-        """Return what units are multiplied by: 0, or 1 / (1 - p)."""
+        """Return the factors on units: 0, or 1 / (1 - p)."""
         return (rng.uniform(shape, dtype) >= self.drop).to(dtype) / (1 - self.drop)
 
     def factors(self, rng: RandomNumbers, like: Tensor) -> Tensor:
-        """Return what weights (chains, dim) are multiplied by under a mask for each chain."""
+        """Return the factors on weights (chains, dim) under a mask for each chain."""
         factors = torch.ones_like(like)
         for reader in self._readers:
             keep = self._kept(rng, (len(like), reader.units), like.dtype)
@@ -167,10 +167,10 @@ class MCDropout(Descending):
         return fit.detach(), gradient
 
     def shown(self, rng: RandomNumbers, state: State, going: Tensor) -> State:
-        """Return the state with the weights of chains that have arrived under a fresh mask."""
+        """Return the state with the weights of converged chains under a fresh mask."""
         return state._replace(x=torch.where(going[:, None], state.w, state.w * self.factors(rng, state.w)))
 
     def rested(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Return the state after a move at rest: the weights under a fresh mask."""
+        """Return the state after a step at rest: the weights under a fresh mask."""
         after, info = super().rested(rng, state)
         return self.shown(rng, after, torch.zeros_like(state.alive)), info

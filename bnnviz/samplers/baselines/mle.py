@@ -18,7 +18,7 @@ PRESETS: list[dict[str, Any]] = [
     {
         "name": "long",
         "title": "A long descent",
-        "doc": "20,000 steps that grow smaller along a cosine: as far down as Adam gets.",
+        "doc": "20,000 steps with a cosine schedule, to converge as far as Adam can.",
         "settings": {"steps": 20_000, "schedule": "cosine"},
     },
 ]
@@ -28,11 +28,10 @@ PRESETS: list[dict[str, Any]] = [
 class MLE(Point, Descending):
     """Maximum likelihood by Adam: the network as it is usually trained, without a prior and without uncertainty.
 
-    A chain is one descent of the negative log likelihood from its own random start; the descent is the tuning, and then
-    every draw of the chain is the point that it ended at: one draw of one chain says all. The learning rate falls to
-    zero, evenly unless asked otherwise. Large networks fit their training rows ever more closely: how many steps it
-    takes is a part of the method. On a density that is no posterior, which has no prior to drop, it is the way to a
-    mode. Source: the PMCnet paper's ADAM-MLE, section 4.1.2; Kingma and Ba 2015.
+    A chain is one descent of the negative log likelihood from a random start. The descent is the tuning; afterwards all
+    draws of the chain are its end point, so one draw suffices. The learning rate decays to zero, linearly by default.
+    Large networks fit their training rows ever more closely, so the number of steps is part of the method. On a density
+    without a prior it finds a mode. Source: the PMCnet paper's ADAM-MLE, section 4.1.2; Kingma and Ba 2015.
     """
 
     registered = "mle"

@@ -1,4 +1,4 @@
-r"""Go on to a mode by Newton's method where a first-order descent has not arrived.
+r"""Refine a mode by Newton's method if a first-order descent has not converged.
 
 With g the gradient and P the curvature of U, Newton's step is $-P^{-1} g$, and $g^\top P^{-1} g$ is the squared
 distance to the mode in posterior standard deviations. A step that does not lower U is damped: a multiple of P's
@@ -14,22 +14,22 @@ from torch import Tensor
 
 from bnnviz.targets import Target
 
-MOST = 1000  # coordinates up to which a matrix is made for Newton's steps alone
-#: Squared distance to a mode, in posterior standard deviations of each direction, from which on a point is none:
-#: gradients in single precision are as far off zero as a tenth of this on large networks.
+MOST = 1000  # maximum number of coordinates of a matrix used only for Newton steps
+#: Squared distance to a mode, in posterior standard deviations per direction, above which a point is not a mode. On
+#: large networks, gradients in single precision have errors of up to a tenth of this.
 FAR = 0.25
-_WORK = 3e9  # multiply-adds that asking whether a point is a mode may take
+_WORK = 3e9  # maximum multiply-adds for testing whether a point is a mode
 _SADDLE = 1e-4  # of the largest curvature: less may be rounding
-_RISES = (0.02, 25.0)  # of U within a posterior standard deviation: a half where the density is normal
-_FALLS = 0.1  # of what the curvature says a step lowers U by: at a kink it is less
+_RISES = (0.02, 25.0)  # range of the increase of U within a posterior standard deviation: 0.5 for a normal density
+_FALLS = 0.1  # minimum decrease of U relative to the prediction from the curvature; less at a kink
 _STEPS = 50
 _DAMPINGS = (0.0, *(10.0**power for power in range(-4, 5)))
-# Squared posterior sds from the mode, in each direction: from where on steps are taken, and where they end.
+# Squared posterior sds from the mode per direction, above which steps are taken and below which they end.
 _AWAY, _ARRIVED = 0.01, 1e-6
 
 
 def curvature(target: Target, x: Tensor, part: slice) -> Tensor:
-    """Return the curvature of U at x (dim,), the prior's included: a matrix of the coordinates of a part."""
+    """Return the curvature of U at x (dim,), including the prior's, as a matrix over a part of the coordinates."""
     precision = target.curvature_matrix(x, part).double()
     precision.diagonal().add_(target.prior_precision or 0.0)
     return precision
@@ -47,20 +47,20 @@ def _step(g: Tensor, precision: Tensor) -> Tensor:
 
 
 class DistanceToMode(NamedTuple):
-    """Where a point lies: about so many posterior standard deviations from a mode, in each direction."""
+    """Distance of a point from a mode, in posterior standard deviations per direction."""
 
     away: float
-    falls: bool  # Whether Newton's step from there lowers U. At a kink it does not, though the gradient is not zero.
-    sinking: int  # Directions in which the curvature of U is negative, as at a saddle
+    falls: bool  # Whether a Newton step from there lowers U. At a kink it does not, although the gradient is nonzero.
+    sinking: int  # Number of directions with negative curvature of U, as at a saddle
 
     @property
     def is_mode(self) -> bool:
-        """Whether it is a mode, as far as that shows."""
+        """Whether the point is a mode, as far as can be tested."""
         return not self.sinking and not (self.falls and self.away**2 >= FAR)
 
 
 def place(target: Target, x: Tensor) -> DistanceToMode | None:
-    """Return where a point (dim,) lies; None where that would take too long, or the curvature is not finite."""
+    """Return the distance of a point (dim,) from a mode; None if costly or the curvature is not finite."""
     work, whole = max(target.examples, 1) * max(target.row_work, 1), slice(None)
     if target.dim <= MOST and work * target.dim <= _WORK:
         precision = curvature(target, x, whole)
@@ -77,7 +77,7 @@ def place(target: Target, x: Tensor) -> DistanceToMode | None:
 
 
 def falls(target: Target, x: Tensor, part: slice, precision: Tensor) -> bool:
-    """Return whether Newton's step from x (dim,), or a shorter one, lowers U as P, a matrix or its diagonal, says."""
+    """Return whether a Newton step from x (dim,), or a shorter one, lowers U as predicted by P (matrix or diagonal)."""
     g = target.gradient(x[None])[1][0, part].double()
     step = _step(g, precision)
     lengths = torch.tensor([1.0, 0.3, 0.1, 0.03], dtype=x.dtype, device=x.device)
@@ -90,10 +90,10 @@ def falls(target: Target, x: Tensor, part: slice, precision: Tensor) -> bool:
 
 
 def plateaus(target: Target, x: Tensor, part: slice, precision: Tensor) -> int:
-    """Return in how many directions the curvature at a mode x (dim,) is zero but for rounding.
+    """Return the number of directions in which the curvature at a mode x (dim,) is zero up to rounding.
 
-    Where it is small beside the largest, that may be because scales differ by powers of ten. Then U rises by about a
-    half within a posterior standard deviation to each side, as it does not where the curvature is rounding.
+    A curvature that is small relative to the largest may be due to scales that differ by powers of ten. U then rises by
+    about 0.5 within a posterior standard deviation on each side, which it does not if the curvature is rounding.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def plateaus(target: Target, x: Tensor, part: slice, precision: Tensor) -> int:
         Their curvature P, a matrix or its diagonal.
     """
     if target.prior_precision or len(precision) > MOST:
-        return 0  # a prior bends U in each direction
+        return 0  # with a prior the curvature is positive in each direction
     values, vectors = torch.linalg.eigh(precision) if precision.ndim == 2 else (precision, None)
     small = torch.nonzero((values > 0) & (values < _SADDLE * values.max()))[:, 0]
     if not len(small):
@@ -120,7 +120,7 @@ def plateaus(target: Target, x: Tensor, part: slice, precision: Tensor) -> int:
 
 
 def refined(target: Target, x: Tensor, part: slice) -> Tensor:
-    """Return the mode that Newton's steps lead to from x (dim,); x itself where that is near enough."""
+    """Return the mode reached by Newton steps from x (dim,), or x itself if it is close enough."""
     precision = curvature(target, x, part)
     if distance(target, x, part, precision) < _AWAY:
         return x
@@ -135,7 +135,7 @@ def refined(target: Target, x: Tensor, part: slice) -> Tensor:
 
 
 def _stepped(target: Target, x: Tensor, part: slice, precision: Tensor) -> Tensor | None:
-    """Return where a step leads that lowers U, damped as much as that needs; None where no step does."""
+    """Return the result of a step that lowers U, damped as necessary; None if no step does."""
     potential, g = target.gradient(x[None])
     diagonal = torch.diag(precision.diagonal().abs().clamp_min(1e-12))
     for damping in _DAMPINGS:

@@ -17,9 +17,9 @@ from bnnviz.targets import Target
 
 
 class State(NamedTuple):
-    """All chains between two steps."""
+    """State of all chains between two steps."""
 
-    # As of `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its steps of training
+    # As in `bnnviz.samplers.baselines.adam.Untrained`: a move is a member, ``taken`` counts its training steps
     x: Tensor
     mean: Tensor
     count: Tensor
@@ -28,26 +28,26 @@ class State(NamedTuple):
     taken: Tensor
     loss: Tensor
     penalty: Tensor
-    # (chains, dim): What the member is drawn to, and which way each of its coordinates walks, 1 or -1
+    # (chains, dim): The member's anchor, and the direction in which each coordinate moves, 1 or -1
     anchor: Tensor
     heading: Tensor
 
 
 class Info(NamedTuple):
-    """What one step did, for every chain, shape (chains,)."""
+    """Info of one step for every chain, shape (chains,)."""
 
-    # Of a member whose training ends here, as of `bnnviz.samplers.baselines.adam.Info`; zero where none does
+    # Statistics of a member whose training ends here, as in `bnnviz.samplers.baselines.adam.Info`; otherwise zero
     loss: Tensor
     penalty: Tensor
-    accepted: Tensor  # Share of its anchor's coordinates that walked on then, and were not turned back
-    # Learning rate, and how far it moved the chain
+    accepted: Tensor  # Share of its anchor's coordinates whose move was accepted
+    # Learning rate, and distance moved
     learning_rate: Tensor
     jump_distance: Tensor
-    failed: Tensor  # bool: The chain met a value that is not finite
+    failed: Tensor  # bool: The chain met a non-finite value
 
 
 class Walk(NamedTuple):
-    """Anchors and headings (chains, dim) after a step, and the share of coordinates that went (chains,)."""
+    """Anchors and headings (chains, dim) after a step, and the share of accepted coordinates (chains,)."""
 
     anchor: Tensor
     heading: Tensor
@@ -55,14 +55,14 @@ class Walk(NamedTuple):
 
 
 def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, precision: float) -> Walk:
-    """Take a step of a guided walk whose law is N(0, 1 / precision), every coordinate for itself.
+    """Take a step of a guided walk with law N(0, 1 / precision), independently for each coordinate.
 
-    Each goes a way |length| in its heading with the Metropolis probability, or stays and turns round (Gustafson 1998).
+    Each moves by |length| in its heading with the Metropolis probability, or stays and reverses (Gustafson 1998).
 
     Parameters
     ----------
     anchor, heading, length, lot : Tensor, shape (chains, dim)
-        Normal lengths, and uniform lots of the acceptance.
+        Normal lengths, and uniform numbers for the acceptance.
     precision : float
     """
     there = anchor + heading * length.abs()
@@ -73,15 +73,15 @@ def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, pr
 
 @REGISTRY.add
 class SAE(Trained, Sampler):
-    """Sequential anchored ensembles: members trained one after another, each drawn to an anchor of its own.
+    """Sequential anchored ensembles: members trained one after another, each attracted by an anchor.
 
     A member minimises -log likelihood + |theta - anchor|^2 / (2 tau^2), tau the prior's sd. Anchors follow a guided
     walk whose law is the prior, in small steps, so that a few epochs of Adam from the last member suffice; the first
-    member, which is the tuning, takes more. A draw is a member. Were members trained to the end, then on a linear model
-    with Gaussian noise, posterior precision P and mean m, they would follow N(m, P^-1 tau^-2 P^-1): the right mean, but
-    narrower than the posterior N(m, P^-1), since the data are not perturbed as the anchors are. Members that lag behind
-    their anchors are narrower still. Steps of anchors are in units of tau. Source: Delaunoy and Louppe 2022
-    (arXiv 2201.00649), whose code takes steps of 0.01 to 0.02; Gustafson 1998 (the guided walk).
+    member, which is the tuning, takes more. A draw is a member. On a linear model with Gaussian noise, posterior
+    precision P and mean m, converged members would follow N(m, P^-1 tau^-2 P^-1): the correct mean, but narrower than
+    the posterior N(m, P^-1), since the data are not perturbed like the anchors. Members that lag behind their anchors
+    are narrower still. Steps of anchors are in units of tau. Source: Delaunoy and Louppe 2022 (arXiv 2201.00649), whose
+    code uses steps of 0.01 to 0.02; Gustafson 1998 (the guided walk).
     """
 
     registered = "sae"
@@ -98,41 +98,41 @@ class SAE(Trained, Sampler):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows that a gradient reads, drawn afresh for each step, weighted to stand for all of them; empty: all"
-        " rows, and an epoch is one step.",
+        doc="Data rows per gradient, redrawn for each step and weighted to represent all rows. Empty: all rows, so that"
+        " an epoch is one step.",
     )
     schedule = settings.Choice(
         "cosine",
         objects=["linear", "cosine", "constant"],
-        doc="How the learning rate falls in each member's training. linear: evenly to zero. cosine: to zero, slowly at"
-        " both ends. constant: it stays.",
+        doc="Decay of the learning rate in each member's training. linear: linearly to zero. cosine: to zero, slowly at"
+        " both ends. constant: no decay.",
     )
     later_rate = settings.Number(
         3e-3,
         bounds=(1e-7, 1.0),
         scale="log",
         label="Later learning rate",
-        doc="Learning rate in the first step of all members but the first.",
+        doc="Initial learning rate of all members but the first.",
     )
     first_epochs = settings.Integer(
-        100, bounds=(1, 100_000), scale="log", unit="epochs", doc="Epochs that the first member is trained for."
+        100, bounds=(1, 100_000), scale="log", unit="epochs", doc="Training epochs of the first member."
     )
     epochs = settings.Integer(
-        2, bounds=(1, 1000), scale="log", unit="epochs", doc="Epochs that each later member is trained for."
+        2, bounds=(1, 1000), scale="log", unit="epochs", doc="Training epochs of each later member."
     )
     anchor_step = settings.Number(
         0.02,
         bounds=(1e-4, 10.0),
         scale="log",
         unit="prior sd",
-        doc="Sd of a step of the anchors; small ones make members easy to train and slow to spread.",
+        doc="Sd of a step of the anchors; with small steps members train easily but spread slowly.",
     )
 
     presets = [
         {
             "name": "paper",
-            "title": "As the authors run it",
-            "doc": "Five epochs a member, steps of 0.01.",
+            "title": "As in the authors' code",
+            "doc": "Five epochs per member, steps of 0.01.",
             "settings": {"epochs": 5, "anchor_step": 0.01},
         },
         {
@@ -144,38 +144,38 @@ class SAE(Trained, Sampler):
     ]
 
     def check(self, target: Target) -> None:
-        """Raise where there is no prior, or no rows, that anchors and epochs could be of."""
+        """Raise if the target has no prior for anchors or no rows for epochs."""
         if target.prior_precision is None or target.data_rows is None:
             raise BnnvizError(
-                f"{self.title} needs a posterior with data rows and a normal prior, from which its anchors come, and"
-                f" {target.describe_value()} is none; choose another sampler or a network.",
+                f"{self.title} needs a posterior with data rows and a normal prior for its anchors, but"
+                f" {target.describe_value()} is not one; choose another sampler or a network.",
                 "sampler",
             )
 
     @property
     def tuning_limit(self) -> int:
-        """Steps after which the tuning ends, which is the first member's training."""
+        """Maximum number of tuning steps: the first member's training."""
         return self.first_epochs * self.epoch
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points, with anchors from the prior."""
+        """Return the chains at their initial positions, with anchors from the prior."""
         anchor = self.target.prior_precision**-0.5 * rng.normal(x0.shape, x0.dtype)
         heading = torch.where(rng.uniform(x0.shape, x0.dtype) < 0.5, -1.0, 1.0).to(x0.dtype)
         return State(*untrained(x0), anchor, heading)
 
     def training_steps(self, state: State) -> Tensor:
-        """Return how many steps the training of each chain's member takes, (chains,)."""
+        """Return the number of training steps of each chain's member, (chains,)."""
         return torch.where(state.count == 0, self.first_epochs, self.epochs).to(state.taken.dtype) * self.epoch
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple:
-        """Draw the batch, and lengths and lots of the anchors' walk where a member ends."""
+        """Draw the batch and, if a member ends, random numbers of the anchors' walk."""
         (batch,), shape = super().pre_draw(rng, state), state.x.shape
         if self.host_sync and not bool((state.taken + 1 >= self.training_steps(state)).any()):
             return batch, None
         return batch, (rng.normal(shape, state.x.dtype), rng.uniform(shape, state.x.dtype))
 
     def kernel(self, rng: RandomNumbers, state: State, batch: Any, lots: Any) -> tuple[State, Info]:
-        """Go one step on with every chain's member; where it ends, move the anchor."""
+        """Train every chain's member by one step; if its training ends, move the anchor."""
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
         loss, length = fit + penalty, self.training_steps(state)
@@ -202,11 +202,11 @@ class SAE(Trained, Sampler):
         return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, lot, precision)
 
     def is_tuned(self, state: State) -> bool:
-        """Return whether every chain that is left has its first member."""
+        """Return whether every living chain has its first member."""
         return bool((state.count >= 1)[state.alive].all())
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains whose members set out anew from x (chains, dim)."""
+        """Return the state of chains whose members restart at x (chains, dim)."""
         nothing = torch.zeros_like(x)
         return state._replace(x=x, mean=nothing, square=nothing, taken=torch.zeros_like(state.taken))
 

@@ -1,4 +1,4 @@
-"""Say what the moves of trained samplers, and of the Laplace approximation, did."""
+"""Describe the moves of trained samplers and of the Laplace approximation."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ _LOSS = "{loss:.4g} = {fit:.4g} + {penalty:.4g}"
 
 
 class TrainedText(MoveText):
-    """Say what a step of Adam did, and the parts of the loss."""
+    """Describe a step of Adam and the parts of the loss."""
 
     move = "the loss was {loss:.4g}; Adam at learning rate {learning_rate:.2g} moves the chain by {jump_distance:.3g}."
     table = {"Loss = fit + penalty": _LOSS}
     words = "with a loss of {loss:.4g} on average"
 
     def mean_rows(self, means: dict[str, float]) -> list[list[str]]:
-        """Return the loss, and the parts that it has."""
+        """Return the loss and its parts."""
         return super().mean_rows(means | {"fit": means["loss"] - means["penalty"]})
 
 
 class DescentText(TrainedText):
-    """Say how far descents are."""
+    """Describe the progress of descents."""
 
     waiting = "The descent has not begun yet."
     table = {"Loss = fit + prior": _LOSS}
-    #: What is drawn at rest.
-    at_rest = "every draw is the point that it came to."
+    #: The draws at rest.
+    at_rest = "every draw is its end point."
 
     def caption(self, state: Any, info: Any, chain: int) -> str:
-        """Say what a step did to a chain."""
+        """Describe a chain's step."""
         if float(info.learning_rate[chain]) > 0:
             return super().caption(state, info, chain)
         return f"the descent has ended, with a loss of {float(info.loss[chain]):.4g}; {self.at_rest}"
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return how far the descents are, and the chains' losses."""
+        """Return the progress of the descents and the chains' losses."""
         sampler, taken, loss = self.sampler, state.taken[state.alive], state.loss[state.alive]
         if not len(taken):
             return []
@@ -54,24 +54,24 @@ class DescentText(TrainedText):
 
 
 class DropoutText(DescentText):
-    """Say what is drawn of a network whose units are dropped."""
+    """Describe draws of a network with dropped units."""
 
-    at_rest = "each draw drops other units of the network that it came to."
+    at_rest = "each draw drops other units of the trained network."
 
 
 class ELBOText(DescentText):
-    """Say how far descents of -ELBO are."""
+    """Describe descents of -ELBO."""
 
     table = {"-ELBO = fit + KL": _LOSS}
     words = "with an ELBO of {elbo:.4g} on average"
-    at_rest = "draws are made of the distribution that it came to."
+    at_rest = "draws come from the fitted distribution."
 
     def mean_words(self, means: dict[str, float]) -> str:
         """Return the ELBO."""
         return super().mean_words(means | {"elbo": -means["loss"]})
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return how far the descents are, and the sds."""
+        """Return the progress of the descents, and the sds."""
         sd = self.sampler.reading.sd(state.c[state.alive])
         if not sd.numel():
             return []
@@ -80,18 +80,18 @@ class ELBOText(DescentText):
 
 
 class AnchoredText(TrainedText):
-    """Say how members of a sequential anchored ensemble are trained, and how their anchors walk."""
+    """Describe the training of members of a sequential anchored ensemble and the walk of their anchors."""
 
     waiting = "The first member is not trained yet."
     move = (
-        "a member is trained, with a loss of {loss:.4g}, of which its anchor makes {penalty:.4g}; {accepted:.0%} of the"
-        " anchor's coordinates walked on, the others turned round."
+        "a member is trained, with a loss of {loss:.4g}, including {penalty:.4g} from its anchor; {accepted:.0%} of the"
+        " anchor's coordinates moved on, the others reversed."
     )
     table = {"Loss = fit + anchor": _LOSS, "Anchor acceptance": "{accepted:.3f}"}
     words = "each a member, with a loss of {loss:.4g} on average; anchors were accepted at {accepted:.1%}"
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return how far the members are that are being trained."""
+        """Return the training progress of the current members."""
         sampler, alive = self.sampler, state.alive
         if not bool(alive.any()):
             return []
@@ -105,10 +105,10 @@ class AnchoredText(TrainedText):
 
 
 class LaplaceText(MoveText):
-    """Say where draws of a normal law around the mode are."""
+    """Describe draws of the normal approximation."""
 
     waiting = "Nothing has been drawn yet."
-    move = "a draw of the normal law around the mode, {distance:.3g} away from it."
+    move = "a draw from the normal law at the mode, {distance:.3g} away from it."
     table = {"Distance of draws to the mode": "{distance:.3g}"}
     words = "each an independent draw, on average {distance:.3g} from the mode"
 

@@ -1,12 +1,12 @@
-r"""Describe functionals: distributions over states that a sampler moves as wholes, and what is drawn from them.
+r"""Define functionals: distributions that a sampler moves as states, and the draws from them.
 
 A functional is the law of $\theta(z)$, $z \sim N(0, I)$, with coefficients c (chains, K, dim): a mean-field Gaussian
 $\theta = \mu + \sigma(\rho) z$, or a sum of Hermite polynomials $\theta = \sum_k a_k \mathrm{He}_k(z)$. Its energy is
 
 $$E(c) = \mathrm E_z[U(\theta(z))] - T\, \mathrm E_z[\log |\theta'(z)|],$$
 
-the mean of U less, where it is wanted, T times the entropy. Samplers move c by the density $e^{-E(c) / T}$ with respect
-to the coefficients' Lebesgue measure. References: Functional Bayesian neural networks for model uncertainty
+the mean of U minus, optionally, T times the entropy. Samplers draw c from the density $e^{-E(c) / T}$ with respect to
+the Lebesgue measure of the coefficients. References: Functional Bayesian neural networks for model uncertainty
 quantification, submitted to ICLR 2019; Beskos, Pinski, Sanz-Serna and Stuart 2011, doi:10.1016/j.spa.2011.06.003.
 """
 
@@ -26,15 +26,15 @@ from bnnviz.samplers.observers import Draws, StepBatch
 from bnnviz.samplers.random import RandomNumbers
 
 _NODES = 20  # of the quadrature in one dimension: exact for polynomials of degree 39
-_KEPT = 500  # moves whose functionals the correction by weights is made of
-_SHOWN = 24  # in one picture
-_STEPS, _SIDE = 8001, 6.0  # of z, for a density that has no formula
+_KEPT = 500  # moves whose functionals are used for importance weights
+_SHOWN = 24  # in one plot
+_STEPS, _SIDE = 8001, 6.0  # grid of z, for a density without a formula
 _SEED_SHIFT = 1_000_003
-_WEIGHED_DIM, _MIXED, _ROWS = 4, 1000, 4096  # of the weights: dimensions, functionals, draws at a time
+_WEIGHED_DIM, _MIXED, _ROWS = 4, 1000, 4096  # limits of the weights: dimensions, functionals, draws at a time
 
 
 class Reading(Protocol):
-    """How coefficients make a functional; all of shape (chains, nodes or 1, dim)."""
+    """Parametrisation of a functional by coefficients; all shapes are (chains, nodes or 1, dim)."""
 
     def first(self, centre: Tensor, sd: float) -> Tensor:
         """Return the coefficients (chains, K, dim) of N(centre, sd^2)."""
@@ -43,21 +43,21 @@ class Reading(Protocol):
         """Return theta(z)."""
 
     def slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
-        """Return the derivative of theta(z) along each of the K coefficients."""
+        """Return the derivative of theta(z) with respect to each of the K coefficients."""
 
     def stretch(self, c: Tensor, z: Tensor) -> Tensor:
-        """Return the derivative of theta along z."""
+        """Return the derivative of theta with respect to z."""
 
     def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
-        """Return the derivative of the stretch along each of the K coefficients."""
+        """Return the derivative of the stretch with respect to each of the K coefficients."""
 
     def centre(self, c: Tensor) -> Tensor:
         """Return the means (chains, dim)."""
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the densities (chains, points) of functionals of one coordinate at even points of a line, (points,).
+        """Return the densities (chains, points) of one-dimensional functionals at equally spaced points (points,).
 
-        Each is the mean over the stretch around its point: one that is narrower than a stretch is seen all the same.
+        Each value is the mean over the interval around its point, so that narrow functionals remain visible.
         """
 
 
@@ -83,7 +83,7 @@ class MeanField:
         return torch.nn.functional.softplus(c[:, 1:]) if self.softplus else c[:, 1:].exp()
 
     def sd_slope(self, c: Tensor) -> Tensor:
-        """Return their derivative along rho."""
+        """Return the derivative of sd with respect to rho."""
         return torch.sigmoid(c[:, 1:]) if self.softplus else c[:, 1:].exp()
 
     def at(self, c: Tensor, z: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class MeanField:
         return c[:, 0]
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return the normal masses of the stretches around even points of a line, over the width of a stretch."""
+        """Return the normal masses of the intervals around equally spaced points, divided by the interval's width."""
         width = line[1] - line[0]
         edges = torch.cat([line - width / 2, line[-1:] + width / 2])
         return torch.special.ndtr((edges - c[:, 0]) / self.sd(c)[:, :, 0]).diff(dim=1) / width
@@ -117,8 +117,8 @@ class MeanField:
 class Hermite:
     """theta = sum of a_k He_k(z), c = (a_0, ..., a_(D-1)): a finite sum of basis functions, after Beskos et al. 2011.
 
-    From D = 4 on it may have two modes. Where theta is not monotone in z, the mean of log |theta'(z)| is more than the
-    entropy: pieces that lie on each other are counted as if they did not.
+    With at least four terms it may have two modes. If theta is not monotone in z, the mean of log |theta'(z)| exceeds
+    the entropy, because overlapping branches are counted separately.
     """
 
     def __init__(self, terms: int) -> None:
@@ -145,7 +145,7 @@ class Hermite:
         return self._basis(z)
 
     def stretch(self, c: Tensor, z: Tensor) -> Tensor:
-        """Return the sum's derivative along z: He_k' = k He_(k-1)."""
+        """Return the derivative of the sum with respect to z: He_k' = k He_(k-1)."""
         return sum(c[:, k : k + 1] * slope for k, slope in enumerate(self.stretch_slopes(c, z)))
 
     def stretch_slopes(self, c: Tensor, z: Tensor) -> list[Tensor]:
@@ -158,7 +158,7 @@ class Hermite:
         return c[:, 0]
 
     def density(self, c: Tensor, line: Tensor) -> Tensor:
-        """Return densities (chains, points) at even points of a line, by where steps of z come to lie: folds add up."""
+        """Return densities (chains, points) at equally spaced points, from a histogram of theta over z."""
         z = torch.linspace(-_SIDE, _SIDE, _STEPS, dtype=c.dtype, device=c.device)
         theta = self.at(c, z[None, :, None].expand(len(c), -1, -1))[..., 0].cpu().numpy()
         mass = torch.exp(-0.5 * z.square()).cpu().numpy()
@@ -169,7 +169,7 @@ class Hermite:
 
 
 class Energy(NamedTuple):
-    """Hold mean of U and entropy (chains,) of functionals, and the gradient (chains, K, dim) of their difference."""
+    """Mean of U and entropy (chains,) of functionals, and the gradient (chains, K, dim) of their difference."""
 
     expected: Tensor
     entropy: Tensor
@@ -183,12 +183,12 @@ def energy(reading: Reading, source: Any, c: Tensor, nodes: Tensor, weights: Ten
     ----------
     reading : Reading
     source : Target or Batch
-        Gives U and its gradient; a batch has one row for each chain and node.
+        Provides U and its gradient; a batch has one row for each chain and node.
     c : Tensor, shape (chains, K, dim)
     nodes, weights : Tensor, shape (chains or 1, nodes, dim) and (nodes,)
-        Where U is taken, and what each counts.
+        Quadrature nodes and weights.
     share : float
-        What the entropy counts for in the gradient: the temperature, or 0.
+        Weight of the entropy in the gradient: the temperature, or 0.
     """
     nodes = nodes.expand(len(c), -1, -1)
     theta = reading.at(c, nodes)
@@ -205,15 +205,15 @@ def energy(reading: Reading, source: Any, c: Tensor, nodes: Tensor, weights: Ten
 
 
 def quadrature(like: Tensor) -> tuple[Tensor, Tensor]:
-    """Return nodes (1, nodes, 1) and weights (nodes,) of a mean over a standard normal coordinate."""
+    """Return nodes (1, nodes, 1) and weights (nodes,) for a mean over a standard normal coordinate."""
     nodes, weights = hermite_e.hermegauss(_NODES)
     return like.new_tensor(nodes)[None, :, None], like.new_tensor(weights / weights.sum())
 
 
 class FunctionalDrawCollector(MoveDrawCollector):
-    """Draw a number of states from the functional of every few moves.
+    """Draw states from the functional after every few moves.
 
-    Their random numbers come from a generator of its own, so that draws do not depend on how moves are grouped.
+    Draws use a separate random generator, so that they do not depend on the grouping of moves.
     """
 
     def __init__(self, sampler: Any, state: Any, rng: torch.Generator) -> None:
@@ -226,7 +226,7 @@ class FunctionalDrawCollector(MoveDrawCollector):
     def collect(self, step_batch: StepBatch) -> Draws:
         """Return the draws from the functionals that are due."""
         steps, chains, index = self.due(step_batch)
-        # Step by step: how many numbers are asked for at once decides which they are.
+        # Step by step: the random numbers depend on how many are requested at once.
         parts = [self._drawn(step_batch.state_after(step).c) for step in steps.unique_consecutive().tolist()]
         if not parts:
             return Draws(chains, chains, step_batch.after.x[:0])
@@ -251,18 +251,18 @@ class FunctionalDrawCollector(MoveDrawCollector):
         return self._sampler.reading.at(c, z)
 
     def save(self) -> dict[str, Any]:
-        """Return its state for a checkpoint."""
+        """Return the state for a checkpoint."""
         return super().save() | {"rng": self._rng.get_state(), "kept": self.kept}
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take a saved state over."""
+        """Restore a saved state."""
         super().load(saved)
         self._rng.set_state(saved["rng"])
         self.kept = [part.to(self._rng.device) for part in saved["kept"]]
 
 
 class FunctionalTrace(MoveTrace):
-    """Follow one chain: its functionals' means, and on a line their densities."""
+    """Follow one chain: the means of its functionals and, in one dimension, their densities."""
 
     def __init__(self, sampler: Any) -> None:
         super().__init__(sampler)
@@ -270,12 +270,12 @@ class FunctionalTrace(MoveTrace):
         self._accepted: list[bool] = []
 
     def begin(self, state: Any, chain: int) -> None:
-        """Stand where the watched chain is, before its first step."""
+        """Start at the watched chain's state, before its first step."""
         super().begin(state, chain)
         self._functionals, self._accepted = [state.c[chain]], [True]
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Note the watched chain's functionals."""
+        """Record the watched chain's functionals."""
         super().record(step_batch, chain)
         states = [*step_batch.before[1:], step_batch.after]
         moved = [bool(info.accepted[chain]) if "accepted" in info._fields else True for info in step_batch.infos]
@@ -283,10 +283,9 @@ class FunctionalTrace(MoveTrace):
         self._accepted = [*self._accepted, *moved][-_SHOWN:]
 
     def curves(self, line: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the last functionals' densities (functionals, points) on a line, the newest last.
+        """Return the densities of the last functionals (functionals, points) over a line, the newest last.
 
-        Besides ``y``: ``accepted`` (functionals,), and ``number`` (functionals,), 0 for the one that the run began
-        with.
+        The result also has ``accepted`` (functionals,) and ``number`` (functionals,), 0 for the initial functional.
         """
         shown = self._functionals[-_SHOWN:]
         y = self.sampler.reading.density(torch.stack(shown).double(), torch.as_tensor(line))
@@ -295,7 +294,7 @@ class FunctionalTrace(MoveTrace):
 
 
 class Functional(Sampler):
-    """What the samplers of functionals share; stands before the base of their moves.
+    """Shared settings of samplers of functionals; precedes the base of their moves in the class order.
 
     Attributes
     ----------
@@ -309,46 +308,46 @@ class Functional(Sampler):
         scale="log",
         allow_None=True,
         empty="1, on a network 0.1",
-        doc="Standard deviation of the first functional, N(0, sd^2); on a network it lies around the chain's start.",
+        doc="Standard deviation of the first functional, N(0, sd^2); on a network it is centred at the chain's start.",
     )
     draws_each = settings.Integer(
-        5, bounds=(1, 10_000), scale="log", live=True, doc="Draws that are made of each functional: M in the paper."
+        5, bounds=(1, 10_000), scale="log", live=True, doc="Draws from each functional: M in the paper."
     )
 
     def begun(self, x0: Tensor) -> Tensor:
-        """Return the coefficients (chains, K, dim) that chains set out with."""
+        """Return the initial coefficients (chains, K, dim)."""
         on_network = self.target.start_at_mode
         sd = self.first_sd if self.first_sd is not None else 0.1 if on_network else 1.0
         return self.reading.first(x0 if on_network else torch.zeros_like(x0), sd)
 
     def reach(self, state: Any) -> Tensor:
-        """Return points (chains, dim) one standard deviation of what is drawn from z off each functional's middle."""
+        """Return points (chains, dim) one standard deviation from each functional's centre."""
         return self.reading.at(state.c, torch.ones_like(state.c[:, :1]))[:, 0]
 
     def draw_collector(self, rng: RandomNumbers, state: Any) -> FunctionalDrawCollector:
-        """Draw from the functionals from this state on."""
+        """Return a collector of draws from the functionals from this state on."""
         return FunctionalDrawCollector(self, state, rng.generator)
 
     def chain_trace(self) -> FunctionalTrace:
-        """Return a trace that has seen nothing."""
+        """Return an empty trace."""
         return FunctionalTrace(self)
 
     @property
     def weighs(self) -> bool:
-        """Whether draws can be corrected: the density of their mixture is known, and not of many dimensions."""
+        """Whether draws can be weighted: the mixture's density must be known and low-dimensional."""
         return isinstance(self.reading, MeanField) and self.target.dim <= _WEIGHED_DIM
 
     def event_weights(self, x: Tensor, draw_collector: FunctionalDrawCollector) -> Tensor:
-        """Return weights (n,), of sum 1, that make draws x (n, dim) from the functionals into draws of the target.
+        """Return normalised weights (n,) with which draws x (n, dim) from the functionals represent the target.
 
-        exp(-U) over the density of the mixture of the functionals that were drawn from: importance sampling.
+        These are importance weights: exp(-U) over the density of the mixture of the functionals.
         """
         c = torch.cat(draw_collector.kept)
         c = c[:: max(1, len(c) // _MIXED)]
         mean, sd = self.reading.centre(c), self.reading.sd(c)[:, 0]
-        known = (torch.isfinite(mean) & torch.isfinite(sd) & (sd > 0)).all(1)  # a chain may have overflowed
+        known = (torch.isfinite(mean) & torch.isfinite(sd) & (sd > 0)).all(1)  # a chain may overflow
         each = torch.distributions.Normal(mean[known].double(), sd[known].double())
         parts = [torch.logsumexp(each.log_prob(part[:, None].double()).sum(-1), 1) for part in torch.split(x, _ROWS)]
         logs = -self.target.defined_potential(x).double() / self.temperature - torch.cat(parts)
-        # Of a draw outside of the density's support: its weight is zero.
+        # Draws outside the support of the target have zero weight.
         return torch.softmax(logs.nan_to_num(-torch.inf, -torch.inf, -torch.inf), 0)

@@ -5,7 +5,7 @@ The state is a functional: the law of $\theta(z)$, z standard normal, with coeff
 
 $$E(c) = \mathrm E[U(\theta(z))] - T\, \mathrm E[\log |\theta'(z)|],$$
 
-the mean of U less T times the entropy. References: Functional Bayesian neural networks for model uncertainty
+the mean of U minus T times the entropy. References: Functional Bayesian neural networks for model uncertainty
 quantification, submitted to ICLR 2019, section 5.1; A. Beskos, F. J. Pinski,
 J. M. Sanz-Serna and A. M. Stuart, Hybrid Monte Carlo on Hilbert spaces, Stochastic Processes and their Applications 121
 (2011), 2201-2230, doi:10.1016/j.spa.2011.06.003; Horowitz 1991, doi:10.1016/0370-2693(91)90812-5.
@@ -30,12 +30,12 @@ from bnnviz.targets import Target
 
 
 class State(NamedTuple):
-    """All chains between two moves."""
+    """State of all chains between two moves."""
 
     x: Tensor  # (chains, dim): The functionals' means
     # (chains, K, dim): Momenta of the coefficients, and the coefficients
     momentum: Tensor
-    # (chains,): As of `bnnviz.samplers.discrete.State`
+    # (chains,): As in `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
     c: Tensor
@@ -43,34 +43,33 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain, shape (chains,)."""
+    """Info of one move for every chain, shape (chains,)."""
 
-    # The ledger where the move has led: mean of U, entropy, kinetic energy
+    # Energy terms after the move: mean of U, entropy, kinetic energy
     potential: Tensor
     entropy: Tensor
     kinetic: Tensor
-    # As of `bnnviz.samplers.mcmc.hmc.Info`
+    # As in `bnnviz.samplers.mcmc.hmc.Info`
     accepted: Tensor
     acceptance_rate: Tensor
     energy_error: Tensor
-    jump_distance: Tensor  # How far the mean has moved
+    jump_distance: Tensor  # Distance moved by the mean
     diverging: Tensor
-    failed: Tensor  # bool: The chain stood where the energy is not finite
+    failed: Tensor  # bool: The energy was not finite at the chain's state
 
 
 @REGISTRY.add
 class FuncHMC(Functional, Hamiltonian):
     """Hamiltonian Monte Carlo on functionals: a state is a distribution, from which draws are made.
 
-    The energy of N(mu, sd^2) is the mean of U less log sd; the velocity is kept in part, v <- a v + sqrt(1 - a^2)
-    xi, and turned where the trajectory's end is rejected (Horowitz 1991). The paper gives learning rate .2,
-    momentum a = .5 and 10 moves, not what a functional is nor the number of leapfrog steps:
-    ``reading="mean_field"``, c = (mu, log sd), and 10 leapfrog steps are ours, after its section 4.1;
-    ``reading="hermite"`` is the finite sum of basis functions of its section 3 (Beskos et al. 2011). Without the
-    entropy sd goes to 0, and the sampler becomes HMC. What is drawn is the mixture of the functionals, which is
-    wider than the target: twice its variance on a round Gaussian; weights exp(-U) over the mixture's density
-    correct it in few dimensions. In one dimension means are by quadrature; in more by ``pairs`` of draws, fresh for
-    each move, whose noise the acceptance does not know of.
+    The energy of N(mu, sd^2) is the mean of U minus log sd. The velocity is partially refreshed, v <- a v +
+    sqrt(1 - a^2) xi, and reversed after a rejection (Horowitz 1991). The paper gives learning rate .2, momentum a = .5
+    and 10 moves, but neither the functionals nor the number of leapfrog steps: ``reading="mean_field"``, c = (mu,
+    log sd), and 10 leapfrog steps are our choices, after its section 4.1; ``reading="hermite"`` is the finite sum of
+    basis functions of its section 3 (Beskos et al. 2011). Without the entropy sd goes to 0, and the sampler becomes
+    HMC. Draws follow the mixture of the functionals, which is wider than the target: twice its variance on an
+    isotropic Gaussian. In few dimensions importance weights correct this. In one dimension means are computed by
+    quadrature, otherwise by ``pairs`` of draws, redrawn for each move; the acceptance ignores their noise.
     Source: the functional-BNN paper, section 5.1.
     """
 
@@ -89,7 +88,7 @@ class FuncHMC(Functional, Hamiltonian):
         step=0.05,
         live=True,
         label="Momentum",
-        doc="Share of the velocity that a move keeps.",
+        doc="Share of the velocity that is kept between moves.",
     )
     metric = settings.Choice(
         "unit", objects=["diagonal", "unit"], doc="Scales of the coefficients: all one, or learned in the tuning."
@@ -98,25 +97,25 @@ class FuncHMC(Functional, Hamiltonian):
         "mean_field",
         objects=["mean_field", "hermite"],
         label="Reading",
-        doc="What a functional is. mean_field: N(mu, sd^2). hermite: a sum of Hermite polynomials of a normal.",
+        doc="Form of a functional. mean_field: N(mu, sd^2). hermite: a sum of Hermite polynomials of a normal.",
     )
     terms = settings.Integer(
         4,
         bounds=(2, 8),
         when={"form": ["hermite"]},
-        doc="Hermite polynomials; from 4 on a functional may have two modes.",
+        doc="Number of Hermite polynomials; with at least 4 a functional may have two modes.",
     )
-    entropy = settings.Boolean(True, live=True, doc="Take the entropy from the energy; without it sd goes to 0.")
+    entropy = settings.Boolean(True, live=True, doc="Subtract the entropy from the energy; without it sd goes to 0.")
     pairs = settings.Integer(
         4,
         bounds=(2, 1000),
         scale="log",
         live=True,
-        doc="Pairs of draws that a mean of U is made of, in two or more dimensions.",
+        doc="Pairs of draws for a mean of U, in two or more dimensions.",
     )
 
     def prepare(self, target: Target, mode: Tensor | None) -> None:
-        """Bind the target and choose the functionals."""
+        """Bind the target and choose the form of the functionals."""
         self.reading = MeanField("log") if self.form == "mean_field" else Hermite(self.terms)
         super().prepare(target, mode)
         self._nodes, self._weights = quadrature(torch.ones((), dtype=target.dtype, device=target.device))
@@ -125,17 +124,17 @@ class FuncHMC(Functional, Hamiltonian):
 
     @property
     def learned_dim(self) -> int:
-        """Coefficients, which have a scale each."""
+        """Number of coefficients, each with a scale."""
         return (2 if self.form == "mean_field" else self.terms) * self.target.dim
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a move is charged for."""
+        """Single-row gradients that a move is charged."""
         return self.target.examples * (1 + self.num_leapfrog_steps) * len(self._weights)
 
     @property
     def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
+        """Number of values that a state stores per chain and coordinate."""
         return 1 + 2 * self.learned_dim // self.target.dim
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
@@ -149,17 +148,17 @@ class FuncHMC(Functional, Hamiltonian):
         return State(self.reading.centre(c), self.fresh_momentum(rng, c), count, alive, c, adaptation)
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
-        """Return half the step at which a leapfrog of the means along the largest curvature is no longer stable."""
+        """Return half the largest step with a stable leapfrog of the means along the largest curvature."""
         return self.largest_curvature(rng, x) ** -0.5
 
     def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
-        """Return the coefficients (chains, K dim), and no gradient: it is noisy where it is of draws."""
+        """Return the coefficients (chains, K dim), without gradients, which are noisy if estimated from draws."""
         return state.c.flatten(1), None
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor, ...]:
-        """Draw where the means of U are taken: (chains, nodes, dim); nothing in one dimension.
+        """Draw the nodes for the means of U: (chains, nodes, dim); empty in one dimension.
 
-        They come in pairs, z and -z, of mean square 1 in each coordinate: so the mean of a sum of squares is exact.
+        Nodes come in pairs, z and -z, with mean square 1 in each coordinate, so the mean of a sum of squares is exact.
         """
         if self.target.dim == 1:
             return ()
@@ -174,7 +173,7 @@ class FuncHMC(Functional, Hamiltonian):
         return found, found.expected.double() - share * found.entropy.double()
 
     def kernel(self, rng: RandomNumbers, state: State, nodes: Tensor | None = None) -> tuple[State, Info]:
-        """Follow a trajectory of every chain's functional and accept or reject its end."""
+        """Simulate a trajectory of every chain's functional and accept or reject its end."""
         keep, c = self.momentum_persistence, state.c
         begun = keep * state.momentum + (1 - keep**2) ** 0.5 * self.fresh_momentum(rng, c)
         h = (self.size(state.adaptation) * state.adaptation.metric.scale).view(c.shape[1:])
@@ -189,7 +188,7 @@ class FuncHMC(Functional, Hamiltonian):
         probability = self.acceptance(error)
         accepted = rng.uniform(probability.shape, probability.dtype) < probability
         taken = accepted[:, None, None]
-        # A rejected trajectory is gone back on: the momentum that is kept turns.
+        # After a rejection the kept momentum is reversed.
         c, momentum = torch.where(taken, c, state.c), torch.where(taken, momentum, -begun)
         finite = torch.isfinite(before)
         after, failed = self.moved(state, finite, x=self.reading.centre(c), momentum=momentum, c=c)
@@ -205,7 +204,7 @@ class FuncHMC(Functional, Hamiltonian):
         return (step_batch.column("potential") == -torch.inf) | (step_batch.column("energy_error") == -torch.inf)
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim)."""
+        """Return the state of chains restarted at x (chains, dim)."""
         return self._begun(rng, state.count, state.alive, self.begun(x), state.adaptation)
 
 

@@ -6,13 +6,13 @@ $g^2$ and $P = G^{-1/2}$,
 
 $$c \leftarrow c - \epsilon P g + \xi, \qquad \xi \sim N(0, 2 \epsilon T P).$$
 
-A P that depends on where the state is needs its divergence beside the drift (Patterson and Teh 2013, eq. 5):
+A P that depends on the state requires its divergence in the drift (Patterson and Teh 2013, eq. 5):
 
 $$c \leftarrow c - \epsilon (P g - T \Gamma) + \xi, \qquad \Gamma_i = \partial P_i / \partial c_i.$$
 
 References: Functional Bayesian neural networks for model uncertainty quantification, submitted to ICLR 2019, Algorithm
-1, which has the running mean of g for g and $P^2$ for the last P; S. Patterson and Y. W. Teh, Stochastic gradient
-Riemannian Langevin dynamics on the probability simplex, NeurIPS 2013.
+1, which uses the running mean of g instead of g and $P^2$ for the last P; S. Patterson and Y. W. Teh, Stochastic
+gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS 2013.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from bnnviz.samplers.sgmcmc.base import Info, StochasticGradient
 from bnnviz.samplers.sgmcmc.psgld import Preconditioning
 from bnnviz.targets import Target
 
-_INITIAL_GRADIENTS = 20  # gradients that the mean square begins with
-_MEMORIES = 2  # of the mean square that the tuning lasts
-_SAFE = 0.1  # step size, in units of one over the curvature
-_LEAST_CURVATURE = 2.0  # that of the energy along log sd, at its best
+_INITIAL_GRADIENTS = 20  # gradients for the initial mean square
+_MEMORIES = 2  # length of the tuning, in memory lengths of the mean square
+_SAFE = 0.1  # step size, in units of the inverse curvature
+_LEAST_CURVATURE = 2.0  # of the energy along log sd, at its minimum
 _FLOOR = 1e-8
 
 
 class State(NamedTuple):
-    """All chains between two moves."""
+    """State of all chains between two moves."""
 
     x: Tensor  # (chains, dim): The functionals' means
-    # (chains, 2, dim): Running mean of the gradient, and of its square, free of what they began with (as Adam's)
+    # (chains, 2, dim): Running means of the gradient and of its square, corrected for initialisation (as in Adam)
     mean: Tensor
-    # (chains,): As of `bnnviz.samplers.discrete.State`
+    # (chains,): As in `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
     c: Tensor  # (chains, 2, dim): The coefficients (mu, rho), sd = softplus(rho)
@@ -55,13 +55,13 @@ class State(NamedTuple):
 class SGFuncRLD(Functional, StochasticGradient):
     """Langevin dynamics of mean-field Gaussians over the weights: c = (mu, rho), sd = softplus(rho).
 
-    The energy is the mean of U less the entropy, that is E[nll] + KL(functional, prior); its gradient is that of one
-    draw theta = mu + sd z, and of a batch. The density sampled is exp(-energy) with respect to d mu d rho.
-    ``variant="corrected"``: c - eps P g + N(0, 2 eps P T) with P = G^(-1/2), G the running mean of g^2, kept after the
-    tuning. ``variant="paper"``, Algorithm 1 as printed: c - eps G^(-1/2) m + N(0, 2 eps T / G), with a running mean m
-    of the gradient and a G that moves on: noise and drift do not belong together, and where gradients are large it is
-    far too cold, with rare wild moves where one was small. Draws are made of the mixture of functionals, which is wider
-    than the target (twice its variance on a round Gaussian); the paper's eq. 5 lacks the 1/M.
+    The energy is the mean of U minus the entropy, that is E[nll] + KL(functional, prior). Its gradient is estimated
+    from one draw theta = mu + sd z and a batch. The sampled density is exp(-energy) with respect to d mu d rho.
+    ``variant="corrected"``: c - eps P g + N(0, 2 eps P T) with P = G^(-1/2) and G the running mean of g^2, fixed after
+    the tuning. ``variant="paper"``, Algorithm 1 as printed: c - eps G^(-1/2) m + N(0, 2 eps T / G), with a running mean
+    m of the gradient and a G that continues to change. Its noise does not match its drift: large gradients make it far
+    too cold, with rare large moves after small ones. Draws follow the mixture of functionals, which is wider than the
+    target (twice its variance on an isotropic Gaussian); the paper's eq. 5 lacks the 1/M.
     Source: the functional-BNN paper, Algorithm 1.
     """
 
@@ -73,19 +73,19 @@ class SGFuncRLD(Functional, StochasticGradient):
     variant = settings.Choice(
         "corrected",
         objects=["corrected", "riemannian", "paper"],
-        doc="corrected: noise that belongs to the drift, and a preconditioner that is kept after the tuning."
-        " riemannian: the inverse of the Fisher information of each functional and of the density, with the Gamma term."
-        " paper: as printed, mostly far too cold.",
+        doc="corrected: noise that matches the drift, and a preconditioner that is fixed after the tuning. riemannian:"
+        " the inverse of the Fisher information of each functional and of the density, with the Gamma term. paper: as"
+        " printed, mostly far too cold.",
     )
     averaging = settings.Number(
         0.9,
         bounds=(0.0, 0.9999),
         step=0.01,
         when={"variant": ["paper"]},
-        doc="Share of the mean gradient that each move keeps: beta 1.",
+        doc="Share of the mean gradient that is kept in each move: beta 1.",
     )
     smoothing = settings.Number(
-        0.999, bounds=(0.0, 0.9999), step=0.001, doc="Share of the mean square that each move keeps: beta 2."
+        0.999, bounds=(0.0, 0.9999), step=0.001, doc="Share of the mean square that is kept in each move: beta 2."
     )
 
     presets = [
@@ -98,7 +98,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         {
             "name": "riemannian",
             "title": "With the Gamma term",
-            "doc": "The metric is the Fisher information, and the divergence of its inverse is in the drift.",
+            "doc": "The metric is the Fisher information; the drift contains the divergence of its inverse.",
             "settings": {"variant": "riemannian"},
         },
     ]
@@ -109,8 +109,8 @@ class SGFuncRLD(Functional, StochasticGradient):
         super().prepare(target, mode)
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains with their first functionals, the mean square as a few gradients have it."""
-        # The first numbers are drawn for a step size that is found anew at once.
+        """Return the chains with their first functionals, and the mean square of a few gradients."""
+        # The first gradients use a step size that is replaced at once.
         self._size_for(rng, x0, torch.ones(2, self.target.dim, dtype=x0.dtype, device=x0.device))
         c, batch = self.begun(x0), self.source.draw
         draws = [self._gradient(rng, c, batch((), len(x0), rng))[1].square() for _ in range(_INITIAL_GRADIENTS)]
@@ -129,20 +129,20 @@ class SGFuncRLD(Functional, StochasticGradient):
         return self._size_of(rng, x, self._preconditioner(square))
 
     def _size_of(self, rng: RandomNumbers, x: Tensor, shape: Tensor) -> float:
-        """Return a tenth of one over the largest curvature in coordinates preconditioned by P (2, dim)."""
+        """Return a tenth of the inverse of the largest curvature, preconditioned by P (2, dim)."""
         along_sd = _LEAST_CURVATURE * float(shape[1].max())
         return _SAFE / max(self.largest_curvature(rng, x, shape[0].sqrt()), along_sd)
 
     def _metric(self, c: Tensor, square: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the inverse of the Fisher information along (mu, rho), and its divergence, (chains, 2, dim).
+        """Return the inverse Fisher information with respect to (mu, rho), and its divergence, (chains, 2, dim).
 
-        That of N(mu, sd^2) is 1 / sd^2 along mu and 2 / sd^2 along sd. That of the density, F, is the mean square of
-        its gradient; without it steps are unstable where sd is large. So P is 1 / (F + 1 / sd^2) along mu.
+        For N(mu, sd^2) it is 1 / sd^2 for mu and 2 / sd^2 for sd. The Fisher information of the density, F, is the
+        mean square of its gradient, without which steps are unstable at large sd. So P is 1 / (F + 1 / sd^2) for mu.
         """
         sd, slope = self.reading.sd(c), self.reading.sd_slope(c)
         ratio, fisher = sd / slope, square[:, :1]
         shrinks = 1 + fisher * sd.square()
-        # The slope of softplus is the logistic function, of which the derivative is slope (1 - slope).
+        # The slope of softplus is the logistic function, with derivative slope (1 - slope).
         grows = ratio - ratio.square() * (1 - slope)
         divergence = grows / shrinks - ratio.square() * fisher * sd * slope / shrinks.square()
         shape = torch.cat([sd.square(), 0.5 * ratio.square()], 1) / shrinks
@@ -178,7 +178,7 @@ class SGFuncRLD(Functional, StochasticGradient):
         return after, Info(potential, size, length(drift.flatten(1)), length(noise.flatten(1)), failed)
 
     def _remembered(self, state: State, g: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the running means after another gradient; weights that shrink free them of their beginning."""
+        """Return the running means updated with a gradient; decreasing weights remove the initial values."""
         moves = (state.count + 1)[:, None, None]
         mean = state.mean + (_weight(self.averaging, moves) * (g - state.mean)).to(g.dtype)
         if state.adaptation.frozen:
@@ -188,11 +188,11 @@ class SGFuncRLD(Functional, StochasticGradient):
         return mean, state.square + (_weight(self.smoothing, moves) * (g.square() - state.square)).to(g.dtype)
 
     def is_tuned(self, state: State) -> bool:
-        """Return whether the mean square has forgotten how it began."""
+        """Return whether the mean square no longer depends on its initial value."""
         return self.variant == "paper" or float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Keep the step size from here on, found anew, and the preconditioner; but in the paper's variant."""
+        """Fix the step size, found again, and the preconditioner, except in the paper's variant."""
         if state.adaptation.frozen or self.variant == "paper":
             return state
         living = state.alive if bool(state.alive.any()) else ~state.alive
@@ -200,11 +200,11 @@ class SGFuncRLD(Functional, StochasticGradient):
         return state._replace(adaptation=Preconditioning(size, True))
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with what was learned."""
+        """Return the state of chains restarted at x (chains, dim), with the adaptation kept."""
         c = self.begun(x)
         return state._replace(x=self.reading.centre(c), c=c)
 
 
 def _weight(keep: float, moves: Tensor) -> Tensor:
-    """Return what a new value counts for in a running mean of so many values, of which each keeps a share."""
+    """Return the weight of a new value in a running mean after ``moves`` values, each keeping a share."""
     return (1 - keep) / (1 - keep**moves)

@@ -1,4 +1,4 @@
-"""Collect draws, counts and the picture of a population of proposals from blocks of phases."""
+"""Collect draws, statistics and plots of a population of proposals from blocks of phases."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import LATELY, MOVE, Checkpointed, Draws, Projection, StepBatch
 
 _DRAW, _WEIGH, _MOVE = 0, 1, 4
-_SHOWN = 1500  # draws in one picture: half of them those with the largest weights
-_REMEMBERED = 400  # iterations of which the effective number of draws is known
+_SHOWN = 1500  # draws in one plot: half of them those with the largest weights
+_REMEMBERED = 400  # iterations with a stored weight ESS
 
 
 class PopulationDrawCollector(Checkpointed):
-    """Hand on the draws of each iteration when they have been weighed."""
+    """Return the draws of each iteration after they have been weighted."""
 
     spacing = float("nan")
     saved_names = ("made",)
@@ -27,7 +27,7 @@ class PopulationDrawCollector(Checkpointed):
         self.made = 0
 
     def collect(self, step_batch: StepBatch) -> Draws:
-        """Return the draws that were weighed in a block."""
+        """Return the draws that were weighted in a block."""
         states = [*step_batch.before[1:], step_batch.after]
         steps = [step for step, info in enumerate(step_batch.infos) if info.phase == _WEIGH]
         weighed = [states[step] for step in steps]
@@ -50,7 +50,7 @@ class PopulationDrawCollector(Checkpointed):
 
 
 class PopulationStats(Checkpointed):
-    """Count over all proposals: iterations, draws without weight, covariances that fell back, gradient steps."""
+    """Count over all proposals: iterations, draws without weight, covariance failures, gradient steps."""
 
     saved_names = ("counts", "weight_ess", "weighed")
     _NAMES = ("iterations", "drawn", "weightless", "lost", "fallbacks", "steps", "refused", "halvings")
@@ -61,11 +61,11 @@ class PopulationStats(Checkpointed):
 
     @property
     def events(self) -> int:
-        """Iterations that have ended."""
+        """Completed iterations."""
         return self.counts["iterations"]
 
     def add(self, step_batch: StepBatch, counted: np.ndarray) -> None:
-        """Count a block; all proposals count, since each is in the mixture."""
+        """Count a block; all proposals count, since each belongs to the mixture."""
         states = [*step_batch.before[1:], step_batch.after]
         for state, info in zip(states, step_batch.infos, strict=True):
             for name in ("weightless", "lost", "fallbacks"):
@@ -102,13 +102,13 @@ class PopulationStats(Checkpointed):
             rows.append(
                 ["Gradient steps too long at any length", f"{100 * refused:.0f} %", "bad" if refused > 0.5 else ""]
             )
-        rows.append(["Covariances that fell back", f"{found['fallbacks']:,}", "bad" if found["fallbacks"] else ""])
+        rows.append(["Covariances not factorised", f"{found['fallbacks']:,}", "bad" if found["fallbacks"] else ""])
         if found["weightless"]:
             rows.append(["Draws without weight: U is not finite", f"{found['weightless']:,}", "bad"])
         return rows
 
     def sentence(self) -> str:
-        """Return the counts in one sentence."""
+        """Return the counts as text."""
         found = self.summary()
         text = f"{found['iterations']:,} iterations so far, {found['drawn']:,} draws."
         if not self.weighed:
@@ -117,7 +117,7 @@ class PopulationStats(Checkpointed):
 
 
 class PopulationTrace:
-    """Hold the population as it is after the last phase, and the effective number of draws of each iteration."""
+    """Store the population after the last phase, and the weight ESS of each iteration."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
@@ -125,7 +125,7 @@ class PopulationTrace:
         self.now: Tensor | None = None
         self.last = -1
         self._state: Any = None
-        self._found: Any = None  # the state with the draws that were weighed last
+        self._found: Any = None  # the state with the last weighted draws
         self._info: Any = None
         self._chain = 0
         self._iteration: list[int] = []
@@ -133,10 +133,10 @@ class PopulationTrace:
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
-        """Wait for the first phase: before it there is nothing to show."""
+        """Do nothing: there is nothing to show before the first phase."""
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Note where the population is."""
+        """Record the population."""
         states = [*step_batch.before[1:], step_batch.after]
         for step, (state, info) in enumerate(zip(states, step_batch.infos, strict=True), step_batch.first_step):
             if info.phase == _WEIGH:
@@ -156,16 +156,16 @@ class PopulationTrace:
 
     @property
     def iteration(self) -> int:
-        """Number of the iteration whose draws were weighed last, from 1; 0 before."""
+        """Number of the iteration whose draws were last weighted, from 1; 0 before."""
         return self._iteration[-1] if self._iteration else 0
 
     @property
     def weight_ess(self) -> float:
-        """Weight ESS of the last weighed draws; nan before there are any."""
+        """Weight ESS of the last weighted draws; nan before the first."""
         return self._ess[-1] if self._ess else float("nan")
 
     def current(self) -> tuple[Tensor, Tensor] | None:
-        """Return the last weighed draws (draws, dim) and their log weights (draws,); None before there are any."""
+        """Return the last weighted draws (draws, dim) and their log weights (draws,); None before the first."""
         if self._found is None or not bool(torch.isfinite(self._found.logs).any()):
             return None
         return self._found.draws.flatten(0, 1), self._found.logs.flatten()
@@ -209,11 +209,11 @@ class PopulationTrace:
         moved = state.origin if last < 2 else state.landed
         draw_xy = _project(plane, draws) if current else np.empty((0, 2))
         if plane.axes is None and current:
-            # One coordinate leaves the height to the weights.
+            # With one coordinate the height shows the weights.
             draw_xy[:, 1] = np.maximum(size, 0.0)
         return {
             "x_label": plane.labels[0],
-            "y_label": plane.labels[1] if plane.axes is not None else "weight by the largest",
+            "y_label": plane.labels[1] if plane.axes is not None else "weight / largest",
             "basis": plane.basis,
             "phase": last,
             "iteration": self.count + (last != 4),
@@ -231,7 +231,7 @@ class PopulationTrace:
         }
 
     def _shown(self) -> tuple[Tensor, np.ndarray]:
-        """Return the numbers of the draws that are drawn, and their weights as shares of the largest; -1: unweighed."""
+        """Return the indices of the plotted draws, and their weights relative to the largest; -1: unweighted."""
         logs = self._state.logs.flatten()
         number = torch.arange(len(logs), device=logs.device)
         if self.last == 0:
@@ -245,7 +245,7 @@ class PopulationTrace:
         return number, size.float().cpu().numpy()
 
     def _roots(self, plane: Projection) -> np.ndarray:
-        """Return (proposals, 2, 2): roots of the covariances that the last draws came from, as the plane has them."""
+        """Return (proposals, 2, 2): roots of the covariances of the last draws in the plane."""
         factor = self._state.factor
         if plane.axes is None:
             sd = factor[:, 0] if factor.ndim == 2 else factor[:, 0, 0]
@@ -264,21 +264,21 @@ class PopulationTrace:
         proposals, each = state.logs.shape
         iteration = f"Iteration {self.count + (info.phase != _MOVE):,}: "
         if info.phase == 0:
-            return f"{iteration}{proposals} proposals have drawn {each} points each."
+            return f"{iteration}{proposals} proposals draw {each} points each."
         if info.phase == _WEIGH:
             ess, drawn = self._ess[-1], proposals * each
-            none = "" if not info.lost else f" {info.lost} proposals have drawn none with a weight and stay."
-            return f"{iteration}each draw is weighed; weight ESS is {ess:,.1f} of {drawn:,} draws.{none}"
+            none = "" if not info.lost else f" {info.lost} proposals have no draw with a weight and stay."
+            return f"{iteration}draws are weighted; the weight ESS is {ess:,.1f} of {drawn:,} draws.{none}"
         if info.phase == 2:
             parents = len((state.chosen[state.chosen >= 0]).unique())
-            return f"{iteration}{parents} draws survive, one of each proposal, drawn by their weights."
+            return f"{iteration}{parents} draws survive, one per proposal, selected by their weights."
         if info.phase == 3:
             return f"{iteration}{self._adapted(info)}"
         return f"{iteration}{self._moved(state)}"
 
     def _adapted(self, info: Any) -> str:
         if not self.sampler.adapt_covariance:
-            return "the covariances stay as they are."
+            return "the covariances are not adapted."
         fell = f"; {info.fallbacks} could not be factorised and stay" if info.fallbacks else ""
         return f"the covariances follow the weighted draws{fell}."
 
@@ -289,18 +289,18 @@ class PopulationTrace:
         refused = len(state.halvings) - len(taken)
         mean = float(taken.double().mean()) if len(taken) else 0.0
         stay = f"; {refused} found no step short enough and stay" if refused else ""
-        return f"the survivors go along the gradient, each step halved {mean:.1f} times on average{stay}."
+        return f"the survivors move along the gradient, with {mean:.1f} halvings of each step on average{stay}."
 
 
 def weight_ess(logs: Tensor) -> float:
-    """Return the weight ESS 1 / sum of w^2, of weights of sum 1, from their logarithms; 0 without weights."""
+    """Return the weight ESS, 1 / sum of squared normalised weights, from log weights; 0 without weights."""
     if not bool(torch.isfinite(logs).any()):
         return 0.0
     return float(1 / torch.softmax(logs.flatten(), 0).square().sum())
 
 
 def _project(plane: Projection, points: Tensor) -> np.ndarray:
-    """Return points (n, dim) in the plane, (n, 2); of one coordinate on a line."""
+    """Return points (n, dim) in the plane, (n, 2); one coordinate is placed on a line."""
     x = points.double().cpu().numpy()
     if plane.axes is None:
         return np.column_stack([x[:, 0], np.zeros(len(x))])

@@ -1,6 +1,6 @@
-r"""Compute covariances of normal proposals, full or diagonal, and the logarithm of their mixture's density.
+r"""Compute covariances of normal proposals, full or diagonal, and the log density of their mixture.
 
-With factors $\Sigma_m = L_m L_m^\top$ it is, in d dimensions,
+With factors $\Sigma_m = L_m L_m^\top$ in d dimensions,
 
 $$\log \frac1M \sum_m q_m(\theta) = \operatorname{logsumexp}_m \Bigl(-\tfrac12 |L_m^{-1} (\theta - \mu_m)|^2
   - \log \det L_m\Bigr) - \tfrac d2 \log 2 \pi - \log M.$$
@@ -22,11 +22,11 @@ _LOG_2PI = math.log(2 * math.pi)
 
 
 class Covariance(Protocol):
-    """How the covariances of all proposals are kept: as factors, with the proposals first."""
+    """Representation of the covariances of all proposals by factors, with the proposals first."""
 
     @staticmethod
     def check(dim: int) -> None:
-        """Raise a `BnnvizError` where there are too many dimensions."""
+        """Raise a `BnnvizError` if there are too many dimensions."""
 
     @staticmethod
     def first(x: Tensor, sd: float) -> Tensor:
@@ -34,7 +34,7 @@ class Covariance(Protocol):
 
     @staticmethod
     def scaled(factor: Tensor, z: Tensor) -> Tensor:
-        """Return normal numbers (proposals, draws, dim) with these covariances, from standard ones."""
+        """Return normal draws (proposals, draws, dim) with these covariances, from standard normal numbers."""
 
     @staticmethod
     def applied(factor: Tensor, g: Tensor) -> Tensor:
@@ -42,11 +42,11 @@ class Covariance(Protocol):
 
     @staticmethod
     def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
-        """Return the log density (n,), float64, of the equal mixture of all proposals at points (n, dim)."""
+        """Return the log density (n,), float64, of the equally weighted mixture of proposals at points (n, dim)."""
 
     @staticmethod
     def squared(factor: Tensor) -> Tensor:
-        """Return the covariances of factors: matrices, or variances."""
+        """Return the covariances from factors: matrices, or variances."""
 
     @staticmethod
     def mixed(before: Tensor, draws: Tensor, weights: list[Tensor], shares: list[float]) -> Tensor:
@@ -55,20 +55,20 @@ class Covariance(Protocol):
         Parameters
         ----------
         before : Tensor
-            As `squared` returns them.
+            In the form returned by `squared`.
         draws : Tensor, shape (proposals, draws, dim)
         weights : list of Tensor, shape (proposals, draws)
-            Each of sum 1.
+            Each normalised.
         shares : list of float
         """
 
     @staticmethod
     def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
-        """Return factors of covariances, and which are positive definite; a singular one may pass by rounding."""
+        """Return factors of covariances, and which are positive definite; rounding may hide singular ones."""
 
     @staticmethod
     def singular(total: Tensor) -> Tensor:
-        """Return which covariances are singular but for rounding."""
+        """Return which covariances are singular up to rounding."""
 
 
 class Full:
@@ -76,10 +76,10 @@ class Full:
 
     @staticmethod
     def check(dim: int) -> None:
-        """Raise where there are too many dimensions."""
+        """Raise if there are too many dimensions."""
         if dim > _LARGEST:
             raise BnnvizError(
-                f"A full covariance of {dim:,} dimensions takes {4 * dim**2 / 1e9:.1f} GB for each proposal; take the"
+                f"A full covariance of {dim:,} dimensions takes {4 * dim**2 / 1e9:.1f} GB for each proposal; use the"
                 " light variant, whose covariances are diagonal.",
                 "sampler",
             )
@@ -103,14 +103,14 @@ class Full:
     def log_mixture(points: Tensor, means: Tensor, factor: Tensor) -> Tensor:
         """Return the log density of the mixture.
 
-        Products with inverted factors take a third of the time of triangular solves; they are inverted in float64, so
-        that rounding is that of the product alone.
+        Products with inverse factors take a third of the time of triangular solves. The inverses are computed in
+        float64, so that only the product is rounded.
         """
         count, dim = means.shape
         eye = torch.eye(dim, dtype=torch.float64, device=points.device)
         log_det = factor.diagonal(dim1=1, dim2=2).double().log().sum(1)
         logs = torch.full((len(points),), -math.inf, dtype=torch.float64, device=points.device)
-        # So few points at a time that a processor's cache holds them.
+        # Few points at a time, so that they fit in the processor's cache.
         size = max(64, _CACHED // dim)
         apart, white = torch.empty_like(points[:size]), torch.empty_like(points[:size])
         for mean, triangle, volume in zip(means, factor, log_det, strict=True):
@@ -140,13 +140,13 @@ class Full:
 
     @staticmethod
     def factorised(total: Tensor) -> tuple[Tensor, Tensor]:
-        """Return Cholesky factors, and where there are any."""
+        """Return Cholesky factors, and where they exist."""
         made, trouble = torch.linalg.cholesky_ex(total)
         return made, (trouble == 0) & torch.isfinite(made).flatten(1).all(1)
 
     @staticmethod
     def singular(total: Tensor) -> Tensor:
-        """Return where `scipy.stats.multivariate_normal` refuses a matrix, by its eigenvalues."""
+        """Return where `scipy.stats.multivariate_normal` rejects a matrix, by its eigenvalues."""
         values = torch.linalg.eigvalsh(total)
         rounding = (1e6 if total.dtype == torch.float64 else 1e3) * torch.finfo(total.dtype).eps
         return values[:, 0] <= rounding * values.abs().amax(1)
@@ -208,5 +208,5 @@ class Diagonal:
 
     @staticmethod
     def singular(total: Tensor) -> Tensor:
-        """Return that none is."""
+        """Return false for all."""
         return torch.zeros(len(total), dtype=torch.bool, device=total.device)

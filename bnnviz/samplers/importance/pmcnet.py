@@ -1,8 +1,8 @@
 """Sample by PMCnet: population Monte Carlo with gradient steps and robust covariances, of full matrices.
 
-The formulas are those of `bnnviz.samplers.importance.population`. Reference: Huang, Chouzenoux, Elvira and Pesquet
-2023, Algorithm 1, equations 10 to 13, doi:10.1016/j.jfranklin.2023.08.044. The text also wants eta_T = 0; nothing is
-drawn after the last iteration, so that would change nothing.
+The formulas are in `bnnviz.samplers.importance.population`. Reference: Huang, Chouzenoux, Elvira and Pesquet
+2023, Algorithm 1, equations 10 to 13, doi:10.1016/j.jfranklin.2023.08.044. The paper also requires eta_T = 0, which
+has no effect, since nothing is drawn after the last iteration.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from bnnviz.samplers.importance.mixture import Full
 from bnnviz.samplers.importance.population import ADAPT, Info, Population, State
 from bnnviz.samplers.random import RandomNumbers
 
-_COLUMNS = 64  # of a Hessian at once
+_COLUMNS = 64  # of a Hessian at a time
 
 
 @REGISTRY.add
 class PMCnet(Population):
-    """Adaptive importance sampling with M normal proposals of full covariance, K draws each.
+    """Adaptive importance sampling with M normal proposals of full covariance and K draws from each.
 
-    A chain is a proposal, so ``chains`` is M; each iteration makes K draws of every proposal. Draws have weights
-    w = exp(-U) / mixture of all proposals. Survivors, one of each proposal, go along the gradient, scaled by the
-    proposal's new covariance, and the step is halved until U falls. ``gradient`` off is PMCnet-gradfree,
-    ``adapt_covariance`` off PMCnet-covfree, both off DM-PMC. ``covariance_from="curvature"`` is SL-PMC, whose
-    covariances are inverse Hessians and whose steps are Newton's.
+    A chain is a proposal, so ``chains`` is M; each iteration makes K draws from every proposal. Draws have weights
+    w = exp(-U) / mixture of all proposals. One survivor per proposal moves along the gradient, scaled by the proposal's
+    new covariance; the step is halved until U falls. ``gradient=False`` is PMCnet-gradfree, ``adapt_covariance=False``
+    PMCnet-covfree, both DM-PMC. ``covariance_from="curvature"`` is SL-PMC, whose covariances are inverse Hessians and
+    whose steps are Newton steps.
     """
 
     registered = "pmcnet"
@@ -37,25 +37,25 @@ class PMCnet(Population):
         {
             "name": "gradfree",
             "title": "PMCnet-gradfree",
-            "doc": "Means do not go along the gradient.",
+            "doc": "Means do not move along the gradient.",
             "settings": {"gradient": False},
         },
         {
             "name": "covfree",
             "title": "PMCnet-covfree",
-            "doc": "Covariances stay as they are.",
+            "doc": "Covariances are not adapted.",
             "settings": {"adapt_covariance": False},
         },
         {
             "name": "dm-pmc",
             "title": "DM-PMC",
-            "doc": "Neither: deterministic-mixture population Monte Carlo.",
+            "doc": "Without both: deterministic-mixture population Monte Carlo.",
             "settings": {"gradient": False, "adapt_covariance": False},
         },
         {
             "name": "sl-pmc",
             "title": "SL-PMC",
-            "doc": "Covariances are the inverse Hessians of U where these are positive definite.",
+            "doc": "Covariances are the inverse Hessians of U if these are positive definite.",
             "settings": {"covariance_from": "curvature"},
         },
         {
@@ -71,14 +71,14 @@ class PMCnet(Population):
         objects=["weights", "curvature"],
         when={"adapt_covariance": [True]},
         live=True,
-        doc="weights: covariances follow the weighted draws, as in PMCnet. curvature: each is the inverse Hessian of U"
-        " at its mean, as in SL-PMC, which takes a gradient for each dimension; where that is not positive definite, it"
-        " stays as it is.",
+        doc="weights: covariances follow the weighted draws, as in PMCnet. curvature: the inverse Hessian of U at each"
+        " mean, as in SL-PMC, which takes a gradient per dimension; a covariance is kept if its Hessian is not positive"
+        " definite.",
     )
 
     @property
     def gradients_per_step(self) -> int:
-        """Data rows that a phase may take of each proposal, at most: with a Hessian two for each dimension."""
+        """Maximum number of data rows per phase and proposal: with a Hessian two for each dimension."""
         hessian = 2 * self.target.dim * self.target.examples if self._curved else 0
         return max(super().gradients_per_step, hessian)
 
@@ -87,7 +87,7 @@ class PMCnet(Population):
         return self.adapt_covariance and self.covariance_from == "curvature"
 
     def _adapt(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Take the inverse Hessians for covariances, where these are to be of the curvature."""
+        """Use the inverse Hessians as covariances, for ``covariance_from="curvature"``."""
         if not self._curved:
             return super()._adapt(rng, state)
         factor, sound = _inverse_factors(torch.stack([self._hessian(x) for x in state.x]))

@@ -1,25 +1,25 @@
-r"""Adapt populations of proposals: adaptive importance sampling, one phase of an iteration a step.
+r"""Adapt populations of proposals: adaptive importance sampling; a step is one phase of an iteration.
 
 A chain is a proposal $N(\mu_m, \Sigma_m)$, m = 1, ..., M. For the target $\pi = e^{-U}$ iteration t has five phases:
 
 1. *draw*: $\theta_{m,k} \sim q_m = N(\mu_m, \Sigma_m)$, k = 1, ..., K (equation 10).
 2. *weigh*: $w_{m,k} = \pi(\theta_{m,k}) \big/ \frac1M \sum_i q_i(\theta_{m,k})$ (11), the deterministic mixture.
-3. *resample*: $\tilde\mu_m$ is one of the draws of proposal m, with probabilities in proportion to its weights.
+3. *resample*: $\tilde\mu_m$ is one of the draws of proposal m, with probabilities proportional to the weights.
 4. *adapt*: $\Sigma_m \leftarrow (1 - \beta) \Sigma_m + \beta (1 - \eta_t) \hat\Sigma_m
-   + \beta \eta_t \tilde\Sigma_m$ (13), the covariances of the draws by their weights and by clipped ones,
+   + \beta \eta_t \tilde\Sigma_m$ (13), the covariances of the draws with their weights and with clipped weights,
    $\eta_t = 1 / t$.
 5. *move*: $\mu_m \leftarrow \tilde\mu_m + \gamma_m \Sigma_m \nabla \log \pi(\tilde\mu_m)$ (12), with
    $\gamma_m$ halved from 1 until U falls.
 
-Where ``least_ess`` is set, steps 3 and 4 take $w^\tau$ for the weights, with the largest $\tau \le 1$ at which a
-proposal's draws are worth so many; those of the estimates stay $w$. Where the covariances are the target's
-(``covariance_from``), step 4 is $\Sigma_m = (\nabla^2 U(\tilde\mu_m))^{-1}$ where that is positive definite.
+With ``least_ess``, steps 3 and 4 use weights $w^\tau$ with the largest $\tau \le 1$ for which a proposal's draws reach
+that ESS; estimates use $w$. With ``covariance_from="curvature"``, step 4 is
+$\Sigma_m = (\nabla^2 U(\tilde\mu_m))^{-1}$ if that is positive definite.
 
-The draws belong to no Markov chain: sums over them with their weights estimate integrals of $e^{-U}$.
+The draws form no Markov chain: weighted sums over them estimate integrals of $e^{-U}$.
 
 References: Huang, Chouzenoux, Elvira and Pesquet 2023, Algorithm 1, doi:10.1016/j.jfranklin.2023.08.044; the mixture in
-the weights: Elvira, Martino, Luengo and Bugallo 2017, doi:10.1016/j.sigpro.2016.07.012; weights that are
-tempered until they are worth enough: Koblents and Miguez 2015, doi:10.1007/s11222-013-9440-2; covariances of the
+the weights: Elvira, Martino, Luengo and Bugallo 2017, doi:10.1016/j.sigpro.2016.07.012; tempered weights: Koblents and
+Miguez 2015, doi:10.1007/s11222-013-9440-2; covariances of the
 target's curvature (SL-PMC): Elvira and Chouzenoux 2019, doi:10.1109/ICASSP.2019.8682284.
 """
 
@@ -43,49 +43,48 @@ from bnnviz.targets import Target
 
 DRAW, WEIGH, RESAMPLE, ADAPT, MOVE = range(5)
 PHASES = ("draw", "weigh", "resample", "adapt", "move")
-_AT_ONCE = 256  # points whose U is computed at once
-_BLOWN_UP = 60  # halvings of a gradient step that has no limit
+_AT_ONCE = 256  # points per evaluation of U
+_BLOWN_UP = 60  # halvings of a gradient step without a limit
 _NETWORK_SD, _DENSITY_SD = 0.1, 1.0
-_BISECTIONS = 40  # of the power of tempered weights
+_BISECTIONS = 40  # for the exponent of tempered weights
 
 
 class State(NamedTuple):
-    """All proposals between two phases."""
+    """State of all proposals between two phases."""
 
     x: Tensor  # (proposals, dim): Means
     # (proposals, dim, dim) or (proposals, dim): Lower Cholesky factors of the covariances, or standard deviations
     factor: Tensor
-    origin: Tensor  # (proposals, dim): Means that the last draws were made around
+    origin: Tensor  # (proposals, dim): Means used for the last draws
     draws: Tensor  # (proposals, draws, dim)
-    logs: Tensor  # (proposals, draws), float64: Logarithms of their weights; -inf where U is not finite
-    # (proposals,), int64: Number (proposal * draws + draw) of the draw that each proposal goes on from; -1 where none
-    # has a weight
+    logs: Tensor  # (proposals, draws), float64: Log weights; -inf if U is not finite
+    # (proposals,), int64: Index (proposal * draws + draw) of each proposal's survivor; -1 without a weighted draw
     chosen: Tensor
-    landed: Tensor  # (proposals, dim): Where the gradient step began
-    # (proposals, dim, dim) or (proposals, dim): With ``variant="reference-code"`` the running estimate of the
-    # covariances, which need not be positive definite; else (proposals, 0)
+    landed: Tensor  # (proposals, dim): Start of the gradient step
+    # (proposals, dim, dim) or (proposals, dim): With ``variant="reference-code"`` the running covariance estimate,
+    # which may be indefinite; else (proposals, 0)
     estimate: Tensor
-    halvings: Tensor  # (proposals,), int64: Of the last gradient step, -1 where none was short enough for U to fall
+    halvings: Tensor  # (proposals,), int64: Of the last gradient step; -1 if U did not fall at any length
     phase: Tensor  # (), int64: The next phase, 0 to 4
-    count: Tensor  # (proposals,), float64: Iterations that have ended
-    alive: Tensor  # bool: False for a proposal whose mean met a value that is not finite
+    count: Tensor  # (proposals,), float64: Completed iterations
+    alive: Tensor  # bool: False for a proposal whose mean met a non-finite value
 
 
 class Info(NamedTuple):
-    """What one phase did."""
+    """Info of one phase."""
 
     phase: int
     failed: Tensor  # (proposals,), bool
-    examples: int = 0  # Data rows that U or its gradient was taken of, all proposals together
-    weightless: int = 0  # Draws that U is not finite at
-    lost: int = 0  # Proposals of which no draw has a weight: they stay where they are
-    fallbacks: int = 0  # Covariances that could not be factorised: they stay as they are
-    # (proposals,), bool: Which proposals have a draw at which U is minus infinity; None in other phases
+    examples: int = 0  # Data rows of evaluations of U or its gradient, over all proposals
+    weightless: int = 0  # Draws with a non-finite U
+    lost: int = 0  # Proposals without a weighted draw, which keep their means
+    fallbacks: int = 0  # Covariances that could not be factorised and are kept
+    # (proposals,), bool: Proposals with a draw where U is minus infinity; None in other phases
     infinite: Tensor | None = None
 
 
 class Population(Sampler):
-    """Base of adaptive importance samplers with normal proposals; a subclass says which covariances they have."""
+    """Base of adaptive importance samplers with normal proposals; a subclass chooses the form of the covariances."""
 
     traits = Traits(
         exact=False,  # without their weights
@@ -99,7 +98,7 @@ class Population(Sampler):
     covariance: ClassVar[type[Covariance]] = Full
 
     draws_each = settings.Integer(
-        100, bounds=(1, 10_000), scale="log", label="Draws of each", doc="Draws of each proposal in an iteration: K."
+        100, bounds=(1, 10_000), scale="log", label="Draws of each", doc="Draws per proposal and iteration: K."
     )
     sigma0 = settings.Number(
         None,
@@ -107,19 +106,19 @@ class Population(Sampler):
         scale="log",
         allow_None=True,
         empty="1, on a network 0.1",
-        doc="Standard deviation of the first proposals, in every coordinate.",
+        doc="Standard deviation of the first proposals in every coordinate.",
     )
     gradient = settings.Boolean(
-        True, live=True, doc="Whether means go along the gradient; off: PMCnet-gradfree, or with both off DM-PMC."
+        True, live=True, doc="Move means along the gradient; off: PMCnet-gradfree, or with both off DM-PMC."
     )
     adapt_covariance = settings.Boolean(
         True,
         live=True,
         label="Adapt covariances",
-        doc="Whether covariances follow the weighted draws; off: PMCnet-covfree, or with both off DM-PMC.",
+        doc="Adapt covariances to the weighted draws; off: PMCnet-covfree, or with both off DM-PMC.",
     )
     beta = settings.Number(
-        0.5, bounds=(0.0, 1.0), live=True, doc="Share of the new estimate in a covariance (paper, equation 13)."
+        0.5, bounds=(0.0, 1.0), live=True, doc="Weight of the new estimate in a covariance (paper, equation 13)."
     )
     least_ess = settings.Number(
         None,
@@ -127,52 +126,52 @@ class Population(Sampler):
         step=0.01,
         live=True,
         allow_None=True,
-        empty="weights as they are",
-        label="Least ESS",
-        doc="Share of a proposal's draws that their weights are worth at least where it adapts: they are raised to a"
-        " power below 1 for that. Estimates have the weights as they are. Empty: as in the paper.",
+        empty="untempered weights",
+        label="Minimum ESS",
+        doc="Minimum ESS for adaptation, as a share of a proposal's draws. Weights are raised to a power below 1 to"
+        " reach it; estimates use the original weights. Empty: as in the paper.",
     )
     most_halvings = settings.Integer(
-        20, bounds=(0, _BLOWN_UP), live=True, doc="Halvings of a gradient step, at most, until U falls."
+        20, bounds=(0, _BLOWN_UP), live=True, doc="Maximum number of halvings of a gradient step until U falls."
     )
     variant = settings.Choice(
         "paper",
         objects=["paper", "reference-code"],
         doc="paper: Algorithm 1 as printed. reference-code: resampling, covariances and step sizes of the authors' code"
-        " (commit 7325446, PMCnet_algo.py): at times all proposals resample together, and each takes the covariance of"
-        " the one that its draw is from; the running estimate begins without sigma0, and the last covariance stays in"
-        " use where it is not positive definite; eta is 1 / (t // M + 1), t from 0; steps are halved without a limit.",
+        " (commit 7325446, PMCnet_algo.py): at times all proposals resample jointly, and each takes the covariance of"
+        " its draw's proposal; the running estimate starts without sigma0, and the last covariance is kept if the"
+        " estimate is not positive definite; eta is 1 / (t // M + 1), t from 0; halvings are unlimited.",
     )
     together_every = settings.Integer(
         5,
         bounds=(1, 1000),
         when={"variant": ["reference-code"]},
-        doc="Iterations from one joint resampling to the next. The authors' script for Ionosphere takes 2.",
+        doc="Iterations between joint resamplings. The authors' script for Ionosphere uses 2.",
     )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Where proposals begin. mode: each at the end of its own descent by Adam. auto: mode for networks, random"
-        " points for densities.",
+        doc="Initial means. mode: the end of each proposal's descent by Adam. auto: mode for networks, random points"
+        " for densities.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards a mode.")
 
     @property
     def width(self) -> int:
-        """Numbers that a state holds of each proposal and coordinate, about; the factor is not copied every phase."""
+        """Approximate number of values that a state stores per proposal and coordinate, without the factor."""
         return self.draws_each // 3 + 4
 
     @property
     def gradients_per_step(self) -> int:
-        """Data rows that a phase may take of each proposal, at most: those of the draws, or of a gradient step."""
+        """Maximum number of data rows per phase and proposal: for the draws, or for a gradient step."""
         return self.target.examples * max(self.draws_each, self.most_halvings + 3)
 
     def gradient_cost(self, step_batch: StepBatch, counted: Any) -> int:
-        """Return the data rows that U or its gradient was taken of: an evaluation counts as a gradient."""
+        """Return the data rows of all evaluations; an evaluation of U counts as a gradient."""
         return sum(info.examples for info in step_batch.infos)
 
     def check(self, target: Target) -> None:
-        """Raise where the covariances would take more memory than there is."""
+        """Raise if the covariances need too much memory."""
         self.covariance.check(target.dim)
 
     @property
@@ -183,7 +182,7 @@ class Population(Sampler):
         return _NETWORK_SD if self.target.start_at_mode else _DENSITY_SD
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the proposals around their starting points (proposals, dim)."""
+        """Return the proposals around their initial positions (proposals, dim)."""
         number, dim = x0.shape
         where = {"device": x0.device}
         none = torch.full((number,), -1, dtype=torch.int64, **where)
@@ -206,7 +205,7 @@ class Population(Sampler):
         )
 
     def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Go through one phase."""
+        """Perform one phase."""
         phase = (self._draw, self._weigh, self._resample, self._adapt, self._move)[int(state.phase)]
         made, info = phase(rng, state)
         return made._replace(phase=(state.phase + 1) % len(PHASES)), info
@@ -214,13 +213,13 @@ class Population(Sampler):
     # ---- the phases
 
     def _draw(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Draw K points of each proposal (equation 10)."""
+        """Draw K points from each proposal (equation 10)."""
         z = rng.normal(state.draws.shape, state.x.dtype)
         draws = state.x[:, None] + self.covariance.scaled(state.factor, z)
         return state._replace(origin=state.x, draws=draws), _info(DRAW, state)
 
     def _weigh(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Weigh every draw by the target over the mixture of all proposals (equation 11)."""
+        """Weight every draw by the target over the mixture of all proposals (equation 11)."""
         points = state.draws.flatten(0, 1)
         potential = self._potential(points).double()
         mixture = self.covariance.log_mixture(points, state.origin, state.factor)
@@ -234,7 +233,7 @@ class Population(Sampler):
         return state._replace(logs=logs), _info(WEIGH, state)._replace(**told)
 
     def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Let one draw of each proposal survive, with probabilities in proportion to the weights."""
+        """Select one surviving draw per proposal, with probabilities proportional to the weights."""
         u = rng.uniform((len(state.x),), torch.float64)
         together = self.variant == "reference-code" and (int(state.count.max()) + 1) % self.together_every == 0
         logs = self._tempered(state.logs.flatten()[None] if together else state.logs)
@@ -250,7 +249,7 @@ class Population(Sampler):
         return state._replace(x=x, landed=x, chosen=chosen), _info(RESAMPLE, state)
 
     def _adapt(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Mix the covariances with those of the weighted draws, and by clipped weights (equation 13)."""
+        """Update the covariances by those of the draws with plain and with clipped weights (equation 13)."""
         usable = torch.isfinite(state.logs).any(1)
         if not self.adapt_covariance or self.draws_each < 2:
             return state, _info(ADAPT, state)
@@ -279,11 +278,11 @@ class Population(Sampler):
         return made, _info(ADAPT, state)._replace(fallbacks=int((usable & ~sound).sum()))
 
     def _tempered(self, logs: Tensor) -> Tensor:
-        """Return the logarithms of weights (proposals, draws) that a proposal adapts by: tempered where that is set."""
+        """Return the log weights (proposals, draws) for adaptation, tempered if ``least_ess`` is set."""
         return logs if self.least_ess is None else temper(logs, self.least_ess)
 
     def _clipped_share(self, state: State) -> float:
-        """Return eta, the share of the clipped estimate: 1 / t, t from 1."""
+        """Return eta, the weight of the clipped estimate: 1 / t, t from 1."""
         count = int(state.count.max())
         if self.variant == "reference-code":
             return 1.0 / (count // len(state.x) + 1)
@@ -291,7 +290,7 @@ class Population(Sampler):
 
     @property
     def _spared(self) -> int:
-        """The place, from 1, of the weight that larger ones are clipped to."""
+        """The rank, from 1, of the weight to which larger ones are clipped."""
         root = math.sqrt(self.draws_each)
         return math.ceil(root) + 1 if self.variant == "reference-code" else max(1, int(root))
 
@@ -307,7 +306,7 @@ class Population(Sampler):
         return made, Info(MOVE, failed, examples)
 
     def _climb(self, state: State) -> tuple[Tensor, Tensor, int]:
-        """Return where the means come to along the gradient of all rows, the halvings, and the rows read."""
+        """Return the means after a step along the gradient of all rows, the halvings, and the rows used."""
         potential, g = self.target.gradient(state.x)
         ahead = -self.covariance.applied(state.factor, g)
         x, halvings, tries = self.shortened(state.x, ahead, potential, self._potential)
@@ -319,16 +318,16 @@ class Population(Sampler):
         Parameters
         ----------
         x, ahead : Tensor, shape (proposals, dim)
-            Where the steps begin, and the steps at full length.
+            Starts of the steps, and the steps at full length.
         potential : Tensor, shape (proposals,)
             U at x.
         of : callable
-            Gives U (n,) of points (n, dim).
+            Returns U (n,) of points (n, dim).
 
         Returns
         -------
         x : Tensor, shape (proposals, dim)
-            Where they end; where they began if none was short enough.
+            Ends of the steps; their starts if no step was short enough.
         halvings : Tensor, shape (proposals,), int64
             -1 if none was short enough.
         tries : int
@@ -348,13 +347,13 @@ class Population(Sampler):
         return x, halvings, tries
 
     def _potential(self, points: Tensor) -> Tensor:
-        """Return U (n,) of points (n, dim), some at a time."""
+        """Return U (n,) of points (n, dim), computed in parts."""
         return torch.cat([self.target.potential(part) for part in torch.split(points, _AT_ONCE)])
 
-    # ---- what observes it, and changes
+    # ---- observers and changes
 
     def draw_collector(self, rng: RandomNumbers, state: State) -> PopulationDrawCollector:
-        """Hand on what is drawn from this state on."""
+        """Return a collector of draws from this state on."""
         return PopulationDrawCollector(state)
 
     def sampler_stats(self) -> PopulationStats:
@@ -362,7 +361,7 @@ class Population(Sampler):
         return PopulationStats()
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return which proposals had a draw at which U is minus infinity, (steps, proposals)."""
+        """Return which proposals had a draw where U is minus infinity, (steps, proposals)."""
         none = torch.zeros_like(step_batch.infos[0].failed)
         return torch.stack([none if info.infinite is None else info.infinite for info in step_batch.infos])
 
@@ -371,21 +370,21 @@ class Population(Sampler):
         return step_batch.state_after(step).draws[chain]
 
     def chain_trace(self) -> PopulationTrace:
-        """Return a trace that has seen nothing."""
+        """Return an empty trace."""
         return PopulationTrace(self)
 
     def remarks(self) -> list[Message]:
-        """Return what K makes impossible."""
+        """Return notes on effects of K."""
         if self.draws_each == 1 and self.adapt_covariance:
             return [Message("fixed_covariances")]
         return []
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the state; draws that were weighed by another target are not."""
+        """Return the state; after a change of target, draws are weighted again."""
         return state._replace(phase=torch.zeros_like(state.phase), x=state.x) if moved else state
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the proposals around other means (proposals, dim)."""
+        """Return the proposals with other means (proposals, dim)."""
         return state._replace(x=x, landed=x, phase=torch.zeros_like(state.phase))
 
 
@@ -394,14 +393,14 @@ def _info(phase: int, state: State) -> Info:
 
 
 def temper(logs: Tensor, share: float) -> Tensor:
-    """Return tau * logs (proposals, draws), each row with the largest tau of at most 1 that leaves a share of its ESS.
+    """Return tau * logs (proposals, draws), with the largest tau <= 1 per row that reaches a share of the ESS.
 
     Parameters
     ----------
     logs : Tensor, shape (proposals, draws)
-        Logarithms of weights; -inf stays what it is, and does not count among the draws.
+        Log weights; -inf is kept and not counted as a draw.
     share : float
-        Of the draws with a weight.
+        Share of the draws with a weight.
     """
     known = torch.isfinite(logs)
     top = torch.where(known, logs, -math.inf).amax(1, keepdim=True)
@@ -422,7 +421,7 @@ def temper(logs: Tensor, share: float) -> Tensor:
 
 
 def clip_largest(weights: Tensor, place: int) -> Tensor:
-    """Return weights (proposals, draws) of sum 1, those above the one at a place (from 1, by size) cut down to it."""
+    """Return normalised weights (proposals, draws), with larger ones clipped to the one of a given rank (from 1)."""
     limit = weights.topk(min(place, weights.shape[1]), dim=1).values[:, -1:]
     clipped = torch.minimum(weights, limit)
     return clipped / clipped.sum(1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)

@@ -1,4 +1,4 @@
-"""Warn of what is wrong with the weights of adaptive importance samplers."""
+"""Warn of collapsed weights of adaptive importance samplers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ALARM = 0.05  # weight ESS, as a share of the draws, below which the weights hav
 
 
 class WeightsText(MoveText):
-    """Say where the weights have collapsed."""
+    """Warnings of collapsed weights."""
 
     def warnings(self, figures: dict[str, float]) -> list[Message]:
         """Warn if the weights have collapsed."""

@@ -1,18 +1,18 @@
-r"""Learn how long the trajectories of HMC are from many chains at once: ChEES.
+r"""Learn the length of HMC trajectories from many chains at once: ChEES.
 
-The length T of a trajectory makes the criterion
+The trajectory length T maximises the criterion
 
-$$\tfrac14\, E\big[(\lVert x' - E x' \rVert^2 - \lVert x - E x \rVert^2)^2\big]$$
+$$\tfrac14\, E\big[(\lVert x' - E x' \rVert^2 - \lVert x - E x \rVert^2)^2\big],$$
 
-large: how much the distance from the centre changes, from the beginning x of a trajectory to its end x'. With the
-velocity v' at the end, the derivative by the logarithm of T of a trajectory of time t is, up to a constant,
+the change of the distance from the centre between the start x and the end x' of a trajectory. With the velocity v' at
+the end, the derivative with respect to log T for a trajectory of time t is, up to a constant,
 
 $$t\, (\lVert x' - E x' \rVert^2 - \lVert x - E x \rVert^2)\, (x' - E x') \cdot v',$$
 
-the means taken over chains. log T follows the mean over the ends that were accepted, by Adam without momentum. All
-chains take equally many steps, so no chain waits for another one's longer tree as in NUTS. Reference: M. D. Hoffman,
-A. Radul and P. Sountsov, An adaptive-MCMC scheme for setting trajectory lengths in Hamiltonian Monte Carlo, AISTATS,
-PMLR 130 (2021), 3907-3915, section 3.
+with means over chains. log T follows the mean over accepted ends by Adam without momentum. All chains take equally many
+steps, so no chain waits for another one's longer tree as in NUTS. Reference: M. D. Hoffman, A. Radul and P. Sountsov,
+An adaptive-MCMC scheme for setting trajectory lengths in Hamiltonian Monte Carlo, AISTATS, PMLR 130 (2021), 3907-3915,
+section 3.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-#: Most leapfrog steps of a trajectory whose length is learned.
+#: Maximum number of leapfrog steps of a trajectory with a learned length.
 MOST_STEPS = 1000
-_FIRST_STEPS = 10  # where the scales are not known
-_LEARNT = math.pi / 2  # for a standard normal law: a quarter of the period
+_FIRST_STEPS = 10  # if the scales are unknown
+_LEARNT = math.pi / 2  # for a standard normal: a quarter of the period
 _ROUNDING = 1e-9  # of a number of steps
 _RATE, _FORGETTING, _AVERAGING = 0.05, 0.95, 0.5
 
 
 class TrajectoryLength(NamedTuple):
-    """The length of trajectories, in units of the metric, and what Adam remembers."""
+    """The trajectory length, in units of the metric, and the state of Adam."""
 
     log_length: float
-    square: float  # Mean of the squared derivatives, the later ones counting more
+    square: float  # Exponentially weighted mean of the squared derivatives
     updates: int
-    log_mean: float  # Mean of the logarithms, the later ones counting more
+    log_mean: float  # Exponentially weighted mean of the logarithms
 
     @classmethod
     def begun(cls, length: float) -> TrajectoryLength:
-        """Return it before the first update."""
+        """Return the state before the first update."""
         return cls(math.log(length), 0.0, 0, math.log(length))
 
     @classmethod
     def first(cls, step_size: float, learned: bool) -> TrajectoryLength:
-        """Return what a window of the warm-up begins with, by whether the metric is learned."""
+        """Return the initial state of a warm-up window; the length depends on whether the metric is learned."""
         return cls.begun(max(_LEARNT, step_size) if learned else _FIRST_STEPS * step_size)
 
     def updated(self, derivative: float, step_size: float) -> TrajectoryLength:
-        """Return it after moves with a derivative of the criterion by log T; between one step and the most."""
+        """Return the state after moves with this derivative with respect to log T, within the limits."""
         if not math.isfinite(derivative) or derivative == 0.0:
             return self
         updates = self.updates + 1
@@ -62,24 +62,24 @@ class TrajectoryLength(NamedTuple):
         return TrajectoryLength(log_length, square, updates, log_mean)
 
     def frozen(self) -> TrajectoryLength:
-        """Return the mean of the lengths that were tried."""
+        """Return the mean of the tried lengths."""
         return self._replace(log_length=self.log_mean)
 
     def steps(self, step_size: float, share: float) -> int:
-        """Return the leapfrog steps of a share of it."""
+        """Return the number of leapfrog steps in a share of the length."""
         steps = share * math.exp(self.log_length) / step_size
         return min(max(math.ceil(steps - _ROUNDING), 1), MOST_STEPS)
 
 
 def derivative(before: Tensor, after: Tensor, velocity: Tensor, counted: Tensor) -> float:
-    """Return the mean derivative of the criterion by T, for trajectories of time one.
+    """Return the mean derivative of the criterion with respect to T, for trajectories of time one.
 
     Parameters
     ----------
     before, after, velocity : Tensor, shape (chains, dim)
-        Beginnings and ends of trajectories, and velocities at the ends, in units of the scales.
+        Starts and ends of trajectories, and velocities at the ends, in units of the scales.
     counted : Tensor, bool, shape (chains,)
-        Ends that were accepted.
+        Accepted ends.
     """
     count = counted.sum().clamp_min(1)
     begun = before - before.mean(0)

@@ -1,4 +1,4 @@
-r"""Share what Hamiltonian samplers need: acceptance, and a warm-up that finds step size and metric.
+r"""Define the base of Hamiltonian samplers: acceptance, and a warm-up that adapts step size and metric.
 
 They sample $\pi(x, p) \propto \exp(-H(x, p) / T)$ with the energy $H = U(x) + |p|^2 / 2$. With the metric $M = L
 L^\top$ (`bnnviz.samplers.mcmc.metric`) a leapfrog step of size h is
@@ -6,10 +6,10 @@ L^\top$ (`bnnviz.samplers.mcmc.metric`) a leapfrog step of size h is
 $$p \leftarrow p - \tfrac h2 L^\top \nabla U(x), \quad x \leftarrow x + h L p, \quad
   p \leftarrow p - \tfrac h2 L^\top \nabla U(x).$$
 
-Of a function of the user's in few dimensions the metric begins as the inverse curvature where U is least. The warm-up
-has windows (`bnnviz.samplers.mcmc.windows`). At the end of each but the last the metric is learned from its
-moves; with a new metric the step size is searched anew, then adapted after each move
-(`bnnviz.samplers.mcmc.step_size`). All chains share both. Nothing is learned after the warm-up. References: R. M. Neal,
+On custom functions in few dimensions the metric starts as the inverse curvature at the lowest U. The warm-up has
+windows (`bnnviz.samplers.mcmc.windows`). At the end of each but the last, the metric is learned from the moves in it.
+With a new metric the step size is searched again, then adapted after each move (`bnnviz.samplers.mcmc.step_size`). All
+chains share both. Adaptation ends with the warm-up. References: R. M. Neal,
 MCMC using Hamiltonian dynamics, 2011, doi:10.1201/b10905-6; M. D. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR
 15 (2014), 1593-1623, section 3.2; Stan Development Team, Stan Reference Manual, chapter on MCMC sampling, section on
 automatic parameter tuning.
@@ -31,26 +31,25 @@ from bnnviz.samplers.mcmc.windows import FEWEST, windows
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-#: Error of the energy from which on a trajectory diverges, in units of the temperature.
+#: Energy error above which a trajectory is divergent, in units of the temperature.
 DIVERGED = 1000.0
 NOTHING_POOLED = (0.0, 0.0, 0.0)
-_DENSE, _LOW_RANK = 100, 10_000  # dimensions up to which the metric is such a one where nothing else is chosen
+_DENSE, _LOW_RANK = 100, 10_000  # dimensions up to which the metric has this form by default
 
 
 class Stage(NamedTuple):
-    """A window of the warm-up, and what it has seen."""
+    """A window of the warm-up and its statistics."""
 
     number: int
-    moves: float  # That have ended in it, for each living chain on average
-    # Sums over the moves since the last update of the step size: their acceptances, the logarithms of their step sizes,
-    # and how many
+    moves: float  # Completed moves in it, averaged over living chains
+    # Sums over the moves since the last update of the step size: acceptance, logarithm of the step size, and number
     pooled: tuple[float, float, float]
     averaging: DualAveraging
     sums: WindowSums | None  # None before the first move
 
 
 class StepSizeAndMetric(NamedTuple):
-    """What a Hamiltonian sampler has learned."""
+    """The adaptation of a Hamiltonian sampler."""
 
     step_size: float
     metric: Metric
@@ -58,15 +57,15 @@ class StepSizeAndMetric(NamedTuple):
 
 
 class AdaptationInputs(NamedTuple):
-    """What a kernel reads of the adaptation, as tensors: a program takes them as inputs."""
+    """The kernel's view of the adaptation as tensors, which are inputs of a compiled program."""
 
     step_size: Tensor  # 0-d
     metric: Metric
-    deepest: Tensor | None = None  # How often a tree may double, 0-d; None of samplers without trees
+    deepest: Tensor | None = None  # Maximum tree depth, 0-d; None for samplers without trees
 
 
 class Hamiltonian(Discrete, Sampler):
-    """Base of the samplers that follow a momentum by leapfrog steps; all rows are read."""
+    """Base of the samplers that simulate Hamiltonian dynamics by leapfrog steps; gradients use all rows."""
 
     traits = Traits(warms_up_by_moves=True)
 
@@ -89,42 +88,43 @@ class Hamiltonian(Discrete, Sampler):
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "low_rank", "dense", "unit"],
-        doc="Scales of the coordinates, learned in the warm-up. diagonal: one for each. low_rank: a few directions too."
-        f" dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,}, else diagonal;"
-        " of NUTS on a network diagonal too. unit: all one.",
+        doc="Scales of the coordinates, learned in the warm-up. diagonal: one for each. low_rank: plus a few"
+        f" directions. dense: all correlations. auto: dense up to {_DENSE} dimensions, low_rank up to {_LOW_RANK:,},"
+        " else diagonal;"
+        " NUTS on a network uses diagonal. unit: all one.",
     )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent. auto: mode for networks (of one that learns"
-        " its noise or prior after 100 steps at most, as the mode fits the noise) and for functions of your own of up"
-        f" to {_DENSE} dimensions, random points for other densities.",
+        doc="Initial positions. mode: the end of each chain's descent. auto: mode for networks (after at most 100 steps"
+        " if noise or prior are learned, because the mode fits the noise) and for custom functions of up to"
+        f" {_DENSE} dimensions, random points for other densities.",
     )
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
     @property
     def tuning_limit(self) -> int:
-        """Steps after which the warm-up ends: no move takes more than `steps_per_move`."""
+        """Maximum number of warm-up steps, from `steps_per_move`."""
         return max(self.warmup_moves, 1) * self.steps_per_move
 
     @property
     def steps_per_move(self) -> int:
-        """Steps of the kernel that a move may take."""
+        """Maximum number of kernel steps per move."""
         return 1
 
     @property
     def dense(self) -> bool:
-        """Whether the metric knows correlations."""
+        """Whether the metric has all correlations."""
         return self.metric == "dense" or (self.metric == "auto" and self.learned_dim <= _DENSE)
 
     @property
     def of_low_rank(self) -> bool:
-        """Whether the metric knows a few directions."""
+        """Whether the metric is diagonal plus a few directions."""
         return self.metric == "low_rank" or (self.metric == "auto" and _DENSE < self.learned_dim <= _LOW_RANK)
 
     @property
     def learned_dim(self) -> int:
-        """Coordinates that have a scale."""
+        """Number of coordinates with a scale."""
         return self.target.dim
 
     # ---- the move
@@ -134,25 +134,25 @@ class Hamiltonian(Discrete, Sampler):
         return self.temperature**0.5 * rng.normal(like.shape, like.dtype)
 
     def acceptance(self, energy_error: Tensor) -> Tensor:
-        """Return the acceptance probability min(1, exp(-error / T)); 0 where the error is not finite."""
+        """Return the acceptance probability min(1, exp(-error / T)); 0 for non-finite errors."""
         probability = torch.exp((-energy_error / self.temperature).clamp_max(0.0))
         return torch.where(torch.isfinite(energy_error), probability, 0.0)
 
     def diverging(self, energy_error: Tensor) -> Tensor:
-        """Return where a trajectory's energy is off by more than 1000 T, or is not finite."""
+        """Return where the energy error exceeds 1000 T or is not finite."""
         return ~(energy_error <= DIVERGED * self.temperature)
 
     # ---- the warm-up
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric:
-        """Return scales of one and the step size for them, at the beginning of the warm-up."""
+        """Return unit scales and a step size for them, at the start of the warm-up."""
         metric = self._first_metric(x)
         size = self.searched_size(rng, x, metric, 1.0)
         stage = Stage(0, 0.0, NOTHING_POOLED, DualAveraging.begun(size), None)
         return StepSizeAndMetric(size, metric, stage if self.warmup_moves else None)
 
     def _first_metric(self, x: Tensor) -> Metric:
-        """Return the metric to begin with: by the curvature at the best of x (chains, dim), or scales of one."""
+        """Return the initial metric: from the curvature at the best of x (chains, dim), or unit scales."""
         if self.of_low_rank:
             return Metric.unit_of_low_rank(self.learned_dim, x)
         unit = Metric.unit(self.learned_dim, self.dense, x)
@@ -164,17 +164,17 @@ class Hamiltonian(Discrete, Sampler):
         return unit.of_curvature(self.target.curvature_matrix(best)) or unit
 
     def _is_unknown(self, target: Target) -> bool:
-        """Return whether nothing is known of where a target of few dimensions lies, nor of its scales."""
+        """Return whether location and scales of a low-dimensional target are unknown."""
         return not target.located and target.dim <= _DENSE
 
     def starts_at_mode(self, target: Target) -> bool:
-        """Return whether chains set out from modes: of a function random points may lie far from all its mass."""
+        """Return whether chains start at modes: for custom functions random points may be far from all mass."""
         return super().starts_at_mode(target) or (self.start == "auto" and self._is_unknown(target))
 
     def searched_size(self, rng: RandomNumbers, x: Tensor, metric: Metric, guess: float) -> float:
-        """Return the step size at which one step at x (n, dim) has an acceptance of about 0.8, or the one that is set.
+        """Return the step size with an acceptance of about 0.8 for one step at x (n, dim), or the setting.
 
-        It is the mean over the chains; begun from a guess.
+        The acceptance is averaged over chains; the search starts from a guess.
         """
         if self.step_size is not None:
             return self.step_size
@@ -195,7 +195,7 @@ class Hamiltonian(Discrete, Sampler):
         return reasonable(acceptance, guess)
 
     def learned_point(self, state: Any) -> tuple[Tensor, Tensor | None]:
-        """Return the positions (chains, learned_dim) that the metric is learned from, and the gradients there."""
+        """Return the positions (chains, learned_dim) and gradients from which the metric is learned."""
         return state.x, None
 
     def sizes(self, state: Any) -> Tensor:
@@ -203,11 +203,11 @@ class Hamiltonian(Discrete, Sampler):
         return torch.full((len(state.x),), self.size(state.adaptation), dtype=torch.float64, device=state.x.device)
 
     def ended(self, state: Any, info: Any) -> Tensor:
-        """Return of which chains (chains,) a move has ended with a step."""
+        """Return the chains (chains,) whose move ended with a step."""
         return state.alive
 
     def adapt(self, rng: RandomNumbers, before: Any, state: Any, info: Any) -> Any:
-        """Note where the chains are of which a move has ended, and how far it could be accepted."""
+        """Record position and acceptance of chains whose move has ended."""
         learned = state.adaptation
         if learned.stage is None:
             return state
@@ -225,7 +225,7 @@ class Hamiltonian(Discrete, Sampler):
         return state if stage.moves < self._windows[stage.number] else self._next_stage(rng, state)
 
     def _noted(self, stage: Stage, state: Any, info: Any, ended: Tensor) -> Stage:
-        """Return the stage with the moves that have ended, of some chains (chains,)."""
+        """Return the stage with the completed moves of some chains (chains,)."""
         accepted = float(torch.where(ended, info.acceptance_rate, 0.0).sum())
         log_sizes = float(torch.where(ended, self.sizes(state).log(), 0.0).sum())
         more = accepted, log_sizes, float(ended.sum())
@@ -241,11 +241,11 @@ class Hamiltonian(Discrete, Sampler):
         return windows(self.warmup_moves).lengths
 
     def is_early(self, learned: StepSizeAndMetric) -> bool:
-        """Return whether the metric is not yet learned of chains that have arrived."""
+        """Return whether the metric has not yet been learned from chains that have converged."""
         return learned.stage is not None and learned.stage.number < windows(self.warmup_moves).early
 
     def _next_stage(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state at the beginning of the next stage, or after the last one."""
+        """Return the state at the start of the next stage, or after the last one."""
         learned = state.adaptation
         stage = learned.stage
         if stage.number >= len(self._windows) - 1:
@@ -260,7 +260,7 @@ class Hamiltonian(Discrete, Sampler):
         return self.resume(rng, state._replace(adaptation=self.with_metric(learned, size, metric, next_stage)))
 
     def with_metric(self, learned: Any, size: float, metric: Metric, stage: Stage) -> Any:
-        """Return what was learned with a new metric, and a step size for it."""
+        """Return the adaptation with a new metric and a step size for it."""
         return learned._replace(step_size=size, metric=metric, stage=stage)
 
     def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
@@ -269,7 +269,7 @@ class Hamiltonian(Discrete, Sampler):
         return AdaptationInputs(metric.scale.new_tensor(self.size(adaptation)), metric)
 
     def end_window(self, rng: RandomNumbers, state: Any, last: bool) -> Any:
-        """Return the state, frozen where the warm-up has to end; its own windows end with a move."""
+        """Return the state, frozen if the warm-up must end; the metric's windows end with moves instead."""
         return self.resume(rng, self.freeze(rng, state)) if last and not self.is_tuned(state) else state
 
     def is_tuned(self, state: Any) -> bool:
@@ -277,14 +277,14 @@ class Hamiltonian(Discrete, Sampler):
         return state.adaptation.stage is None
 
     def warmup_share(self, state: Any) -> float:
-        """Return the share of the warm-up that is done, 0 to 1."""
+        """Return the completed share of the warm-up, 0 to 1."""
         stage = state.adaptation.stage
         if stage is None or not self.warmup_moves:
             return 1.0
         return min((sum(self._windows[: stage.number]) + stage.moves) / self.warmup_moves, 1.0)
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
-        """Return the state with the step size at which the acceptance is target_accept."""
+        """Return the state with the step size whose acceptance is target_accept."""
         learned = state.adaptation
         if learned.stage is None:
             return state

@@ -1,11 +1,11 @@
 r"""Sample by Hamiltonian Monte Carlo.
 
-From position x with momentum p a move follows L leapfrog steps of $H = U(x) + |p|^2 / 2$
-(`bnnviz.samplers.mcmc.hamiltonian`) to $(x^*, p^*)$ and goes there with probability
+A move takes L leapfrog steps of $H = U(x) + |p|^2 / 2$ from position x with momentum p
+(`bnnviz.samplers.mcmc.hamiltonian`) to $(x^*, p^*)$, which is accepted with probability
 
-$$\min\{1, \exp(-(H(x^*, p^*) - H(x, p)) / T)\},$$
+$$\min\{1, \exp(-(H(x^*, p^*) - H(x, p)) / T)\}.$$
 
-else it stays and turns, $p \leftarrow -p$. Before each move the momentum is refreshed in part,
+Otherwise the chain stays and reverses, $p \leftarrow -p$. Before each move the momentum is partially refreshed,
 $p \leftarrow a p + \sqrt{1 - a^2}\,\xi$ with $\xi \sim N(0, T I)$; a = 0 is the usual full refreshment. References:
 R. M. Neal, MCMC using Hamiltonian dynamics, 2011, doi:10.1201/b10905-6; A. M. Horowitz, A generalized guided Monte
 Carlo algorithm, Physics Letters B 268 (1991), 247-252, doi:10.1016/0370-2693(91)90812-5.
@@ -31,9 +31,9 @@ from bnnviz.samplers.random import RandomNumbers
 
 
 class LearnedLength(NamedTuple):
-    """What HMC has learned where it learns the length of trajectories too."""
+    """The adaptation of HMC with a learned trajectory length."""
 
-    # As of `StepSizeAndMetric`
+    # As in `StepSizeAndMetric`
     step_size: float
     metric: Metric
     stage: Stage | None
@@ -41,12 +41,12 @@ class LearnedLength(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two moves."""
+    """State of all chains between two moves."""
 
     # Of shape (chains, dim) each
     x: Tensor
     momentum: Tensor
-    # (chains,): As of `bnnviz.samplers.discrete.State`
+    # (chains,): As in `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
     # (chains,) and (chains, dim): U and its gradient at x
@@ -56,35 +56,34 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain, shape (chains,)."""
+    """Info of one move for every chain, shape (chains,)."""
 
     potential: Tensor  # U before the move
-    # Whether the trajectory's end was accepted (0 or 1), and with what probability it was to be
+    # Whether the trajectory's end was accepted (0 or 1), and its acceptance probability
     accepted: Tensor
     acceptance_rate: Tensor
-    energy_error: Tensor  # By how much the total energy changed along the trajectory, float64
-    energy: Tensor  # Total energy where the trajectory began, float64
-    jump_distance: Tensor  # How far the trajectory's end lies from its beginning; 0 where it was rejected
+    energy_error: Tensor  # Change of the total energy along the trajectory, float64
+    energy: Tensor  # Total energy at the start of the trajectory, float64
+    jump_distance: Tensor  # Distance from start to end of the trajectory; 0 if rejected
     n_steps: Tensor  # Leapfrog steps of the trajectory: its gradients
-    diverging: Tensor  # 1 where the energy's error is over 1000 T, or not finite
-    failed: Tensor  # bool: The chain stood where U is not finite
+    diverging: Tensor  # 1 if the energy error exceeds 1000 T or is not finite
+    failed: Tensor  # bool: U was not finite at the chain's position
 
 
-# Leapfrog steps, gradients below which half of these are taken, and trajectories below which nothing is learned.
+# Leapfrog steps, gradients below which half of these are taken, and trajectories below which there is no proposal.
 _AUTOMATIC_STEPS, _LITTLE, _FEWEST_TRAJECTORIES = 24, 10_000, 50
 _AUTOMATIC_ACCEPTANCE = 0.9
 
 
 @REGISTRY.add
 class HMC(Hamiltonian):
-    """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of where they end.
+    """Hamiltonian Monte Carlo: a fresh velocity, leapfrog steps along it, and a Metropolis test of the end point.
 
     Step size and metric are learned in the warm-up, which takes as many moves as are discarded. The number of steps of
-    a trajectory is drawn for each move from half the setting to the setting, for all chains alike,
-    so that no trajectory closes on itself. With many chains the warm-up may learn the length of trajectories instead
-    (ChEES, Hoffman, Radul and Sountsov 2021). With ``momentum_persistence`` a the velocity is kept in part,
-    v <- a v + sqrt(1 - a^2) xi, and turned where the end is rejected (Horowitz 1991). All rows are read.
-    Source: Neal 2011.
+    a trajectory is drawn for each move between half the setting and the setting, jointly for all chains, to avoid
+    closed trajectories. With many chains the warm-up may learn the trajectory length instead (ChEES, Hoffman, Radul and
+    Sountsov 2021). With ``momentum_persistence`` a the velocity is partially refreshed, v <- a v + sqrt(1 - a^2) xi,
+    and reversed after a rejection (Horowitz 1991). Gradients use all rows. Source: Neal 2011.
     """
 
     registered = "hmc"
@@ -102,8 +101,8 @@ class HMC(Hamiltonian):
         "steps",
         objects=["steps", "chees"],
         label="Trajectory length",
-        doc="steps: that of the leapfrog steps. chees: learned in the warm-up from all chains, of which there should be"
-        " 64 or more (Hoffman, Radul and Sountsov 2021); it is not compiled.",
+        doc="steps: given by the leapfrog steps. chees: learned in the warm-up from all chains, preferably at least 64"
+        " (Hoffman, Radul and Sountsov 2021); not compiled.",
     )
     num_leapfrog_steps = settings.Integer(
         10,
@@ -111,12 +110,12 @@ class HMC(Hamiltonian):
         scale="log",
         live=True,
         label="Leapfrog steps",
-        doc="Most leapfrog steps of a trajectory whose length is not learned.",
+        doc="Maximum number of leapfrog steps of a trajectory, unless its length is learned.",
     )
     jitter = settings.Boolean(
         True,
         live=True,
-        doc="Draw the number of leapfrog steps for each move, from half of them on; else all are taken.",
+        doc="Draw the number of leapfrog steps for each move between half of it and all; otherwise take all.",
     )
     momentum_persistence = settings.Number(
         0.0,
@@ -124,14 +123,14 @@ class HMC(Hamiltonian):
         step=0.05,
         live=True,
         label="Momentum",
-        doc="Share of the velocity that a move keeps.",
+        doc="Share of the velocity that is kept between moves.",
     )
 
     @classmethod
     def proposal(cls, budget: Budget) -> BudgetProposal | None:
-        """Return trajectories of up to 24 steps, 12 in little time, two fifths to warm up; None where few fit."""
+        """Return trajectories of up to 24 steps (12 on small budgets), two fifths as warm-up; None if few fit."""
         steps = _AUTOMATIC_STEPS if budget.gradients >= _LITTLE else _AUTOMATIC_STEPS // 2
-        # Not to the mode: where noise and scales are learned it fits the noise, and chains do not get out of it.
+        # Do not start at the mode: if noise and scales are learned it fits the noise, and chains cannot leave it.
         descent = int(min(max(0.15 * budget.gradients, 50), SHORT_DESCENT))
         trajectories = (budget.gradients - descent) / (0.75 * steps + 1)
         if trajectories < _FEWEST_TRAJECTORIES:
@@ -140,51 +139,51 @@ class HMC(Hamiltonian):
         every = max(1, round((trajectories - warmup) / DRAWS))
         metric = "auto" if warmup >= 200 else "diagonal"
         given = {"num_leapfrog_steps": steps, "every": every, "mode_steps": descent, "metric": metric}
-        # One chain of eight that stands still where the posterior is narrow cannot be made up for by the others then.
+        # One of eight chains stuck in a narrow part of the posterior would bias the result.
         given["target_accept"] = _AUTOMATIC_ACCEPTANCE
-        reason = f"{trajectories:,.0f} trajectories of {steps} steps at most fit in the time"
+        reason = f"{trajectories:,.0f} trajectories of at most {steps} steps fit in the time"
         return BudgetProposal(given, warmup, MOST_DRAWS, reason)
 
     @property
     def learns_length(self) -> bool:
-        """Whether the length of trajectories is learned."""
+        """Whether the trajectory length is learned."""
         return self.trajectory_length == "chees"
 
     @property
     def compiles(self) -> bool:
-        """Whether every trajectory has equally many operations; one of a learned length has not."""
+        """Whether every trajectory has the same number of operations; not with a learned length."""
         return not self.learns_length
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that the longest trajectory takes."""
+        """Single-row gradients of the longest trajectory."""
         return self.target.examples * self.num_leapfrog_steps
 
     def gradient_cost(self, step_batch: StepBatch, counted: np.ndarray) -> int:
-        """Return the gradients of single rows that the block's trajectories took."""
+        """Return the single-row gradients of the block's trajectories."""
         chosen = torch.as_tensor(counted, device=step_batch.after.x.device)
         return self.target.examples * int(step_batch.column("n_steps")[:, chosen].sum())
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points, with momenta from N(0, T)."""
+        """Return the chains at their initial positions, with momenta from N(0, T)."""
         adaptation = self.first_adaptation(rng, x0)
         return State(x0, self.fresh_momentum(rng, x0), *counters(x0), *self.target.gradient(x0), adaptation)
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the state with U and gradient as the target has them now."""
+        """Return the state with U and gradient of the current target."""
         potential, gradient = self.target.gradient(state.x)
         return state._replace(potential=potential, gradient=gradient)
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with fresh momenta."""
+        """Return the state of chains restarted at x (chains, dim), with fresh momenta."""
         return self.resume(rng, state._replace(x=x, momentum=self.fresh_momentum(rng, x)))
 
     def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
-        """Return the positions (chains, dim) that the metric is learned from, and the gradients there."""
+        """Return the positions (chains, dim) and gradients from which the metric is learned."""
         return state.x, state.gradient
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor]:
-        """Draw which leapfrog steps are taken: (num_leapfrog_steps,) ones, then zeros; or as many ones as are due."""
+        """Draw the leapfrog steps: (num_leapfrog_steps,) ones, then zeros; or as many ones as the learned length."""
         if self.learns_length:
             return (state.x.new_ones(self._learned_steps(rng, state.adaptation)),)
         most = self.num_leapfrog_steps
@@ -193,19 +192,19 @@ class HMC(Hamiltonian):
         return ((torch.arange(most, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype),)
 
     def _learned_steps(self, rng: RandomNumbers, learned: LearnedLength) -> int:
-        """Draw how many steps a trajectory of the learned length has: any share of it, or all."""
+        """Draw the number of steps: a uniform share of the learned length, or all."""
         share = float(rng.uniform((1,), torch.float64)) if self.jitter else 1.0
         return learned.length.steps(self.size(learned), share)
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric | LearnedLength:
-        """Return what the warm-up begins with."""
+        """Return the initial adaptation of the warm-up."""
         learned = super().first_adaptation(rng, x)
         return (
             LearnedLength(*learned, TrajectoryLength.first(learned.step_size, False)) if self.learns_length else learned
         )
 
     def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
-        """Note what a move teaches, of the length of trajectories too where that is learned."""
+        """Adapt to a move, including the trajectory length if it is learned."""
         learned = state.adaptation
         if self.learns_length and learned.stage is not None:
             size, scale = self.size(learned), learned.metric.scale
@@ -216,19 +215,19 @@ class HMC(Hamiltonian):
         return super().adapt(rng, before, state, info)
 
     def with_metric(self, learned: Any, size: float, metric: Metric, stage: Stage) -> Any:
-        """Return what was learned with a new metric; the length that was learned is none of it."""
+        """Return the adaptation with a new metric and a reset trajectory length."""
         learned = super().with_metric(learned, size, metric, stage)
         return learned._replace(length=TrajectoryLength.first(size, True)) if self.learns_length else learned
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Return the state with the means of the step sizes and lengths that were tried."""
+        """Return the state with the means of the tried step sizes and lengths."""
         learned = state.adaptation
         if self.learns_length and learned.stage is not None:
             state = state._replace(adaptation=learned._replace(length=learned.length.frozen()))
         return super().freeze(rng, state)
 
     def kernel(self, rng: RandomNumbers, state: State, steps_taken: Tensor) -> tuple[State, Info]:
-        """Follow a trajectory of every chain and accept or reject its end."""
+        """Simulate a trajectory of every chain and accept or reject its end."""
         fresh, keep = self.fresh_momentum(rng, state.x), self.momentum_persistence
         begun = keep * state.momentum + (1 - keep**2) ** 0.5 * fresh if keep else fresh
         before = state.potential.double() + kinetic_energy(begun)
@@ -250,16 +249,16 @@ class HMC(Hamiltonian):
         return after, Info(*told, steps, self.diverging(error).to(probability.dtype), failed)
 
     def _trajectory(self, state: State, momentum: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return position, momentum, U and gradient at a trajectory's end; a step not ``taken`` has the size zero.
+        """Return position, momentum, U and gradient at a trajectory's end; steps not ``taken`` have size zero.
 
-        The last half step of the momentum and the first one of the next step are one.
+        The last half step of the momentum is merged with the first one of the next step.
         """
         x, size, metric = state.x, self.size(state.adaptation), state.adaptation.metric
         potential, gradient = state.potential, state.gradient
         drifts = size * taken
         kicks = (0.5 * size) * (taken + torch.nn.functional.pad(taken[1:], (0, 1)))
         momentum = momentum - (0.5 * size) * metric.apply_transpose(gradient)
-        # On the host nothing is done for steps that are not taken.
+        # On the host, steps that are not taken are skipped.
         steps = int(taken.sum()) if self.host_sync else len(taken)
         for drift, kick in zip(drifts[:steps].unbind(), kicks[:steps].unbind(), strict=True):
             x = x + drift * metric.apply(momentum)
@@ -268,7 +267,7 @@ class HMC(Hamiltonian):
         return x, momentum, potential, gradient
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a trajectory began or ended at U = minus infinity, (steps, chains)."""
+        """Return where a trajectory started or ended at U = minus infinity, (steps, chains)."""
         return (step_batch.column("potential") == -torch.inf) | (step_batch.column("energy_error") == -torch.inf)
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
@@ -277,7 +276,7 @@ class HMC(Hamiltonian):
         return torch.stack(self.trajectory(*states, step_batch.infos[step], chain))
 
     def trajectory(self, before: State, state: State, info: Info, chain: int) -> list[Tensor]:
-        """Return the points of a chain's last trajectory: the dynamics can be reversed, so they follow from its end."""
+        """Return the points of a chain's last trajectory, recomputed backwards from its end."""
         accepted = bool(info.accepted[chain])
         size, metric = self.size(before.adaptation), before.adaptation.metric
         one = slice(chain, chain + 1)

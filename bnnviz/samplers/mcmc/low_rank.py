@@ -1,15 +1,15 @@
-r"""Learn a metric that is diagonal but for a few directions, for dimensions in which a dense one has too few draws.
+r"""Learn a metric that is diagonal plus a few directions, for dimensions where a dense one has too few draws.
 
 In coordinates divided by their scales the map from momenta to velocities is
 
 $$L = I + V (\Lambda^{1/2} - I) V^\top$$
 
-with orthonormal directions V (dim, rank) and how far the density spreads along them, $\Lambda^{1/2}$, in those
-coordinates. The directions are looked for where draws spread most and where gradients do, which is where draws spread
-least. In the span of both, $M = V \Lambda V^\top$ is the metric for which positions and gradients have the same
-covariance (`bnnviz.samplers.mcmc.metric`); directions in which it is about one are left out. Reference: A. Seyboldt,
-nutpie, low-rank modified mass matrix, https://pymc-devs.github.io/nutpie/; the criterion is the Fisher divergence
-between the transformed density and N(0, I).
+with orthonormal directions V (dim, rank) and the scales $\Lambda^{1/2}$ of the density along them in those coordinates.
+Candidate directions are those of largest variance of the draws, and of the gradients, which is where draws vary least.
+In the span of both, $M = V \Lambda V^\top$ is the metric for which positions and gradients have the same covariance
+(`bnnviz.samplers.mcmc.metric`); directions with a variance near one are dropped. Reference: A. Seyboldt, nutpie,
+low-rank modified mass matrix, https://pymc-devs.github.io/nutpie/; the criterion is the Fisher divergence between the
+transformed density and N(0, I).
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-#: Most directions of a metric.
+#: Maximum number of directions of a metric.
 RANK = 48
-_SHARE = 3  # draws for each direction that is looked at
-_MOST, _MOST_NUMBERS = 1000, 20_000_000  # draws, and numbers in them, that a window keeps
-_CUTOFF = math.log(1.5)  # logarithm of a variance, from which on a direction is one
-# Added to covariances in units of the scales, for directions in which nothing varies. Directions that chains have not
-# gone along yet vary little, and positions and gradients tell their scales together: they must not drown in it.
+_SHARE = 3  # draws per candidate direction
+_MOST, _MOST_NUMBERS = 1000, 20_000_000  # maximum draws, and values in them, of a window
+_CUTOFF = math.log(1.5)  # minimum absolute log variance of a direction
+# Added to covariances in units of the scales, for directions without variation. It is small, because directions that
+# the chains have not explored yet vary little, and positions and gradients still determine their scales.
 _RIDGE = 1e-6
 
 
 class LowRank(NamedTuple):
-    """A map that stretches along a few directions."""
+    """A symmetric map that stretches along a few directions."""
 
-    directions: Tensor  # (dim, rank): Orthonormal columns; zeros where there are fewer of them
-    stretch: Tensor  # (rank,): One where nothing is stretched
+    directions: Tensor  # (dim, rank): Orthonormal columns; unused ones are zero
+    stretch: Tensor  # (rank,): One for no stretch
 
     @classmethod
     def unit(cls, dim: int, like: Tensor) -> LowRank:
-        """Return the map that changes nothing."""
+        """Return the identity map."""
         rank = min(RANK, dim)
         return cls(like.new_zeros(dim, rank), like.new_ones(rank))
 
@@ -48,25 +48,25 @@ class LowRank(NamedTuple):
 
 
 class WindowDraws(NamedTuple):
-    """Vectors of every chain in a window of the warm-up, the last ones of very many."""
+    """Vectors of every chain in a window of the warm-up, limited to the most recent ones."""
 
     rows: Tensor  # (n, dim)
     chain: Tensor  # (n,), int64
 
     @classmethod
     def begun(cls, like: Tensor) -> WindowDraws:
-        """Return none yet, of chains (chains, dim)."""
+        """Return an empty collection for chains (chains, dim)."""
         return cls(like[:0], torch.zeros(0, dtype=torch.int64, device=like.device))
 
     def added(self, x: Tensor, counted: Tensor) -> WindowDraws:
-        """Return them with the vectors (chains, dim) of those chains (chains,) that are counted."""
+        """Return the collection with the vectors (chains, dim) of the counted chains (chains,)."""
         chain = counted.nonzero()[:, 0]
         most = max(1, min(_MOST, _MOST_NUMBERS // x.shape[1]))
         rows, chains = torch.cat([self.rows, x[chain]]), torch.cat([self.chain, chain])
         return WindowDraws(rows[-most:], chains[-most:])
 
     def centred(self) -> tuple[Tensor, float]:
-        """Return the differences (n, dim) from the means of their chains, in float64, and their degrees of freedom."""
+        """Return the deviations (n, dim) from the chain means, in float64, and their degrees of freedom."""
         rows, chains = self.rows.double(), int(self.chain.max()) + 1
         count = torch.bincount(self.chain, minlength=chains)
         sums = rows.new_zeros(chains, rows.shape[1]).index_add(0, self.chain, rows)
@@ -80,7 +80,7 @@ class WindowDraws(NamedTuple):
 
 
 def learned(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> LowRank | None:
-    """Return the map that draws and gradients teach, in coordinates divided by scales (dim,); None of too few."""
+    """Return the map learned from draws and gradients, in units of scales (dim,); None if there are too few draws."""
     (x, freedom), (g, _) = positions.centred(), gradients.centred()
     x, g = x / scale, g * scale
     looked = min(int(freedom) // (2 * _SHARE), RANK, len(scale) // 2)
@@ -88,7 +88,7 @@ def learned(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> Lo
         return None
     try:
         basis = torch.linalg.qr(torch.cat([_leading(x, looked), _leading(g, looked)], 1)).Q
-    except torch.linalg.LinAlgError:  # numbers beyond the type's
+    except torch.linalg.LinAlgError:  # overflow
         return None
     x, g = x @ basis, g @ basis
     root = root_of_mean(x.T @ x / freedom, g.T @ g / freedom)
@@ -106,9 +106,9 @@ def learned(positions: WindowDraws, gradients: WindowDraws, scale: Tensor) -> Lo
 
 
 def root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor | None:
-    """Return L (k, k) of the M = L L' with M G M = C, for covariances C of positions and G of gradients of size one.
+    """Return L (k, k) of M = L L' with M G M = C, for covariances C of positions and G of gradients of unit size.
 
-    None where that is beyond the numbers, as far out in tails whose gradients are huge.
+    None on overflow, as in tails with huge gradients.
     """
     try:
         root = _root_of_mean(positions, gradients)
@@ -127,7 +127,7 @@ def _root_of_mean(positions: Tensor, gradients: Tensor) -> Tensor:
 
 
 def _leading(rows: Tensor, count: int) -> Tensor:
-    """Return the directions (dim, count) along which rows (n, dim) spread most."""
+    """Return the directions (dim, count) of largest variance of rows (n, dim)."""
     if len(rows) >= rows.shape[1]:
         return torch.linalg.eigh(rows.T @ rows).eigenvectors[:, -count:]
     values, vectors = torch.linalg.eigh(rows @ rows.T)

@@ -1,16 +1,16 @@
 r"""Learn the metric of a Hamiltonian sampler: the linear map L from momenta to velocities.
 
-In coordinates $y = L^{-1} x$ a density is easy to sample where it looks like N(0, I). With the covariance C of draws
+In coordinates $y = L^{-1} x$ a density is easy to sample if it resembles N(0, I). With the covariance C of draws
 and the covariance G of the gradients of U at these draws, both within chains, the metric is the $M = L L^\top$ with
 
 $$M G M = C, \qquad M = G^{-1/2} (G^{1/2} C G^{1/2})^{1/2} G^{-1/2}:$$
 
-in coordinates y positions and gradients have the same covariance, as those of N(0, I) have. On a Gaussian this is its
-covariance as soon as there are more draws than dimensions, wherever the draws are. Of a diagonal metric
+in coordinates y positions and gradients have the same covariance, as for N(0, I). On a Gaussian M is its covariance as
+soon as there are more draws than dimensions, wherever the draws are. A diagonal metric has
 $M_{ii} = \sqrt{C_{ii} / G_{ii}}$. Without gradients M is C.
 
-A metric is drawn a little towards the one before, as if that had been seen at five draws: it is shrunk, but not to a
-scale of its own. A move that is rejected is no draw, so chains that stand still teach nothing.
+A metric is shrunk towards the previous one, which counts as five draws. A rejected move is not a draw, so chains that
+do not move contribute nothing.
 """
 
 from __future__ import annotations
@@ -23,26 +23,25 @@ from torch import Tensor
 from bnnviz.samplers.mcmc import low_rank
 from bnnviz.samplers.mcmc.low_rank import LowRank, WindowDraws, root_of_mean
 
-_PRIOR_DRAWS = 5.0  # that the metric before counts for
-_FEWEST = 3.0  # draws for each coordinate that a dense metric is learned from
+_PRIOR_DRAWS = 5.0  # weight of the previous metric
+_FEWEST = 3.0  # draws per coordinate for a dense metric
 
 
 class Metric(NamedTuple):
     """The map from momenta to velocities."""
 
     scale: Tensor  # (dim,): Scales of the coordinates
-    # (dim, dim), LowRank or None: L; what is between momenta and the scales where it is of low rank; None where L is
-    # diagonal
+    # (dim, dim), LowRank or None: L if dense; the map between momenta and scales if low-rank; None if diagonal
     factor: Tensor | LowRank | None
 
     @classmethod
     def unit(cls, dim: int, dense: bool, like: Tensor) -> Metric:
-        """Return the metric of scales of one, in the type of a tensor."""
+        """Return the metric of unit scales, in the dtype of a tensor."""
         return cls(like.new_ones(dim), torch.eye(dim, dtype=like.dtype, device=like.device) if dense else None)
 
     @classmethod
     def unit_of_low_rank(cls, dim: int, like: Tensor) -> Metric:
-        """Return the metric of scales of one that may learn a few directions."""
+        """Return the metric of unit scales that may learn a few directions."""
         return cls(like.new_ones(dim), LowRank.unit(dim, like))
 
     def apply(self, momentum: Tensor) -> Tensor:
@@ -58,7 +57,7 @@ class Metric(NamedTuple):
         return self.scale * gradient if self.factor is None else gradient @ self.factor
 
     def of_curvature(self, curvature: Tensor) -> Metric | None:
-        """Return the metric like this one of a Gaussian of a precision (dim, dim); None where that is not positive."""
+        """Return this kind of metric for a Gaussian of a precision (dim, dim); None if that is not positive."""
         curvature = curvature.double()
         both = (curvature + curvature.T) / 2
         factor, failed = torch.linalg.cholesky_ex(both)
@@ -73,7 +72,7 @@ class Metric(NamedTuple):
         return Metric(scale.to(dtype), None if self.factor is None else root.to(dtype))
 
     def learned(self, sums: WindowSums) -> Metric:
-        """Return the metric that a window of the warm-up teaches; this one where nothing has moved."""
+        """Return the metric learned from a window of the warm-up; this one if nothing has moved."""
         draws = sums.draws
         if not draws:
             return self
@@ -89,7 +88,7 @@ class Metric(NamedTuple):
         return Metric(scale.to(self.scale.dtype), factor.to(self.scale.dtype))
 
     def _of_low_rank(self, sums: WindowSums, scale: Tensor) -> Metric:
-        """Return the metric of scales (dim,), with the directions that a window teaches."""
+        """Return the metric of scales (dim,), with directions learned from a window."""
         dtype, found = self.scale.dtype, None
         if isinstance(sums.gradients, WindowDraws):
             found = low_rank.learned(sums.positions, sums.gradients, scale)
@@ -98,27 +97,27 @@ class Metric(NamedTuple):
 
 
 class DrawMoments(NamedTuple):
-    """Sums over vectors of every chain, from where each was first; float64."""
+    """Sums over the vectors of every chain, relative to its first one; float64."""
 
-    # (chains, dim): Where the sums begin, and the sums of the differences from there
+    # (chains, dim): Origin of the sums, and sums of the differences from it
     origin: Tensor
     first: Tensor
     second: Tensor  # (dim,) or (dim, dim): Sum of their squares, or of their outer products, over all chains
 
     @classmethod
     def begun(cls, origin: Tensor, dense: bool) -> DrawMoments:
-        """Return empty sums of chains that begin at vectors (chains, dim)."""
+        """Return empty sums of chains that start at vectors (chains, dim)."""
         origin, dim = origin.double(), origin.shape[1]
         return cls(origin, torch.zeros_like(origin), origin.new_zeros((dim, dim) if dense else dim))
 
     def added(self, x: Tensor, counted: Tensor) -> DrawMoments:
-        """Return them with the vectors (chains, dim) of those chains (chains,) that are counted."""
+        """Return the sums with the vectors (chains, dim) of the counted chains (chains,)."""
         shift = torch.where(counted[:, None], x.double() - self.origin, 0.0)
         second = shift.T @ shift if self.second.ndim == 2 else shift.square().sum(0)
         return DrawMoments(self.origin, self.first + shift, self.second + second)
 
     def covariance(self, count: Tensor) -> Tensor:
-        """Return variances (dim,) or covariances (dim, dim) within chains of so many vectors (chains,)."""
+        """Return variances (dim,) or covariances (dim, dim) within chains with numbers of vectors (chains,)."""
         count = count[:, None]
         mean = self.first / count.clamp_min(1.0)
         of_means = self.first.T @ mean if self.second.ndim == 2 else (self.first * mean).sum(0)
@@ -126,18 +125,17 @@ class DrawMoments(NamedTuple):
 
 
 class WindowSums(NamedTuple):
-    """What a window of the warm-up has seen, for its metric."""
+    """Statistics of a warm-up window for its metric."""
 
-    count: Tensor  # (chains,), float64: Moves that have ended
-    moved: Tensor  # float64, 0-d: Those of them that led elsewhere, over all chains
-    # DrawMoments or WindowDraws: The draws themselves for a metric of low rank. Gradients are None where they are not
-    # known.
+    count: Tensor  # (chains,), float64: Completed moves
+    moved: Tensor  # float64, 0-d: Moves that changed the position, over all chains
+    # DrawMoments or WindowDraws: The draws themselves for a low-rank metric. Gradients are None if unknown.
     positions: DrawMoments | WindowDraws
     gradients: DrawMoments | WindowDraws | None
 
     @classmethod
     def begun(cls, x: Tensor, gradient: Tensor | None, dense: bool, of_low_rank: bool = False) -> WindowSums:
-        """Return empty sums of chains at x (chains, dim), where the gradient is so large."""
+        """Return empty sums of chains at x (chains, dim), with gradients there."""
         count = torch.zeros(len(x), dtype=torch.float64, device=x.device)
         if of_low_rank and gradient is not None:
             return cls(count, count.sum(), WindowDraws.begun(x), WindowDraws.begun(gradient))
@@ -145,7 +143,7 @@ class WindowSums(NamedTuple):
         return cls(count, count.sum(), DrawMoments.begun(x, dense and gradient is not None), gradients)
 
     def added(self, x: Tensor, gradient: Tensor | None, counted: Tensor, moved: Tensor) -> WindowSums:
-        """Return them with the positions and gradients of chains (chains,) of which a move has ended, or led off."""
+        """Return the sums with positions and gradients of chains (chains,) with a completed move; some have moved."""
         return WindowSums(
             self.count + counted,
             self.moved + moved.sum(),
@@ -155,16 +153,16 @@ class WindowSums(NamedTuple):
 
     @property
     def draws(self) -> float:
-        """Moves that led elsewhere."""
+        """Moves that changed the position."""
         return float(self.moved)
 
 
 def _diagonal(sums: WindowSums, before: Tensor, draws: float) -> Tensor:
-    """Return the squares (dim,) of the scales, drawn towards those before; the logarithms are averaged."""
+    """Return the squares (dim,) of the scales, shrunk towards the previous ones; the logarithms are averaged."""
     found = _variances(sums.positions, sums.count)
     if sums.gradients is not None:
         of_gradients = _variances(sums.gradients, sums.count)
-        # Where the gradient does not vary nothing is known but how far the draws spread.
+        # If the gradient does not vary, only the variance of the draws is known.
         found = torch.where(of_gradients > 0, (found / of_gradients).sqrt(), found)
     found = torch.where((found > 0) & torch.isfinite(found), found, before)
     return torch.exp((draws * found.log() + _PRIOR_DRAWS * before.log()) / (draws + _PRIOR_DRAWS))
@@ -176,7 +174,7 @@ def _variances(moments: DrawMoments, count: Tensor) -> Tensor:
 
 
 def _root(sums: WindowSums, scale: Tensor) -> Tensor | None:
-    """Return L (dim, dim) in coordinates divided by scales (dim,); None where numbers overflow."""
+    """Return L (dim, dim) in units of scales (dim,); None on overflow."""
     both = scale[:, None] * scale
     positions, gradients = sums.positions.covariance(sums.count), sums.gradients.covariance(sums.count)
     return root_of_mean(positions / both, gradients * both)

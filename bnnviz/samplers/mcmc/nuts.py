@@ -1,16 +1,16 @@
 r"""Sample by the No-U-Turn Sampler.
 
-A trajectory of leapfrog steps of $H = U(x) + |p|^2 / 2$ (`bnnviz.samplers.mcmc.hamiltonian`) doubles, forward or back
-in time, until a stretch of it turns back. With $\rho$ the sum of the momenta of a stretch, less half of those at its
-ends $p_-, p_+$, it has turned where
+A trajectory of leapfrog steps of $H = U(x) + |p|^2 / 2$ (`bnnviz.samplers.mcmc.hamiltonian`) doubles, forward or
+backward in time, until a part of it turns back. With $\rho$ the sum of the momenta of a part, minus half of those at
+its ends $p_-, p_+$, it has turned if
 
 $$p_- \cdot \rho \le 0 \quad \text{or} \quad p_+ \cdot \rho \le 0$$
 
-(generalised criterion, Betancourt 2017, appendix A.4). The draw is one of its points: with weights
+(generalised criterion, Betancourt 2017, appendix A.4). The draw is one of its points. With weights
 $w = \exp(-(H - H_0) / T)$ a point of a subtree is the subtree's proposal with probability $w / \sum w$ (multinomial
 sampling), and the proposal of the new subtree replaces the old one with probability
 $\min(1, \sum w_{new} / \sum w_{old})$ (biased progressive sampling). The tree is built without recursion: the momenta
-where smaller subtrees began are checkpoints, one for each depth (Phan, Pradhan and Jankowiak 2019, algorithm 2).
+at the starts of smaller subtrees are checkpoints, one for each depth (Phan, Pradhan and Jankowiak 2019, algorithm 2).
 References: M. D. Hoffman and A. Gelman, The No-U-Turn Sampler, JMLR 15 (2014), 1593-1623; M. Betancourt, A conceptual
 introduction to Hamiltonian Monte Carlo, 2017, doi:10.48550/arXiv.1701.02434; D. Phan, N. Pradhan and M. Jankowiak,
 Composable effects for flexible and accelerated probabilistic programming in NumPyro, 2019,
@@ -42,14 +42,14 @@ from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import BNN
 
-_SHOWN_DEPTH = 8  # of a tree's picture
+_SHOWN_DEPTH = 8  # of displayed trees
 _EARLY_DEPTH = 6  # of trees in the first windows of the warm-up
 _LOG_HALF = math.log(0.5)
 _NATIVE = Path(__file__).with_name("nuts_step.cpp")
 
 
 class PhasePoint(NamedTuple):
-    """A point of the trajectory, for every chain: position, momentum and L' grad U, which changes it (chains, dim)."""
+    """A point of every chain's trajectory: position, momentum and its force L' grad U (chains, dim)."""
 
     x: Tensor
     momentum: Tensor
@@ -57,7 +57,7 @@ class PhasePoint(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The point that would be the next draw: position and gradient (chains, dim), its U (chains,)."""
+    """The candidate for the next draw: position and gradient (chains, dim), its U (chains,)."""
 
     x: Tensor
     gradient: Tensor
@@ -65,34 +65,33 @@ class Proposal(NamedTuple):
 
 
 class State(NamedTuple):
-    """All chains between two leapfrog steps, each somewhere in its own tree."""
+    """State of all chains between two leapfrog steps, each at some point of its tree."""
 
-    x: Tensor  # (chains, dim): Where the last tree has led
+    x: Tensor  # (chains, dim): The draw of the last tree
     momentum_sum: Tensor  # (chains, dim): Of the tree
-    count: Tensor  # (chains,), float64: Trees that have ended
-    # bool: Whether the chain is still followed; whether the next step begins a tree
+    count: Tensor  # (chains,), float64: Completed trees
+    # bool: Whether the chain is alive; whether the next step starts a tree
     alive: Tensor
     fresh: Tensor
     initial_energy: Tensor  # H at the tree's first point, float64
-    # Ends of the trajectory: the one at which it grows, and the other one
+    # Ends of the trajectory: the growing one, and the other one
     front: PhasePoint
     back: PhasePoint
-    # Of the whole tree, and of the subtree that is being built
+    # For the whole tree and for the current subtree
     proposal: Proposal
     subtree_proposal: Proposal
-    # Logarithms of the sums of their points' weights, float64; -inf of a subtree without points
+    # Logarithms of the sums of their points' weights, float64; -inf for a subtree without points
     log_weight: Tensor
     subtree_log_weight: Tensor
     subtree_momentum_sum: Tensor  # (chains, dim)
-    direction: Tensor  # In which the subtree grows: 1 is forward in time, -1 back
-    # Of the tree: one that changed within it would not keep the energy, and trees would be accepted less than after the
-    # warm-up
+    direction: Tensor  # Direction of the subtree: 1 is forward in time, -1 backward
+    # Fixed within a tree: a change would not conserve the energy and would lower the acceptance
     step_size: Tensor
     # int64: Of the tree, and the number of the subtree's next point, from 0
     depth: Tensor
     leaf: Tensor
-    # (chains, depth, dim): Momenta where smaller subtrees began, and the sums of those in the subtree up to there, half
-    # of the last
+    # (chains, depth, dim): Momenta at the starts of smaller subtrees, and the sums of the momenta in the subtree up to
+    # there, half of the last
     checkpoint_momenta: Tensor
     checkpoint_sums: Tensor
     acceptance_sum: Tensor  # Sum of the acceptance probabilities of the tree's points, float64
@@ -100,28 +99,28 @@ class State(NamedTuple):
 
 
 class Info(NamedTuple):
-    """What one leapfrog step did, for every chain, shape (chains,); of the tree only where it has ended, else zero."""
+    """Info of one leapfrog step for every chain, shape (chains,); tree statistics are zero until the tree ends."""
 
     potential: Tensor  # U at the new point
-    ended: Tensor  # bool: Whether the tree has ended with this step
+    ended: Tensor  # bool: Whether the tree ended with this step
     acceptance_rate: Tensor  # Mean acceptance probability of the tree's points
     n_steps: Tensor  # Leapfrog steps of the tree: its gradients
-    energy: Tensor  # Total energy where the tree began, float64
-    jump_distance: Tensor  # How far the draw lies from the one before
-    diverging: Tensor  # 1 where the energy's error has ended the tree
-    reached_max_treedepth: Tensor  # 1 where the tree has ended since it had doubled as often as it may
-    failed: Tensor  # bool: The chain stood where U is not finite
+    energy: Tensor  # Total energy at the start of the tree, float64
+    jump_distance: Tensor  # Distance between the draw and the previous one
+    diverging: Tensor  # 1 if the energy error ended the tree
+    reached_max_treedepth: Tensor  # 1 if the tree reached the maximum depth
+    failed: Tensor  # bool: U was not finite at the chain's position
 
 
 @REGISTRY.add
 class NUTS(Hamiltonian):
-    """No-U-Turn Sampler: trajectories that double, forward or back, until they turn; the draw is one of their points.
+    """No-U-Turn Sampler: trajectories double, forward or backward, until they turn; the draw is one of their points.
 
-    A step is one leapfrog of every chain, each in its own tree, so that no chain waits for another one's longer tree:
-    a draw comes when a tree has ended. Points are weighted by exp(-energy), the later subtree preferred (multinomial
-    sampling, biased progression), and the turn is that of the summed velocities (Betancourt 2017, appendix A); smaller
-    subtrees are found from marks, one for each depth (Phan, Pradhan and Jankowiak 2019). Step size and metric are
-    learned in the warm-up, which takes as many trees as are thrown away. Source: Hoffman and Gelman 2014.
+    A step is one leapfrog of every chain, each in its own tree, so that no chain waits for another one's longer tree; a
+    draw is made when a tree ends. Points are weighted by exp(-energy), and later subtrees are preferred (multinomial
+    sampling, biased progression). The U-turn criterion uses summed velocities (Betancourt 2017, appendix A). Smaller
+    subtrees are found from checkpoints, one for each depth (Phan, Pradhan and Jankowiak 2019). Step size and metric are
+    learned in the warm-up, which takes as many trees as are discarded. Source: Hoffman and Gelman 2014.
     """
 
     registered = "nuts"
@@ -131,58 +130,58 @@ class NUTS(Hamiltonian):
         "acceptance_rate": "acceptance",
         "n_steps": "leapfrog steps of a tree",
         "jump_distance": "distance of a draw",
-        "diverging": "share that diverged",
-        "reached_max_treedepth": "share of the largest depth",
+        "diverging": "divergent share",
+        "reached_max_treedepth": "share at maximum depth",
     }
     text = NUTSText
 
     max_treedepth = settings.Integer(
-        10, bounds=(1, 12), live=True, doc="A tree ends when it has doubled so often: 2^depth - 1 gradients."
+        10, bounds=(1, 12), live=True, doc="Maximum number of doublings of a tree, or 2^depth - 1 gradients."
     )
 
     @property
     def of_low_rank(self) -> bool:
-        """Whether the metric knows a few directions; left to the sampler, that of a network does not."""
-        # On the network 1-50-1 it costs a third more a step, and weights have fewer effective draws.
+        """Whether the metric has a few directions; by default not on a network."""
+        # On the network 1-50-1 they make a step a third more expensive, with a lower ESS of the weights.
         return super().of_low_rank and not (self.metric == "auto" and isinstance(self.target, BNN))
 
     def deepest(self, adaptation: StepSizeAndMetric | AdaptationInputs) -> int | Tensor:
-        """Return how often a tree may double: early in the warm-up fewer times, since the metric fits badly there."""
+        """Return the maximum tree depth, which is smaller early in the warm-up, where the metric fits badly."""
         if isinstance(adaptation, AdaptationInputs):
             return adaptation.deepest
         return min(self.max_treedepth, _EARLY_DEPTH) if self.is_early(adaptation) else self.max_treedepth
 
     def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
-        """Return step size, metric and how often a tree may double, as tensors."""
+        """Return step size, metric and maximum tree depth as tensors."""
         inputs = super().adaptation_inputs(adaptation)
         deepest = torch.tensor(self.deepest(adaptation), device=inputs.step_size.device)
         return inputs._replace(deepest=deepest)
 
     @property
     def steps_per_move(self) -> int:
-        """Leapfrog steps that a tree may take."""
+        """Maximum number of leapfrog steps per tree."""
         return 1 << self.max_treedepth
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a leapfrog step is charged for."""
+        """Single-row gradients that a leapfrog step is charged."""
         return self.target.examples
 
     @property
     def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
+        """Number of values that a state stores per chain and coordinate."""
         return 13 + 2 * self.max_treedepth
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points."""
+        """Return the chains at their initial positions."""
         adaptation = self.first_adaptation(rng, x0)
         return self._fresh(x0, *counters(x0), adaptation)
 
     def _fresh(self, x: Tensor, count: Tensor, alive: Tensor, adaptation: StepSizeAndMetric) -> State:
-        """Return chains at x (chains, dim) that are about to begin a tree."""
+        """Return chains at x (chains, dim) that will start a tree."""
         potential, gradient = self.target.gradient(x)
         nothing, none = torch.zeros_like(x), torch.zeros_like(count)
-        # The first point of a tree takes the place of this one.
+        # The first point of a tree replaces this one.
         point, proposal = PhasePoint(x, nothing, nothing), Proposal(x, gradient, potential)
         checkpoints = x.new_zeros(len(x), self.max_treedepth, x.shape[1])
         whole = torch.zeros(len(x), dtype=torch.int64, device=x.device)
@@ -193,7 +192,7 @@ class NUTS(Hamiltonian):
         )
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Tensor | None]:
-        """Draw momenta (chains, dim) for the chains that begin a tree, with the forces there; None where none does."""
+        """Draw momenta (chains, dim) and forces for the chains that start a tree; None if no chain does."""
         if not self.host_sync:
             return self.fresh_momentum(rng, state.x), self._first_force(state)
         chains = state.fresh.nonzero()[:, 0]
@@ -259,14 +258,14 @@ class NUTS(Hamiltonian):
         )
 
     def _due(self, state: State) -> tuple[bool, bool]:
-        """Return whether a chain begins a subtree, and whether one may complete its own; yes where nobody can tell."""
+        """Return whether a chain starts a subtree, and whether one may complete its subtree; True if unknown."""
         if not self.host_sync:
             return True, True
         leaves, depths = state.leaf.tolist(), state.depth.tolist()
         return 0 in leaves, any(leaf + 1 == 1 << depth for leaf, depth in zip(leaves, depths, strict=True))
 
     def _begun(self, state: State, momentum: Tensor, force: Tensor) -> tuple[State, Tensor]:
-        """Return the state in which chains that are fresh have begun a tree, and of which U is not finite there."""
+        """Return the state after fresh chains started a tree, and the chains with a non-finite U there."""
         fresh, proposal = state.fresh, state.proposal
         energy = proposal.potential.double() + kinetic_energy(momentum)
         failed = fresh & state.alive & ~torch.isfinite(energy)
@@ -287,7 +286,7 @@ class NUTS(Hamiltonian):
         return _without_subtree(begun, fresh), failed
 
     def _turned(self, state: State, side: Tensor) -> State:
-        """Return the state in which new subtrees grow in a direction, by the logarithm of a random number (chains,)."""
+        """Return the state with directions of new subtrees, from the logarithm of a random number (chains,)."""
         back = (side >= _LOG_HALF) == (state.direction > 0)
         turned = (state.leaf == 0) & back
         if self.host_sync and True not in turned.tolist():
@@ -297,7 +296,7 @@ class NUTS(Hamiltonian):
         return state._replace(direction=direction, front=front, back=other)
 
     def _leapfrog(self, point: PhasePoint, h: Tensor, learned: StepSizeAndMetric) -> tuple[PhasePoint, Proposal]:
-        """Return the next point by steps h (chains,), below zero back in time, and what would be drawn of it."""
+        """Return the next point for steps h (chains,), negative for backward in time, and its proposal."""
         h = h[:, None]
         momentum = torch.addcmul(point.momentum, h, point.force, value=-0.5)
         x = torch.addcmul(point.x, h, learned.metric.apply(momentum))
@@ -307,14 +306,14 @@ class NUTS(Hamiltonian):
         return PhasePoint(x, momentum, force), Proposal(x, gradient, potential)
 
     def _log_weight(self, initial_energy: Tensor, potential: Tensor, momentum: Tensor) -> Tensor:
-        """Return the logarithms of points' weights (chains,); -inf where the energy is not finite."""
+        """Return the logarithms of points' weights (chains,); -inf if the energy is not finite."""
         log_weight = initial_energy - potential - kinetic_energy(momentum)
         if self.temperature != 1.0:
             log_weight = log_weight / self.temperature
         return log_weight.nan_to_num(-torch.inf, -torch.inf, -torch.inf)
 
     def _extended(self, state: State, point: PhasePoint, proposal: Proposal, log_weight: Tensor, lot: Tensor) -> State:
-        """Return the state with a point added to the subtree, which it is proposed of by its share of the weight."""
+        """Return the state with a point added to the subtree, which becomes its proposal by its share of the weight."""
         total = torch.logaddexp(state.subtree_log_weight, log_weight)
         return state._replace(
             front=point,
@@ -325,7 +324,7 @@ class NUTS(Hamiltonian):
         )
 
     def _checkpointed(self, state: State, momentum: Tensor) -> tuple[State, Tensor]:
-        """Return the state with checkpoints at the new point, and whether a smaller subtree that it ends has turned."""
+        """Return the state with checkpoints at the new point, and whether a subtree ending there has turned."""
         table = levels(self.max_treedepth, momentum.device)
         sums = (state.subtree_momentum_sum - 0.5 * momentum)[:, None]
         between = sums - state.checkpoint_sums
@@ -339,7 +338,7 @@ class NUTS(Hamiltonian):
         ), turned
 
     def _merged(self, state: State, full: Tensor, lot: Tensor) -> State:
-        """Return the state in which full subtrees are part of the tree; by weight the proposal moves there."""
+        """Return the state with full subtrees merged into the tree, whose proposal is updated by weight."""
         taken = full & (lot < state.subtree_log_weight - state.log_weight)
         both = torch.logaddexp(state.log_weight, state.subtree_log_weight)
         merged = state._replace(
@@ -353,7 +352,7 @@ class NUTS(Hamiltonian):
     def _ended(
         self, state: State, ended: Tensor, potential: Tensor, diverging: Tensor, failed: Tensor
     ) -> tuple[State, Info]:
-        """Return the state in which trees that have ended give their draw, and what happened."""
+        """Return the state after completed trees have made their draws, and the info."""
         none, n_steps = zeros(len(state.x), state.x.device)[0], (1 << state.depth) - 1 + state.leaf
         x = _where(ended, state.proposal.x, state.x)
         deepest = (state.depth >= self.max_treedepth).double()
@@ -363,7 +362,7 @@ class NUTS(Hamiltonian):
         return state._replace(x=x, fresh=ended, count=state.count + ended), info
 
     def _where(self, mask: Tensor, yes: Proposal, no: Proposal) -> Proposal:
-        """Return the first for those chains (chains,) for which the mask is true; one of both where it is all of it."""
+        """Return ``yes`` for chains (chains,) where the mask is true, else ``no``; no copy if all agree."""
         if self.host_sync:
             chosen = mask.tolist()
             if True not in chosen:
@@ -373,7 +372,7 @@ class NUTS(Hamiltonian):
         return _where(mask, yes, no)
 
     def learned_point(self, state: State) -> tuple[Tensor, Tensor | None]:
-        """Return the positions (chains, dim) of trees that have ended, and the gradients there."""
+        """Return the positions (chains, dim) of completed trees, and the gradients there."""
         return state.proposal.x, state.proposal.gradient
 
     def sizes(self, state: State) -> Tensor:
@@ -381,23 +380,23 @@ class NUTS(Hamiltonian):
         return state.step_size.double()
 
     def ended(self, state: State, info: Info) -> Tensor:
-        """Return of which chains (chains,) a tree has ended with a step."""
+        """Return the chains (chains,) whose tree ended with a step."""
         return info.ended
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the chains about to begin a tree where the last one has led."""
+        """Return the chains ready to start a tree at their last draw."""
         return self._fresh(state.x, state.count, state.alive, state.adaptation)
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim)."""
+        """Return the state of chains restarted at x (chains, dim)."""
         return self._fresh(x, state.count, state.alive, state.adaptation)
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
-        """Return the point (1, dim) that a step has added to a chain's tree."""
+        """Return the point (1, dim) that a step added to a chain's tree."""
         return step_batch.state_after(step).front.x[chain][None]
 
     def visited(self, before: list[Tensor], step_batch: StepBatch, chain: int) -> list[Tensor]:
-        """Return the points of the tree under way, or of the one that has just ended."""
+        """Return the points of the current tree, or of the one that has just ended."""
         steps = len(step_batch.infos)
         fresh = step_batch.history("fresh")[:steps, chain].nonzero()[:, 0].tolist()
         first = fresh[-1] if fresh else 0
@@ -408,7 +407,7 @@ class NUTS(Hamiltonian):
         return points[-most:]
 
     def outline(self, state: State) -> State:
-        """Return what draws and pictures are made of, and which chains begin a tree."""
+        """Return the parts used by draws and plots, and the chains that start a tree."""
         nothing = dict.fromkeys(State._fields)
         asked = {name: getattr(state, name) for name in ("x", "count", "alive", "fresh", "adaptation")}
         parts = {
@@ -428,7 +427,7 @@ def _without_subtree(state: State, chosen: Tensor) -> State:
 
 
 def _where(mask: Tensor, yes: Any, no: Any) -> Any:
-    """Return tensors, or tuples of them, with those chains (chains,) of the first for which the mask is true."""
+    """Return tensors, or tuples of them, from ``yes`` for chains where the mask is true, else from ``no``."""
     if isinstance(yes, Tensor):
         return torch.where(mask if yes.ndim == 1 else mask[:, None], yes, no)
     column = mask[:, None]

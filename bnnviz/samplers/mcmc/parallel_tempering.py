@@ -1,13 +1,13 @@
-r"""Sample by parallel tempering: each chain has replicas at higher temperatures, and replicas swap places.
+r"""Sample by parallel tempering: each chain has replicas at higher temperatures, which are swapped.
 
-Of K replicas the k-th samples $\pi_k(x) \propto \exp(-\beta_k U(x) / T)$ with $\beta_k = \tau^{-(k-1)/(K-1)}$, so that
-the first is of the target and the last sees barriers lower by the factor $\tau$. A move takes each replica along a
-trajectory of Hamiltonian Monte Carlo with a step size of its own. Then neighbours swap with probability
+Replica k of K samples $\pi_k(x) \propto \exp(-\beta_k U(x) / T)$ with $\beta_k = \tau^{-(k-1)/(K-1)}$: the first
+samples the target, and for the last, barriers are lower by the factor $\tau$. A move takes each replica along a
+trajectory of Hamiltonian Monte Carlo with a separate step size. Then neighbours swap with probability
 
 $$\min\{1, \exp((\beta_k - \beta_{k+1})(U(x_k) - U(x_{k+1})) / T)\},$$
 
-the pairs (1, 2), (3, 4), ... after one move and (2, 3), (4, 5), ... after the next: so a replica keeps its direction
-along the ladder, and comes to its end and back in time linear in K. References: D. J. Earl and M. W. Deem, Parallel
+the pairs (1, 2), (3, 4), ... after one move and (2, 3), (4, 5), ... after the next. A replica then keeps its direction
+along the ladder, and its round trip takes time linear in K. References: D. J. Earl and M. W. Deem, Parallel
 tempering, Physical Chemistry Chemical Physics 7 (2005), 3910-3916, doi:10.1039/B509983H; S. Syed, A. Bouchard-Cote, G.
 Deligiannidis and A. Doucet, Non-reversible parallel tempering, JRSS B 84 (2022), 321-350, doi:10.1111/rssb.12464.
 """
@@ -26,53 +26,52 @@ from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 
-_WANTED = 0.8  # acceptance of trajectories
+_WANTED = 0.8  # target acceptance of trajectories
 _GAIN, _FORGETTING = 1.5, 0.6  # of the step sizes' logarithms: gain n^-forgetting at the n-th move
-_VARIED = 0.2  # share by which the steps of a move may differ from their size: no trajectory closes on itself
+_VARIED = 0.2  # relative variation of the steps of a move, to avoid closed trajectories
 
 
 class LadderSteps(NamedTuple):
-    """What the warm-up has learned."""
+    """The adaptation of the step sizes."""
 
     log_sizes: Tensor  # (temperatures,): Logarithms of the leapfrog steps' sizes
-    moves: int  # Of the warm-up so far
+    moves: int  # Warm-up moves so far
 
 
 class State(NamedTuple):
-    """All chains between two moves."""
+    """State of all chains between two moves."""
 
-    x: Tensor  # (chains, dim): The replicas at the target's own temperature
+    x: Tensor  # (chains, dim): The replicas at the target's temperature
     replicas: Tensor  # (chains, temperatures - 1, dim): The others, by temperature
-    # (chains, temperatures): With what probability the ends of the last trajectories were to be accepted
+    # (chains, temperatures): Acceptance probabilities of the last trajectories
     acceptance: Tensor
-    # (chains,): As of `bnnviz.samplers.discrete.State`
+    # (chains,): As in `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
     adaptation: LadderSteps
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain."""
+    """Info of one move for every chain."""
 
     potential: Tensor  # (chains,): U before the move
-    # (chains,): Whether the end of the first replica's trajectory was accepted (0 or 1), and with what probability it
-    # was to be
+    # (chains,): Whether the end of the first replica's trajectory was accepted (0 or 1), and its acceptance probability
     accepted: Tensor
     acceptance_rate: Tensor
-    swapped: Tensor  # (chains,): Share of the pairs that have swapped
-    diverging: Tensor  # (chains,): Whether the first replica's trajectory has diverged (0 or 1)
-    failed: Tensor  # bool, (chains,): The chain stood where U is not finite
-    lowest: Tensor  # (chains, dim): Which of the trajectories' ends has the smallest U
+    swapped: Tensor  # (chains,): Share of swapped pairs
+    diverging: Tensor  # (chains,): Whether the first replica's trajectory diverged (0 or 1)
+    failed: Tensor  # bool, (chains,): U was not finite at the chain's position
+    lowest: Tensor  # (chains, dim): The end with the smallest U among the trajectories
     least: Tensor  # (chains,): U there
 
 
 @REGISTRY.add
 class ParallelTempering(Discrete, Sampler):
-    """Replicas of each chain at higher temperatures, by HMC, that swap places with their neighbours.
+    """Replicas of each chain at higher temperatures, sampled by HMC, which are swapped with their neighbours.
 
-    Hot replicas cross barriers between modes and pass their positions on by swaps. The step sizes are learned
-    in the warm-up, which takes as many moves as are discarded. A move costs a trajectory for each temperature. Where
-    neighbours swap in fewer than a tenth of the tries, more temperatures help. Source: Syed and others 2022.
+    Hot replicas cross barriers between modes and pass their positions on by swaps. The step sizes are learned in the
+    warm-up, which takes as many moves as are discarded. A move costs one trajectory per temperature. If fewer than a
+    tenth of the swaps between neighbours are accepted, use more temperatures. Source: Syed and others 2022.
     """
 
     registered = "parallel_tempering"
@@ -81,13 +80,13 @@ class ParallelTempering(Discrete, Sampler):
     info_means = {
         "acceptance_rate": "acceptance",
         "swapped": "swaps with a neighbour",
-        "diverging": "share that diverged",
+        "diverging": "divergent share",
     }
 
     every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
     temperatures = settings.Integer(8, bounds=(2, 64), doc="Replicas of each chain, one for each temperature.")
     hottest = settings.Number(
-        20.0, bounds=(1.0, 1e6), scale="log", doc="The highest temperature, in units of the target's own."
+        20.0, bounds=(1.0, 1e6), scale="log", doc="The highest temperature, in units of the target's temperature."
     )
     num_leapfrog_steps = settings.Integer(
         8, bounds=(1, 1000), scale="log", label="Leapfrog steps", doc="Leapfrog steps of a trajectory."
@@ -95,29 +94,29 @@ class ParallelTempering(Discrete, Sampler):
 
     @property
     def width(self) -> int:
-        """Numbers that a state holds of each chain and coordinate."""
+        """Number of values that a state stores per chain and coordinate."""
         return 2 * self.temperatures
 
     @property
     def tuning_limit(self) -> int:
-        """Steps after which the warm-up ends."""
+        """Maximum number of warm-up steps."""
         return max(self.warmup_moves, 1)
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a move takes."""
+        """Single-row gradients of a move."""
         return self.target.examples * self.temperatures * (self.num_leapfrog_steps + 1)
 
     @property
     def ladder(self) -> Tensor:
-        """The reciprocal temperatures (temperatures,), beta / T."""
+        """The inverse temperatures (temperatures,), beta / T."""
         exponents = torch.linspace(0, 1, self.temperatures, dtype=torch.float64, device=self.target.device)
         return (self.hottest**-exponents / self.temperature).to(self.target.dtype)
 
-    # ---- the beginning, the warm-up, and changes
+    # ---- initialisation, warm-up and changes
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains with all replicas at their starting points (chains, dim)."""
+        """Return the chains with all replicas at their initial positions (chains, dim)."""
         acceptance = x0.new_zeros(len(x0), self.temperatures)
         return State(x0, self._replicas(x0), acceptance, *counters(x0), self.first_adaptation(rng, x0))
 
@@ -125,12 +124,12 @@ class ParallelTempering(Discrete, Sampler):
         return x[:, None].expand(-1, self.temperatures - 1, -1).contiguous()
 
     def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> LadderSteps:
-        """Return step sizes for the largest curvature at points (n, dim), longer where it is hotter."""
+        """Return step sizes from the largest curvature at points (n, dim), longer at higher temperatures."""
         size = self.largest_curvature(rng, x) ** -0.5
         return LadderSteps((size * (self.ladder[0] / self.ladder) ** 0.5).log(), 0)
 
     def adapt(self, rng: RandomNumbers, before: State, state: State, info: Any) -> State:
-        """Make each step size larger where more than the wanted share was accepted, by less each time."""
+        """Increase each step size if more than the target share was accepted, with decreasing gain."""
         moves = state.adaptation.moves + 1
         if moves > self.warmup_moves:
             return state
@@ -143,17 +142,17 @@ class ParallelTempering(Discrete, Sampler):
         return state.adaptation.moves >= self.warmup_moves
 
     def warmup_share(self, state: State) -> float:
-        """Return the share of the warm-up that is done, 0 to 1."""
+        """Return the completed share of the warm-up, 0 to 1."""
         return min(state.adaptation.moves / max(self.warmup_moves, 1), 1.0)
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with all their replicas."""
+        """Return the state of chains restarted at x (chains, dim), with all replicas."""
         return state._replace(x=x, replicas=self._replicas(x))
 
     # ---- the move
 
     def kernel(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
-        """Move all replicas along trajectories, and let neighbours swap."""
+        """Move all replicas along trajectories, then swap neighbours."""
         x = torch.cat([state.x[:, None], state.replicas], dim=1)
         shape = x.shape
         varied = 1 + _VARIED * (2 * rng.uniform(shape[:1], x.dtype) - 1)
@@ -177,17 +176,17 @@ class ParallelTempering(Discrete, Sampler):
         return after, Info(before, *told, diverging.to(x.dtype), failed, lowest, least)
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor:
-        """Return where a replica began or ended a trajectory at U = minus infinity, (steps, chains)."""
+        """Return where a replica started or ended a trajectory at U = minus infinity, (steps, chains)."""
         return (step_batch.column("potential") == -torch.inf) | (step_batch.column("least") == -torch.inf)
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
-        """Return where a chain stood, and the lowest of its trajectories' ends, (2, dim)."""
+        """Return a chain's position and the lowest of its trajectories' ends, (2, dim)."""
         return torch.stack([step_batch.before[step].x[chain], step_batch.infos[step].lowest[chain]])
 
     def _trajectories(
         self, rng: RandomNumbers, x: Tensor, beta: Tensor, sizes: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Return U at x (n, dim), where leapfrog steps lead, U there, and the energy that was lost on the way."""
+        """Return U at x (n, dim), the ends of the leapfrog trajectories, U there, and the decrease of the energy."""
         begun, g = self.target.gradient(x)
         momentum = rng.normal(x.shape, x.dtype)
         before = beta * begun + momentum.square().sum(-1) / 2
@@ -201,9 +200,9 @@ class ParallelTempering(Discrete, Sampler):
         return begun, there, potential, before - beta * potential - momentum.square().sum(-1) / 2
 
     def _swaps(self, rng: RandomNumbers, potential: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whose position each replica takes (chains, temperatures), and which share of the pairs have swapped.
+        """Return the index of the replica whose position each one takes (chains, temperatures), and the swapped share.
 
-        Pairs begin with the first replica after one move and with the second after the next.
+        Pairs start with the first replica after one move and with the second after the next.
         """
         own = torch.arange(self.temperatures, device=potential.device).expand(potential.shape)
         odd = (torch.remainder(count, 2) == 1)[:, None] & (self.temperatures > 2)
@@ -211,7 +210,7 @@ class ParallelTempering(Discrete, Sampler):
         other = torch.where((other >= 0) & (other < self.temperatures), other, own)
         beta = self.ladder.expand(potential.shape)
         log_ratio = (beta - beta.gather(1, other)) * (potential - potential.gather(1, other))
-        # One uniform number for both of a pair.
+        # Both replicas of a pair share a uniform number.
         mark = rng.uniform(potential.shape, potential.dtype).gather(1, torch.minimum(own, other))
         paired = other != own
         swaps = paired & (mark.log() < log_ratio)

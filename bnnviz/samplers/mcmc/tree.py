@@ -1,8 +1,8 @@
-"""Build trees of leapfrog points without recursion: find the smaller subtrees that a point begins or ends.
+"""Build trees of leapfrog points without recursion: find the smaller subtrees that a point starts or ends.
 
-The points of a subtree are numbered from 0. A point of even number begins subtrees of two and more points; its
-momentum is kept as the checkpoint of a level, the number of ones in the binary number without its last digit. A point
-of odd number ends as many subtrees as its number has ones at the end: those of levels below. Reference: D. Phan,
+The points of a subtree are numbered from 0. A point with an even number starts subtrees of two and more points; its
+momentum is the checkpoint of a level, the number of ones in the binary number without its last digit. A point with an
+odd number ends as many subtrees as its number has trailing ones: those of the levels below. Reference: D. Phan,
 N. Pradhan and M. Jankowiak, Composable effects for flexible and accelerated probabilistic programming in NumPyro, 2019,
 algorithm 2, doi:10.48550/arXiv.1912.11554.
 """
@@ -17,15 +17,15 @@ from torch import Tensor
 
 
 class Levels(NamedTuple):
-    """The levels of checkpoints for each number of a point, bool."""
+    """The checkpoint levels for each point number, bool."""
 
-    written: Tensor  # (2^depth, depth, 1): Where the point's momentum becomes a checkpoint
-    ended: Tensor  # (2^depth, depth): Whose subtrees end with the point
+    written: Tensor  # (2^depth, depth, 1): Levels for which the point's momentum is a checkpoint
+    ended: Tensor  # (2^depth, depth): Levels whose subtrees end with the point
 
 
 @functools.lru_cache(maxsize=8)
 def levels(depth: int, device: torch.device) -> Levels:
-    """Return the levels of trees that double at most so often."""
+    """Return the levels of trees of at most this depth."""
     number = torch.arange(1 << depth, device=device)
     places = torch.arange(depth, device=device)
     bits = (number[:, None] >> places) & 1
@@ -43,6 +43,6 @@ def zeros(chains: int, device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 def is_turning(first: Tensor, last: Tensor, total: Tensor) -> Tensor:
-    """Return whether the ends (..., dim) of a trajectory go back on the sum of its momenta, its ends counting half."""
+    """Return whether an end (..., dim) of a trajectory moves against the sum of its momenta, its ends counting half."""
     total = total - 0.5 * (first + last)
     return torch.minimum((first * total).sum(-1), (last * total).sum(-1)) <= 0

@@ -5,24 +5,24 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-#: Moves below which only the first step size is found.
+#: Number of moves below which only the initial step size is found.
 FEWEST = 20
-_FIRST, _SLOW, _LAST = 75, 25, 50  # of Stan: before the first window of the metric, that window, and after the last
-_SHARES = 0.15, 0.1  # of the first and the last where the moves are too few for these
-_EARLY = 10  # moves until the metric is learned for the first time
-_LEAST = 10  # moves of the last window, which the step size settles in
+_FIRST, _SLOW, _LAST = 75, 25, 50  # as in Stan: before the metric's first window, that window, and after the last
+_SHARES = 0.15, 0.1  # of the first and the last, for short warm-ups
+_EARLY = 10  # moves before the metric is first learned
+_LEAST = 10  # minimum moves of the last window, in which the step size settles
 
 
 class WarmupWindows(NamedTuple):
     """The windows of a warm-up; the metric is learned at the end of each but the last."""
 
     lengths: tuple[int, ...]  # tuple of int: Moves of each
-    early: int  # How many of them are the first phase, in which chains are still on their way
+    early: int  # Number of windows in the first phase, during convergence
 
 
 @functools.cache
 def windows(moves: int) -> WarmupWindows:
-    """Return the windows of a warm-up of so many moves; of very few there is one."""
+    """Return the windows of a warm-up of ``moves`` moves; very short ones have a single window."""
     if moves < FEWEST:
         return WarmupWindows((moves,), 0)
     first, last = _FIRST, _LAST
@@ -36,7 +36,7 @@ def windows(moves: int) -> WarmupWindows:
 
 
 def _doubling(moves: int, first: int) -> tuple[int, ...]:
-    """Return lengths of so many moves together, each twice the one before; the last takes what is left."""
+    """Return window lengths with sum ``moves``, each twice the previous one; the last takes the rest."""
     lengths, length = [], first
     while moves:
         length = moves if moves < 3 * length else length

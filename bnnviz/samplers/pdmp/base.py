@@ -1,7 +1,7 @@
-"""Share the base of the piecewise deterministic samplers: their settings, and what observes a run of one.
+"""Define the base of the piecewise deterministic samplers: settings and observers.
 
-A subclass gives the dynamics (`bnnviz.samplers.pdmp.dynamics`); the kernel is the event loop
-(`bnnviz.samplers.pdmp.event_loop`), how a run begins and warms up is `bnnviz.samplers.pdmp.learning`.
+A subclass defines the dynamics (`bnnviz.samplers.pdmp.dynamics`); the kernel is the event loop
+(`bnnviz.samplers.pdmp.event_loop`). Initialisation and warm-up are in `bnnviz.samplers.pdmp.learning`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from bnnviz.targets import Target
 _GRID = {"bound": ["grid"]}
 _INTERPOLATED = {"bound": ["interpolated"]}
 _BATCHES = {"batch_size": {"least": 1}}
-_PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated: beyond, it would cost a tenth of a step
-_ROWS = 512  # gradients at once, where as many are wanted as there are draws
+_PATH_NUMBERS = 4096  # chains x dimensions up to which the path is integrated; more would slow a step down by 10 %
+_ROWS = 512  # draws per gradient evaluation
 
 
-#: Algorithm 2 of Goan, Perrin, Mengersen and Fookes 2023, with a batch, where there is one, held between events.
+#: Algorithm 2 of Goan, Perrin, Mengersen and Fookes 2023; a batch is held between events.
 ALGORITHM_2: dict[str, Any] = {
     "bound": "interpolated",
     "alpha": 1.0,
@@ -54,50 +54,50 @@ ALGORITHM_2: dict[str, Any] = {
 
 
 def as_in_the_paper(doc: str, more: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the presets of a sampler of the paper: the right bound, the paper's settings, and eq. 12 to the letter.
+    """Return a sampler's presets: the correct bound, the paper's settings, and eq. 12 taken literally.
 
     Parameters
     ----------
     doc : str
-        What the paper's settings are.
+        Description of the paper's settings.
     more : dict
-        Those that are the sampler's own.
+        Further settings of this sampler.
     """
     literal = (
-        "Points clipped at zero before the line is drawn: after a bounce the envelope is zero for a long stretch, and"
-        " the posterior comes out many times too wide."
+        "The points are clipped at zero before the line is drawn: after a bounce the envelope stays zero for long, and"
+        " the posterior is many times too wide."
     )
     clipped = {**ALGORITHM_2, "clip_points": True}
     return [
-        {"name": "exact", "title": "Right (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
+        {"name": "exact", "title": "Correct (grid bound)", "doc": "The default.", "settings": {"bound": "grid"}},
         {"name": "paper", "title": "As in the paper", "doc": doc, "settings": {**ALGORITHM_2, **more}},
         {"name": "literal", "title": "Wrong: points clipped at zero", "doc": literal, "settings": clipped},
     ]
 
 
 def capped(title: str, doc: str, more: dict[str, Any]) -> dict[str, Any]:
-    """Return a preset with Algorithm 2 and a bounce at the tenth proposal, and the settings of ``more``.
+    """Return a preset with Algorithm 2, a bounce at the tenth proposal, and the settings ``more``.
 
-    The authors' code differs from Algorithm 2 in more ways, which docs/corrigendum.md lists.
+    docs/corrigendum.md lists the other differences between the authors' code and Algorithm 2.
     """
     settings_of = {**ALGORITHM_2, "most_proposals": 10, **more}
     return {"name": "capped", "title": title, "doc": doc, "settings": settings_of}
 
 
 class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
-    """Base of the piecewise deterministic samplers: settings of event times, and the lock-step.
+    """Base of the piecewise deterministic samplers: settings of event times, and the event loop.
 
     Attributes
     ----------
     widest_cell : float
         Longest cell of the grid bound, in path time.
     late_events : str
-        What events that come too late do to the posterior, as the end of a sentence.
+        Effect of late events on the posterior, as a clause.
     """
 
     traits = Traits(emits=frozenset({"events", "envelope", "path", "ratios"}))
     text = ProcessText
-    # A process that meets no rate at all would double its cells for ever.
+    # Without this, a process whose rate stays zero would double its cells forever.
     widest_cell: ClassVar[float] = 1e3
     late_events: ClassVar[str] = "the posterior is too wide"
 
@@ -107,28 +107,27 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         step=0.05,
         unit="1/time",
         live=True,
-        doc="Refreshments of the velocity per unit of path time; without them a chain can stay on an orbit for ever.",
+        doc="Refreshments of the velocity per unit of path time. Without them a chain can stay on an orbit forever.",
     )
     refresh_share = settings.Number(
         None,
         bounds=(0.01, 0.99),
         step=0.01,
         allow_None=True,
-        label="Wanted share of refreshments",
+        label="Target share of refreshments",
         empty="refresh rate as set",
-        doc="Share of refreshments among all events, to which the warm-up tunes their rate; on a Gaussian of many"
-        " dimensions 0.78 is efficient for the Bouncy Particle. Empty: the rate is as set.",
+        doc="Share of refreshments among all events, to which the warm-up tunes their rate. On high-dimensional"
+        " Gaussians 0.78 is efficient for the Bouncy Particle. Empty: the rate as set.",
     )
     bound = settings.Choice(
         "grid",
         objects=["grid", "interpolated", "regression", "exact"],
         live=True,
-        doc="The envelope that event times are thinned under. grid: lines from rates and derivatives, raised where"
-        " rates lie above them, right to within Monte Carlo error. interpolated: the papers' line through the last two"
-        " points, cheaper, no bound in the strict sense. regression: a line regressed through the noisy rates of"
-        " batches, raised by its predicted spread (Pakman and others 2017). exact: without an approximation, on a"
-        " Gaussian target; with batches and control variates, lines that no batch's rate can exceed, on logistic"
-        " regression.",
+        doc="Envelope for thinning event times. grid: lines from rates and derivatives, raised where rates exceed them;"
+        " accurate up to Monte Carlo error. interpolated: the papers' line through the last two points; cheaper, but"
+        " not a strict bound. regression: a line regressed through the noisy rates of batches, raised by its predicted"
+        " spread (Pakman and others 2017). exact: no approximation, on Gaussian targets; with batches and control"
+        " variates, lines that bound the rate of every batch, on logistic regression.",
     )
     alpha = settings.Number(
         1.2,
@@ -146,7 +145,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         live=True,
         when=_INTERPOLATED,
         allow_None=True,
-        doc="Longest time between two evaluations of the rate; empty: 0.3 of the mean time between events.",
+        doc="Maximum time between two evaluations of the rate; empty: 0.3 of the mean time between events.",
     )
     t_init = settings.Number(
         1.0,
@@ -155,7 +154,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         unit="time",
         live=True,
         when=_INTERPOLATED,
-        doc="Second point of the first line after an event; never beyond the horizon.",
+        doc="Second point of the first line after an event, limited by the horizon.",
     )
     reject_above = settings.Number(
         None,
@@ -165,14 +164,14 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         allow_None=True,
         label="Reject above (R)",
         empty="none",
-        doc="Reject proposals whose rate exceeds the envelope by more than this factor (the paper: 2), which throws the"
-        " worst violations away and hides them; empty: accept them.",
+        doc="Reject proposals whose rate exceeds the envelope by more than this factor (the paper: 2). This discards"
+        " the worst violations and hides them. Empty: accept them.",
     )
     clip_points = settings.Boolean(
         False,
         live=True,
         when=_INTERPOLATED,
-        doc="Clip the points at zero before drawing the line, as eq. 12 reads literally, instead of the line.",
+        doc="Clip the points at zero before drawing the line, as eq. 12 states literally, instead of the line.",
     )
     sds_above = settings.Number(
         3.0,
@@ -190,10 +189,10 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         live=True,
         when=_INTERPOLATED,
         allow_None=True,
-        label="Most proposals",
-        empty="any number",
-        doc="Proposals between two events, at most: the last one becomes a bounce even if it is rejected, as in the"
-        " authors' code (10), which is biased; empty: no limit.",
+        label="Maximum proposals",
+        empty="unlimited",
+        doc="Maximum number of proposals between two events. The last one becomes a bounce even if it is rejected, as"
+        " in the authors' code (10), which is biased. Empty: unlimited.",
     )
     margin = settings.Number(
         0.1,
@@ -201,7 +200,7 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         step=0.05,
         live=True,
         when=_GRID,
-        doc="Share of the rate's departure from a straight line within a cell that is added to its bound.",
+        doc="Share of the rate's deviation from a straight line within a cell that is added to its bound.",
     )
     batch_size = settings.Integer(
         None,
@@ -212,8 +211,8 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows that an evaluation of the rate reads, drawn at random, weighted to stand for all of them; empty:"
-        " all rows.",
+        doc="Data rows per evaluation of the rate, drawn at random and weighted to represent all rows. Empty: all"
+        " rows.",
     )
     batch = settings.Choice(
         "proposal",
@@ -221,22 +220,22 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         live=True,
         when=_BATCHES,
         label="New batch at every",
-        doc="proposal: a fresh batch for every evaluation, which is right under an envelope that bounds the rates of"
-        " all batches; rates above it are counted. event: one batch is held from an event to the next, as in the paper:"
-        " it becomes part of the state, and the posterior comes out too wide.",
+        doc="proposal: a fresh batch for every evaluation, which is correct under an envelope that bounds the rates of"
+        " all batches; higher rates are counted. event: the batch is held until the next event, as in the paper. It"
+        " becomes part of the state, and the posterior is too wide.",
     )
     control_variates = settings.Boolean(
         False,
         when=_BATCHES,
-        doc="Take from each batch what it says at the mode, and add what all rows say there: the gradients vary less"
-        " near the mode, and more far from it; a gradient costs two.",
+        doc="Replace each batch gradient by its difference from the batch gradient at the mode, plus the full gradient"
+        " there. Gradients vary less near the mode and more far from it, and cost twice as much.",
     )
     samples = settings.Choice(
         "path",
         objects=["path", "events"],
         live=True,
-        doc="Where draws are taken. path: uniformly in time along the exact path. events: at bounces and refreshments"
-        " (the papers), which favours places where events are frequent, and is biased.",
+        doc="When draws are taken. path: uniformly in time along the exact path. events: at bounces and refreshments"
+        " (the papers), which is biased towards places with frequent events.",
     )
     spacing = settings.Number(
         None,
@@ -244,42 +243,42 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         scale="log",
         unit="time",
         allow_None=True,
-        doc="Path time between two draws; empty: twice the mean time between events, found in the warm-up.",
+        doc="Path time between two draws; empty: twice the mean time between events, estimated in the warm-up.",
     )
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "one_mode", "random"],
-        doc="Where chains start. mode: each at the end of its own descent by Adam. one_mode: all at the best of these"
-        " ends. auto: mode for networks (of one that learns its noise or prior after 100 steps at most, as the mode"
-        " fits the noise) and for functions of your own, random points for other densities.",
+        doc="Initial positions. mode: the end of each chain's descent by Adam. one_mode: the best of these ends for all"
+        " chains. auto: mode for custom functions and for networks (after at most 100 steps if noise or prior are"
+        " learned, because the mode fits the noise), random points for other densities.",
     )
-    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam on the way to a mode.")
+    mode_steps = settings.Integer(3000, bounds=(1, 100_000), doc="Steps of Adam towards a mode.")
 
     presets: ClassVar[list[dict[str, Any]]] = as_in_the_paper(
         "Algorithm 2 with alpha 1 and R 2, the line through signed rates, no horizon, draws at events, one batch held"
-        " from an event to the next.",
+        " between events.",
         {},
     )
 
     @property
     def needs_mode(self) -> bool:
-        """Whether a mode has to be found before the chains set out."""
+        """Whether a mode is needed before the chains start."""
         return self.control_variates
 
     def starts_at_mode(self, target: Target) -> bool:
-        """Return whether chains set out from modes: from far out straight lines are long on their way."""
+        """Return whether chains start at modes: straight lines take long from distant points."""
         return super().starts_at_mode(target) or (self.start == "auto" and not target.located)
 
     def check(self, target: Target) -> None:
-        """Raise where the bound or the batches do not fit the target."""
+        """Raise if the bound or the batches do not fit the target."""
         if self.bound == "exact" and self.batch_size is None and target.quadratic() is None:
             raise BnnvizError(
                 'bound = "exact" needs a Gaussian target, whose event times have a closed form; use "grid".', "bound"
             )
         if target.jumps:
             raise BnnvizError(
-                f"{self.title} follows the gradient of U, which does not tell where U jumps, as it does here (a"
-                " sign, an argmax, a branch on a weight, a division by what can be 0); use HMC or NUTS.",
+                f"{self.title} follows the gradient of U, which does not show jumps of U as on this target (a sign,"
+                " an argmax, a branch on a weight, a division by a value that can be 0); use HMC or NUTS.",
                 "sampler",
             )
         refuse_without_rows(target, self.batch_size)
@@ -287,22 +286,22 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
             self._check_batch_lines(target)
 
     def _check_batch_lines(self, target: Target) -> None:
-        """Raise where nothing is known that the rates of all batches lie under."""
+        """Raise if no bound on the rates of all batches is known."""
         if self.curved or not linear_losses.fits(target):
             raise BnnvizError(
                 'bound = "exact" with batches needs logistic regression or another sum of losses of linear predictors,'
-                ' and a process on straight lines; use "grid".',
+                ' and a process with straight paths; use "grid".',
                 "bound",
             )
         if not self.control_variates:
             raise BnnvizError(
-                'bound = "exact" with batches bounds how far rows are from what they say at the mode; set'
+                'bound = "exact" with batches bounds the deviation of rows from their values at the mode; set'
                 ' control_variates, or use "grid".',
                 "bound",
             )
 
     def set_mode(self, mode: Tensor | None) -> None:
-        """Choose where gradients come from, with control variates at the mode (dim,), and make the envelope."""
+        """Choose the source of gradients, with control variates at the mode (dim,), and create the envelope."""
         anchor = mode if self.control_variates else None
         self.source = MiniBatch(self.target, self.batch_size, self.batch == "event", anchor)
         self.envelope = self._make_bound(anchor)
@@ -324,14 +323,14 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a step is charged for; the derivative of the rate costs about a second one."""
+        """Single-row gradients that a step is charged; the rate's derivative costs about one more."""
         second = min(self.batch_size or self.target.examples, self.target.examples)
         return self.source.examples + (second if self.envelope.needs_curvature else 0)
 
-    # ---- what observes it
+    # ---- observers
 
     def draw_collector(self, rng: RandomNumbers, state: State) -> PathDrawCollector | EventDrawCollector:
-        """Return what draws along the path from this state on, or at its events."""
+        """Return a collector of draws along the path or at its events."""
         if self.samples == "events":
             return EventDrawCollector(self, state)
         spacing = self.spacing
@@ -344,35 +343,35 @@ class PDMP(PathLearner, EventLoop, Dynamics, Sampler):
         return RatioStats()
 
     def chain_trace(self) -> PathTrace:
-        """Return a trace that has seen nothing."""
+        """Return an empty trace."""
         return PathTrace(self)
 
     def events_in(self, step_batch: StepBatch) -> Tensor:
-        """Return how many bounces and refreshments each chain had in a block (chains,)."""
+        """Return the number of bounces and refreshments of each chain in a block (chains,)."""
         return is_event(step_batch.column("kind")).sum(0)
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor:
-        """Return the point (1, dim) of the path at which a step has evaluated the rate."""
+        """Return the point (1, dim) of the path at which a step evaluated the rate."""
         state = step_batch.before[step]
         return self.flow(state.x, state.v, state.t, state.adaptation.scaling)[0][chain][None]
 
     def integrates(self, chains: int, dim: int) -> bool:
-        """Return whether the path is integrated: where that does not slow the sampler down."""
+        """Return whether the path is integrated: only if that does not slow the sampler down."""
         return chains * dim <= _PATH_NUMBERS
 
     @property
     def weighs(self) -> bool:
-        """Whether draws are taken at events of a rate that is known: with batches it is not."""
+        """Whether draws are taken at events with a known rate; with batches it is unknown."""
         return self.samples == "events" and self.batch_size is None
 
     def event_weights(self, x: Tensor, draw_collector: PathDrawCollector | EventDrawCollector) -> Tensor:
-        r"""Return weights (n,), of sum 1, that undo the bias of draws x (n, dim) at events.
+        r"""Return normalised weights (n,) that correct the bias of draws x (n, dim) at events.
 
-        Bounces and refreshments together follow $\pi(x) (\lambda_r + \bar\lambda(x))$, with the rate averaged
-        over the velocity's law, so that the reciprocal restores pi: with the full data and no violations.
+        Bounces and refreshments together follow $\pi(x) (\lambda_r + \bar\lambda(x))$, with the rate averaged over the
+        law of the velocity, so weights of its reciprocal recover pi (with the full data and without violations).
         """
         g = torch.cat([self.target.gradient(part)[1] for part in torch.split(x, _ROWS)])
-        # Without refreshments there are no events where the gradient is zero, but rounding may put a draw there.
+        # Without refreshments no events occur at zero gradient, but rounding may put a draw there.
         mean_rate = self.mean_rate(x, g, draw_collector.scaling)
         rate = self.refresh_rate if self.refresh_share is None else draw_collector.refreshments
         weights = 1 / (rate + mean_rate).double().clamp_min(1e-12)

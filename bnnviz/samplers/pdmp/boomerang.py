@@ -14,12 +14,12 @@ The flow keeps $r^2 = (x - x_*)^\top \Sigma^{-1} (x - x_*) + v^\top \Sigma^{-1} 
 $\frac{d}{dt} \langle v, g \rangle = v^\top (\nabla^2 E) v - \langle x - x_*, g \rangle$.
 
 ``reference="exact"`` takes $E(x) = U(x) - \frac{1}{2} (x - x_*)^\top \Sigma^{-1} (x - x_*)$, so that the target
-is $e^{-U}$. ``reference="from_prior"`` does so with the prior for the reference, so that E is the negative log
-likelihood. ``reference="prior"`` takes the negative log likelihood for E with the reference of the mode, which stands
-in for the prior: the target is another one.
+is $e^{-U}$. ``reference="from_prior"`` does so with the prior as the reference, so that E is the negative log
+likelihood. ``reference="prior"`` takes the negative log likelihood as E, but keeps the reference at the mode, which
+replaces the prior and changes the target.
 
 Source: Bierkens, Grazzi, Kamatani and Roberts 2020, doi:10.48550/arXiv.2006.13777; for networks, Goan, Perrin,
-Mengersen and Fookes 2023, doi:10.48550/arXiv.2302.08724, who take the second reading.
+Mengersen and Fookes 2023, doi:10.48550/arXiv.2302.08724, who use ``"prior"``.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_ROUNDS = 4  # in which a reference is learned
-_ROUNDING = 1e-5  # of the exact bound: in single precision a rate may lie a hair above it
+_ROUNDS = 4  # of learning a reference
+_ROUNDING = 1e-5  # of the exact bound: in single precision a rate may slightly exceed it
 
 
 @REGISTRY.add
 class Boomerang(PDMP):
     """Boomerang sampler: ellipses around a Gaussian reference N(w*, S), bounced at rate max(0, v . grad E).
 
-    x* is a mode, on networks one for each chain. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there
-    (for a density, its Hessian's diagonal) plus the prior's precision with ``reference="exact"``; with "prior" it is at
-    least the prior's precision, or S explodes on weights that the data say nothing of. With "from_prior" x* is 0 and S
-    the prior's covariance.
+    x* is a mode, one for each chain on networks. S^-1 is the Gauss-Newton diagonal of the negative log likelihood there
+    (for a density, the diagonal of its Hessian), plus the prior's precision with ``reference="exact"``. With "prior" it
+    is at least the prior's precision, because S would diverge for weights that the data do not determine. With
+    "from_prior", x* is 0 and S the prior's covariance.
     """
 
     registered = "boomerang"
@@ -68,7 +68,7 @@ class Boomerang(PDMP):
     text = BoomerangText
     needs_mode = True
     curved = True
-    # On a quadratic E the rate is a wave of period pi: a cell must not jump over its crest.
+    # On a quadratic E the rate is a wave of period pi; a cell must not skip its maximum.
     widest_cell = 0.5
     terms_are_rate = False
     late_events = "the posterior is biased towards the reference N(w*, S)"
@@ -76,18 +76,18 @@ class Boomerang(PDMP):
     reference = settings.Choice(
         "exact",
         objects=["exact", "from_prior", "prior"],
-        doc="exact: the target is the posterior, with a reference from the curvature at the mode. from_prior: the same"
-        " target, and the reference is the prior, whose centre is 0. prior: the reference of the mode stands in for the"
+        doc="exact: the target is the posterior; the reference comes from the curvature at the mode. from_prior: the"
+        " same target, with the prior (centred at 0) as the reference. prior: the reference at the mode replaces the"
         " prior, as in the paper.",
     )
     curvature = settings.Choice(
         "fisher",
         objects=["fisher", "hessian", "published"],
         when={"reference": ["exact", "prior"]},
-        doc="What S^-1 is made of at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, its"
-        " Hessian's diagonal), never negative. hessian: the true diagonal, the corrected paper's eq. 5; exact for small"
-        " targets, by Hutchinson's estimate for large ones. published: the Hessian's row sums, eq. 5 as it was first"
-        " published and as the authors' code has it.",
+        doc="S^-1 at the mode. fisher: the Gauss-Newton diagonal of a network (for a density, the diagonal of its"
+        " Hessian), never negative. hessian: the true diagonal, the corrected paper's eq. 5; exact for small targets,"
+        " Hutchinson's estimate for large ones. published: the row sums of the Hessian, eq. 5 as first published and as"
+        " in the authors' code.",
     )
     gamma = settings.Number(
         1.0,
@@ -99,14 +99,14 @@ class Boomerang(PDMP):
 
     presets: ClassVar[list[dict[str, Any]]] = [
         *as_in_the_paper(
-            "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held from an event to the next, and the"
-            " reference with the Hessian's diagonal in the place of the prior; for networks, which have one.",
+            "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held between events, and the reference with"
+            " the diagonal of the Hessian instead of the prior; for networks, which have a prior.",
             {"reference": "prior", "curvature": "hessian", "learn_reference": False, "start": "one_mode"},
         ),
         {
             "name": "published",
             "title": "As first published",
-            "doc": "As in the paper, with the Hessian's row sums for its diagonal, which the corrigendum replaces.",
+            "doc": "As in the paper, with the row sums of the Hessian, which the corrigendum replaces by its diagonal.",
             "settings": {
                 **ALGORITHM_2,
                 "reference": "prior",
@@ -123,7 +123,7 @@ class Boomerang(PDMP):
         {
             "name": "thinning",
             "title": "The paper's event times, on a density",
-            "doc": "Algorithm 2 as in the paper, around a reference that leaves the target as it is.",
+            "doc": "Algorithm 2 as in the paper, with a reference that preserves the target.",
             "settings": ALGORITHM_2,
         },
     ]
@@ -132,25 +132,26 @@ class Boomerang(PDMP):
         False,
         label="Learn the reference",
         when={"reference": ["exact"]},
-        doc="Learn centre and spread of the reference in four rounds of the warm-up, each with twice the events of the"
-        " one before, from positions and gradients along the path: with correlations on a density of up to"
-        f" {DENSE} dimensions. It begins with the reference of the mode; gamma counts there alone. On functions of your"
-        " own it is always learned.",
+        doc="Learn centre and spread of the reference from positions and gradients along the path, in four warm-up"
+        f" rounds, each with twice the events of the previous one. Densities of up to {DENSE} dimensions get a full"
+        " covariance. Learning starts from the reference at the mode; gamma affects only this start. Custom functions"
+        " always learn the reference.",
     )
     adapt_events = settings.Integer(
         80,
         bounds=(40, 1_000_000),
         when={"learn_reference": [True]},
-        doc="Events of the first round, over all chains.",
+        doc="Events of the first round, summed over chains.",
     )
 
     def check(self, target: Target) -> None:
-        """Raise where the reference is to be or to replace a prior, and there is none."""
+        """Raise if the reference involves a prior and the target has no prior."""
         super().check(target)
         if self.reference != "exact" and target.prior_precision is None:
-            what = "makes the prior the reference" if self._is_prior else "puts the reference in the place of the prior"
+            what = "makes the prior the reference" if self._is_prior else "replaces the prior by the reference"
             raise BnnvizError(
-                f'reference="{self.reference}" {what}, and this target has none; use reference="exact".', "reference"
+                f'reference="{self.reference}" {what}, but this target has no prior; use reference="exact".',
+                "reference",
             )
 
     @property
@@ -160,7 +161,7 @@ class Boomerang(PDMP):
 
     @property
     def _keeps_target(self) -> bool:
-        """Whether the reference leaves the target as it is."""
+        """Whether the reference preserves the target."""
         return self.reference != "prior"
 
     def set_mode(self, mode: Tensor | None) -> None:
@@ -171,11 +172,11 @@ class Boomerang(PDMP):
 
     @cached_property
     def _at_mode(self) -> tuple[Tensor, int]:
-        """The diagonal of S^-1 by the curvature at the mode, and how many of its entries were too small."""
+        """The diagonal of S^-1 from the curvature at the mode, and the number of entries that were too small."""
         return self._precision_at(self._mode)
 
     def _precision_at(self, mode: Tensor) -> tuple[Tensor, int]:
-        """Return the diagonal of S^-1 (dim,) by the curvature at a mode, and how many entries were too small."""
+        """Return the diagonal of S^-1 (dim,) from the curvature at a mode, and the number of entries too small."""
         prior = self.target.prior_precision or 0.0
         if self._is_prior:
             return torch.full_like(mode, prior), 0
@@ -188,7 +189,7 @@ class Boomerang(PDMP):
         return precision.clamp_min(floor) / self.gamma, int((precision < floor).sum())
 
     def remarks(self) -> list[Message]:
-        """Return how much of the reference could not be used, and whether a prior's reference is at no mode."""
+        """Return notes on unusable parts of the reference, and on a reference away from a mode."""
         place = newton.place(self.target, self._mode) if self.reference == "prior" else None
         found = []
         if place is not None and not place.is_mode:
@@ -201,16 +202,16 @@ class Boomerang(PDMP):
         return found
 
     def first_scaling(self) -> GaussianReference:
-        """Return the reference of the mode, or the prior."""
+        """Return the reference at the mode, or the prior."""
         centre = torch.zeros_like(self._mode) if self._is_prior else self._mode
         return GaussianReference(centre, self._at_mode[0])
 
     def scaling_of(self, scaling: GaussianReference, chains: Tensor) -> GaussianReference:
-        """Return the references of some chains, by their numbers."""
+        """Return the references of the given chains."""
         return scaling.of_chains(chains)
 
     def scaling_after(self, adaptation: Adaptation, moved: bool) -> GaussianReference:
-        """Put the reference at the mode of a target that has changed; a spread that was learned is kept."""
+        """Move the reference to the mode of a changed target; a learned spread is kept."""
         if not moved:
             return adaptation.scaling
         if self.rounds and not adaptation.rounds_left:
@@ -218,57 +219,57 @@ class Boomerang(PDMP):
         return self.first_scaling()
 
     def _has_references(self, target: Target) -> bool:
-        """Return whether each chain has a reference of its own: at the mode of a network that it sets out from."""
+        """Return whether each chain has its own reference, at the mode of a network where it starts."""
         own = self.start in ("auto", "mode") and target.start_at_mode
         return own and self.reference == "exact" and not self.control_variates
 
     def starts_at_mode(self, target: Target) -> bool:
-        """Return whether chains set out from modes: far from its reference a chain only goes round it."""
+        """Return whether chains start at modes: far from its reference a chain only circles around it."""
         return self.start != "random"
 
     def starts_together(self, target: Target) -> bool:
-        """Return whether all chains set out from one mode: those of a network with one reference for all."""
+        """Return whether all chains start at one mode, as on networks with a shared reference."""
         shared = target.start_at_mode and not self._has_references(target) and not self._is_prior
         return self.start == "one_mode" or shared
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the state at path time zero; on networks with a reference for each chain."""
+        """Return the state at path time zero; on networks with one reference per chain."""
         state = super().init(x0, rng)
         if not self._has_references(self.target):
             return state
         references = GaussianReference(x0, torch.stack([self._precision_at(x)[0] for x in x0]))
-        # Going no way around another centre would move it by rounding.
+        # Rotating by zero around another centre would move the position by rounding.
         return self.rescaled(rng, state, references, self.rounds)._replace(x=x0)
 
     @property
     def rounds(self) -> int:
-        """Rounds in which the reference is learned; one that stands in for the prior stays what it is."""
+        """Rounds in which the reference is learned; one that replaces the prior is fixed."""
         learns = self.learn_reference or self.scales_are_unknown
         return _ROUNDS if learns and self.reference == "exact" else 0
 
     @property
     def learns_from_points(self) -> bool:
-        """Whether there is something to learn."""
+        """Whether a scaling is learned."""
         return self.rounds > 0
 
     @property
     def dense(self) -> bool:
-        """Whether a reference that is learned knows correlations; one of a network is of one mode."""
+        """Whether a learned reference has correlations; not on networks, whose references belong to single modes."""
         return self.target.dim <= DENSE and not self.target.start_at_mode
 
     def events_wanted(self, rounds_left: int) -> int:
-        """Return the events of a round, each of which has twice those of the one before."""
+        """Return the events of a round: twice those of the previous one."""
         return self.adapt_events * 2 ** (_ROUNDS - rounds_left)
 
     def added_points(
         self, scaling: GaussianReference, sums: WindowSums | None, x: Tensor, alive: Tensor
     ) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and the gradients there."""
+        """Return the sums with positions x (chains, dim) and gradients there added."""
         gradient = self.target.gradient(x)[1]
         return self._before(scaling).added(sums, x, gradient, alive) if bool(torch.isfinite(gradient).all()) else sums
 
     def _before(self, scaling: GaussianReference) -> Preconditioner:
-        """Return L as it is before a round, a dense matrix where that is to be learned."""
+        """Return L before a round, as a dense matrix if correlations are learned."""
         spread = scaling.spread
         if spread.factor is None and self.dense:
             return Preconditioner(spread.scale, spread.scale.diag(), spread.scale.reciprocal().diag())
@@ -277,7 +278,7 @@ class Boomerang(PDMP):
     def learned_scaling(
         self, sums: PathSums, points: WindowSums | None, before: GaussianReference
     ) -> GaussianReference:
-        """Return the reference with the mean of the path, and the spread that positions and gradients tell."""
+        """Return the reference with the mean of the path and the spread estimated from positions and gradients."""
         if points is None:
             return before
         mean = sums.moments()[0] if before.centre.ndim == 1 else sums.means()
@@ -296,7 +297,7 @@ class Boomerang(PDMP):
         centre = scaling.centre.double()
         d, v, span = x.double() - centre, v.double(), (s1 - s0)[:, None]
         middle, half = (s0 + s1)[:, None] / 2, span / 2
-        # Sums and differences at the ends, written as products: for short spans these lose no digits.
+        # Differences of squares at the ends are written as products, which keeps precision for short spans.
         sin, cos = 2 * torch.cos(middle) * torch.sin(half), 2 * torch.sin(middle) * torch.sin(half)
         wave = torch.cos(2 * middle) * torch.sin(span) / 2
         first = d * sin + v * cos
@@ -315,7 +316,7 @@ class Boomerang(PDMP):
         return flow
 
     def speed(self, x: Tensor, v: Tensor, scaling: GaussianReference) -> Tensor:
-        """Return the root of |x - x*|^2 + |v|^2, which bounds |v| along the ellipse and does not change on it."""
+        """Return the root of |x - x*|^2 + |v|^2, which bounds |v| along the ellipse and is constant on it."""
         return (torch.linalg.vector_norm(v, dim=-1).square() + (x - scaling.centre).square().sum(-1)).sqrt()
 
     def _energy_gradient(self, x: Tensor, g: Tensor, scaling: GaussianReference) -> Tensor:
@@ -353,9 +354,9 @@ class Boomerang(PDMP):
     def gaussian_terms(
         self, x: Tensor, v: Tensor, mean: Tensor, precision: Tensor, scaling: GaussianReference
     ) -> tuple[Tensor, Tensor]:
-        """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(x*)|, which the rate cannot exceed.
+        """Return the constant r^2 |S^(1/2) M S^(1/2)| / 2 + r |S^(1/2) grad E(x*)|, an upper bound of the rate.
 
-        M is P - S^-1, and r changes at refreshments alone.
+        M is P - S^-1, and r changes only at refreshments.
         """
         d = x - scaling.centre
         r2 = (d * scaling.pull(d) + v * scaling.pull(v)).sum(-1, keepdim=True).double()
@@ -364,7 +365,7 @@ class Boomerang(PDMP):
         return height, torch.zeros_like(height)
 
     def tempered_target(self, x: Tensor, state: State) -> tuple[Tensor, Tensor]:
-        """Return U and its gradient, with the reference in the place of the prior where that is wanted."""
+        """Return U and its gradient, with the reference instead of the prior for ``reference="prior"``."""
         potential, g = super().tempered_target(x, state)
         if self._keeps_target:
             return potential, g

@@ -13,9 +13,9 @@ With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v \sim N(0, \sigm
 bounce is orthogonal in it: $v - 2 \frac{\langle v, g \rangle}{\langle g, M g \rangle} M g$.
 
 Along the path $\frac{d}{dt} \langle v, g \rangle = v^\top H v$, H the Hessian of U. The generalised bounce (Wu
-and Robert 2017, doi:10.48550/arXiv.1706.04781) turns the part of v along g round and draws the rest anew. The forward
-bounce (Michel, Durmus and Senecal 2020, doi:10.48550/arXiv.1702.08397) draws the part along g anew, from the law
-of density $a\, e^{-a^2 / 2 \sigma^2}$ that climbing velocities have at bounces, and the rest only in part.
+and Robert 2017, doi:10.48550/arXiv.1706.04781) reverses the component of v along g and redraws the rest. The forward
+bounce (Michel, Durmus and Senecal 2020, doi:10.48550/arXiv.1702.08397) redraws the component along g from the law
+of density $a\, e^{-a^2 / 2 \sigma^2}$ of uphill velocities at bounces, and the rest partially.
 
 Source: Bouchard-Cote, Vollmer and Doucet 2018, doi:10.1080/01621459.2017.1294075; for networks, Goan, Perrin, Mengersen
 and Fookes 2023, Table 1 and Algorithm 2, doi:10.48550/arXiv.2302.08724.
@@ -51,9 +51,9 @@ class BouncyParticle(Sampler):
         "reflect",
         objects=["reflect", "generalised", "forward"],
         live=True,
-        doc="What a bounce does. reflect: the velocity is mirrored on the gradient. generalised: its part along the"
-        " gradient turns round and the rest is drawn anew, so that no refreshment is needed. forward: its part along"
-        " the gradient is drawn anew from the law of those that go down, and the rest to a share.",
+        doc="Kind of bounce. reflect: the velocity is reflected on the gradient. generalised: its component along the"
+        " gradient is reversed and the rest redrawn, so that no refreshment is needed. forward: its component along the"
+        " gradient is redrawn from the law of downhill velocities, and the rest partially.",
     )
     fresh_share = settings.Number(
         0.1,
@@ -61,8 +61,8 @@ class BouncyParticle(Sampler):
         step=0.01,
         live=True,
         when={"turn": ["forward"]},
-        label="Share drawn anew",
-        doc="Share of the variance of the velocity across the gradient that a forward bounce draws anew.",
+        label="Redrawn share",
+        doc="Share of the variance of the velocity orthogonal to the gradient that a forward bounce redraws.",
     )
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
@@ -74,15 +74,15 @@ class BouncyParticle(Sampler):
         return curvature
 
     def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
-        """Return minus the rate before, or the rate of the part along the gradient that was drawn anew."""
+        """Return minus the rate before the bounce, or the rate of the redrawn component along the gradient."""
         return self.rate(x, v, g, scaling).double() if self.turn == "forward" else -rate
 
     def scaled_gradient(self, g: Tensor, scaling: Any) -> Tensor:
-        """Return M g, of the M in whose metric v' M^-1 v a bounce is orthogonal."""
+        """Return M g for the metric M in which bounces are orthogonal."""
         raise NotImplementedError
 
     def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v; or another bounce."""
+        """Return v - 2 (g . v) / (g' M g) M g, which keeps v' M^-1 v, or the other kinds of bounce."""
         scaled = self.scaled_gradient(g, scaling)
         norm = (g * scaled).sum(-1, keepdim=True).clamp_min(1e-30)
         along = (g * v).sum(-1, keepdim=True)
@@ -92,7 +92,7 @@ class BouncyParticle(Sampler):
         if self.turn == "generalised":
             return fresh - (along + (g * fresh).sum(-1, keepdim=True)) / norm * scaled
         across = (1 - self.fresh_share) ** 0.5 * v + self.fresh_share**0.5 * fresh
-        # Climbing velocities meet a bounce in proportion to how fast they climb: Rayleigh's law.
+        # Uphill velocities bounce at a rate proportional to their slope: a Rayleigh distribution.
         down = self.velocity_sd * (2 * norm * rng.exponential(norm.shape, norm.dtype)).sqrt()
         return across - (down + (g * across).sum(-1, keepdim=True)) / norm * scaled
 
@@ -124,14 +124,14 @@ class BPS(Preconditioned, BouncyParticle, PDMP):
         *Preconditioned.presets,
         capped(
             "Ten proposals, slow",
-            "Algorithm 2 as in the paper, with a bounce at the tenth proposal and velocities of a thousandth.",
+            "Algorithm 2 as in the paper, with a bounce at the tenth proposal and a velocity_sd of 0.001.",
             {"metric": "unit", "velocity_sd": 1e-3, "t_init": 10.0},
         ),
         {
             "name": "regression",
             "title": "Stochastic BPS (Pakman and others)",
-            "doc": "A regression line of noisy rates, raised by three predicted standard deviations, and scales of the"
-            " coordinates, learned in the warm-up; for batches.",
+            "doc": "A regression line of noisy rates, raised by three predicted standard deviations, with coordinate"
+            " scales learned in the warm-up; for batches.",
             "settings": {"bound": "regression", "sds_above": 3.0, "metric": "diagonal"},
         },
     ]

@@ -1,4 +1,4 @@
-"""Collect draws and counts of piecewise deterministic processes from blocks of steps."""
+"""Collect draws and statistics of piecewise deterministic processes from blocks of steps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _BOX = (("q25", 0.25), ("median", 0.5), ("q75", 0.75), ("q99", 0.99))
 
 
 class PathCollectorBase(Checkpointed):
-    """Move to the draws of a block, and keeps what lies along the path up to each of them.
+    """Evaluate the path at the draws of a block, and store its integrals up to each draw.
 
     Attributes
     ----------
     made : Tensor, shape (chains,)
         Draws so far.
     path : Tensor or None, shape (chains, 1 + 2 dim), float64
-        Time, and integrals of the position and of its square, since the beginning; None where they are not taken.
+        Time, and integrals of the position and of its square, since the start; None if not integrated.
     """
 
     saved_names = ("made", "path")
@@ -45,7 +45,7 @@ class PathCollectorBase(Checkpointed):
         return torch.cat([(s1 - s0)[:, None], *self.sampler.integrals(x, v, s0, s1, scaling)], dim=1)
 
     def _passed(self, step_batch: StepBatch) -> Tensor:
-        """Add a block to the path; return what lies before each of its steps (steps, chains, 1 + 2 dim)."""
+        """Add a block to the path; return the integrals before each of its steps (steps, chains, 1 + 2 dim)."""
         x, v = (torch.cat([getattr(state, name) for state in step_batch.before]) for name in ("x", "v"))
         s0, s1 = (step_batch.column(name).flatten() for name in ("s0", "s1"))
         chain = torch.arange(len(self.path), device=x.device).repeat(len(step_batch.before))
@@ -56,7 +56,7 @@ class PathCollectorBase(Checkpointed):
         return before
 
     def _draws(self, step_batch: StepBatch, step: Tensor, chain: Tensor, index: Tensor, t: Tensor) -> Draws:
-        """Move to time t of the segments that the steps began on; ordered by step."""
+        """Evaluate the segments of the steps at time t; ordered by step."""
         path = None if self.path is None else self._passed(step_batch)
         if not len(step):
             return Draws(chain, index, step_batch.after.x[:0])
@@ -72,7 +72,7 @@ class PathCollectorBase(Checkpointed):
 
 
 class PathDrawCollector(PathCollectorBase):
-    """Draw uniformly in path time: draw k of a chain lies (k + 1) spacings after the tuning's end."""
+    """Draw uniformly in path time: draw k of a chain is taken (k + 1) spacings after the end of tuning."""
 
     saved_names = ("made", "path", "origin", "spacing")
 
@@ -88,19 +88,19 @@ class PathDrawCollector(PathCollectorBase):
         most = int((passed + 1 - self.made).max().clamp_min(0))
         index = self.made[:, None] + torch.arange(most, device=clock.device)
         times = self.origin[:, None] + (index + 1).to(self.origin.dtype) * self.spacing
-        # By the times themselves: a draw is of the first step that reaches its time, wherever blocks begin and end.
+        # Compare the times themselves: a draw belongs to the first step that reaches its time, in any block.
         due = times <= reached[-1][:, None]
         step = torch.searchsorted(reached.T.contiguous(), times.contiguous()).clamp_max(len(step_batch.infos) - 1)
         chain, column = torch.nonzero(due, as_tuple=True)
         step, index, time = step[chain, column], index[chain, column], times[chain, column]
         self.made = self.made + due.sum(1)
-        # Rounding may put a time a hair outside its piece of path.
+        # Rounding may put a time just outside its piece of path.
         s = torch.minimum(torch.maximum(time, start[step, chain]), reached[step, chain]) - clock[step, chain]
         return self._draws(step_batch, step, chain, index, s)
 
 
 class EventDrawCollector(PathCollectorBase):
-    """Draw at bounces and refreshments, as the papers take them: biased, and meant to be seen."""
+    """Draw at bounces and refreshments, as the papers do, which is biased."""
 
     spacing = float("nan")
 
@@ -115,7 +115,7 @@ class EventDrawCollector(PathCollectorBase):
 
 
 class RatioStats(Checkpointed):
-    """Count events and proposals, and see how rate / envelope was distributed."""
+    """Count events and proposals, and record the distribution of rate / envelope."""
 
     saved_names = (*_COUNTS, "excess", "least", "most", "ratios")
 
@@ -148,7 +148,7 @@ class RatioStats(Checkpointed):
         self.most = max(self.most, float(np.fmax.reduce(ratio, initial=0.0)))
 
     def quantile(self, share: float) -> float:
-        """Return a quantile of rate / envelope, to within the histogram's cells."""
+        """Return a quantile of rate / envelope, up to the resolution of the histogram."""
         if not self.ratios.sum():
             return float("nan")
         cell = int(np.searchsorted(self.ratios.cumsum(0).numpy(), share * int(self.ratios.sum())))
@@ -169,21 +169,21 @@ class RatioStats(Checkpointed):
         }
 
     def box(self) -> dict[str, float]:
-        """Return least, quartiles, 99 % quantile and largest of rate / envelope; {} before the first proposal.
+        """Return minimum, quartiles, 99 % quantile and maximum of rate / envelope; {} before the first proposal.
 
-        The quantiles are right to within the histogram's cells, 0.01 up to a ratio of 2.
+        The resolution of the quantiles is 0.01 up to a ratio of 2.
         """
         if not self.ratios.sum():
             return {}
-        # A cell's edge may lie beyond the largest ratio, or under the least.
+        # A cell's edge may be outside the range of the ratios.
         inner = {name: float(np.clip(self.quantile(share), self.least, self.most)) for name, share in _BOX}
         share = self.violations / self.proposals
         return inner | {"least": self.least, "most": self.most, "proposals": self.proposals, "violation_share": share}
 
     def rows(self) -> list[list[str]]:
-        """Return the figures as rows of the table view."""
+        """Return the statistics as rows of the table view."""
         return text.statistics_rows(self.summary())
 
     def sentence(self) -> str:
-        """Return the counts in one sentence."""
+        """Return the counts as text."""
         return text.statistics_sentence(self.bounces, self.refreshes, self.proposals, self.violations)

@@ -1,4 +1,4 @@
-r"""Describe a piecewise deterministic Markov process (PDMP) by what a sampler gives of it.
+r"""Describe the dynamics of a piecewise deterministic Markov process (PDMP).
 
 Its state (x, v) follows a flow $\phi_t$ between events. Events come at rate $\lambda(x, v)$, and
 refreshments at a constant rate $\lambda_r$. Its generator (Davis 1984, doi:10.1111/j.2517-6161.1984.tb01308.x) is
@@ -8,7 +8,7 @@ $$\mathcal{L} f(x, v) = \frac{d}{dt} f(\phi_t(x, v)) \Big|_{t=0}
   + \lambda_r \int \bigl(f(x, w) - f(x, v)\bigr)\, \psi(dw),$$
 
 and flow, rate and reflection R are chosen so that $\pi(x) \psi(v)$, with $\pi = e^{-U}$, is invariant. For straight
-lines, and a reflection that keeps $\psi$ and is its own inverse, that is
+lines, and a reflection that preserves $\psi$ and is its own inverse, this requires
 
 $$\lambda(x, R_x v) - \lambda(x, v) = -\langle v, \nabla U(x) \rangle.$$
 
@@ -30,28 +30,28 @@ PlanarFlow = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np
 
 
 class Dynamics:
-    """Flow, rate, reflection and law of the velocity of a process; by default it moves in straight lines.
+    """Flow, rate, reflection and velocity law of a process; by default it moves in straight lines.
 
-    ``scaling`` is what these are relative to and a warm-up may learn: a preconditioner, the scales of sigma-BPS, the
-    Gaussian of the Boomerang, () where there is none.
+    ``scaling`` parametrises them and may be learned in the warm-up: a preconditioner, the scales of sigma-BPS, the
+    Gaussian of the Boomerang, or () without a scaling.
 
     Attributes
     ----------
     curved : bool
         Whether the path between two events is a curve.
     terms_are_rate : bool
-        Whether `gaussian_terms` sum up to the rate; if not, to what it cannot exceed.
+        Whether `gaussian_terms` sum to the rate; otherwise they sum to an upper bound.
     """
 
     curved: ClassVar[bool] = False
     terms_are_rate: ClassVar[bool] = True
 
     def scaling_of(self, scaling: Any, chains: Tensor) -> Any:
-        """Return the scaling of some chains, by their numbers, of one that chains need not have in common."""
+        """Return the scaling of the given chains."""
         return scaling
 
     def flow(self, x: Tensor, v: Tensor, t: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
-        """Return position and velocity a time t (chains,) after (x, v)."""
+        """Return position and velocity at time t (chains,) after (x, v)."""
         return x + v * t[:, None].to(x.dtype), v
 
     def integrals(self, x: Tensor, v: Tensor, s0: Tensor, s1: Tensor, scaling: Any) -> tuple[Tensor, Tensor]:
@@ -61,15 +61,15 @@ class Dynamics:
         return span * (a + b) / 2, span * (a * a + a * b + b * b) / 3
 
     def planar_flow(self, project: Callable[[Tensor], np.ndarray], scaling: Any) -> PlanarFlow:
-        """Return the flow of what ``project`` (points to a plane, affine) has projected.
+        """Return the flow in a plane, for points mapped by the affine map ``project``.
 
-        Drawing a path needs no more than this, whatever the dimension. It is of arrays that fit together: positions
-        and velocities (..., 2), times (..., 1).
+        Drawing a path needs only this flow, in any dimension. It takes arrays that broadcast: positions and velocities
+        (..., 2), times (..., 1).
         """
         return lambda x, v, t: (x + v * t, v)
 
     def speed(self, x: Tensor, v: Tensor, scaling: Any) -> Tensor:
-        """Return the speed (chains,) of the path from (x, v), which the spread of rates is in proportion to."""
+        """Return the speed (chains,) of the path from (x, v), to which the spread of rates is proportional."""
         return torch.linalg.vector_norm(v, dim=-1)
 
     def rate(self, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
@@ -77,7 +77,7 @@ class Dynamics:
         raise NotImplementedError
 
     def derivatives(self, source: Any, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient, and the curvature along v that `rate_slope` is made of: v' H v."""
+        """Return U, its gradient, and the curvature along v for `rate_slope`: v' H v."""
         return source.gradient_and_curvature(x, v)
 
     def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: Any) -> Tensor:
@@ -101,9 +101,9 @@ class Dynamics:
         raise NotImplementedError
 
     def directions(self, v: Tensor, scaling: Any) -> Tensor:
-        """Return directions (chains, terms, dim) whose products with the gradient, clipped at zero, are the rate.
+        """Return directions (chains, terms, dim); the rate is the sum of their clipped products with the gradient.
 
-        Of processes on straight lines (`bounds.linear_losses`).
+        For processes on straight lines (`bounds.linear_losses`).
         """
         raise NotImplementedError
 

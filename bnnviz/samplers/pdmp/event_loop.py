@@ -1,8 +1,8 @@
 r"""Run the event loop of a PDMP in lock-step: one step is one evaluation of the rate for every chain.
 
-Event times are found by thinning (`bnnviz.samplers.pdmp.thinning`). Where Algorithm 2 of Goan, Perrin, Mengersen and
-Fookes 2023 (doi:10.48550/arXiv.2302.08724) loops until an event, a chain here is in one of a few states between two
-evaluations, so that all chains of a tensor can be at different points of the loop.
+Event times are found by thinning (`bnnviz.samplers.pdmp.thinning`). Algorithm 2 of Goan, Perrin, Mengersen and Fookes
+2023 (doi:10.48550/arXiv.2302.08724) loops until an event. Here each chain has one of a few states between two
+evaluations, so that the chains of a tensor can be at different points of the loop.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from bnnviz.samplers.pdmp.state import Adaptation, Info, State
 from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REFRESH, START, Bound, Plan, RatePoint
 from bnnviz.samplers.random import RandomNumbers
 
-_NEAREST = 1e-3  # mean times between events: so near ahead the rate has to be finite
-_VANISHES = 0.05  # power of the distance with which a density vanishes at an edge, at least
+_NEAREST = 1e-3  # mean times between events: up to this distance ahead the rate must be finite
+_VANISHES = 0.05  # minimum power of the distance with which a density vanishes at an edge
 # Evaluations further apart than this share of the mean time between events widen the posterior.
 _HORIZON_SHARE = 0.3
-# How far the other bounds look ahead at most, in mean times between events.
+# Maximum look-ahead of the other bounds, in mean times between events.
 _SHARES = {"grid": 0.5, "regression": 0.5, "exact": 20.0}
 
 
 class ThinningOutcome(NamedTuple):
-    """What became of the proposals; everything of shape (chains,)."""
+    """Outcome of the proposals; all fields have shape (chains,)."""
 
-    kind: Tensor  # What the evaluation was: an accepted proposal is a BOUNCE
+    kind: Tensor  # Kind of the evaluation: an accepted proposal is a BOUNCE
     # Envelope, uniform draw, and positive rate / envelope
     height: Tensor
     uniform: Tensor
@@ -40,14 +40,14 @@ class ThinningOutcome(NamedTuple):
 
 
 class EventLoop:
-    """The kernel of a PDMP, a mixin beside `Dynamics`.
+    """The kernel of a PDMP, a mixin that is combined with `Dynamics`.
 
     Attributes
     ----------
     envelope : Bound
-        What event times are thinned under.
+        Envelope for thinning event times.
     source : MiniBatch
-        Where derivatives come from.
+        Source of derivatives.
     host_sync : bool
         Whether a step may read tensor values on the host (CPU only).
     bound, horizon, refresh_rate, refresh_share
@@ -63,12 +63,12 @@ class EventLoop:
     refresh_share: float | None
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor | None, Any]:
-        """Draw what depends on which chains need it: the velocities of those that are refreshed, and the batch."""
+        """Draw the inputs that only some chains need: the velocities of refreshed chains, and the batch."""
         velocity = self._fresh_velocities(rng, state)
         return velocity, self.source.draw(state.batch, len(state.x), rng)
 
     def _fresh_velocities(self, rng: RandomNumbers, state: State) -> Tensor | None:
-        """Return new velocities (chains, dim) for the chains that are refreshed, or None where there are none."""
+        """Return new velocities (chains, dim) for refreshed chains, or None if no chain is refreshed."""
         if not self.host_sync:
             return self.draw_velocity(rng, state.v, state.adaptation.scaling)
         chains = (state.kind == REFRESH).nonzero()[:, 0]
@@ -100,9 +100,9 @@ class EventLoop:
             '------+----------'
               t = 0, a new envelope
 
-        START evaluates the rate where a chain stands. A PROPOSAL is the first arrival under the envelope, a PROBE a
-        look ahead of the path that the envelope is made of, and the HORIZON the longest time without an evaluation.
-        Events are BOUNCE and REFRESH, whose time is drawn at the last one and cuts in before what is planned.
+        START evaluates the rate at a chain's position. A PROPOSAL is the first arrival under the envelope, a PROBE a
+        look-ahead along the path that defines the envelope, and the HORIZON the maximum time without an evaluation.
+        Events are BOUNCE and REFRESH. The time of a REFRESH is drawn at the last one and precedes later plans.
         """
         at, potential, g = self._evaluate(state, velocity, batch)
         finite = torch.isfinite(potential) & torch.isfinite(at.rate) & torch.isfinite(at.slope)
@@ -133,10 +133,10 @@ class EventLoop:
         return RatePoint(x, v, state.t, rate, slope, scaling), potential, g
 
     def _survives(self, state: State, finite: Tensor) -> Tensor:
-        """Return which chains can go on: a look ahead may meet what the path itself need not.
+        """Return which chains can continue: a look-ahead may meet values that the path avoids.
 
-        Before an edge at which the density vanishes as the power a of the distance, distance times rate is a at least.
-        Where the density does not vanish, it goes to 0 as the path comes near.
+        Before an edge where the density vanishes as the power a of the distance, distance times rate is at least a.
+        Where the density does not vanish, it tends to 0 as the path approaches.
         """
         if not self.envelope.retreats:
             return finite
@@ -197,10 +197,10 @@ class EventLoop:
     def _envelope_after(
         self, state: State, at: RatePoint, v: Tensor, g: Tensor, outcome: ThinningOutcome, horizon: Tensor
     ) -> tuple[Any, Tensor]:
-        """Return the bound's state, started anew with velocity v after events, and where it was."""
+        """Return the bound's state, restarted with velocity v after events, and its state before."""
         accepted = outcome.accepted
         rate = torch.where(accepted, self.rate_after(at.x, v, g, at.rate, at.scaling), at.rate)
-        # The slope of the rate is that of the velocity before a bounce.
+        # The slope of the rate belongs to the velocity before a bounce.
         turned = at._replace(v=v, rate=rate, slope=torch.where(accepted, torch.nan, at.slope))
         learned = self.envelope.learn(state.bound, at, outcome.kind)
         fresh = outcome.event | (state.kind == START)
@@ -209,7 +209,7 @@ class EventLoop:
     def _planned(self, rng: RandomNumbers, bound: Any, s: Tensor, refresh: Tensor, horizon: Tensor) -> tuple[Any, Plan]:
         """Return the bound's state and the next evaluation of chains that are certain up to s."""
         bound, plan = self.envelope.plan(bound, s, lambda like: rng.exponential(like.shape, like.dtype), horizon)
-        # A refreshment cuts in before the planned evaluation, or before the path passes beyond it.
+        # A refreshment precedes a later planned evaluation, and ends a path that passes beyond it.
         early = (refresh < plan.s) | ((plan.kind != PROBE) & (refresh <= plan.t))
         return bound, plan._replace(
             t=torch.where(early, refresh, plan.t),
@@ -224,7 +224,7 @@ class EventLoop:
         return torch.where(fresh, torch.zeros_like(s), s)
 
     def _rebatched(self, rng: RandomNumbers, state: State, event: Tensor) -> State:
-        """Give a new batch to chains that have just had an event; their rate is evaluated anew with it."""
+        """Give chains with an event a new batch; their rate is evaluated again with it."""
         zero = torch.zeros_like(state.t)
         return state._replace(
             batch=_choose(event, self.source.hold(len(event), rng), state.batch),
@@ -234,7 +234,7 @@ class EventLoop:
         )
 
     def _horizon(self, mean_event_time: Tensor) -> Tensor:
-        """Return the longest time (chains,) between two evaluations."""
+        """Return the maximum time (chains,) between two evaluations."""
         if self.bound in _SHARES:
             return mean_event_time * _SHARES[self.bound]
         if self.horizon is not None:
@@ -242,7 +242,7 @@ class EventLoop:
         return mean_event_time * _HORIZON_SHARE
 
     def refreshments(self, adaptation: Adaptation) -> float | Tensor:
-        """Return the refreshments per unit of path time: as set, or as learned for a wanted share of events."""
+        """Return the refreshments per unit of path time: as set, or tuned to a target share of events."""
         return self.refresh_rate if self.refresh_share is None else adaptation.refreshment.rate
 
     def _refresh_times(self, rng: RandomNumbers, like: Tensor, adaptation: Adaptation) -> Tensor:
@@ -253,7 +253,7 @@ class EventLoop:
 
 
 def _choose(mask: Tensor, yes: Any, no: Any) -> Any:
-    """Choose between two tuples of tensors chain by chain; what they have in common stays."""
+    """Choose between two tuples of tensors chain by chain; shared elements are kept."""
     if yes is no:
         return yes
     if isinstance(yes, Tensor):

@@ -1,15 +1,15 @@
-r"""Begin a run of a PDMP, and learn in its warm-up: scaling, refresh rate, mean time between events, and arrival.
+r"""Start a run of a PDMP and adapt it in the warm-up: scaling, refresh rate, mean time between events, arrival.
 
-In rounds, each of more events than the one before, a scaling is learned from the path, or from positions and gradients
-along it. All the while bounces are counted: with ``refresh_share`` s refreshments come at the rate
+A scaling is learned in rounds, each with more events than the previous one, from the path or from positions and
+gradients along it. Meanwhile bounces are counted. With ``refresh_share`` s the refresh rate is
 
 $$\lambda_r = \frac{s}{1 - s} \times \text{bounces per unit of path time},$$
 
-so that they are a share s of all events. Then the chains go on until U has arrived (`bnnviz.samplers.pdmp.warmup`).
-Nothing is learned after the warm-up.
+so that refreshments are a share s of all events. Then the chains continue until U has settled
+(`bnnviz.samplers.pdmp.warmup`). Adaptation ends with the warm-up.
 
-Source of the share: Bierkens, Kamatani and Roberts 2022, doi:10.48550/arXiv.1807.11358, whose efficient share of the
-Bouncy Particle on a Gaussian in high dimension is .78.
+Source of the share: Bierkens, Kamatani and Roberts 2022, doi:10.48550/arXiv.1807.11358, whose efficient share for the
+Bouncy Particle on a high-dimensional Gaussian is .78.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.targets import Target
 
-_ENOUGH_EVENTS = 40  # of a chain, on average, for a mean time between them
-_EVENTS_OF_A_ROUND = 10  # of a chain, on average, at least
-_MOST_EVENTS = 50  # that count in that mean
-_POOLED_EVENTS = 10  # so much the other chains' times between events count beside a chain's own
-_POINTS_EVERY = 4  # steps between positions at which a gradient is taken for a preconditioner
+_ENOUGH_EVENTS = 40  # per chain, on average, for a mean time between them
+_EVENTS_OF_A_ROUND = 10  # minimum per chain, on average
+_MOST_EVENTS = 50  # maximum count in that mean
+_POOLED_EVENTS = 10  # weight of the pooled mean time between events, in events
+_POINTS_EVERY = 4  # steps between gradients for a preconditioner
 
 
 class PathLearner:
-    """The beginning of a run, its changes, and its warm-up: a mixin beside `EventLoop` and `Dynamics`.
+    """Initialisation, changes and warm-up: a mixin that is combined with `EventLoop` and `Dynamics`.
 
     Attributes
     ----------
     rounds : int
         Rounds of the warm-up in which a scaling is learned.
     learns_from_points : bool
-        Whether it is learned from positions and the gradients there.
+        Whether the scaling is learned from positions and the gradients there.
     """
 
     target: Target
@@ -49,10 +49,10 @@ class PathLearner:
     learns_from_points: bool = False
     refresh_share: float | None
 
-    # ---- the beginning, and changes
+    # ---- initialisation and changes
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the state at path time zero, velocities drawn from their invariant law."""
+        """Return the state at path time zero, with velocities from their invariant law."""
         zero = torch.zeros(len(x0), dtype=torch.float64, device=x0.device)
         scaling = self.first_scaling()
         v = self.draw_velocity(rng, x0, scaling)
@@ -74,7 +74,7 @@ class PathLearner:
         alive: Tensor,
         adaptation: Adaptation,
     ) -> State:
-        """Return a state whose next evaluation is at its own point: the envelope knows nothing yet."""
+        """Return a state whose next evaluation is at its current point, with an empty envelope."""
         zero = torch.zeros_like(clock)
         here = RatePoint(x, v, zero, zero, torch.full_like(zero, torch.nan), adaptation.scaling)
         return State(
@@ -94,65 +94,65 @@ class PathLearner:
         )
 
     def resume(self, rng: RandomNumbers, state: State, moved: bool = False) -> State:
-        """Return the state with its envelope forgotten, for settings that changed while it ran.
+        """Return the state with a reset envelope, after settings changed.
 
-        With ``moved`` the target is another one. The law of the velocities may be too, so they are drawn anew.
+        With ``moved`` the target changed. The velocity law may differ, so velocities are redrawn.
         """
         scaling = self.scaling_after(state.adaptation, moved)
         return self._restarted(rng, state, state.adaptation._replace(scaling=scaling), moved)
 
     def _restarted(self, rng: RandomNumbers, state: State, adaptation: Adaptation, moved: bool) -> State:
-        """Go on from where the path is certain, with ``moved`` by fresh velocities."""
+        """Continue from the end of the certain path, with fresh velocities if ``moved``."""
         x, v = self.flow(state.x, state.v, state.s, adaptation.scaling)
         v = self.draw_velocity(rng, v, adaptation.scaling) if moved else v
         refresh = self._refresh_times(rng, state.clock, adaptation)
         return self._started(rng, x, v, state.clock + state.s, refresh, state.alive, adaptation)
 
     def positions(self, state: State) -> Tensor:
-        """Return where the paths are certain to come to (chains, dim)."""
+        """Return the ends of the certain paths (chains, dim)."""
         return self.flow(state.x, state.v, state.s, state.adaptation.scaling)[0]
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with fresh velocities."""
+        """Return the state of chains restarted at x (chains, dim), with fresh velocities."""
         state = state._replace(x=x, s=torch.zeros_like(state.s))
         return self._restarted(rng, state, state.adaptation, moved=True)
 
-    # ---- what a sampler learns
+    # ---- adaptation of subclasses
 
     @property
     def scales_are_unknown(self) -> bool:
-        """Whether nothing is known of where its target lies, nor of its scales (`Target.located`)."""
+        """Whether location and scales of the target are unknown (`Target.located`)."""
         return "target" in vars(self) and not self.target.located
 
     def first_scaling(self) -> Any:
-        """Return what the dynamics are relative to at the beginning."""
+        """Return the initial scaling of the dynamics."""
         return ()
 
     def scaling_after(self, adaptation: Adaptation, moved: bool) -> Any:
-        """Return the scaling to go on with after settings, or with ``moved`` the target, have changed."""
+        """Return the scaling after settings, or with ``moved`` the target, have changed."""
         return adaptation.scaling
 
     def events_wanted(self, rounds_left: int) -> int:
-        """Return the events, over all chains, that a round of the warm-up takes."""
+        """Return the number of events, over all chains, of a warm-up round."""
         raise NotImplementedError
 
     def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Any) -> Any:
-        """Return the scaling that the path of a round, or points of it, have taught; ``before`` is the one in use."""
+        """Return the scaling learned from the path of a round or points on it; ``before`` is the current scaling."""
         raise NotImplementedError
 
     def added_points(self, scaling: Any, sums: WindowSums | None, x: Tensor, alive: Tensor) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and the gradients there; where it `learns_from_points`."""
+        """Return the sums with positions x (chains, dim) and gradients there; requires `learns_from_points`."""
         raise NotImplementedError
 
     # ---- the warm-up
 
     def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
-        """Add the step's events to the mean time between them, and its stretch of path to the sums."""
+        """Add the step's events to the mean time between them, and its piece of path to the sums."""
         learned, event = before.adaptation, is_event(info.kind)
         count = torch.where(event, (learned.num_events + 1).clamp_max(_MOST_EVENTS), learned.num_events)
         mean = learned.mean_event_time
         new = torch.where(event, mean + (info.t - mean) / count.clamp_min(1), mean)
-        # After a first event at once a chain would creep: the time since its last one is at least its length.
+        # If the first event came at once, the chain would barely move: the time since the last one is a lower bound.
         new = torch.where(event, new, torch.maximum(new, info.s0 / 2))
         learned = learned._replace(
             mean_event_time=torch.where(state.alive, new, mean),
@@ -170,7 +170,7 @@ class PathLearner:
         return state._replace(adaptation=learned)
 
     def end_window(self, rng: RandomNumbers, state: State, last: bool) -> State:
-        """End a round once it has seen enough; after the last one, pool the chains' mean times between events."""
+        """End a round after enough events; after the last round, pool the chains' mean times between events."""
         learned = state.adaptation
         learned = learned._replace(energies=learned.energies.window_ended())
         state = state._replace(adaptation=learned)
@@ -191,14 +191,14 @@ class PathLearner:
         return state._replace(adaptation=state.adaptation._replace(mean_event_time=mean))
 
     def _refreshed_otherwise(self, rng: RandomNumbers, state: State, learned: Adaptation) -> State:
-        """Return the state with what was learned, and the refresh rate that bounces so far make the wanted share."""
+        """Return the state with the adaptation, and the refresh rate that gives the target share."""
         if self.refresh_share is None or not learned.refreshment.is_off(self.refresh_share):
             return state._replace(adaptation=learned)
         refreshment = learned.refreshment.tuned(self.refresh_share)
         return self._restarted(rng, state, learned._replace(refreshment=refreshment), moved=False)
 
     def rescaled(self, rng: RandomNumbers, state: State, scaling: Any, rounds_left: int = 0) -> State:
-        """Return the state to go on from with another scaling, at which events come with another mean time."""
+        """Return the state with another scaling, which changes the mean time between events."""
         x, v = self.flow(state.x, state.v, state.s, state.adaptation.scaling)
         state = state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s))
         learned = state.adaptation._replace(scaling=scaling, rounds_left=rounds_left, sums=None, points=None)
@@ -209,27 +209,27 @@ class PathLearner:
         return self._restarted(rng, state, learned, moved=False)
 
     def _guessed_event_time(self, x: Tensor, v: Tensor, learned: Adaptation) -> Tensor:
-        """Return a time (chains,) in which about one event is due, at the rate met here or, at a mode, not far away."""
+        """Return a time (chains,) with about one expected event at the current rate or, at a mode, a nearby rate."""
         _, g, curvature = self.target.gradient_and_curvature(x, v)
         near, far = self.rate(x, v, g, learned.scaling).double().abs().mean(), curvature.double().abs().mean().sqrt()
         return (1 / (self.refreshments(learned) + near + far + 1e-3)).expand(len(x))
 
     def is_tuned(self, state: State) -> bool:
-        """Return whether the scaling is learned, events are enough for a mean time between them, and U has arrived."""
+        """Return whether the scaling is learned, enough events have been seen, and U has settled."""
         learned = state.adaptation
         if learned.rounds_left or not _has_event_times(learned):
             return False
-        # What is learned of a path that is still on its way does not fit; where nothing is, a warm-up need not wait.
+        # A path that is still approaching the target gives a wrong scaling; without a scaling there is no need to wait.
         return not self.learns_from_points or learned.energies.arrived(state.alive)
 
     def awaited(self, state: State) -> str:
-        """Say what a warm-up has waited for: events, or U."""
+        """Return the condition that the warm-up waits for: events, or U."""
         if state.adaptation.rounds_left or not _has_event_times(state.adaptation):
             return "the sampler had seen enough events"
         return "U had settled, so the chains may not have arrived yet"
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Return the state without what only the warm-up needs."""
+        """Return the state without the variables of the warm-up."""
         energies = Energies(torch.zeros_like(state.clock))
         return state._replace(adaptation=state.adaptation._replace(energies=energies))
 

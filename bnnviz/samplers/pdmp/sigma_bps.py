@@ -9,8 +9,8 @@ $$\begin{aligned}
   \text{refreshment} &: \quad v \sim N(0, \sigma^2 I) \quad \text{at rate } \lambda_r
   \end{aligned}$$
 
-The velocity kept here is A v, that of x itself. As printed a refreshment is $N(0, \sigma^2 A^2)$ in v, which the
-reflection does not leave as it is: narrow coordinates come out narrower (``variant="paper"``).
+The velocity stored here is A v, that of x itself. As printed, a refreshment is $N(0, \sigma^2 A^2)$ in v, which the
+reflection does not preserve: narrow coordinates come out narrower (``variant="paper"``).
 
 Source: Goan, Perrin, Mengersen and Fookes 2023, section on sigma-BPS, doi:10.48550/arXiv.2302.08724.
 """
@@ -30,15 +30,15 @@ from bnnviz.samplers.pdmp.bps import BouncyParticle
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import RandomNumbers
 
-_LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up still moves after it
+_LEAST = 1e-4  # of the largest scale: a coordinate that did not move in the warm-up can still move after it
 
 
 @REGISTRY.add
 class SigmaBPS(BouncyParticle, PDMP):
-    """Bouncy Particle Sampler in coordinates divided by A = diag(std), found in a warm-up.
+    """Bouncy Particle Sampler in coordinates divided by A = diag(std), estimated in a warm-up.
 
-    std is that of each chain's path in the second half of the warm-up, averaged in time (the paper: at 1,000 events of
-    a plain BPS; its code starts the sums at 1, so that std >= 0.032).
+    std is the time-averaged standard deviation of each chain's path in the second half of the warm-up (the paper: after
+    1,000 events of a plain BPS; its code initialises the sums with 1, so that std >= 0.032).
     """
 
     registered = "sigma_bps"
@@ -47,8 +47,8 @@ class SigmaBPS(BouncyParticle, PDMP):
 
     presets: ClassVar[list[dict[str, Any]]] = [
         *as_in_the_paper(
-            "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held from an event to the next, scales from"
-            " 1,000 events, and refreshments with their variance, which narrow coordinates do not bear.",
+            "Algorithm 2 with alpha 1 and R 2, draws at events, one batch held between events, scales from 1,000"
+            " events, and refreshments with the variance of these scales, which biases narrow coordinates.",
             {"variant": "paper", "warmup_events": 1000},
         ),
         capped(
@@ -61,13 +61,13 @@ class SigmaBPS(BouncyParticle, PDMP):
     warmup_events = settings.Integer(
         1000,
         bounds=(20, 1_000_000),
-        doc="Events, over all chains, of the plain Bouncy Particle that the scales are learned from.",
+        doc="Events of the plain Bouncy Particle from which the scales are estimated, summed over chains.",
     )
     variant = settings.Choice(
         "corrected",
         objects=["corrected", "paper"],
-        doc="Refreshed velocities. corrected: normal in the scaled coordinates. paper: with variance std^2 in them, as"
-        " printed, which the reflection does not keep: narrow coordinates come out too narrow.",
+        doc="Law of refreshed velocities. corrected: normal in the scaled coordinates. paper: with variance std^2 in"
+        " them, as printed. The reflection does not preserve it: narrow coordinates come out too narrow.",
     )
 
     def first_scaling(self) -> Tensor:
@@ -88,6 +88,6 @@ class SigmaBPS(BouncyParticle, PDMP):
         return scaling.square() * g
 
     def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Tensor) -> Tensor:
-        """Draw A v with v from N(0, velocity_sd^2 I), or of the paper's variance."""
+        """Draw A v with v from N(0, velocity_sd^2 I), or with the paper's variance."""
         scale = scaling if self.variant == "corrected" else scaling.square()
         return self.velocity_sd * scale * rng.normal(like.shape, like.dtype)

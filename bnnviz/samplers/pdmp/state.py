@@ -1,4 +1,4 @@
-"""Hold what a piecewise deterministic sampler has between two steps, and what it says of a step."""
+"""Define the state of a piecewise deterministic sampler and the info of a step."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from bnnviz.samplers.pdmp.warmup import Energies, PathSums, RefreshCounts
 
 
 class Adaptation(NamedTuple):
-    """What the warm-up learns."""
+    """Quantities learned in the warm-up."""
 
     mean_event_time: Tensor  # (chains,), float64: Running mean of the time between events
-    num_events: Tensor  # (chains,), float64: Number of events in that mean, 50 at most
-    # GaussianReference or Preconditioner or Tensor or (): What the dynamics are relative to (`Dynamics`)
+    num_events: Tensor  # (chains,), float64: Number of events in that mean, at most 50
+    # GaussianReference or Preconditioner or Tensor or (): The scaling of the dynamics (`Dynamics`)
     scaling: GaussianReference | Preconditioner | Tensor | tuple[()]
-    rounds_left: int  # Rounds of the warm-up in which the scaling is yet to be learned
-    sums: PathSums | None  # Of the path in this round; None before its first step, and where no scaling is learned
-    # Positions and gradients in this round; None before the first, and where nothing is learned from them
+    rounds_left: int  # Remaining warm-up rounds of the scaling
+    sums: PathSums | None  # Path statistics of this round; None before its first step, and without a learned scaling
+    # Positions and gradients in this round; None before the first, and if they are not used
     points: WindowSums | None
     refreshment: RefreshCounts
     energies: Energies  # Empty after the warm-up
 
 
 class State(NamedTuple):
-    """All chains of a process; times are counted from the last event unless said otherwise."""
+    """State of all chains; times count from the last event unless noted otherwise."""
 
     # (chains, dim): Position and velocity at the last event
     x: Tensor
@@ -50,14 +50,14 @@ class State(NamedTuple):
     skipped: Piece
     # The bound's own state
     bound: InterpolatedState | CappedState | GridState | RaisedState | RegressionState | ExactState
-    alive: Tensor  # bool: False for a chain that met a value that is not finite
-    # (chains, size) or (): The rows that a chain holds from one event to the next; empty where it holds none
+    alive: Tensor  # bool: False for a chain that met a non-finite value
+    # (chains, size) or (): The rows that a chain holds between events; empty without a held batch
     batch: Tensor | tuple[()]
     adaptation: Adaptation
 
 
 class Info(NamedTuple):
-    """What one step did, for every chain, shape (chains,)."""
+    """Info of one step for every chain, shape (chains,)."""
 
     kind: Tensor  # PROBE, REJECTED, BOUNCE, REFRESH, HORIZON or START (`bnnviz.samplers.pdmp.thinning`)
     # Time of the evaluation, signed rate, envelope, the uniform draw, positive rate / envelope
@@ -67,9 +67,9 @@ class Info(NamedTuple):
     uniform: Tensor
     ratio: Tensor
     violated: Tensor  # bool: A proposal whose rate exceeded the envelope
-    # The path became certain from s0 to s1, on the segment that the step began on
+    # The path became certain from s0 to s1, on the segment where the step began
     s0: Tensor
     s1: Tensor
-    slope: Tensor  # Time derivative of the rate; nan where the bound does not ask for it
+    slope: Tensor  # Time derivative of the rate; nan if the bound does not need it
     potential: Tensor  # U at the evaluated point
-    failed: Tensor  # bool: The chain met a value that is not finite in this step
+    failed: Tensor  # bool: The chain met a non-finite value in this step

@@ -1,4 +1,4 @@
-"""Say what piecewise deterministic samplers do: captions of a chain, what the statistics say, and warnings."""
+"""Describe piecewise deterministic samplers: captions, statistics and warnings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ KINDS = {
     VIOLATION: "violation",
     START: "phase",
 }
-# Below this mean excess of rate over envelope the variances are within some percent of the truth.
+# Below this mean excess of rate over envelope, variances are accurate to a few percent.
 _SMALL_EXCESS = 0.03
 _TOLD_EXCESS = 0.002
 
 
 class ProcessText(MoveText):
-    """Say what is known to be wrong with the settings."""
+    """Warnings about the settings."""
 
     def warnings(self, figures: dict[str, float]) -> list[Message]:
         """Return warnings of violations, held batches and draws at events."""
@@ -52,7 +52,7 @@ class ProcessText(MoveText):
         if estimated and self.sampler.horizon is not None:
             shorter = {"settings": {"horizon": None, "clip_points": False}}
             remedies.append(Remedy("shorten the horizon", shorter))
-        # On a network a wrong bound may look better than a right one, as it drives chains out of their modes.
+        # On a network, violations may improve predictions, since they drive chains out of their modes.
         network = " On a network this may still improve predictions, because chains leave their modes."
         yield Message(
             "violations",
@@ -66,10 +66,10 @@ class ProcessText(MoveText):
 
 
 class BoomerangText(ProcessText):
-    """Say also how far from the reference the chains are."""
+    """Add the distance of the chains from the reference."""
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return how far from x* the chains are, where 1 is the distance of a draw of the reference."""
+        """Return the chains' distance from x*, relative to that of a draw from the reference."""
         d = state.x - state.adaptation.scaling.centre
         square = (d * state.adaptation.scaling.pull(d))[state.alive]
         far = ["Distance from w* / reference's", f"{float(square.mean().clamp_min(0).sqrt()):.2f}", ""]
@@ -77,9 +77,9 @@ class BoomerangText(ProcessText):
 
 
 def missed_share(figures: dict[str, float]) -> float:
-    """Return which share of the bounces was missed, of those that happened and those that did not.
+    """Return the share of bounces that were missed, among all that should have happened.
 
-    Proposals come at the envelope's rate, so that what rates have over it sums up to the missed bounces on average.
+    Proposals arrive at the envelope's rate, so the mean excess of rates over it estimates the missed bounces.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
 
 
 def statistics_sentence(bounces: int, refreshes: int, proposals: int, violations: int) -> str:
-    """Return the counts of `RatioStats` in one sentence."""
+    """Return the counts of `RatioStats` as text."""
     events = f"All chains so far: {bounces:,} bounces and {refreshes:,} refreshments."
     if not proposals:
         return events
@@ -117,20 +117,20 @@ def statistics_sentence(bounces: int, refreshes: int, proposals: int, violations
 
 _CAPTIONS = {
     BOUNCE: "Event {events}, a bounce. {which} proposal was accepted: rate {e.rate:.3g} of envelope {e.height:.3g}.",
-    REFRESH: "Event {events}, a refreshment. The refresh clock rang at time {e.t:.3g} and the velocity was drawn anew.",
-    REJECTED: "The {nth} proposal was rejected: its uniform draw {e.uniform:.2f} lies above rate / envelope ="
-    " {share:.2f}. The path goes straight through.",
-    VIOLATION: "The {nth} proposal is set aside.",
-    PROBE: "A look ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now"
+    REFRESH: "Event {events}, a refreshment at time {e.t:.3g}. The velocity was redrawn.",
+    REJECTED: "The {nth} proposal was rejected: its uniform draw {e.uniform:.2f} exceeds rate / envelope ="
+    " {share:.2f}. The path continues.",
+    VIOLATION: "The {nth} proposal was discarded.",
+    PROBE: "A look-ahead: at time {e.t:.3g} the signed rate is {e.rate:.3g}, and the envelope up to there is now"
     " known.",
     HORIZON: "The horizon at time {e.t:.3g} was reached without a proposal; the envelope is extended from there.",
-    START: "A chain sets out: its rate is evaluated where it stands.",
+    START: "A chain starts: its rate is evaluated at its position.",
 }
-_TOO_FAR = "A look ahead went too far: at time {e.t:.3g} the potential is not finite. The next one is nearer."
+_TOO_FAR = "A look-ahead went too far: at time {e.t:.3g} the potential is not finite. The next one is nearer."
 
 
 def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_ahead: bool) -> str:
-    """Say what the last evaluation of a chain was.
+    """Describe a chain's last evaluation.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def caption(last: Evaluation, tried: Sequence[Evaluation], events: int, nothing_
     which = "The only" if len(tried) == 1 else f"The {nth}"
     text = fill(form, {"e": last, "events": events, "which": which, "nth": nth, "share": share})
     if last.kind == PROBE and nothing_ahead:
-        text += " It is zero there: no event can happen before."
+        text += " It is zero there: no event can happen earlier."
     violations = [(n, e) for n, e in enumerate(tried, 1) if e.violated]
     return f"{text} {_violation(*violations[-1])}" if violations else text
 

@@ -1,6 +1,6 @@
-r"""Sum up a path for what a warm-up learns: moments by exact integrals, the share of refreshments, arrival of U.
+r"""Accumulate path statistics for the warm-up: moments by exact integrals, refreshments, and convergence of U.
 
-Along a path x(t) of length T, with time and not events counting,
+Along a path x(t) of length T, moments are averages over time, not over events:
 
 $$\hat\mu = \frac{1}{T} \int_0^T x(t)\,dt, \qquad
   \hat\sigma^2 = \frac{1}{T} \int_0^T x(t)^2\,dt - \hat\mu^2.$$
@@ -14,21 +14,21 @@ import torch
 from torch import Tensor
 
 _FEWEST_BOUNCES = 20  # over all chains, for a refresh rate
-_OFF = 0.1  # share by which a refresh rate is off before it is changed
-_FEWEST_WINDOWS = 2  # in each part of the windows that arrival is told from
+_OFF = 0.1  # relative deviation of a refresh rate that triggers a change
+_FEWEST_WINDOWS = 2  # per part of the windows that are compared
 
 
 class PathSums(NamedTuple):
     """Time, and integrals of the path and of its square, for every chain, from an origin; float64."""
 
-    # (chains, dim): Subtracted first: far from zero, squares would lose the digits that a variance is made of
+    # (chains, dim): Subtracted first: far from zero, squares would lose the digits of the variance
     origin: Tensor
     time: Tensor  # (chains, 1)
     # Of shape (chains, dim) each
     first: Tensor
     second: Tensor
     events: Tensor  # (), int64: Events of all chains
-    halved: bool  # Whether the first half of the events has been forgotten
+    halved: bool  # Whether the first half of the events has been discarded
 
     @classmethod
     def begun(cls, origin: Tensor) -> PathSums:
@@ -38,18 +38,18 @@ class PathSums(NamedTuple):
         return cls(origin, time, zero, zero, torch.zeros((), dtype=torch.int64, device=origin.device), False)
 
     def added(self, span: Tensor, integrals: tuple[Tensor, Tensor], events: Tensor) -> PathSums:
-        """Return them with a stretch of each chain's path: its length (chains,), its integrals, and its events."""
+        """Return the sums with a piece of each chain's path: its length (chains,), integrals, and events."""
         (first, second), span = integrals, span[:, None]
         return self._replace(
             time=self.time + span,
             first=self.first + (first - self.origin * span),
-            # Far from zero, squares lose digits in the sum and not in one stretch.
+            # Far from zero, squares lose precision in the sum but not in one piece.
             second=self.second + (second - 2 * self.origin * first + self.origin.square() * span),
             events=self.events + events,
         )
 
     def without_half(self, wanted: int) -> PathSums:
-        """Begin anew once, when half of the events are there: on the way to the target there is nothing to learn."""
+        """Restart once, after half of the events, to discard the approach to the target."""
         if self.halved or int(self.events) < wanted / 2:
             return self
         zero = torch.zeros_like(self.first)
@@ -60,7 +60,7 @@ class PathSums(NamedTuple):
         return self.halved and int(self.events) >= wanted
 
     def moments(self) -> tuple[Tensor, Tensor]:
-        """Return mean and variance (dim,) of all chains together, each counting by its time."""
+        """Return mean and variance (dim,) of all chains together, weighted by time."""
         time = self.time.sum().clamp_min(1e-12)
         centre = self.origin.mean(0)
         shift = self.origin - centre
@@ -80,7 +80,7 @@ class PathSums(NamedTuple):
 
 
 class RefreshCounts(NamedTuple):
-    """The refresh rate, and what it is learned from."""
+    """The refresh rate and the counts from which it is learned."""
 
     rate: Tensor  # (), float64: Refreshments per unit of path time
     # (), float64: Of all chains, with the scaling in use
@@ -98,45 +98,45 @@ class RefreshCounts(NamedTuple):
         return RefreshCounts(self.rate, torch.zeros_like(self.bounces), torch.zeros_like(self.time))
 
     def added(self, bounce: Tensor, span: Tensor) -> RefreshCounts:
-        """Return them with a step of chains (chains,), their bounces and the lengths of their paths."""
+        """Return the counts with the bounces (chains,) and path lengths of a step."""
         return self._replace(bounces=self.bounces + bounce.sum(), time=self.time + span.sum())
 
     def _wanted(self, share: float) -> Tensor:
         return share / (1 - share) * self.bounces / self.time.clamp_min(1e-300)
 
     def is_off(self, share: float) -> bool:
-        """Return whether the rate is another one than makes refreshments a share of events, as far as is known."""
+        """Return whether the rate clearly differs from the one that gives refreshments this share of events."""
         if float(self.bounces) < _FEWEST_BOUNCES:
             return False
         return bool((self._wanted(share) - self.rate).abs() > _OFF * self.rate)
 
     def tuned(self, share: float) -> RefreshCounts:
-        """Return them with the rate at which refreshments are a share of events."""
+        """Return the counts with the rate that gives refreshments this share of events."""
         return self._replace(rate=self._wanted(share))
 
 
 class Energies(NamedTuple):
-    r"""Means of U over windows of the warm-up, which say whether the chains have arrived.
+    r"""Means of U over windows of the warm-up, which show whether the chains have converged.
 
-    The second half of the windows is parted in two. The chains have arrived where U does not differ between these
-    parts, on average over the chains, by more than it varies between windows. It is asked from eight windows on, so
-    that a steady climb or fall, which moves U by 3.5 of these standard deviations, is not missed.
+    The second half of the windows is split in two. The chains have converged if the mean of U over chains differs
+    between these parts by no more than it varies between windows. The test needs eight windows, so that a steady trend,
+    which moves U by 3.5 of these standard deviations, is detected.
     """
 
     total: Tensor  # (chains,), float64: Sum of U in this window
     count: Tensor | None = None  # (chains,), float64: Evaluations in it; None before the first one
     steps: int = 0  # Steps so far
-    windows: tuple[Tensor, ...] = ()  # tuple of Tensor, (chains,): Means of U in the windows that have ended
+    windows: tuple[Tensor, ...] = ()  # tuple of Tensor, (chains,): Means of U in completed windows
 
     def added(self, potential: Tensor, counted: Tensor) -> Energies:
-        """Return them with U (chains,) where it was evaluated, of those chains (chains,) that are counted."""
+        """Return the means with evaluations of U (chains,), where ``counted`` is true."""
         counted = counted & torch.isfinite(potential)
         count = torch.zeros_like(self.total) if self.count is None else self.count
         total = self.total + torch.where(counted, potential.double(), 0.0)
         return self._replace(total=total, count=count + counted, steps=self.steps + 1)
 
     def window_ended(self) -> Energies:
-        """Return them with this window's means; a chain without an evaluation has those of the window before."""
+        """Return the means with this window; a chain without an evaluation repeats its previous mean."""
         if self.count is None:
             return self
         mean = self.total / self.count
@@ -145,7 +145,7 @@ class Energies(NamedTuple):
         return Energies(torch.zeros_like(mean), None, self.steps, windows)
 
     def arrived(self, alive: Tensor) -> bool:
-        """Return whether U neither falls nor climbs any more, on average over the chains that are alive."""
+        """Return whether U has stopped falling and rising, on average over the chains that are alive."""
         if not bool(alive.any()):
             return True
         half = len(self.windows) // 4

@@ -1,20 +1,20 @@
 r"""Sample by the Zig-Zag sampler.
 
-Target $\pi(x) \propto e^{-U(x)}$, velocity $v \in \{-c, c\}^d$; each coordinate turns round at a rate of
-its own, with g the gradient of U at x:
+Target $\pi(x) \propto e^{-U(x)}$, velocity $v \in \{-c, c\}^d$; each coordinate reverses at its own rate, with g the
+gradient of U at x:
 
 $$\begin{aligned}
   \text{flow} &: \quad \phi_t(x, v) = (x + v t, v) \\
   \text{rates} &: \quad \lambda_i(x, v) = \max(0, v_i g_i), \qquad \lambda = \textstyle\sum_i \lambda_i \\
   \text{bounce} &: \quad v_i \to -v_i \quad \text{with probability } \lambda_i / \lambda \\
-  \text{refreshment} &: \quad \text{all signs anew, at rate } \lambda_r \text{; it needs none}
+  \text{refreshment} &: \quad \text{redraws all signs, at rate } \lambda_r \text{; not required}
   \end{aligned}$$
 
 With a metric (`bnnviz.samplers.pdmp.scaling.preconditioner`) $v = L \theta$ with $\theta \in \{-c, c\}^d$: the signs
-are those of the directions that are L's columns, and $\lambda_i = \max(0, \theta_i (L^\top g)_i)$.
+belong to the columns of L, and $\lambda_i = \max(0, \theta_i (L^\top g)_i)$.
 
 The derivative of the summed rate along the path is $\sum_{i: v_i g_i > 0} v_i (H v)_i$, H the Hessian of U. With
-``bound="exact"`` each coordinate has a clock of its own.
+``bound="exact"`` each coordinate has a separate event time.
 
 Source: Bierkens, Fearnhead and Roberts 2019, doi:10.1214/18-AOS1715.
 """
@@ -36,9 +36,9 @@ from bnnviz.samplers.random import RandomNumbers
 
 @REGISTRY.add
 class ZigZag(Preconditioned, PDMP):
-    """Zig-Zag: straight lines along +-velocity in each coordinate, of which one turns round at an event."""
+    """Zig-Zag: straight lines along +-velocity in each coordinate; an event reverses one coordinate."""
 
-    # The sum of positive parts has kinks, which a line through two points does not see.
+    # The sum of positive parts has kinks, which a line through two points misses.
     late_events = "the posterior is wrong"
     registered = "zigzag"
     title = "Zig-Zag"
@@ -54,7 +54,7 @@ class ZigZag(Preconditioned, PDMP):
         step=0.05,
         unit="1/time",
         live=True,
-        doc="Refreshments of all signs per unit of path time; the Zig-Zag needs none.",
+        doc="Refreshments of all signs per unit of path time; not required for the Zig-Zag.",
     )
     velocity = settings.Number(
         1.0, bounds=(1e-3, 10.0), scale="log", live=True, doc="Speed along each coordinate; only signs change."
@@ -65,7 +65,7 @@ class ZigZag(Preconditioned, PDMP):
         return self._rates(v, g, scaling).clamp_min(0).sum(-1)
 
     def _rates(self, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Return the signed rates (n, dim) of the directions that turn round: (L^-1 v)_i (L' g)_i."""
+        """Return the signed rates (n, dim) of the directions that can reverse: (L^-1 v)_i (L' g)_i."""
         if not isinstance(scaling, Preconditioner) or scaling.factor is None:
             return v * g
         return scaling.undo(v) * scaling.apply_transpose(g)
@@ -75,27 +75,27 @@ class ZigZag(Preconditioned, PDMP):
         return source.gradient_and_product(x, v)
 
     def rate_slope(self, x: Tensor, v: Tensor, g: Tensor, curvature: Tensor, scaling: Any) -> Tensor:
-        """Return the sum of v_i (H v)_i over the directions that climb."""
+        """Return the sum of v_i (H v)_i over the uphill directions."""
         climbing = self._rates(v, g, scaling) > 0
         return torch.where(climbing, self._rates(v, curvature, scaling), 0.0).sum(-1)
 
     def rate_after(self, x: Tensor, v: Tensor, g: Tensor, rate: Tensor, scaling: Any) -> Tensor:
-        """Return the rate without the direction that has turned round."""
+        """Return the rate without the reversed direction."""
         return self.rate(x, v, g, scaling).double()
 
     def reflect(self, rng: RandomNumbers, x: Tensor, v: Tensor, g: Tensor, scaling: Any) -> Tensor:
-        """Turn one direction round, drawn in proportion to its rate."""
+        """Reverse one direction, chosen with probability proportional to its rate."""
         cumulative = self._rates(v, g, scaling).clamp_min(0).cumsum(-1)
         mark = rng.uniform((len(v), 1), v.dtype) * cumulative[:, -1:]
         turning = (cumulative <= mark).sum(-1, keepdim=True).clamp_max(v.shape[1] - 1)
         if not isinstance(scaling, Preconditioner) or scaling.factor is None:
             return v.scatter(1, turning, -v.gather(1, turning))
-        # Of the signs themselves, so that no rounding adds up over the turns.
+        # Flip the signs themselves, so that rounding does not accumulate.
         signs = torch.where(scaling.undo(v) < 0, -self.velocity, self.velocity).to(v.dtype)
         return scaling.apply(signs.scatter(1, turning, -signs.gather(1, turning)))
 
     def draw_velocity(self, rng: RandomNumbers, like: Tensor, scaling: Any) -> Tensor:
-        """Draw every sign anew."""
+        """Redraw all signs."""
         signs = rng.uniform(like.shape, like.dtype) < 0.5
         velocity = torch.where(signs, -self.velocity, self.velocity).to(like.dtype)
         return velocity if not isinstance(scaling, Preconditioner) else scaling.apply(velocity)

@@ -1,6 +1,6 @@
-r"""Share what samplers do that move by the gradient of a batch and by noise, without an accept step.
+r"""Define the base of samplers that move by batch gradients and noise, without an accept step.
 
-They sample $\pi(x) \propto \exp(-U(x) / T)$ but for an error that vanishes with the step size
+They sample $\pi(x) \propto \exp(-U(x) / T)$ up to an error that vanishes with the step size
 $\epsilon_t = \epsilon (1 + t / t_0)^{-\gamma}$. The gradient of a batch B of the N rows is
 $\frac{N}{|B|} \sum_{i \in B} \nabla u_i(x)$, plus that of the prior. Reference: Y.-A. Ma, T. Chen and E. B. Fox, A
 complete recipe for stochastic gradient MCMC, NeurIPS 2015, doi:10.48550/arXiv.1506.04696.
@@ -21,23 +21,23 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.text import DriftText
 from bnnviz.targets import Target
 
-SAFE = 0.2  # step size, in units of one over the curvature
+SAFE = 0.2  # step size, in units of the inverse curvature
 _BATCHES = {"batch_size": {"least": 1}}
 
 
 class Info(NamedTuple):
-    """What one move did, for every chain, shape (chains,)."""
+    """Info of one move for every chain, shape (chains,)."""
 
-    potential: Tensor  # U before the move, as the batch has it
+    potential: Tensor  # U on the batch, before the move
     step_size: Tensor
-    # How far the gradient, and how far noise, moved the chain
+    # Distance moved by the gradient and by noise
     drift: Tensor
     noise: Tensor
-    failed: Tensor  # bool: The chain met a value that is not finite
+    failed: Tensor  # bool: The chain met a non-finite value
 
 
 class Move(NamedTuple):
-    """Where a move leads: position and momentum (chains, dim), and the parts of gradient and noise in it."""
+    """Result of a move: position and momentum (chains, dim), and its gradient and noise parts."""
 
     x: Tensor
     momentum: Tensor
@@ -46,7 +46,7 @@ class Move(NamedTuple):
 
 
 class StochasticGradient(Discrete, Sampler):
-    """Base of the stochastic-gradient samplers: batches, the size of a step and its schedule."""
+    """Base of the stochastic-gradient samplers: batches, step size and its schedule."""
 
     traits = Traits(exact=False)
     info_means = {"drift": "by the gradient", "noise": "by noise"}
@@ -59,14 +59,15 @@ class StochasticGradient(Discrete, Sampler):
         allow_None=True,
         live=True,
         empty="found",
-        doc="Step size; empty: a fifth of one over the largest curvature of U at the start.",
+        doc="Step size; empty: a fifth of the inverse of the largest curvature of U at the start.",
     )
     decay = settings.Number(
         0.0,
         bounds=(0.0, 1.0),
         step=0.05,
         live=True,
-        doc="Exponent of the decay: the step size of move t is (1 + t / decay_after)^-decay of the first; 0: constant.",
+        doc="Exponent of the decay: the step size of move t is (1 + t / decay_after)^-decay times the first; 0:"
+        " constant.",
     )
     decay_after = settings.Number(
         1000.0, bounds=(1.0, 1e7), scale="log", unit="moves", live=True, doc="Moves after which the decay sets in."
@@ -80,44 +81,44 @@ class StochasticGradient(Discrete, Sampler):
         label="Mini-batch",
         unit="rows",
         empty="all rows",
-        doc="Data rows that a gradient reads, drawn afresh for each move, weighted to stand for all of them; empty: all"
-        " rows.",
+        doc="Data rows per gradient, redrawn for each move and weighted to represent all rows. Empty: all rows.",
     )
     control_variates = settings.Boolean(
         False,
         when=_BATCHES,
-        doc="Take from each batch what it says at the mode, and add what all rows say there; a gradient costs two.",
+        doc="Replace each batch gradient by its difference from the batch gradient at the mode, plus the full gradient"
+        " there; a gradient costs two.",
     )
 
     @property
     def needs_mode(self) -> bool:
-        """Whether a mode has to be found before the chains set out."""
+        """Whether a mode is needed before the chains start."""
         return self.control_variates
 
     def move(self, rng: RandomNumbers, x: Tensor, momentum: Tensor, g: Tensor, size: Tensor) -> Move:
-        """Return where chains with momentum and gradient g (chains, dim) move from x by steps of a size (chains, 1)."""
+        """Return the move of chains at x with momentum and gradient g (chains, dim) for step sizes (chains, 1)."""
         raise NotImplementedError
 
     def check(self, target: Target) -> None:
-        """Raise where batches do not fit the target."""
+        """Raise if batches do not fit the target."""
         refuse_without_rows(target, self.batch_size)
 
     def set_mode(self, mode: Tensor | None) -> None:
-        """Choose where gradients come from; control variates, where they are wanted, are taken at the mode (dim,)."""
+        """Choose the source of gradients; control variates, if used, are anchored at the mode (dim,)."""
         anchor = mode if self.control_variates else None
         self.source = MiniBatch(self.target, self.batch_size, anchor=anchor)
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a move is charged for."""
+        """Single-row gradients that a move is charged."""
         return self.source.examples
 
     def first_size(self, rng: RandomNumbers, x: Tensor) -> float:
-        """Return a fifth of one over the largest curvature: along it SGLD's variance comes out 5 % too large."""
+        """Return a fifth of the inverse of the largest curvature, for which SGLD's variance is 5 % too large."""
         return SAFE / self.largest_curvature(rng, x)
 
     def sizes(self, adaptation: StepSize, count: Tensor) -> Tensor:
-        """Return the step sizes (chains,) of chains after so many moves."""
+        """Return the step sizes (chains,) of chains after ``count`` moves."""
         size = self.size(adaptation)
         if self.decay == 0:
             return torch.full_like(count, size)

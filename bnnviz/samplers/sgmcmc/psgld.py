@@ -4,7 +4,7 @@ $$V \leftarrow \beta V + (1 - \beta) (\nabla U(x) / N)^2, \qquad G = (\lambda + 
 $$x \leftarrow x - \tfrac\epsilon2 (G \nabla U(x) - T \Gamma) + \xi, \qquad \xi \sim N(0, \epsilon T G), \qquad
   \Gamma_i = \partial G_i / \partial x_i,$$
 
-with the gradient of a batch of the N rows and no accept step. Reference: C. Li, C. Chen, D. Carlson and L. Carin,
+with a batch gradient over the N rows and no accept step. Reference: C. Li, C. Chen, D. Carlson and L. Carin,
 Preconditioned stochastic gradient Langevin dynamics for deep neural networks, AAAI 2016, algorithm 1,
 doi:10.1609/aaai.v30i1.10200.
 """
@@ -22,26 +22,26 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.sgmcmc.base import SAFE, Info, StochasticGradient
 from bnnviz.samplers.sgmcmc.text import PreconditionedText
 
-_MEMORIES = 5  # of the mean square that the tuning lasts
-_LEAST = 1e-12  # mean square that a chain begins with
+_MEMORIES = 5  # length of the tuning, in memory lengths of the mean square
+_LEAST = 1e-12  # minimum initial mean square
 
 
 class Preconditioning(NamedTuple):
-    """What was found: the size of a step, and whether the preconditioner is kept from here on."""
+    """The adapted step size, and whether the preconditioner is fixed."""
 
     step_size: float
     frozen: bool
 
 
 class State(NamedTuple):
-    """All chains between two moves."""
+    """State of all chains between two moves."""
 
     x: Tensor  # (chains, dim)
     square: Tensor  # (chains, dim): Mean square V of the gradient for one row
-    # (chains,): As of `bnnviz.samplers.discrete.State`
+    # (chains,): As in `bnnviz.samplers.discrete.State`
     count: Tensor
     alive: Tensor
-    slope: Tensor  # (chains, dim): Derivative of the mean square along its own coordinate
+    slope: Tensor  # (chains, dim): Derivative of the mean square with respect to its coordinate
     adaptation: Preconditioning
 
 
@@ -49,15 +49,14 @@ class State(NamedTuple):
 class PSGLD(StochasticGradient):
     """SGLD with RMSprop's preconditioner G = 1 / (floor + sqrt(V)): x - (eps / 2) (G grad U - T Gamma) + N(0, eps G T).
 
-    V is a running mean of the squared gradient for one row, (grad U / N)^2, and Gamma = dG/dx. By default V is
-    learned in the tuning and then kept: SGLD in other coordinates, right as eps goes to 0. With
-    ``learn_preconditioner="always"``, as printed, V goes on moving with x, and what is sampled depends on
-    ``gamma``. Without it, as the paper recommends, the density is that of exp(-U) (floor + sqrt(V(x))) as eps goes
-    to 0: wider than the target where gradients are exact, and less so the more the batches' noise hides the
-    gradient in V. The paper's Gamma is the derivative of the newest square alone, (1 - smoothing) times what V does
-    when x moves slowly; ``running`` averages it as V is averaged. The second derivative that Gamma needs comes from
-    one random sign a move (Hutchinson), and is charged as a gradient.
-    Source: Li, Chen, Carlson and Carin 2016, algorithm 1.
+    V is a running mean of the squared gradient per row, (grad U / N)^2, and Gamma = dG/dx. By default V is learned in
+    the tuning and then fixed: SGLD in other coordinates, exact as eps goes to 0. With
+    ``learn_preconditioner="always"``, as printed, V continues to change with x, and the sampled density depends on
+    ``gamma``. Without Gamma, as the paper recommends, it is exp(-U) (floor + sqrt(V(x))) as eps goes to 0, which is
+    wider than the target for exact gradients; batch noise reduces the difference. The paper's Gamma is the derivative
+    of the newest square alone, (1 - smoothing) times the derivative of V for slowly moving x; ``running`` averages it
+    like V. The second derivative in Gamma comes from one random sign vector per move (Hutchinson), and is charged as a
+    gradient. Source: Li, Chen, Carlson and Carin 2016, algorithm 1.
     """
 
     registered = "psgld"
@@ -66,31 +65,31 @@ class PSGLD(StochasticGradient):
     width = 3
 
     smoothing = settings.Number(
-        0.99, bounds=(0.0, 0.9999), step=0.01, live=True, doc="Share of the mean square that each move keeps."
+        0.99, bounds=(0.0, 0.9999), step=0.01, live=True, doc="Share of the mean square that is kept in each move."
     )
     floor = settings.Number(
-        1e-5, bounds=(1e-10, 10.0), scale="log", live=True, doc="Added to the root of the mean square: bounds G."
+        1e-5, bounds=(1e-10, 10.0), scale="log", live=True, doc="Added to the root of the mean square to bound G."
     )
     learn_preconditioner = settings.Choice(
         "tuning",
         objects=["tuning", "always"],
         label="Adapt",
-        doc="tuning: the mean square is learned in the tuning and then kept, which is right. always: it goes on, as in"
-        " the paper.",
+        doc="tuning: the mean square is learned in the tuning and then fixed, which is correct. always: it continues"
+        " to change, as in the paper.",
     )
     gamma = settings.Choice(
         "none",
         objects=["none", "paper", "running"],
         when={"learn_preconditioner": ["always"]},
-        doc="Correction for a preconditioner that moves with x. none: left out, as the paper recommends. paper: of the"
-        " newest square alone. running: averaged as the mean square is; right as the step size goes to 0.",
+        doc="Correction for a preconditioner that changes with x. none: omitted, as the paper recommends. paper: of the"
+        " newest square alone. running: averaged like the mean square; exact as the step size goes to 0.",
     )
 
     presets = [
         {
             "name": "paper",
             "title": "As in the paper",
-            "doc": "The preconditioner goes on moving, without Gamma.",
+            "doc": "The preconditioner continues to change, without Gamma.",
             "settings": {"learn_preconditioner": "always", "gamma": "none"},
         },
     ]
@@ -101,7 +100,7 @@ class PSGLD(StochasticGradient):
 
     @property
     def gradients_per_step(self) -> int:
-        """Gradients of single rows that a move is charged for; Gamma costs about a second one."""
+        """Single-row gradients that a move is charged; Gamma costs about one more."""
         return self.source.examples * (2 if self._corrects else 1)
 
     @property
@@ -109,10 +108,10 @@ class PSGLD(StochasticGradient):
         return self.target.data_rows or 1
 
     def init(self, x0: Tensor, rng: RandomNumbers) -> State:
-        """Return the chains at their starting points, the mean square as it is where the posterior has its mass.
+        """Return the chains at their initial positions, with the mean square expected in the bulk of the posterior.
 
-        At a mode the gradient of all rows is zero, which would make the preconditioner endless. In the posterior the
-        mean square of a gradient is the mean curvature.
+        At a mode the full gradient is zero, so the preconditioner would diverge. In the posterior the mean square of
+        a gradient equals the mean curvature.
         """
         curvature = self.target.curvature_diagonal(x0[0]).abs() + (self.target.prior_precision or 0.0)
         square = (curvature / self._rows**2).clamp_min(_LEAST).expand_as(x0).clone()
@@ -120,7 +119,7 @@ class PSGLD(StochasticGradient):
         return State(x0, square, *counters(x0), torch.zeros_like(x0), found)
 
     def _size_for(self, rng: RandomNumbers, x: Tensor, square: Tensor) -> float:
-        """Return a fifth of one over the largest curvature in coordinates preconditioned by a mean square (dim,)."""
+        """Return a fifth of the inverse of the largest curvature, preconditioned by a mean square (dim,)."""
         return SAFE / self.largest_curvature(rng, x, self.preconditioner(square).sqrt())
 
     def preconditioner(self, square: Tensor) -> Tensor:
@@ -141,7 +140,7 @@ class PSGLD(StochasticGradient):
         shape = self.preconditioner(square)
         drift = shape * g
         if self._corrects:
-            # dG/dx, with the chain rule through the root; where the square is zero, so is its slope.
+            # dG/dx by the chain rule through the root; if the square is zero, so is its slope.
             drift = drift + self.temperature * shape.square() * slope / (2 * square.sqrt()).clamp_min(1e-30)
         half = 0.5 * size[:, None].to(g.dtype) * drift
         noise = (size[:, None].to(g.dtype) * shape * self.temperature).sqrt()
@@ -152,7 +151,7 @@ class PSGLD(StochasticGradient):
         return after, Info(potential, size, length(half), length(noise), failed)
 
     def _remembered(self, state: State, g: Tensor, product: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Return the mean square and its slope after another gradient g, with the diagonal of H if that is known."""
+        """Return the mean square and its slope updated with a gradient g and, if known, the diagonal of H."""
         if state.adaptation.frozen:
             return state.square, state.slope
         keep, each = self.smoothing, g / self._rows
@@ -163,11 +162,11 @@ class PSGLD(StochasticGradient):
         return square, new + keep * state.slope if self.gamma == "running" else new
 
     def is_tuned(self, state: State) -> bool:
-        """Return whether the mean square has forgotten how it began."""
+        """Return whether the mean square no longer depends on its initial value."""
         return float(state.count.max()) * (1 - self.smoothing) >= _MEMORIES
 
     def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Keep the preconditioner from here on, where it is learned in the tuning, and find the step size for it."""
+        """Fix the preconditioner, if it is learned in the tuning, and find a step size for it."""
         if state.adaptation.frozen or self.learn_preconditioner != "tuning":
             return state
         living = state.alive if bool(state.alive.any()) else ~state.alive
@@ -175,5 +174,5 @@ class PSGLD(StochasticGradient):
         return state._replace(adaptation=Preconditioning(size, True))
 
     def moved_to(self, rng: RandomNumbers, state: State, x: Tensor) -> State:
-        """Return the state of chains that set out anew from x (chains, dim), with what was learned."""
+        """Return the state of chains restarted at x (chains, dim), with the adaptation kept."""
         return state._replace(x=x)

@@ -1,4 +1,4 @@
-"""Say what moves by the gradient of a batch did."""
+"""Describe the moves of stochastic-gradient samplers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bnnviz.samplers.text import MoveText
 
 
 class DriftText(MoveText):
-    """Say how far gradient and noise move chains."""
+    """Describe how far gradient and noise move chains."""
 
     move = "U was {potential:.4g}; the gradient moves the chain by {drift:.3g}, noise by {noise:.3g}."
     table = {"A move: by gradient, by noise": "{drift:.3g}, {noise:.3g}"}
@@ -21,10 +21,10 @@ class DriftText(MoveText):
 
 
 class PreconditionedText(DriftText):
-    """Say also how far the preconditioner's entries lie apart."""
+    """Add the range of the preconditioner's entries."""
 
     def rows(self, state: Any) -> list[list[str]]:
-        """Return the step size, and the preconditioner's smallest and largest entry."""
+        """Return the step size, and the smallest and largest entry of the preconditioner."""
         shape = self.sampler.preconditioner(state.square[state.alive])
         if not shape.numel():
             return []

@@ -93,7 +93,7 @@ def test_the_posterior_is_left_as_it_is(sampler: str) -> None:
 
 REFUSED = [
     ("banana", "bps", EXACT, "needs a target with data rows"),
-    ("two_data", "boomerang", EXACT, "a process on straight lines"),
+    ("two_data", "boomerang", EXACT, "a process with straight paths"),
     ("two_data", "bps", EXACT | {"control_variates": False}, "set control_variates"),
     ("logistic_regression", "bps", {"bound": "exact"}, "needs a Gaussian target"),
 ]

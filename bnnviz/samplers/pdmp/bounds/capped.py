@@ -1,7 +1,7 @@
-"""Cap how many proposals of a segment are rejected, as the authors' code of the PDMP paper does: a bias, to be seen.
+"""Cap the rejected proposals of a segment, as the authors' code of the PDMP paper does, which is biased.
 
-After nine rejected proposals the tenth becomes a bounce, whatever its rate is. So events come where the rate would not
-have them, and the law of positions is not kept. A cap that refreshes the velocity instead is no better.
+After nine rejected proposals the tenth becomes a bounce at any rate. Events then occur where the rate does not justify
+them, and the target is not invariant. A cap that refreshes the velocity instead is no better.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from bnnviz.samplers.pdmp.thinning import REJECTED, Bound, Draw, Plan, RatePoint
 
 
 class CappedState(NamedTuple):
-    """The line in use, and how many proposals were rejected since the last event."""
+    """The current line, and the number of rejected proposals since the last event."""
 
     line: InterpolatedState
     rejected: Tensor
 
 
 class Capped(Bound):
-    """The line through two points, with a bounce at the last of so many proposals.
+    """The line through two points, with a bounce at the last of a limited number of proposals.
 
     Parameters
     ----------
     inner : Interpolated
     most : int
-        Proposals of a segment.
+        Maximum number of proposals per segment.
     """
 
     def __init__(self, inner: Interpolated, most: int) -> None:
         self.inner, self.most, self.reject_above = inner, most, inner.reject_above
 
     def start(self, at: RatePoint, previous: CappedState | None, horizon: Tensor) -> CappedState:
-        """Begin at t = 0, with no proposal yet."""
+        """Start at t = 0 without proposals."""
         line = self.inner.start(at, None if previous is None else previous.line, horizon)
         return CappedState(line, torch.zeros_like(at.rate))
 
     def learn(self, state: CappedState, at: RatePoint, kind: Tensor) -> CappedState:
-        """Draw the next line, and count what was rejected."""
+        """Update the line and count rejections."""
         return CappedState(self.inner.learn(state.line, at, kind), state.rejected + (kind == REJECTED))
 
     def plan(self, state: CappedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[CappedState, Plan]:
@@ -50,5 +50,5 @@ class Capped(Bound):
         return state._replace(line=line), plan
 
     def forced(self, state: CappedState) -> Tensor:
-        """Return which chains bounce at their next proposal, whatever the rate is."""
+        """Return which chains bounce at their next proposal at any rate."""
         return state.rejected >= self.most - 1

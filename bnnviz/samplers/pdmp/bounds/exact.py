@@ -1,12 +1,12 @@
-r"""Find event times without an approximation, where the gradient of U is linear: a Gaussian target.
+r"""Find exact event times if the gradient of U is linear: a Gaussian target.
 
-The rate is, or lies under, a sum of clipped lines,
+The rate equals, or is bounded by, a sum of clipped lines,
 
 $$\lambda(t) \le \sum_k \max(0, a_k t + b_k),$$
 
-and the first event of a sum of rates is the earliest of the events of its terms, each with an exponential of its own
-(superposition). So the Zig-Zag's events are drawn coordinate by coordinate, and a BPS's by inversion (Bouchard-Cote,
-Vollmer and Doucet 2018, section 2.3, doi:10.1080/01621459.2017.1294075).
+and the first event of a sum of rates is the earliest event of its terms, each with an independent exponential draw
+(superposition). The Zig-Zag's events are therefore drawn coordinate by coordinate, and a BPS's by inversion
+(Bouchard-Cote, Vollmer and Doucet 2018, section 2.3, doi:10.1080/01621459.2017.1294075).
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ class ExactState(NamedTuple):
 
 
 class Exact(Bound):
-    """Event times from lines that are the rate itself, or from a constant that it cannot exceed.
+    """Event times from lines that equal the rate, or from a constant upper bound.
 
     Parameters
     ----------
     terms : callable
-        Gives the terms from position and velocity (chains, dim), and the scaling.
+        Returns the terms from position and velocity (chains, dim), and the scaling.
     certain : bool
-        The terms' sum is the rate, and what is proposed is an event. If not, it is thinned.
+        Whether the terms sum to the rate, so that every proposal is an event; otherwise proposals are thinned.
     """
 
     def __init__(self, terms: Terms, certain: bool) -> None:
         self.terms, self.certain = terms, certain
 
     def start(self, at: RatePoint, previous: ExactState | None, horizon: Tensor) -> ExactState:
-        """Begin at t = 0 at (x, v)."""
+        """Start at t = 0 at (x, v)."""
         return ExactState(*(part.double() for part in self.terms(at.x, at.v, at.scaling)))
 
     def learn(self, state: ExactState, at: RatePoint, kind: Tensor) -> ExactState:
-        """Learn nothing: all is known."""
+        """Return the state unchanged."""
         return state
 
     def plan(self, state: ExactState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[ExactState, Plan]:
-        """Propose the earliest event of all terms, or go on to the horizon if that comes first."""
+        """Propose the earliest event of all terms, or continue to the horizon if that comes first."""
         from_here = s[:, None].expand_as(state.height)
         t = first_arrival(from_here, state.slope, state.height, draw(state.height)).amin(-1)
         end = s + horizon
@@ -65,7 +65,7 @@ class Exact(Bound):
 
     @staticmethod
     def _chord(state: ExactState, s: Tensor, end: Tensor) -> Piece:
-        """Return a line that meets the sum of the terms at both ends, and that it, being convex, stays under."""
+        """Return the chord of the sum of the terms, which is convex and thus below it."""
         if state.height.shape[1] == 1:
             return Piece(state.slope[:, 0], state.height[:, 0], end)
         first, last = ((state.slope * t[:, None] + state.height).clamp_min(0).sum(-1) for t in (s, end))

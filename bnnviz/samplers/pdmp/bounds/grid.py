@@ -1,24 +1,24 @@
 r"""Bound the rate by lines over the cells of a grid, from rates and their derivatives.
 
-Over a cell $[t_0, t_1]$ of width w the rate is taken for the cubic with its values $f_0, f_1$ and slopes $d_0, d_1$ at
-the ends. With the chord's slope $c = (f_1 - f_0) / w$, the cubic lies above its chord by at most
+Over a cell $[t_0, t_1]$ of width w the rate is approximated by the cubic with its values $f_0, f_1$ and slopes
+$d_0, d_1$ at the ends. With the chord's slope $c = (f_1 - f_0) / w$, the cubic exceeds its chord by at most
 
 $$\tfrac{4}{27}\, w\, \bigl((d_0 - c)^+ + (c - d_1)^+\bigr),$$
 
-since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. A concave rate, however sharply it bends, lies below its tangents at the
-ends, which meet $w\, p q / (p + q)$ above the chord, $p = (d_0 - c)^+$ and $q = (c - d_1)^+$. The line is the chord
+since $\max_{u \in [0, 1]} u (1 - u)^2 = 4/27$. A concave rate, however curved, is below its tangents at the ends,
+which intersect $w\, p q / (p + q)$ above the chord, $p = (d_0 - c)^+$ and $q = (c - d_1)^+$. The line is the chord
 raised by the larger of both, plus a margin.
 
-Where the gradient of U jumps, so does the rate, by
+A jump of the gradient of U makes the rate jump by
 
 $$J = w \bigl(c - \tfrac{1}{2} (d_0 + d_1)\bigr)$$
 
-if it is straight before and after. It may be anywhere in the cell: the rate lies below both tangents' maximum. So the
-line's end before a jump up (after a jump down) is raised by $|J|$ altogether, which meets that maximum.
+if it is straight before and after. The jump may be anywhere in the cell: the rate is below the maximum of both
+tangents. So the line's end before a jump up (after a jump down) is raised by $|J|$, which meets that maximum.
 
-Where U grows without bound, as at the edge of a Gamma density, the rate is so convex that the line lies far above it.
-A look ahead whose line would have more than four proposals rejected is repeated nearer, as one that found no finite
-rate: what is known of the path before it decides nothing of the events.
+Where U diverges, as at the edge of a Gamma density, the rate is so convex that the line is far above it. A look-ahead
+whose line would cause more than four rejected proposals is repeated nearer, as is one that found no finite rate. The
+part of the path up to there is known and determines no events.
 
 The grid of rates along the path is that of Corbella, Spencer and Roberts 2022, doi:10.1007/s11222-022-10142-x, and of
 Andral and Kamatani 2024, doi:10.48550/arXiv.2408.03682.
@@ -34,20 +34,20 @@ from torch import Tensor
 from bnnviz.samplers.pdmp.thinning import PROBE, PROPOSAL, REJECTED, Bound, Draw, Piece, Plan, RatePoint, first_arrival
 
 _CUBIC = 4 / 27
-# Share of the rates at the ends: the rate is computed in single precision.
+# Tolerance relative to the rates at the ends: the rate is computed in single precision.
 _ROUNDING = 1e-3
-# Horizons that a cell may span. Two ends know nothing of a hump between them: with cells four times as long nothing is
-# violated either, and a mixture comes out 4 % too wide.
+# Horizons per cell. The ends do not show a maximum between them: cells four times as long cause no violations, but the
+# posterior of a mixture is 4 % too wide.
 _FARTHEST = 1.0
-_SHORTEST = 1 / 4  # of that, at the beginning of a path
-_RETREAT = 0.25  # of the way, after a look ahead that went too far
-_MOST_WASTED = 4.0  # proposals, expected over a cell, that are rejected: to look again, nearer, costs less
+_SHORTEST = 1 / 4  # of that, at the start of a path
+_RETREAT = 0.25  # of the distance, after a look-ahead that went too far
+_MOST_WASTED = 4.0  # expected rejected proposals per cell, above which a nearer look-ahead is cheaper
 _WIDER = 1.08
-_AFTER_REJECTION = 0.8999999761581421  # 0.9 in single precision, by which recorded runs went on
+_AFTER_REJECTION = 0.8999999761581421  # 0.9 in single precision, for reproducibility of recorded runs
 
 
 class GridState(NamedTuple):
-    """A cell [t0, t1] with rate and derivative at both ends, and the line over it that bounds the rate."""
+    """A cell [t0, t1] with rate and derivative at both ends, and the line that bounds the rate."""
 
     t0: Tensor
     f0: Tensor
@@ -66,21 +66,21 @@ class GridState(NamedTuple):
 
 
 class Grid(Bound):
-    """Lines over cells whose ends were evaluated.
+    """Lines over cells whose ends have been evaluated.
 
-    A rate that is straight along the path, as on a Gaussian, is met exactly; one that is straight but for a jump, as on
-    a Laplace density, is bounded. A rejected proposal splits its cell, so nothing that was evaluated is wasted. Each
-    chain adapts the width of its cells.
+    A rate that is linear along the path, as on a Gaussian, is met exactly; one that is linear with a jump, as on a
+    Laplace density, is bounded. A rejected proposal splits its cell, so every evaluation is used. Each chain adapts the
+    width of its cells.
 
     Parameters
     ----------
     margin : float
-        Share of the rate's departure from a straight line that is added to the line.
+        Share of the rate's deviation from a straight line that is added to the line.
     widest : float
-        Longest cell, in path time.
+        Maximum length of a cell, in path time.
     noisy : bool
-        Whether each evaluation sees other rows of the data. What differs between two ends is no jump then: a line that
-        followed it would be high in some cells and low in others, and the events would be those of the high ones.
+        Whether each evaluation uses another batch. Differences between two ends are then not treated as jumps: a line
+        that followed them would be high in some cells and low in others, and bias events towards the high ones.
     """
 
     needs_curvature = True
@@ -90,24 +90,24 @@ class Grid(Bound):
         self.margin, self.widest, self.noisy = margin, widest, noisy
 
     def start(self, at: RatePoint, previous: GridState | None, horizon: Tensor) -> GridState:
-        """Begin at t = 0; the slope is known after a refreshment, not after a bounce."""
+        """Start at t = 0; the slope is known after a refreshment, but not after a bounce."""
         zero = torch.zeros_like(at.rate)
         most = horizon.clamp_max(self.widest)
-        # What was short of an edge, where U grows without bound, is no width for the way back.
+        # A width shortened by an edge where U diverges does not apply on the way back.
         width = most if previous is None else torch.maximum(previous.width, _SHORTEST * most)
         probing = torch.ones_like(zero, dtype=torch.bool)
         return GridState(zero, at.rate, at.slope, width, zero, zero, zero, zero, width, probing)
 
     def learn(self, state: GridState, at: RatePoint, kind: Tensor) -> GridState:
-        """Close the cell after a look ahead, split it after a rejection.
+        """Close the cell after a look-ahead, split it after a rejection.
 
-        A look ahead that finds no finite rate, or one that the line lies far above, is repeated nearer. After an event
-        only the width is of use.
+        A look-ahead is repeated nearer if it finds no finite rate or its line is far above the rate. After an event
+        only the width is kept.
         """
         t, f, d = at.t, at.rate, at.slope
         probe = kind == PROBE
         f1, d1 = torch.where(probe, f, state.f1), torch.where(probe, d, state.d1)
-        # The whole cell and its right part at once: small tensors cost by the call.
+        # The whole cell and its right part at once: the cost of small tensors is per call.
         slopes, heights = self._line(
             torch.stack([state.t0, t]),
             torch.stack([state.f0, f]),
@@ -119,7 +119,7 @@ class Grid(Bound):
         wasted = _wasted(state.t0, state.f0, t, f, slopes[0], heights[0])
         too_far = probe & ~(torch.isfinite(f) & (self.noisy | (wasted <= _MOST_WASTED)))
         split = kind == REJECTED
-        # Of two numbers it would be in the default type.
+        # Two Python numbers would give the default type.
         factor = torch.where(split, t.new_full((), _AFTER_REJECTION), 1.0)
         return GridState(
             torch.where(split, t, state.t0),
@@ -135,14 +135,14 @@ class Grid(Bound):
         )
 
     def last_rate(self, state: GridState) -> Tensor:
-        """Return the rate where the cell begins."""
+        """Return the rate at the start of the cell."""
         return state.f0
 
     def _line(self, t0: Tensor, f0: Tensor, d0: Tensor, t1: Tensor, f1: Tensor, d1: Tensor) -> tuple[Tensor, Tensor]:
         """Return slope and height of the line over a cell."""
         width = (t1 - t0).clamp_min(1e-12)
-        # Where the slope at t0 is unknown, the tangent at t1 carried back to t0 bounds a concave rate, and one that
-        # has jumped up.
+        # If the slope at t0 is unknown, the tangent at t1, extended to t0, bounds a concave rate and one that has
+        # jumped up.
         unknown = torch.isnan(d0)
         first = torch.where(unknown, torch.maximum(f0, f1 - d1 * width), f0)
         chord = (f1 - first) / width
@@ -163,7 +163,7 @@ class Grid(Bound):
         return slope, first + left - slope * t0
 
     def plan(self, state: GridState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[GridState, Plan]:
-        """Propose within the cell, or pass on to the next one and look at its end."""
+        """Propose within the cell, or continue to the next one and evaluate its end."""
         t = first_arrival(s, state.slope, state.height, draw(s))
         passed = ~state.probing & (t > state.t1)
         most = (_FARTHEST * horizon).clamp_max(self.widest)
@@ -185,11 +185,11 @@ class Grid(Bound):
 
 
 def _wasted(t0: Tensor, f0: Tensor, t1: Tensor, f1: Tensor, slope: Tensor, height: Tensor) -> Tensor:
-    """Return how many proposals under the line over a cell would be rejected, about."""
+    """Return the approximate number of rejected proposals under the line over a cell."""
     ends = (slope * t0 + height).clamp_min(0) - f0.clamp_min(0) + (slope * t1 + height).clamp_min(0) - f1.clamp_min(0)
     return (t1 - t0) * ends / 2
 
 
 def _jump(width: Tensor, before: Tensor, after: Tensor) -> Tensor:
-    """Return by how much the rate jumps in a cell, from its slopes at the ends against the chord's."""
+    """Return the jump of the rate in a cell, from its slopes at the ends and the chord's."""
     return width * (after - before) / 2

@@ -1,10 +1,10 @@
-r"""Bound the rate as the papers do: by a line through the last two evaluated points of it (Algorithm 2).
+r"""Bound the rate as the papers do: by a line through its last two evaluated points (Algorithm 2).
 
 From the signed rates $f_0, f_1$ at $t_0, t_1$ it is
 
 $$h(t) = \max(0, a t + b), \quad a = \alpha \frac{f_1 - f_0}{t_1 - t_0}, \quad b = \alpha f_1 - a t_1$$
 
-(equation 12). It is no bound in the strict sense: a rate above the line is a violation, which makes events late.
+(equation 12). It is not a strict bound: a rate above the line is a violation, which delays events.
 
 Source: Goan, Perrin, Mengersen and Fookes 2023, Algorithm 2, doi:10.48550/arXiv.2302.08724.
 """
@@ -55,7 +55,7 @@ class Interpolated(Bound):
         return InterpolatedState(zero, zero, zero, at.rate, torch.ones_like(zero, dtype=torch.bool))
 
     def learn(self, state: InterpolatedState, at: RatePoint, kind: Tensor) -> InterpolatedState:
-        """Draw the line through the last point and the new one."""
+        """Update the line with the new point."""
         old, new = (rate.clamp_min(0) if self.clip else rate for rate in (state.last_rate, at.rate))
         slope = self.alpha * (new - old) / (at.t - state.last_t).clamp_min(1e-12)
         # Algorithm 2 discards the point at t_init: the second line runs through t = 0 again.
@@ -69,7 +69,7 @@ class Interpolated(Bound):
         )
 
     def plan(self, state: InterpolatedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[InterpolatedState, Plan]:
-        """Propose from the line, or look at the horizon if that comes first."""
+        """Propose from the line, or evaluate at the horizon if that comes first."""
         piece = Piece(state.slope, state.height, s + horizon)
         t = first_arrival(s, state.slope, state.height, draw(s))
         beyond = t > piece.end

@@ -1,7 +1,7 @@
 r"""Bound the rates of all batches, where U is a sum of losses of $x_i^\top \theta$ of bounded curvature.
 
-Let these lie in [0, c], as those of logistic regression do with c = 1/4, and let $\theta^*$ be where the control
-variates are taken and H the Hessian of U there. Along a direction w a batch B of the N rows then says of the gradient
+Let the curvatures be in [0, c], as for logistic regression with c = 1/4. Let $\theta^*$ be the anchor of the control
+variates and H the Hessian of U there. Along a direction w a batch B of the N rows estimates the gradient by
 
 $$w^\top \hat g_B(\theta) = w^\top \nabla U(\theta^*) + \frac{w^\top (\theta - \theta^*)}{\sigma^2}
   + \frac{N}{|B|} \sum_{i \in B} \kappa_i \, (x_i^\top w)\, (x_i^\top (\theta - \theta^*)), \qquad
@@ -12,8 +12,8 @@ $|a|^2 = a^\top H a$ and the row of the largest $q = x_i^\top H^{-1} x_i$ the su
 
 $$\tfrac{1}{2} N c\, q\, \bigl(|w|\, |\theta - \theta^*| + w^\top H (\theta - \theta^*)\bigr),$$
 
-which on a line $\theta_0 + v t$ is below a line of t, as $|\theta - \theta^*| \le |\theta_0 - \theta^*| + |v| t$. Rows
-enter once, so that an evaluation costs as much as its batch. The idea of such a bound is that of J. Bierkens,
+which on a line $\theta_0 + v t$ is bounded by a line in t, as $|\theta - \theta^*| \le |\theta_0 - \theta^*| + |v| t$.
+All rows are used once, so that an evaluation costs as much as its batch. Such a bound was proposed by J. Bierkens,
 P. Fearnhead and G. Roberts 2019, section 5, doi:10.1214/18-AOS1715.
 """
 
@@ -28,9 +28,9 @@ from bnnviz.targets import RowTarget
 
 
 class BatchLines(NamedTuple):
-    """What all batches have in common, in float64."""
+    """Constants shared by all batches, in float64."""
 
-    # (dim,): Where control variates are taken, and the gradient of U there
+    # (dim,): Anchor of the control variates, and the gradient of U there
     anchor: Tensor
     pull: Tensor
     metric: Tensor  # (dim, dim): The Hessian of U there
@@ -40,7 +40,7 @@ class BatchLines(NamedTuple):
 
     @classmethod
     def of(cls, target: RowTarget, anchor: Tensor) -> BatchLines:
-        """Return them for a target that has `RowTarget.linear_losses`, with control variates at a point (dim,)."""
+        """Return the constants of a target with `RowTarget.linear_losses`, with control variates at a point (dim,)."""
         losses, points = target.linear_losses(), anchor.expand(target.dim, -1).contiguous()
         _, pull, metric = target.gradient_and_product(points, torch.eye(target.dim).to(anchor))
         metric = (metric.double() + metric.double().T) / 2
@@ -50,12 +50,12 @@ class BatchLines(NamedTuple):
         return cls(anchor.double(), pull[0].double(), metric, losses.prior_precision, most)
 
     def terms(self, directions: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Return heights and slopes (chains, terms) above each signed rate of any batch, on the line x + v t.
+        """Return heights and slopes (chains, terms) that bound each signed rate of any batch on the line x + v t.
 
         Parameters
         ----------
         directions : Tensor, shape (chains, terms, dim)
-            Those whose products with the gradient the signed rates are.
+            Directions whose products with the gradient are the signed rates.
         x, v : Tensor, shape (chains, dim)
         """
         directions, away, v = directions.double(), x.double() - self.anchor, v.double()
@@ -76,5 +76,5 @@ def _products(directions: Tensor, vectors: Tensor) -> Tensor:
 
 
 def fits(target: Any) -> bool:
-    """Return whether a target is a sum of such losses."""
+    """Return whether a target is a sum of losses of linear predictors."""
     return isinstance(target, RowTarget) and target.linear_losses() is not None

@@ -1,15 +1,14 @@
-r"""Bound rates by a grid and a reach, learned from the proposals, by which rates lie above the grid's line.
+r"""Bound rates by a grid plus a reach, learned from the amounts by which proposals exceed the grid's line.
 
-Between the ends of a cell a rate may jump up and down again, where a gradient does, as of a network with ReLU; and
-with batches every evaluation sees it through other rows. So the grid's line g is raised by a *reach* r for one unit of
-speed,
+A rate may jump up and down between the ends of a cell if the gradient does, as for networks with ReLU; and with batches
+every evaluation uses other rows. The grid's line g is therefore raised by a *reach* r per unit of speed,
 
 $$h(t) = \max(0, g(t) + r\, |v|),$$
 
-which is learned so that at most a thousandth of the proposals lies above; it is 0 while none does. With batches the
-event is taken at the rate of the batch that the proposal has drawn, and that is exact while the envelope bounds the
-rates of all batches. Pakman, Gilboa, Carlson and Paninski 2017 (doi:10.48550/arXiv.1609.00770) raise a regression line
-of the noisy rates by their predicted spread instead: `bnnviz.samplers.pdmp.bounds.regression`.
+which is learned so that at most a thousandth of the proposals exceeds it; it is 0 while no proposal does. With batches
+the event uses the rate of the proposal's batch, which is exact while the envelope bounds the rates of all batches.
+Pakman, Gilboa, Carlson and Paninski 2017 (doi:10.48550/arXiv.1609.00770) instead raise a regression line of the noisy
+rates by their predicted spread: `bnnviz.samplers.pdmp.bounds.regression`.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from torch import Tensor
 from bnnviz.samplers.pdmp.bounds.grid import Grid, GridState
 from bnnviz.samplers.pdmp.thinning import BOUNCE, REJECTED, Bound, Draw, Plan, RatePoint
 
-_SHARE = 1e-3  # of the proposals may lie above the bound in the end
-_FIRST = 3.0  # proposals that may, however few there were
-_GAIN = 0.2  # of the reach's logarithm, by a violation
-_LEAP = 3.0  # the most that the reach is multiplied by in one step
+_SHARE = 1e-3  # target share of proposals above the bound
+_FIRST = 3.0  # proposals allowed above it from the start
+_GAIN = 0.2  # increase of the reach's logarithm per violation
+_LEAP = 3.0  # maximum factor per step on the reach
 
 
 class RaisedState(NamedTuple):
-    """The grid's cell, what is added to its bound for one unit of speed, the chain's speed, and proposals so far.
+    """The grid's cell, the reach per unit of speed, the chain's speed, and proposals so far.
 
-    Reach and proposals are those of all chains together.
+    Reach and proposals are shared by all chains.
     """
 
     grid: GridState
@@ -42,16 +41,16 @@ class RaisedState(NamedTuple):
 
 
 class RaisedGrid(Bound):
-    """A grid bound plus a reach that covers how far rates lie above it.
+    """A grid bound plus a reach that covers rates above it.
 
-    The reach grows with each rate above the bound and shrinks with each below. The event is taken then all the same:
-    to draw again from an earlier time would favour events before the one that is thrown away.
+    The reach grows with each rate above the bound and shrinks with each below. The event is accepted even so: drawing
+    again from an earlier time would favour earlier events.
 
     Parameters
     ----------
     grid : Grid
     speed : callable
-        Gives the speed (chains,) of a path from position, velocity and scaling: a rate is in proportion to it.
+        Returns the speed (chains,) of a path from position, velocity and scaling; rates are proportional to it.
     """
 
     needs_curvature = True
@@ -61,16 +60,16 @@ class RaisedGrid(Bound):
         self.grid, self.speed = grid, speed
 
     def start(self, at: RatePoint, previous: RaisedState | None, horizon: Tensor) -> RaisedState:
-        """Begin at t = 0; what was learned stays."""
+        """Start at t = 0; the reach is kept."""
         zero = torch.zeros_like(at.rate)
         inner, reach, seen = (None, zero, zero) if previous is None else (previous[0], previous[1], previous[3])
         speed = self.speed(at.x, at.v, at.scaling).double().clamp_min(1e-12)
         return RaisedState(self.grid.start(at, inner, horizon), reach, speed, seen)
 
     def learn(self, state: RaisedState, at: RatePoint, kind: Tensor) -> RaisedState:
-        """Learn the reach from the proposals of all chains, and the cells from each one's own."""
+        """Learn the reach from the proposals of all chains, and each chain's cells from its proposals."""
         proposed = (kind == REJECTED) | (kind == BOUNCE)
-        # A chain that has stopped has an old reach.
+        # A stopped chain has an old reach.
         latest = state.num_proposals.argmax()[None]
         reach, seen = state.reach.gather(0, latest), state.num_proposals.gather(0, latest) + proposed.sum()
         excess = (at.rate - state.grid.line(at.t)) / state.speed
@@ -79,18 +78,18 @@ class RaisedGrid(Bound):
         most = excess.amax().clamp_min(0)
         surplus = (excess > reach).sum() - allowed * proposed.sum()
         steady = reach * torch.exp((_GAIN * surplus).clamp(-1, 1))
-        # One that is far too small has not long to grow; one outlier must not make it very large.
+        # A reach that is far too small must grow fast; one outlier must not make it very large.
         jump = torch.where(most > reach, torch.minimum(most, _LEAP * reach), 0.0)
         reach = torch.where(reach > 0, torch.maximum(steady, jump), most)
         grid = self.grid.learn(state.grid, at, kind)
         return RaisedState(grid, reach.expand_as(at.rate), state.speed, seen.expand_as(at.rate))
 
     def last_rate(self, state: RaisedState) -> Tensor:
-        """Return the rate where the cell begins."""
+        """Return the rate at the start of the cell."""
         return self.grid.last_rate(state.grid)
 
     def plan(self, state: RaisedState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[RaisedState, Plan]:
-        """Propose within the cell under its raised bound, or pass on to the next one and look at its end."""
+        """Propose within the cell under its raised bound, or continue to the next one and evaluate its end."""
         height = state.grid.height
         moved, plan = self.grid.plan(state.grid._replace(height=height + state.reach * state.speed), s, draw, horizon)
         return state._replace(grid=moved._replace(height=height)), plan

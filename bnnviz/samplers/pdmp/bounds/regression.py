@@ -1,16 +1,16 @@
 r"""Bound noisy rates by a regression line, raised by its predicted spread: the bound of the Stochastic BPS.
 
-The rates $f_i$ that were evaluated since the last event, at times $t_i$, are $\beta_0 + \beta_1 t_i$ plus noise of
-variance $c^2$. A rate is in proportion to the speed of the path, so that all is kept for a speed of one: rates over the
-speed, against the distance. With a normal prior for the slope $\beta_1$, as slopes were before, and a flat one for
-$\beta_0$, the rate of another batch at t is predicted to be $N(m(t), \rho(t)^2)$, and
+The rates $f_i$ evaluated since the last event, at times $t_i$, are $\beta_0 + \beta_1 t_i$ plus noise of variance
+$c^2$. Rates are proportional to the speed of the path, so everything is normalised to unit speed: rates over the speed,
+against the distance. With a normal prior for the slope $\beta_1$, from previous slopes, and a flat one for $\beta_0$,
+the rate of another batch at t is predicted to be $N(m(t), \rho(t)^2)$, and
 
 $$h(t) = \max(0, m(t) + k \rho(t)), \qquad \rho(t)^2 = (1, t)\, \Sigma\, (1, t)^\top + c^2,$$
 
-with $\Sigma$ the posterior covariance of $(\beta_0, \beta_1)$. $\rho$ is convex, so that its chord up to the horizon is
+with $\Sigma$ the posterior covariance of $(\beta_0, \beta_1)$. $\rho$ is convex, so its chord up to the horizon is
 above it, and the envelope is a line. The paper computes $c^2$ from the gradients of the single rows of a batch; here
-it is learned from how far rates were off their predictions. With k = 3 a rate is above the line about once in 700
-proposals, if the noise is normal and the rate a line.
+it is learned from the prediction errors. With k = 3 a rate exceeds the line about once in 700 proposals, if the noise
+is normal and the rate linear.
 
 Source: A. Pakman, D. Gilboa, D. Carlson and L. Paninski, Stochastic bouncy particle sampler, ICML 2017, section 3,
 doi:10.48550/arXiv.1609.00770.
@@ -37,12 +37,12 @@ from bnnviz.samplers.pdmp.thinning import (
     first_arrival,
 )
 
-_MEMORY = 200.0  # evaluations, or segments, that what is learned goes back
+_MEMORY = 200.0  # evaluations, or segments, that averages remember
 _LEAST = 1e-12  # variance
 
 
 class RegressionState(NamedTuple):
-    """What a segment has told so far, and what all segments have, for a speed of one."""
+    """Statistics of the current segment and of all segments, for unit speed."""
 
     # (chains,): Number of evaluations since the last event, and sums of t, t^2, f and t f
     count: Tensor
@@ -50,14 +50,14 @@ class RegressionState(NamedTuple):
     tt: Tensor
     rate: Tensor
     t_rate: Tensor
-    # Variance of a rate around its line, and from how many evaluations it is known
+    # Variance of a rate around its line, and the number of evaluations behind it
     noise: Tensor
     seen: Tensor
-    # Mean and variance of the slopes of segments, and of how many
+    # Mean, variance and number of the slopes of segments
     slope: Tensor
     slope_variance: Tensor
     segments: Tensor
-    speed: Tensor  # Of the chain's path
+    speed: Tensor  # Speed of the chain's path
 
 
 class _Regressed(NamedTuple):
@@ -83,14 +83,14 @@ class Regression(Bound):
     width : float
         The number k.
     speed : callable
-        Gives the speed (chains,) of a path from position, velocity and scaling.
+        Returns the speed (chains,) of a path from position, velocity and scaling.
     """
 
     def __init__(self, width: float, speed: Callable[[Tensor, Tensor, Any], Tensor]) -> None:
         self.width, self.speed = width, speed
 
     def start(self, at: RatePoint, previous: RegressionState | None, horizon: Tensor) -> RegressionState:
-        """Begin at t = 0 with the rate there; what was learned stays."""
+        """Start at t = 0 with the rate there; learned statistics are kept."""
         zero, one = torch.zeros_like(at.rate), torch.ones_like(at.rate)
         speed = self.speed(at.x, at.v, at.scaling).double().clamp_min(1e-12)
         rate = at.rate / speed
@@ -102,7 +102,7 @@ class Regression(Bound):
         return learned._replace(count=one, t=zero, tt=zero, rate=rate, t_rate=zero, speed=speed)
 
     def learn(self, state: RegressionState, at: RatePoint, kind: Tensor) -> RegressionState:
-        """Learn the noise from how far a rate is off its prediction, and let it join the line's rates."""
+        """Learn the noise from the rate's prediction error, and add the rate to the line."""
         looked = ((kind == REJECTED) | (kind == BOUNCE) | (kind == HORIZON)) & torch.isfinite(at.rate)
         t, rate = at.t * state.speed, at.rate / state.speed
         mean, variance = _line(state).at(t)
@@ -122,7 +122,7 @@ class Regression(Bound):
         )
 
     def plan(self, state: RegressionState, s: Tensor, draw: Draw, horizon: Tensor) -> tuple[RegressionState, Plan]:
-        """Propose under the chord of the raised line up to the horizon, or look there."""
+        """Propose under the chord of the raised line up to the horizon, or evaluate there."""
         end = s + horizon
         begins, ends = self._raised(state, s), self._raised(state, end)
         slope = (ends - begins) / horizon
@@ -133,13 +133,13 @@ class Regression(Bound):
         return state, Plan(torch.where(beyond, end, t), kind, s, piece, piece)
 
     def _raised(self, state: RegressionState, t: Tensor) -> Tensor:
-        """Return the rate that is predicted at time t, raised by k standard deviations."""
+        """Return the predicted rate at time t, raised by k standard deviations."""
         mean, variance = _line(state).at(t * state.speed)
         return state.speed * (mean + self.width * (variance + state.noise).sqrt())
 
 
 def _line(state: RegressionState) -> _Regressed:
-    """Return the posterior of the segment's line: normal equations, with the slopes of other segments for a prior."""
+    """Return the posterior of the segment's line by normal equations, with the slopes of other segments as prior."""
     prior = state.noise / state.slope_variance
     across = state.tt + prior
     determinant = (state.count * across - state.t.square()).clamp_min(torch.finfo(across.dtype).tiny)
@@ -151,7 +151,7 @@ def _line(state: RegressionState) -> _Regressed:
 
 
 def _with_slope(state: RegressionState) -> RegressionState:
-    """Return what is known of slopes after a segment, which tells one if it has two rates."""
+    """Return the slope statistics updated by a segment that has at least two rates."""
     told = state.count > 1
     segments = state.segments + told
     gain = 1 / segments.clamp(1, _MEMORY)

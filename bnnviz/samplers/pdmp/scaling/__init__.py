@@ -1,1 +1,1 @@
-"""Hold what the dynamics of a PDMP are relative to: a metric, or the reference of the Boomerang."""
+"""Define the scaling of a PDMP's dynamics: a metric, or the reference of the Boomerang."""

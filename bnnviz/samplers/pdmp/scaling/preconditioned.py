@@ -1,4 +1,4 @@
-"""Give a straight-line process a setting for its metric, which a warm-up learns."""
+"""Add a metric, learned in the warm-up, to a straight-line process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST_EVENTS = 80  # of the first round, over all chains
 
 
 class Preconditioned(Sampler):
-    """A setting for the metric of a process in straight lines, learned in rounds of the warm-up: a mixin of `PDMP`."""
+    """A setting for the metric of a straight-line process, learned in warm-up rounds: a mixin of `PDMP`."""
 
     presets: ClassVar[list[dict[str, Any]]] = [
         preset if preset["name"] == "exact" else preset | {"settings": {**preset["settings"], "metric": "unit"}}
@@ -29,9 +29,9 @@ class Preconditioned(Sampler):
     metric = settings.Choice(
         "auto",
         objects=["auto", "diagonal", "dense", "unit"],
-        doc="Scales of the coordinates, learned in the warm-up, which takes some 2,000 steps then. diagonal: one for"
-        " each, and on networks for each chain, which begin at modes of their own. dense: correlations too. unit: all"
-        f" one. auto: on a function of your own dense up to {DENSE} dimensions and diagonal above; unit elsewhere.",
+        doc="Scales of the coordinates, learned in a warm-up of about 2,000 steps. diagonal: one per coordinate, and on"
+        " networks per chain, since chains start at different modes. dense: with correlations. unit: all equal to"
+        f" one. auto: on custom functions dense up to {DENSE} dimensions and diagonal above; unit otherwise.",
     )
 
     @property
@@ -41,18 +41,18 @@ class Preconditioned(Sampler):
 
     @property
     def learns_from_points(self) -> bool:
-        """Whether there is something to learn."""
+        """Whether a metric is learned."""
         return self.scales_are_unknown if self.metric == "auto" else self.metric != "unit"
 
     @property
     def dense(self) -> bool:
-        """Whether the metric knows correlations; one for all chains fits no modes that differ."""
+        """Whether the metric has correlations; a shared metric does not fit different modes."""
         if self.metric != "auto":
             return self.metric == "dense"
         return self.scales_are_unknown and self.target.dim <= DENSE
 
     def events_wanted(self, rounds_left: int) -> int:
-        """Return the events of a round, each of which has twice those of the one before."""
+        """Return the events of a round: twice those of the previous one."""
         return _FIRST_EVENTS * 2 ** (_ROUNDS - rounds_left)
 
     def first_scaling(self) -> Preconditioner | tuple[()]:
@@ -65,21 +65,21 @@ class Preconditioned(Sampler):
     def added_points(
         self, scaling: Preconditioner, sums: WindowSums | None, x: Tensor, alive: Tensor
     ) -> WindowSums | None:
-        """Return the sums with positions x (chains, dim) and the gradients there."""
+        """Return the sums with positions x (chains, dim) and gradients there added."""
         gradient = self.target.gradient(x)[1]
         if not bool(torch.isfinite(gradient).all()):
             return sums
         return self._own(scaling, len(x)).added(sums, x, gradient, alive)
 
     def learned_scaling(self, sums: PathSums, points: WindowSums | None, before: Preconditioner) -> Preconditioner:
-        """Return the metric that a round teaches."""
+        """Return the metric learned in a round."""
         return before if points is None else self._own(before, len(sums.time)).learned(points)
 
     def _own(self, scaling: Preconditioner, chains: int) -> Preconditioner:
-        """Return the scaling with scales for each chain, where these set out from modes of their own."""
+        """Return the scaling with separate scales for each chain, if chains start at different modes."""
         each = scaling.factor is None and scaling.scale.ndim == 1 and self.target.start_at_mode
         return scaling.of_each(chains) if each else scaling
 
     def scaling_of(self, scaling: Preconditioner | tuple[()], chains: Tensor) -> Preconditioner | tuple[()]:
-        """Return the metric of some chains, by their numbers."""
+        """Return the metric of the given chains."""
         return scaling if not isinstance(scaling, Preconditioner) else scaling.of_chains(chains)

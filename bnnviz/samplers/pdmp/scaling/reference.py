@@ -1,4 +1,4 @@
-r"""Describe the Gaussian reference N(x*, S) that the Boomerang turns around."""
+r"""Define the Gaussian reference N(x*, S) of the Boomerang."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bnnviz.samplers.pdmp.scaling.preconditioner import Preconditioner
 class GaussianReference(NamedTuple):
     """The reference N(x*, S)."""
 
-    centre: Tensor  # (dim,) or (chains, dim): x*, with a row for each chain where they have references of their own
-    # (dim,) or (chains, dim): One over the variances of the coordinates in S: the diagonal of S^-1 where S is diagonal
+    centre: Tensor  # (dim,) or (chains, dim): x*, with a row for each chain if chains have separate references
+    # (dim,) or (chains, dim): Inverse variances of the coordinates: the diagonal of S^-1 for a diagonal S
     precision: Tensor
-    # (dim, dim): L with S = L L', and its inverse; None where S is diagonal
+    # (dim, dim): L with S = L L', and its inverse; None if S is diagonal
     factor: Tensor | None = None
     inverse: Tensor | None = None
 
@@ -33,7 +33,7 @@ class GaussianReference(NamedTuple):
         return Preconditioner(self.precision.rsqrt(), self.factor, self.inverse)
 
     def of_chains(self, chains: Tensor) -> GaussianReference:
-        """Return the references of some chains, by their numbers."""
+        """Return the references of the given chains."""
         if self.centre.ndim == 1:
             return self
         return self._replace(centre=self.centre[chains], precision=self.precision[chains])
@@ -47,9 +47,9 @@ class GaussianReference(NamedTuple):
         return g / self.precision if self.factor is None else g @ self.factor @ self.factor.T
 
     def drawn(self, z: Tensor) -> Tensor:
-        """Return L z of vectors z (n, dim), drawn from N(0, S) where these are from N(0, I)."""
+        """Return L z of vectors z (n, dim), drawn from N(0, S) if z is from N(0, I)."""
         return z * self.precision.rsqrt() if self.factor is None else z @ self.factor.T
 
     def root(self) -> Tensor:
-        """Return L (dim, dim) of the one reference of all chains, in float64."""
+        """Return L (dim, dim) of the shared reference, in float64."""
         return torch.diag(self.precision.double().rsqrt()) if self.factor is None else self.factor.double()

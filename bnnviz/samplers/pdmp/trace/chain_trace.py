@@ -20,10 +20,10 @@ from bnnviz.samplers.pdmp.trace.rate_curve import RATE_POINTS, hermite_curve
 from bnnviz.samplers.pdmp.trace.segment import Evaluation, Knot, Segment, Stretch, clipped_line
 
 _EVENTS = 150
-_FEW_KNOTS = 2  # through which no curve is drawn
-_QUICK_POINTS = 24  # where the rate has to be evaluated, and the picture is there for an instant
+_FEW_KNOTS = 2  # too few for a curve
+_QUICK_POINTS = 24  # evaluations of the rate for a short-lived picture
 _MOST_WORK = 200_000  # rows x dimensions up to which the rate is computed at all these points for every frame
-# Positions kept for drawing, in numbers: 32 MB.
+# Positions stored for drawing, in numbers: 32 MB.
 _KEPT_NUMBERS = 8_000_000
 
 _STRETCH = ("t0", "t1", "h0", "h1")
@@ -31,29 +31,29 @@ _FIELDS = ("kind", "t", "rate", "height", "uniform", "violated", "s0", "s1", "sl
 
 
 class PathTrace:
-    """Follow one chain: its segments, its events, its evaluations, and the envelopes they were thinned under."""
+    """Follow one chain: its segments, events, evaluations and envelopes."""
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
         self.count = 0
         self.picture = PathPicture(sampler)
-        self._seen = 0  # segments that had ended when somebody last looked
+        self._seen = 0  # segments that had ended at the last frame
         self.now: Segment | None = None
         self.past: deque[Segment] | None = None
         self.state: Any = None
-        self._scaling: tuple[Any, Any] = None, None  # of all chains, and of the one that is watched
+        self._scaling: tuple[Any, Any] = None, None  # of all chains, and of the watched one
         self.last: Evaluation | None = None
         self.lately: deque[tuple[int, int]] = deque(maxlen=LATELY)
 
     def begin(self, state: Any, chain: int) -> None:
-        """Stand where the watched chain is, before its first step."""
+        """Start at the watched chain's state, before its first step."""
         self._scaling = None, None
         self.now = self._segment(state, chain, [])
         self.past = deque(maxlen=max(2, min(SEGMENTS, _KEPT_NUMBERS // (2 * len(state.x[chain])))))
         self.state = (state, chain)
 
     def record(self, step_batch: StepBatch, chain: int) -> None:
-        """Record what the watched chain did in a block."""
+        """Record the watched chain's steps in a block."""
         rows = zip(*(step_batch.column(name)[:, chain].tolist() for name in _FIELDS), strict=True)
         planned = [state.piece for state in step_batch.before]
         pieces = torch.stack([torch.stack([piece.slope[chain], piece.height[chain]]) for piece in planned]).tolist()
@@ -61,7 +61,7 @@ class PathTrace:
         if self.now is None:
             self.begin(before, chain)
         elif before.adaptation.scaling is not self._scaling[0]:
-            # The warm-up has learned another one, and the chain has set out with it.
+            # The warm-up has learned another scaling and restarted the chain with it.
             self.now = self._segment(before, chain, [])
         states = [*step_batch.before[1:], step_batch.after]
         for k, (row, after) in enumerate(zip(rows, states, strict=True)):
@@ -80,7 +80,7 @@ class PathTrace:
             self.lately.append((segment.step, segment.kind))
             self.count += 1
             first = (0.0, last.rate, last.slope) if last.kind == REFRESH else (0.0, -last.rate, np.nan)
-            # A chain that holds a batch has another one now, and evaluates its rate anew.
+            # A chain with a held batch has a new one now and evaluates its rate again.
             self.now = self._segment(after, chain, [] if self.sampler.source.held else [first])
         elif last.s1 > reached:
             skipped = (float(after.skipped.slope[chain]), float(after.skipped.height[chain]))
@@ -105,16 +105,16 @@ class PathTrace:
         return self._events() if name == "events" else self._caption()
 
     def event(self, step: int) -> tuple[int, str, Tensor]:
-        """Return step, a few words and the position (dim,) of an event that is still remembered.
+        """Return step, description and position (dim,) of an event in memory.
 
         Raises
         ------
         BnnvizError
-            If there is none at that step.
+            If no event in memory has that step.
         """
         segment = next((s for s in self.past or () if s.step == step), None)
         if segment is None:
-            raise BnnvizError("That event is no longer remembered; pick a newer one.", "event")
+            raise BnnvizError("That event is no longer in memory; pick a newer one.", "event")
         return step, f"event {segment.number + 1:,}: {text.KINDS[segment.kind]}", self.end_of(segment)[0]
 
     def _events(self) -> dict[str, np.ndarray]:
@@ -125,9 +125,9 @@ class PathTrace:
         }
 
     def shown(self, playing: bool) -> Segment:
-        """Return the segment of the last evaluation; at speed, one that has ended since the last look.
+        """Return the segment of the last evaluation; at speed, one that has ended since the last frame.
 
-        Of several the newest is shown whose rate is known in so many places that it needs no gradient to be drawn.
+        Among several, the newest with enough known rates is shown, since it can be drawn without gradients.
         """
         ended = self.last is not None and self.last.event
         unseen = self.count - self._seen if playing else 0
@@ -151,7 +151,7 @@ class PathTrace:
         ]
         heights = [proposal[2] for proposal in proposals]
         heights += [height for piece in (*segment.pieces, *now) for height in piece[2:]]
-        # A rate that stays below zero still needs an axis to be seen on.
+        # A rate that stays below zero still needs a visible axis.
         highest, lowest = (float(rate.max()), float(rate.min())) if rate.size else (0.0, 0.0)
         proposed = _columns("proposal", ("t", "rate", "height", "u", "kind"), proposals)
         return {
@@ -176,9 +176,9 @@ class PathTrace:
         )
 
     def _rate_curve(self, segment: Segment, t_max: float, quick: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rate along a segment; at speed from what was evaluated there, which costs no gradient.
+        """Return the rate along a segment; at speed from stored evaluations, without gradients.
 
-        Where every evaluation sees another batch it is the rate with all rows, unless that is expensive at speed.
+        If every evaluation uses another batch, the rate is computed with all rows, unless that is expensive at speed.
         """
         noisy = self.sampler.source.noisy
         if quick and len(segment.knots) > _FEW_KNOTS and not noisy:
@@ -196,7 +196,7 @@ class PathTrace:
         return self.end_of(self.now)[0]
 
     def end_of(self, segment: Segment) -> tuple[Tensor, Tensor]:
-        """Return position and velocity (dim,) at a segment's end, or as far as it has come."""
+        """Return position and velocity (dim,) at a segment's end, or at its current end."""
         duration = torch.tensor([segment.duration], dtype=torch.float64, device=segment.x.device)
         x, v = self.sampler.flow(segment.x[None], segment.v[None], duration, segment.scaling)
         return x[0], v[0]
@@ -219,6 +219,6 @@ class PathTrace:
 
 
 def _columns(name: str, keys: Sequence[str], rows: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
-    """Return the columns of a table by their keys, which begin with its name."""
+    """Return the columns of a table by their keys, which start with its name."""
     table = np.array(rows, dtype=float).reshape(-1, len(keys))
     return {f"{name}_{key}": table[:, i] for i, key in enumerate(keys)}

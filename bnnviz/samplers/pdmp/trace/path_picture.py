@@ -17,16 +17,16 @@ from bnnviz.samplers.pdmp.trace.segment import Segment
 SEGMENTS = 120
 _CURVED_SEGMENTS = 60
 _CURVE_POINTS = 8
-_JUMP = 1e-6  # of a distance: rounding alone changes less
+_JUMP = 1e-6  # of a distance, above rounding errors
 
 
 class PathPicture:
-    """Draw the last segments of a path in a plane; each that has ended is projected once.
+    """Draw the last segments of a path in a plane; each ended segment is projected once.
 
     Parameters
     ----------
     sampler : PDMP
-        Gives the flow.
+        Provides the flow.
     """
 
     def __init__(self, sampler: Any) -> None:
@@ -35,7 +35,7 @@ class PathPicture:
         self._drawn: tuple[tuple[str, int], _Trail] | None = None
 
     def part(self, past: Sequence[Segment], now: Segment, plane: Projection) -> dict[str, Any]:
-        """Return the part ``path`` of a frame: the segments that have ended, and the one that goes on."""
+        """Return the part ``path`` of a frame: the ended segments and the current one."""
         most = _CURVED_SEGMENTS if self.sampler.curved or plane.canonicalise else SEGMENTS
         ended, trail = list(past)[-most:], self._trail(plane)
         new = trail.missing(ended)
@@ -69,11 +69,11 @@ class PathPicture:
         return self._drawn[1]
 
     def _project(self, segments: list[Segment], plane: Projection) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
-        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the last one's end.
+        """Return the points (1 + points each, 2) of each segment in a plane, and the velocity at the end of the last.
 
-        Where canonicalising cuts a segment, nan lies between its points.
+        Where canonicalising cuts a segment, nan separates its points.
         """
-        # The warm-up may have learned another scaling between two of them.
+        # The warm-up may have changed the scaling between segments.
         alike = [list(group) for _, group in groupby(segments, key=lambda segment: id(segment.scaling))]
         projected = [self._project_alike(group, plane) for group in alike]
         return [piece for pieces, _ in projected for piece in pieces], projected[-1][1]
@@ -81,7 +81,7 @@ class PathPicture:
     def _project_alike(
         self, segments: list[Segment], plane: Projection
     ) -> tuple[Sequence[np.ndarray], tuple[float, float]]:
-        """Return the same of segments that have one scaling."""
+        """Return the same for segments with one scaling."""
         each = _CURVE_POINTS if self.sampler.curved or plane.canonicalise else 1
         t = np.array([s.duration for s in segments])[:, None] * (np.arange(each + 1) / each)
         both, scaling = torch.stack([s.x for s in segments] + [s.v for s in segments]), segments[-1].scaling
@@ -89,17 +89,17 @@ class PathPicture:
             return self._canonical(both, t, plane, scaling)
         drawn = self._phase(both, t, scaling) if plane.axes is None else self._planar(both, t, plane, scaling)
         points, velocity = drawn
-        # A phase plane moves a path by its velocity.
+        # A phase plane displaces a path by its velocity.
         heading = (points[-1, -1, 1], 0.0) if plane.axes is None else velocity[-1, -1]
         return points, (float(heading[0]), float(heading[1]))
 
     def _canonical(
         self, both: Tensor, t: np.ndarray, plane: Projection, scaling: Any
     ) -> tuple[list[np.ndarray], tuple[float, float]]:
-        """Return the points of segments on a canonical path, cut where it jumps, and where the last one is going."""
+        """Return the points of segments on a canonical path, cut at its jumps, and the last velocity."""
         x, v = self._moved(both, t, scaling)
         canonical = plane.canonicalise(x)
-        # Points are moved alike on each side of a cut, so that only across one they come to lie further apart.
+        # Canonicalising is the same on each side of a cut, so only points across a cut move apart.
         apart, before = (np.linalg.norm(np.diff(each, axis=0), axis=1) for each in (canonical, x))
         jumps = np.append(False, np.abs(apart - before) > _JUMP * (apart + before))
         points, pieces = (canonical - plane.centre) @ plane.axes, []
@@ -112,7 +112,7 @@ class PathPicture:
     def _planar(self, both: Tensor, t: np.ndarray, plane: Projection, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return points and velocities (n, 1 + points each, 2) of segments in a plane."""
         project = self._projection(plane, both.device)
-        # Few points of a plane: in NumPy, on the CPU, they cost a fraction of what as many calls of torch do.
+        # For few points NumPy on the CPU is many times faster than torch.
         flat = project.linear(both)[:, None]
         flow = self.sampler.planar_flow(project, scaling)
         return flow(flat[: len(t)] - project.offset, flat[len(t) :], t[..., None])
@@ -129,21 +129,21 @@ class PathPicture:
         return np.concatenate([x, v], -1), v
 
     def _moved(self, both: Tensor, t: np.ndarray, scaling: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return positions and velocities (times, dim) at times after segments' beginnings, one after another."""
+        """Return positions and velocities (times, dim) at times after the segments' starts, one after another."""
         x, v = (part.repeat_interleave(t.shape[1], 0) for part in both.split(len(t)))
         moved = self.sampler.flow(x, v, torch.from_numpy(t.ravel()).to(both.device), scaling)
         return tuple(part.double().cpu().numpy() for part in moved)
 
 
 class _PointProjection:
-    """Onto a plane: points (n, dim) of the sampler's device to (n, 2) on the CPU, in float64."""
+    """Project points (n, dim) on the sampler's device to a plane: (n, 2) on the CPU, in float64."""
 
     def __init__(self, plane: Projection, device: torch.device) -> None:
         self._axes = torch.as_tensor(plane.axes, device=device)
         self.offset = plane.centre @ plane.axes
 
     def linear(self, vectors: Tensor) -> np.ndarray:
-        """Project vectors, which have no origin."""
+        """Project vectors, without an origin."""
         return (vectors.double() @ self._axes).cpu().numpy()
 
     def __call__(self, points: Tensor) -> np.ndarray:
@@ -152,9 +152,9 @@ class _PointProjection:
 
 
 class _Trail:
-    """The segments that have ended, as they are drawn in one plane: each is projected once.
+    """Ended segments as drawn in one plane, each projected once.
 
-    Its arrays are replaced and never changed, so that frames may hold them.
+    Its arrays are replaced and never modified, so that frames may hold them.
     """
 
     def __init__(self, joined: bool) -> None:
@@ -168,14 +168,14 @@ class _Trail:
         self.kinds, self.steps = np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
 
     def missing(self, segments: list[Segment]) -> list[Segment]:
-        """Return those of the segments that are to be drawn, in order, which are not drawn yet."""
+        """Return the segments to draw, in order, that are not drawn yet."""
         new = list(takewhile(lambda segment: segment is not self._last, reversed(segments)))[::-1]
         if len(new) == len(segments):
             self._forget()
         return new
 
     def add(self, segments: list[Segment], pieces: Sequence[np.ndarray], most: int) -> None:
-        """Add the points of segments; of all, as many stay as are to be drawn."""
+        """Add the points of segments; keep only the last ``most``."""
         if segments:
             self._last = segments[-1]
             self.points = self.followed_by(pieces)
@@ -189,7 +189,7 @@ class _Trail:
             self.corners, self.kinds, self.steps = (each[surplus:] for each in (self.corners, self.kinds, self.steps))
 
     def followed_by(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
-        """Return its points and those of pieces after them."""
+        """Return its points, followed by those of further pieces."""
         if self.joined and not self._lengths:
             return np.concatenate([pieces[0], *(piece[1:] for piece in pieces[1:])])
         return np.concatenate([self.points, *(piece[1:] if self.joined else piece for piece in pieces)])

@@ -1,4 +1,4 @@
-"""Hold the path of one chain between two events, and what was evaluated along it."""
+"""Store the path of one chain between two events, and the evaluations along it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, REFRESH, REJEC
 
 _MOST_EVALUATIONS, _MOST_PIECES = 200, 400
 
-#: A straight stretch of an envelope: two times, and its height at both.
+#: A straight piece of an envelope: two times, and its height at both.
 Stretch = tuple[float, float, float, float]
-#: Where the rate is known: time, rate, slope (nan if unknown).
+#: A known rate: time, rate, slope (nan if unknown).
 Knot = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One evaluation of the watched chain's rate: its number, and what `Info` says of it."""
+    """One evaluation of the watched chain's rate: its number, and the fields of `Info`."""
 
     step: int
     kind: int
@@ -45,12 +45,12 @@ class Evaluation:
 
     @property
     def looked(self) -> bool:
-        """Whether it was a look ahead that found a rate."""
+        """Whether it was a look-ahead that found a rate."""
         return self.kind in (PROBE, HORIZON, START) and isfinite(self.rate)
 
     @property
     def shown_kind(self) -> int:
-        """The kind that views mark: a violation is one whether it was accepted or not."""
+        """The kind shown in views: violations are marked whether accepted or not."""
         return VIOLATION if self.violated else self.kind
 
 
@@ -61,19 +61,19 @@ class Segment:
     Attributes
     ----------
     number : int
-        Events of the chain before it.
+        Events of the chain before the segment.
     x, v : Tensor, shape (dim,)
-        Where it begins.
+        Position and velocity at its start.
     source : Any
-        Gives the derivatives along it.
+        Computes derivatives along it.
     scaling : Any
-        What the flow is relative to.
+        Scaling of the flow.
     pieces : list of Stretch
         The envelope.
     duration : float
         Time up to which the path is certain.
     kind, step : int
-        Of the event that it ended with; None and 0 before.
+        Of the event at its end; None and 0 before.
     """
 
     number: int
@@ -89,8 +89,8 @@ class Segment:
     knots: list[Knot] = field(default_factory=list)
 
     def add(self, evaluation: Evaluation) -> None:
-        """Add an evaluation; a look ahead over many empty cells forgets the oldest."""
-        # A refreshment is evaluated with the new velocity: what it says of the rate is the next segment's.
+        """Add an evaluation; if a look-ahead passes many empty cells, discard the oldest."""
+        # A refreshment is evaluated with the new velocity, so its rate belongs to the next segment.
         if evaluation.kind != REFRESH and isfinite(evaluation.rate):
             self.knots.append((evaluation.t, evaluation.rate, evaluation.slope))
         self.evaluations.append(evaluation)
