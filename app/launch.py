@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import secrets
+import signal
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,6 +91,7 @@ def launch(
     gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")
     command = _ServeAt(parser, route, gate)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the server ends its workers
     try:
         place = ["--port", str(port), "--address", address]
         place = place if unix_socket is None else ["--unix-socket", str(unix_socket)]

@@ -83,7 +83,7 @@ def dashboard() -> Iterator[Dashboard]:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "bnnviz.cli", "serve", "--address", HOST, "--port", str(port), "--no-show"]
+    command = [sys.executable, "-m", "bnnviz", "serve", "--address", HOST, "--port", str(port), "--no-show"]
     environment = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
     security, token = Security.temporary(), secrets.token_urlsafe(32)
     environment |= tls_environment(security) | {"BNNVIZ_TOKEN": token}

@@ -170,7 +170,7 @@ def start_dashboard(
     from benchmarks.dashboard import tls_environment
 
     port, security = free_port(), Security.temporary()
-    command = [sys.executable, "-m", "bnnviz.cli", "serve", "--port", str(port), "--no-show", *options]
+    command = [sys.executable, "-m", "bnnviz", "serve", "--port", str(port), "--no-show", *options]
     log.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, **tls_environment(security), **(env or {})}
     with log.open("w") as out:

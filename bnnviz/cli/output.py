@@ -117,6 +117,7 @@ def failure(text: str, before: str = "") -> Text:
 
 def progress() -> Progress:
     """Return a progress bar on stderr that disappears at the end: phase, share, time left."""
+    raise_interrupt()
     shown_on = console(stderr=True)
     return progress_bar.bar(shown_on, shown_on.is_terminal)
 
@@ -137,20 +138,33 @@ def short(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
 
 
-# --- Ctrl-C
+# --- signals
+
+_ENDINGS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def raise_interrupt() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt from now on; until then it ends the process (`bnnviz.__main__`)."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
 def hold_interrupt() -> Iterator[list[int]]:
-    """Collect the first Ctrl-C instead of raising it amid a step; a second one raises as usual."""
+    """Collect the first Ctrl-C, SIGTERM or SIGHUP instead of ending amid a step; a second one ends it as usual."""
     pressed: list[int] = []
+    before = {number: signal.getsignal(number) for number in _ENDINGS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def note(number: int, frame: Any) -> None:
         pressed.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        restore()
 
-    before = signal.signal(signal.SIGINT, note)
+    for number in _ENDINGS:
+        signal.signal(number, note)
     try:
         yield pressed
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()

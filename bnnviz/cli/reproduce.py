@@ -14,7 +14,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, figure_place
-from bnnviz.cli.output import INTERRUPTED, console, print_json, say, table, text
+from bnnviz.cli.output import INTERRUPTED, console, print_json, raise_interrupt, say, table, text
 from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def _reproduce(
     out = _checked_figure(found, out)
     done: _Summaries = {}
     begun = time.perf_counter()
+    raise_interrupt()
     try:
         with _cluster(*where) as cluster:
             workers = _run(found, repetitions, cluster, done)

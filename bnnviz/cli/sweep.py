@@ -9,7 +9,7 @@ import typer
 
 from bnnviz import optional
 from bnnviz.cli.options import Insecure, Json, Scheduler, examples, read_text
-from bnnviz.cli.output import FAILED, INTERRUPTED, console, failure, print_rows, say, short
+from bnnviz.cli.output import FAILED, INTERRUPTED, console, failure, print_rows, raise_interrupt, say, short
 from bnnviz.errors import BnnvizError
 
 #: The figures that the table shows if any run has them.
@@ -55,6 +55,7 @@ def sweep(
     specs = sweeps.specs_of(_loaded(read_text(runs, "sweep", "a YAML file")))
     reader.check_zarr()
     errors: dict[str, str] = {}
+    raise_interrupt()
     try:
         with local_cluster.connected(scheduler, workers, insecure=insecure) as client:
             for done, (name, error) in enumerate(sweeps.run_sweep(client, specs, out), 1):

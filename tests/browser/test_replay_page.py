@@ -191,7 +191,7 @@ def test_pictures_and_drawings(chromium: str, tmp_path: Path) -> None:
         tmp_path / "a",
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "bnnviz.cli", *map(str, words)], capture_output=True, text=True, timeout=150
+        [sys.executable, "-m", "bnnviz", *map(str, words)], capture_output=True, text=True, timeout=150
     )
     assert done.returncode == 0, done.stderr
     drawing = (tmp_path / "f" / "trajectory.svg").read_text(encoding="utf-8")

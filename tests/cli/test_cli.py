@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -24,6 +26,7 @@ from bnnviz.cli.main import main
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
+from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.run import Spec
 
@@ -38,7 +41,7 @@ SUMMARY = {
 
 
 def start(line: str, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "bnnviz.cli", *shlex.split(line)]
+    command = [sys.executable, "-m", "bnnviz", *shlex.split(line)]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **options)
 
@@ -297,6 +300,55 @@ def test_ctrl_c_keeps_the_draws_made_so_far(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("line", ["list samplers", "sample --target banana --draws 100000", "recordings list"])
+@pytest.mark.parametrize("after", [0.4, 1.0, 2.0])
+def test_ctrl_c_in_the_first_seconds_prints_no_traceback(line: str, after: float) -> None:
+    process = start(line, start_new_session=True)
+    time.sleep(after)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_too_little_memory_is_one_sentence() -> None:
+    limit = resource.RLIMIT_AS, (60_000_000, 60_000_000)
+    code, _, err = run("list samplers", preexec_fn=lambda: resource.setrlimit(*limit))
+    assert (code, len(err.splitlines())) == (1, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_told_to_end_keeps_its_recording(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    process = start("sample --target banana --sampler bps --draws 1000000 --record mine")
+    folder = tmp_path / "recordings" / "mine"
+    while not folder.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    reader.Recording(folder).check()
+    assert run_here("recordings delete mine --yes") == 0
+    assert not folder.exists()
+
+
+def test_a_recording_under_way_is_neither_deleted_nor_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
+    spec = Spec(target="banana", sampler="bps", chains=2, draws=4, seed=1)
+    folder = tmp_path / "recordings" / "mine"
+    writer = RecordingWriter(ViewedRun(spec), folder)
+    assert run_here("recordings delete mine --yes") == 2
+    with pytest.raises(BnnvizError):
+        RecordingWriter(ViewedRun(spec), folder)._make()
+    writer.close()
+    assert folder.exists()
+
+
 def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any]) -> None:
     served = serve()
     with urllib.request.urlopen(served.url, timeout=30) as answer:

@@ -164,7 +164,7 @@ def test_a_sweep_that_was_killed_or_interrupted_is_resumed_with_the_same_draws(t
 
 
 def command_line(*words: object, **variables: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "bnnviz.cli", "sweep", *map(str, words)]
+    command = [sys.executable, "-m", "bnnviz", "sweep", *map(str, words)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, env=os.environ | variables, **pipes)
 

@@ -133,6 +133,6 @@ def test_a_command_that_lacks_a_package_exits_with_2_and_others_work(tmp_path):
 
 def test_the_command_line_without_its_packages_is_one_line():
     code = "import runpy, sys; sys.modules.update(dict.fromkeys(('typer', 'rich')))\n"
-    code += "sys.argv = ['bnnviz', 'sample']\nrunpy.run_module('bnnviz.cli', run_name='__main__')"
+    code += "sys.argv = ['bnnviz', 'sample']\nrunpy.run_module('bnnviz', run_name='__main__')"
     result = run_with(code, more=("typer", "rich"))
     assert (result.returncode, result.stdout) == (2, "") and "bnnviz[cli]" in result.stderr

@@ -174,7 +174,7 @@ def test_a_run_of_this_process_becomes_a_page(tmp_path: Path) -> None:
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "bnnviz.cli", *map(str, words)]
+    line = [sys.executable, "-m", "bnnviz", *map(str, words)]
     return subprocess.run(line, capture_output=True, text=True, timeout=170)
 
 

@@ -208,7 +208,7 @@ def test_script_and_command_give_the_same_run(spec: Spec, tmp_path: Path) -> Non
     printed = _run([sys.executable, str(script)])
     words = shlex.split(spec.as_command())
     assert words[0] == "bnnviz"
-    summary = json.loads(_run([sys.executable, "-m", "bnnviz.cli", *words[1:], "--json"]))
+    summary = json.loads(_run([sys.executable, "-m", "bnnviz", *words[1:], "--json"]))
     assert summary["mean"] == json.loads(printed.splitlines()[-1])
     assert (summary["draws"], summary["chains"], summary["seed"]) == (20, 2, 7)
     assert "mean [" in printed

@@ -32,7 +32,7 @@ def p_value(found: dict, mean: np.ndarray, cov: np.ndarray) -> float:
 def test_the_command_line_agrees_with_the_truth():
     arguments = ["sample", "--target", "gaussian", "--sampler", "bps", "--chains", "256", "--draws", "2000"]
     result = subprocess.run(
-        [sys.executable, "-m", "bnnviz.cli", *arguments, "--seed", "1", "--json"],
+        [sys.executable, "-m", "bnnviz", *arguments, "--seed", "1", "--json"],
         capture_output=True,
         text=True,
         check=True,

@@ -22,7 +22,7 @@ class ReplayMaker:
         """Make a page, and return it."""
         out = Path(self._scratch.name) / f"{name}.html"
         out.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "bnnviz.cli", "replay", *words, "--html", str(out)]
+        command = [sys.executable, "-m", "bnnviz", "replay", *words, "--html", str(out)]
         self._making = await asyncio.create_subprocess_exec(
             *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
         )

@@ -242,7 +242,7 @@ def test_without_a_compiler_a_run_continues_with_a_note(tmp_path: Path) -> None:
     environment = os.environ | {"CXX": "no-such-compiler", "TORCH_HOME": str(tmp_path)}
     options = ["--target", "banana", "--draws", "20", "--kernel", "compiled"]
     done = subprocess.run(
-        [sys.executable, "-m", "bnnviz.cli", "sample", *options],
+        [sys.executable, "-m", "bnnviz", "sample", *options],
         env=environment,
         capture_output=True,
         text=True,
