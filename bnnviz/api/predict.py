@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from bnnviz.data import DataSet, UserTable
-from bnnviz.data.tables import source
+from bnnviz.data import UserTable
+from bnnviz.data.tables import arrays, source
+from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.new_rows import NewRows, read_rows
 from bnnviz.engine.evaluation import predictive_distribution as predicting
 from bnnviz.engine.evaluation.metrics import NetworkDraws
@@ -50,10 +52,10 @@ class WithPredictions:
 
         Parameters
         ----------
-        x : array_like, shape (rows, inputs), DataFrame, or path
-            Inputs as the network's data had them. Of a run on a CSV file also a frame or another file with the columns
-            of that one, by their names; rows with a missing value, or with a text that no training row has, are left
-            out.
+        x : array_like, shape (rows, inputs), DataFrame, path, or what `rows` has read
+            Inputs in the units of the network's data. For a run on a table, a frame or a file with the table's columns,
+            in any order; other columns are ignored. Missing values are filled as in training, and ``notes`` of the
+            result lists them. Frames are matched by column name for other data with names, too.
         quantiles : sequence of float
             Probabilities of the quantiles of an observation.
         target : BNN, optional
@@ -71,7 +73,8 @@ class WithPredictions:
             If there are no draws of a network, or the rows do not fit it.
         """
         given = self.network_draws(target)
-        return predicting.predict(given, self._inputs(given.target, x), quantiles)
+        rows, notes = self._inputs(given.target, x)
+        return replace(predicting.predict(given, rows, quantiles), notes=notes)
 
     @torch.inference_mode(False)
     def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
@@ -105,7 +108,7 @@ class WithPredictions:
         :Overlay...
         """
         given = self.network_draws(target)
-        return predicting.functions(given, self._inputs(given.target, x))
+        return predicting.functions(given, self._inputs(given.target, x)[0])
 
     @torch.inference_mode(False)
     def predictive(self, x: Any, draws: int = 1000, seed: int = 0, *, target: BNN | None = None) -> np.ndarray:
@@ -128,7 +131,7 @@ class WithPredictions:
             As `predict`.
         """
         given = self.network_draws(target)
-        return predicting.predictive_draws(given, self._inputs(given.target, x), draws, seed)
+        return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, seed)
 
     @torch.inference_mode(False)
     def ensemble(
@@ -189,17 +192,30 @@ class WithPredictions:
         """
         return _rows(source, self.table(target), **options)
 
-    def _inputs(self, target: BNN, x: Any) -> np.ndarray:
-        table, is_frame = self.table(target), hasattr(x, "iloc")
-        is_file = isinstance(x, str | bytes) or hasattr(x, "__fspath__")
-        if is_file or (table is not None and source.is_frame(x)):
-            found = _rows(x, table)
-            if not found.complete.any():
-                raise BnnvizError(" ".join(["No row can be predicted.", *found.notes]), "x")
-            return found.x[found.complete]
-        if is_frame and isinstance(target.data_set, DataSet) and set(target.data_set.x_names) <= set(x.columns):
-            x = x[list(target.data_set.x_names)]
-        return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+    def _inputs(self, target: BNN, x: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return rows as the network's data had them, and the notes on each."""
+        if isinstance(x, NewRows):
+            return x.x, x.row_notes
+        table = self.table(target)
+        if table is not None or isinstance(x, str | bytes) or hasattr(x, "__fspath__"):
+            found = _rows(x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else x, table)
+            return found.x, found.row_notes
+        if source.is_frame(x):
+            return _by_name(x, target), None
+        return x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x), None
+
+
+def _by_name(x: Any, target: BNN) -> np.ndarray:
+    """Return the columns of a frame in the order of the training data."""
+    frame, names = source.frame_of(x), target.input_names
+    lacking = [name for name in names if name not in frame]
+    if lacking:
+        raise BnnvizError(
+            f"The frame lacks columns that the network was trained on ({listed(lacking)}); it has"
+            f" {listed(list(frame))}.",
+            "x",
+        )
+    return arrays.numbers("rows", frame[list(names)] if names else frame)
 
 
 def _rows(given: Any, table: UserTable | None, **options: Any) -> NewRows:

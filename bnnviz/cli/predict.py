@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from bnnviz.data.tables.new_rows import NewRows
     from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # texts that a spreadsheet executes begin so
+_NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?", re.IGNORECASE)
 _SAMPLING = "bnnviz sample ..."  # takes the options that its warnings name
 
 app = typer.Typer()
@@ -69,10 +72,8 @@ def predict(
     rows = found.rows(data, decimal=decimal, missing=options.missing_values(missing), keep=keep or ())
     for note in rows.notes:
         say(note)
-    if not rows.complete.any():
-        raise BnnvizError(f"No row of {data} can be predicted.", "data")
     tail = (1 - interval) / 2
-    predicted = found.predict(rows.x[rows.complete], (tail, 0.5, 1 - tail))
+    predicted = found.predict(rows, (tail, 0.5, 1 - tail))
     text = _table(rows, predicted)
     if out is None:
         sys.stdout.write(text)
@@ -81,9 +82,9 @@ def predict(
             write_whole(out, text.encode())
         except OSError as error:
             raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
-        say(f"{int(rows.complete.sum()):,} rows are predicted in {out}.")
+        say(f"{len(rows.x):,} rows are predicted in {out}.")
     if rows.observed is not None:
-        say(_compared(scores_of(predicted, rows.observed[rows.complete])))
+        say(_compared(scores_of(predicted, rows.observed)))
     if far := int(np.sum(predicted.far)):
         verb = "lies" if far == 1 else "lie"
         say(f"{far:,} of them {verb} far from all training rows (far = 1), where a prediction is a guess.")
@@ -100,23 +101,26 @@ def _tell_verdict(run: PublicRecording) -> None:
 
 
 def _table(rows: NewRows, predicted: PredictiveDistribution) -> str:
-    """Return a line for each row of the file, empty where it could not be predicted."""
+    """Return a line of predictions for each row."""
     columns = predicted.columns()
-    places = np.cumsum(rows.complete) - 1
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     heads = [f"{name} (given)" if name in ("row", *columns) else name for name in rows.kept]
-    writer.writerow(["row", *heads, *columns])
-    for row, (whole, place) in enumerate(zip(rows.complete, places, strict=True), 1):
-        kept = (cells[row - 1] for cells in rows.kept.values())
-        writer.writerow([row, *kept, *(_cell(values[place]) if whole else "" for values in columns.values())])
+    writer.writerow([_safe(head) for head in ("row", *heads, *columns)])
+    for row, cells in enumerate(zip(*rows.kept.values(), *columns.values(), strict=True), 1):
+        writer.writerow([row, *map(_cell, cells)])
     return stream.getvalue()
+
+
+def _safe(text: str) -> str:
+    """Return a text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, np.bool_):
         return str(int(value))
-    return str(value) if isinstance(value, str) else f"{value:.6g}"
+    return _safe(value) if isinstance(value, str) else f"{value:.6g}"
 
 
 def _compared(scores: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ from bnnviz.data.registry import (
     register,
     remark,
 )
-from bnnviz.data.tables.csv_file import read_csv, read_header, read_table
+from bnnviz.data.tables.read_table import read_table
 from bnnviz.data.tables.user_table import UserTable
 
 __all__ = [
@@ -34,8 +34,6 @@ __all__ = [
     "names",
     "path",
     "published_weights",
-    "read_csv",
-    "read_header",
     "read_table",
     "register",
     "remark",

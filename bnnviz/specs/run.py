@@ -186,9 +186,9 @@ class Spec:
             return None
         if self.attachment is None:
             raise BnnvizError(_missing_file(self.file), "data")
-        from bnnviz.data import UserTable  # brings NumPy, which a spec without a file can do without
+        from bnnviz.data.tables.user_table import facts_of  # brings NumPy, which a spec without a file can do without
 
-        facts = UserTable.unpack(self.attachment).facts()
+        facts = facts_of(self.attachment)
         if self.file is not None and self.file != facts:
             raise BnnvizError(
                 f"The file {facts['name']} is not the one that this spec was made with: open that one.", "data"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from bnnviz.data import UserTable, read_table
-from bnnviz.data import read_header as headings
 from bnnviz.data.splits import split_rows
+from bnnviz.data.tables.columns import Column as ColumnOverview
 from bnnviz.data.tables.new_rows import encoded_row
-from bnnviz.data.tables.overview import ColumnOverview, TableOverview, overview
 from bnnviz.data.tables.questions import Answer, TableQuestion
+from bnnviz.data.tables.read_table import TableOverview, overview
 from bnnviz.data.tables.row_fields import RowField, fields_of, read_texts
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
@@ -28,7 +28,6 @@ __all__ = [
     "attach",
     "encoded_row",
     "fields_of",
-    "headings",
     "overview",
     "read_texts",
     "training_rows",

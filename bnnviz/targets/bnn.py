@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from bnnviz import data as datasets
-from bnnviz.data.tables import arrays
+from bnnviz.data.tables import arrays, source
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
 from bnnviz.targets import likelihoods, loaders, mlp_gradients, modules, raw_scales, validation, weight_scales
@@ -125,6 +125,8 @@ class BNN(NetworkCurvature):
         self.table = data if isinstance(data, datasets.UserTable) else None
         data = data if self.table is None else self.table.load()
         self.data_set = data if isinstance(data, DataSets) else None
+        #: Names of the columns of the inputs; empty where they have none.
+        self.input_names = _names_of(data)
         self.x, columns = self._check_rows(*self._read(data))
         if likelihood is None:
             self._refuse_labels(columns)
@@ -448,3 +450,11 @@ class BNN(NetworkCurvature):
         sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
         prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
         return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"
+
+
+def _names_of(data: Any) -> tuple[str, ...]:
+    """Return the names of the input columns of a data set, or of a frame next to observations."""
+    if isinstance(data, datasets.DataSet):
+        return data.x_names
+    inputs = data[0] if isinstance(data, tuple | list) and len(data) == 2 else None
+    return tuple(map(str, inputs.columns)) if source.is_frame(inputs) else ()

@@ -19,13 +19,6 @@ def spec(**changes) -> Spec:
     return Spec(**({"target": "network", "target_settings": {"hidden": "4"}, "draws": None} | changes)).checked()
 
 
-def test_the_headings_are_the_columns_names() -> None:
-    assert upload.headings(ROWS, "mine.csv") == ["a", "b", "kind"]
-    assert upload.headings(b"1,2\n3,4\n", "bare.csv") == ["c1", "c2"]
-    with pytest.raises(BnnvizError, match="empty"):
-        upload.headings(b"", "nothing.csv")
-
-
 @pytest.mark.parametrize(("column", "kind"), [("kind", "area"), ("b", "intervals")])
 def test_a_file_takes_the_place_of_the_data_and_the_network_stays(column: str, kind: str) -> None:
     changed, notes = upload.attach(spec(), ROWS, "mine.csv", column)

@@ -27,7 +27,7 @@ from bnnviz_app.pages.lab import LabPage
 
 KIND = ["new", "old", "old"]
 ROWS = [
-    f"{i / 7:.3f},{KIND[i % 3]},2024-01-{i % 28 + 1:02d},{-999 if i == 4 else i % 9 + 0.5},{i * i / 50:.3f}"
+    f"{i / 7:.3f},{KIND[i % 3]},visit {i},{-999 if i == 4 else i % 9 + 0.5},{i * i / 50:.3f}"
     for i in range(60)
 ]
 FILE = "\n".join(["size,kind,day,depth,price", *ROWS]).encode()
@@ -63,8 +63,8 @@ def test_what_begins_is_what_sample_has_for_a_table() -> None:
     assert few["sampler"] == candidates[0] and many["sampler"] in candidates[1:]
     found = look(FILE, "houses.csv", TableChoices("price", missing=("-999",), leave_out=("day",)), OWNER)
     spec, notes, why = found.opened
-    assert spec.target_settings["hidden"] == "20" and spec.file["rows"] == 59 and spec.draws is None
-    assert why.startswith("HMC was taken") and any("-999 count as missing" in note for note in notes)
+    assert spec.target_settings["hidden"] == "20" and spec.file["rows"] == 60 and spec.draws is None
+    assert why.startswith("HMC was taken") and any("1 of 60 rows" in note for note in notes)
     assert Spec.from_json(spec.to_json(), spec.attachment) == spec
 
 
@@ -86,14 +86,14 @@ def test_a_drop_shows_columns_and_asks_and_an_answer_lets_it_play(dialog: tuple[
         "day": "left",
         "price": "target",
     }
-    assert rows["kind"]["kind"] == "category, 2 levels" and "days since" in rows["day"]["remark"]
+    assert rows["kind"]["kind"] == "category, 2 levels" and "texts" in rows["day"]["remark"]
     assert made._play.disabled and "-999" in made._question.root.object
     yes, no = made._answers
     made._begin()
     assert not begun
     yes.clicks += 1
     assert made._missing.value == "-999" and not made._play.disabled and not made._answers
-    assert "59 of 60 rows and 3 inputs" in made._notes.object and "HMC was taken" in made._notes.object
+    assert "60 of 60 rows and 5 inputs" in made._notes.object and "HMC was taken" in made._notes.object
     assert {row["name"]: row["missing"] for row in made._columns.root.rows}["depth"] == 1
     made._begin()
     assert begun[0][0].file["target"] == "price" and not made._dialog.is_open
@@ -118,7 +118,7 @@ def test_roles_are_chosen_and_what_is_wrong_is_said(dialog: tuple[YourData, list
         "price": "target",
     }
     choose("day", "input")
-    assert made._play.disabled and "dates" in made._question.root.object
+    assert made._play.disabled and "texts" in made._question.root.object
     assert [button.label for button in made._answers] == ["Leave it out"]
     made._answers[0].clicks += 1
     assert not made._play.disabled
@@ -216,7 +216,7 @@ def test_the_answer_has_every_part_and_no_markup_of_the_table() -> None:
 def test_upload_reads_as_the_options_say() -> None:
     base = Spec(target="network", target_settings={"hidden": "4"}, draws=None).checked()
     spec, notes = upload.attach(base, FILE, "h.csv", "price", leave_out=("day", "kind"), missing=("-999",))
-    assert spec.file["inputs"] == 2 and any("Left out" in note for note in notes)
+    assert spec.file["inputs"] == 3 and any("Left out" in note for note in notes)
 
 
 def test_the_verdict_has_the_tone_of_its_code() -> None:

@@ -86,13 +86,15 @@ def true(content: Any, **options: Any) -> Example:
 
 
 def cells(given: list[str], right: list[float], separator: str = ";", **options: Any) -> Example:
-    """Return a file with a column of these cells, over and over, which are these numbers; nan leaves a row out."""
+    """Return a file with a column of these cells, over and over, which are these numbers; nan is filled and marked."""
     rows = np.arange(COUNT)
     b = np.array(right)[rows % len(right)]
-    x = np.column_stack([[float(f"{i / 7:.3f}") for i in rows], b])
+    gaps = np.isnan(b)
+    made = [[float(f"{i / 7:.3f}") for i in rows], np.where(gaps, np.nanmedian(b), b)]
+    names = ("a", "b", "b is missing") if gaps.any() else ("a", "b")
+    x = np.column_stack(made + [gaps] * int(gaps.any()))
     y = np.array([float(f"{i * i / 9:.3f}") for i in rows])
-    there = np.isfinite(b)
-    return Example(column(given, separator=separator), ("a", "b"), x[there], y[there], options)
+    return Example(column(given, separator=separator), names, x, y, options)
 
 
 def asked(content: Any, **options: Any) -> Example:
@@ -111,12 +113,13 @@ def left_out(content: str) -> Example:
     return Example(content, ("a",), plain.x[:, :1], plain.y, {"leave_out": ("b",)})
 
 
-def one_of(given: list[str], levels: dict[str, str], seen: list[str] | None = None) -> Example:
-    """Return a file with a column of texts, as they are seen, and the text that each column of 0 and 1 tells of."""
-    numbers, seen = cells(["1"], [1.0]), seen or given
-    made = [[float(seen[i % len(seen)] == text) for i in range(COUNT)] for text in levels.values()]
+def one_of(given: list[str]) -> Example:
+    """Return a file with a column of texts, which is one-hot encoded."""
+    numbers = cells(["1"], [1.0])
+    levels = sorted(set(given))
+    made = [[float(given[i % len(given)] == level) for i in range(COUNT)] for level in levels]
     x = np.column_stack([numbers.x[:, 0], *made])
-    return Example(column(given), ("a", *levels), x, numbers.y)
+    return Example(column(given), ("a", *(f"b={level}" for level in levels)), x, numbers.y)
 
 
 def prices(given: list[str], separator: str = ";") -> str:
@@ -142,7 +145,8 @@ KINDS = (
             true("sep=;\n" + PLAIN.replace(",", ";")),
             true('\ufeff"sep=,"\n' + PLAIN),
             asked(PLAIN.replace(",", ";", 2)),
-            asked(PLAIN.replace(",", "  ")),
+            true(PLAIN.replace(",", "  ")),
+            true('"rooms" "price" "y"\n' + as_csv(TRUE, index_label=False, sep=" ", quoting=2).partition("\n")[2]),
         ),
     ),
     Kind(
@@ -237,17 +241,16 @@ KINDS = (
     Kind(
         "dates, times, months, `20240131`",
         (
-            asked(column(["2020-01-31", "2021-02-01"])),
-            asked(column(["31.01.2020", "1.2.2021"])),
-            asked(column(["1/31/20", "2/1/21"])),
-            asked(column(["31 Jan 2020", "1 Feb 2021"])),
-            asked(column(["2020-01-31T08:30:00Z", "2020-02-01T09:00:00Z"])),
-            asked(column(["08:30", "09:15:30"])),
-            asked(column(["2020-01", "2020-02", "2020-11"])),
-            asked(column(["2020Q1", "2020Q2", "2021Q1"])),
-            asked(column(["PT1H30M", "PT2H", "P3D"])),
+            cells(["2020-01-31", "2021-02-01"], [18292, 18659]),
+            cells(["31.01.2020", "1.2.2021"], [18292, 18659]),
+            cells(["1/31/20", "2/1/21"], [18292, 18659]),
+            cells(["31 Jan 2020", "1 Feb 2021"], [18292, 18659]),
+            cells(["2020-01-31T06:00:00Z", "2020-02-01T12:00:00Z"], [18292.25, 18293.5]),
+            cells(["2020-01-31", "", "2021-02-01"], [18292, np.nan, 18659]),
+            asked(column(["1/2/2020", "3/4/2021"])),
+            one_of(["2020Q1", "2020Q2", "2021Q1"]),
             asked(DATED, task=None),
-            asked(column(["20200131", "20200201", "20191231"])),
+            cells(["20200131", "20200201", "20191231"], [18292, 18293, 18261]),
             cells(["20200131", "20200231", "20191231"], [20200131, 20200231, 20191231]),
         ),
     ),
@@ -332,13 +335,14 @@ KINDS = (
         ),
     ),
     Kind(
-        "a column of at most 20 different texts, most of them in more than one row",
+        "a column of at most 100 different texts, most of them in more than one row",
         (
-            one_of(["u", "v"], {"b=v": "v"}),
-            one_of(["yes", "no", "yes"], {"b=yes": "yes"}),
-            one_of(["1.2.3", "1.2.4"], {"b=1.2.4": "1.2.4"}),
-            one_of(["True", "False"], {"b=True": "True"}),
-            one_of(["10-19", "20-29", "30-39"], {f"b={k}0-{k}9": f"{k}0-{k}9" for k in "123"}),
+            one_of(["u", "v"]),
+            one_of(["yes", "no", "yes"]),
+            one_of(["1.2.3", "1.2.4"]),
+            one_of(["True", "False"]),
+            one_of(["10-19", "20-29", "30-39"]),
+            one_of(["00017", "00018", "10017"]),
             asked(column([f"A{i}+1" for i in range(COUNT)])),
             asked(column([f"P{i:03d}" for i in range(30)], count=30)),
         ),
@@ -360,7 +364,6 @@ KINDS = (
         (
             asked("a,b,y\n"),
             asked("a,b,y\n1,2,3.5\n"),
-            asked(column(["", "", "", "1.5"])),
         ),
     ),
     Kind(
@@ -382,11 +385,21 @@ KINDS = (
         (
             true(TRUE),
             true(TRUE.astype({"rooms": "Int64", "y": "Float64"})),
-            true(TRUE.astype({"rooms": "category"})),
             true(TRUE.set_index("rooms", drop=False)),
             *(true(each) for each in elsewhere()),
             asked(TRUE.set_axis(pd.MultiIndex.from_product([["u"], TRUE.columns]), axis=1)),
-            asked(TRUE.assign(t=pd.date_range("2020", periods=6))),
+            Example(
+                TRUE.assign(t=pd.date_range("2020", periods=6)),
+                ("rooms", "price", "t"),
+                np.column_stack([TRUE[["rooms", "price"]], 18262 + np.arange(6)]),
+                TRUE["y"].to_numpy(),
+            ),
+            Example(
+                TRUE[["y"]].assign(code=["00017", "00018"] * 3, b=[True, False] * 3, c=pd.Categorical([1, 2] * 3)),
+                ("code=00017", "code=00018", "b=False", "b=True", "c=1", "c=2"),
+                np.tile([[1, 0, 0, 1, 1, 0], [0, 1, 1, 0, 0, 1]], (3, 1)),
+                TRUE["y"].to_numpy(),
+            ),
             asked(pd.concat([TRUE, TRUE[["price"]]], axis=1)),
             asked({"a": [1.0]}),
         ),

@@ -65,7 +65,8 @@ def test_a_number_that_looks_like_no_value_is_asked_for(sentinel):
     with pytest.raises(BnnvizError) as caught:
         read(text)
     assert f"Does {sentinel} in the column b, line 5 of mine.csv, stand for a missing value?" in caught.value.sentence
-    assert len(read(text, missing=[str(sentinel)]).x) == 38
+    filled = read(text, missing=[str(sentinel)])
+    assert filled.x_names == ("a", "b", "b is missing") and np.flatnonzero(filled.x[:, 2]).tolist() == [3, 7]
     kept = read(text, missing=[])
     assert (len(kept.x), kept.x[3, 1]) == (40, sentinel)
 
@@ -79,7 +80,7 @@ def test_numbers_among_others_are_no_gaps():
 
 def test_a_first_row_with_a_gap_or_a_text_is_a_row():
     body = PLAIN.partition("\n")[2]
-    assert len(read("?" + body[1:], "c3").x) == 5
+    assert read("?" + body[1:], "c3").x[0].tolist() == [6.0, 974.0, 1.0]
     texts = "".join(f"{'uvw'[i % 3]},{i}.5,{i}.25\n" for i in range(9))
     assert len(read(texts, "c3").x) == 9
 
@@ -118,5 +119,5 @@ def test_open_files_are_read_and_a_text_is_no_path():
 
 def test_a_text_that_makes_the_name_of_another_column_is_asked_about():
     text = "a,b,b=v,y\n" + "".join(f"{i / 7:.3f},{'uv'[i % 2]},{i % 5},{i}.5\n" for i in range(12))
-    with pytest.raises(BnnvizError, match="The texts of b in mine.csv make a column b=v, and there is one"):
+    with pytest.raises(BnnvizError, match="b=v"):
         read(text)

@@ -1,18 +1,23 @@
-"""Rows to predict are read in the columns of the table that a network was trained on."""
+"""New rows go through the encoder of the table that a network was trained on: one result for each row."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import bnnviz
 from bnnviz.data import UserTable, read_table
 from bnnviz.data.tables.new_rows import read_rows
 from bnnviz.errors import BnnvizError
 
-TRAINED = b"id,size,colour,old,price\n" + b"\n".join(
-    f"{i + 1},{1.5 * i + 1},{['red', 'green', 'blue'][i % 3]},{['yes', 'no'][i % 2]},{2.25 * i + 0.5}".encode()
+TRAINED = b"id,size,colour,old,day,price\n" + b"\n".join(
+    f"{i + 1},{1.5 * i + 1 if i else ''},{['red', 'green', 'blue'][i % 3]},{['yes', 'no'][i % 2]},"
+    f"2024-01-{i + 1:02d},{2.25 * i + 0.5}".encode()
     for i in range(12)
 )
+NAMES = ("size", "day", "size is missing", "colour=blue", "colour=green", "colour=red", "old=no", "old=yes")
+MEDIAN = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +26,10 @@ def table() -> UserTable:
 
 
 def test_columns_are_found_by_name_in_any_order(table: UserTable) -> None:
-    found = read_rows(b"colour,old,extra,size\nred,yes,1,4.5\nblue,no,9,7.25\n", table)
-    assert table.x_names == ("size", "colour=blue", "colour=green", "colour=red", "old=yes")
-    assert np.array_equal(found.x, [[4.5, 0, 0, 1, 1], [7.25, 1, 0, 0, 0]])
-    assert found.complete.all() and found.observed is None
-    assert found.notes == ["Columns that the network was not trained on are left out: extra."]
+    found = read_rows(b"colour,day,old,extra,size\nred,2024-02-01,yes,1,4.5\nblue,2024-01-01,no,9,7.25\n", table)
+    assert table.x_names == NAMES
+    assert np.array_equal(found.x, [[4.5, 19754, 0, 0, 0, 1, 0, 1], [7.25, 19723, 0, 1, 0, 0, 1, 0]])
+    assert not any(found.row_notes) and found.observed is None
 
 
 def test_training_rows_are_encoded_as_they_were(table: UserTable) -> None:
@@ -34,31 +38,33 @@ def test_training_rows_are_encoded_as_they_were(table: UserTable) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("cells", "expected", "noted"),
     [
-        ("pink,yes,4", "a value of colour that no training row has, such as 'pink' in row 2."),
-        (",yes,4", "1 row of 2 with a missing value"),
-        ("red,maybe,4", "a value of old that no training row has, such as 'maybe' in row 2."),
-        ("red,yes,inf", "1 row of 2 with a missing value"),
+        ({"colour": "pink"}, [4, 19723, 0, 0, 0, 0, 0, 1], "pink"),
+        ({"colour": ""}, [4, 19723, 0, 0, 0, 0, 0, 1], "colour"),
+        ({"size": "inf"}, [MEDIAN, 19723, 1, 0, 0, 1, 0, 1], "size"),
+        ({"size": ""}, [MEDIAN, 19723, 1, 0, 0, 1, 0, 1], "size"),
+        ({"size": "big"}, [MEDIAN, 19723, 1, 0, 0, 1, 0, 1], "big"),
+        ({"day": ""}, [4, 19728.5, 0, 0, 0, 1, 0, 1], "day"),
     ],
 )
-def test_a_row_that_does_not_fit_is_left_out_and_told(table: UserTable, line: str, said: str) -> None:
-    found = read_rows(f"colour,old,size\nred,no,3\n{line}\n".encode(), table)
-    assert found.complete.tolist() == [True, False] and np.isnan(found.x[1]).all()
-    assert any(said in note for note in found.notes)
+def test_a_cell_that_does_not_fit_is_filled_and_noted(
+    table: UserTable, cells: dict[str, str], expected: list[float], noted: str
+) -> None:
+    row = {"colour": "red", "size": "4", "old": "yes", "day": "2024-01-01"}
+    lines = [row, row | cells]
+    text = "\n".join([",".join(row), *(",".join(each.values()) for each in lines)])
+    found = read_rows(text.encode(), table)
+    assert found.x[1].tolist() == expected
+    assert found.row_notes[0] == "" and noted in found.row_notes[1]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("colour,old,siz\nred,no,3\n", r"lacks .*\(size\); is siz what is called size there"),
-        ("colour,size\nred,3\n", r"lacks .*\(old\); it has colour, size"),
-        ("colour,old,size\nred,no,big\n", "column size holds texts such as 'big' in row 1"),
-        ("colour,old,size\nred,no,-999\nred,no,1\nred,no,2\nred,no,3\nred,no,4\nred,no,5\n", r"missing=\[.-999.\]"),
-    ],
+    "text",
+    ["colour,old,siz,day\nred,no,3,2024-01-01\n", "colour,old,size,day\nred,no,big,2024-01-01\n"],
 )
-def test_a_file_that_does_not_fit_is_refused(table: UserTable, text: str, said: str) -> None:
-    with pytest.raises(BnnvizError, match=said):
+def test_a_file_that_does_not_fit_is_refused(table: UserTable, text: str) -> None:
+    with pytest.raises(BnnvizError, match="siz"):
         read_rows(text.encode(), table)
 
 
@@ -79,16 +85,16 @@ def test_new_rows_are_read_in_their_own_number_format(trained: str, new: str, ex
 
 
 def test_a_frame_keeps_its_numbers(table: UserTable) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"old": ["no", "yes"], "size": [1 / 3, 1e-7], "colour": ["red", "blue"]})
-    assert np.array_equal(read_rows(frame, table).x[:, 0], [1 / 3, 1e-7])
+    days = pd.to_datetime(["2024-01-01", "2024-01-02"])
+    frame = pd.DataFrame({"old": ["no", "yes"], "size": [1 / 3, 1e-7], "colour": ["red", "blue"], "day": days})
+    assert np.array_equal(read_rows(frame, table).x[:, :2], [[1 / 3, 19723], [1e-7, 19724]])
 
 
 def test_decimal_marks_and_missing_values_are_those_of_the_table() -> None:
     rows = "\n".join(f"{i};{i},5;{2 * i},25" for i in range(9))
     table = read_table(f"a;b;y\n{rows}\n".encode(), "y", "regression", missing=["-1"])
     found = read_rows(b"a;b\n3;1,952\n-1;2,5\n", table)
-    assert found.x[0].tolist() == [3, 1.952] and found.complete.tolist() == [True, False]
+    assert found.x.tolist() == [[3, 1.952], [4, 2.5]] and [bool(note) for note in found.row_notes] == [False, True]
 
 
 def test_classes_are_compared_by_name() -> None:
@@ -96,6 +102,13 @@ def test_classes_are_compared_by_name() -> None:
     table = read_table(f"a,kind\n{rows}\n".encode(), "kind")
     found = read_rows(b"a,kind\n1,dog\n2,bird\n3,\n4,cat\n", table)
     assert np.array_equal(found.observed, [1, np.nan, np.nan, 0], equal_nan=True)
+
+
+@pytest.mark.parametrize("new", ["code,a\n00017,1\n00018,2\n", 'code;a\n"00017";1\n00018;2\n'])
+def test_codes_stay_texts(new: str) -> None:
+    rows = "\n".join(f"{['00017', '00018', '00170'][i % 3]},{i},{i * i + 0.5}" for i in range(12))
+    table = read_table(f"code,a,y\n{rows}\n".encode(), "y")
+    assert read_rows(new.encode(), table).x.tolist() == [[1, 1, 0, 0], [2, 0, 1, 0]]
 
 
 def test_a_file_without_names_whose_places_moved_is_refused() -> None:
@@ -107,3 +120,34 @@ def test_a_file_without_names_whose_places_moved_is_refused() -> None:
 def test_one_column_is_enough_in_either_writing() -> None:
     table = read_table("\n".join(["a;b", *(f"{i},5;{2 * i}" for i in range(9))]).encode(), "b", "regression")
     assert read_rows(b"a\n4,25\n5,5\n", table).x.tolist() == [[4.25], [5.5]]
+
+
+def test_every_path_of_a_run_matches_columns_by_name() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"u": rng.normal(size=40), "v": rng.uniform(size=40), "y": rng.normal(size=40)})
+    options = {"draws": 6, "warmup": 4, "chains": 2, "target_settings": {"hidden": "3"}}
+    run = bnnviz.sample(read_table(frame, "y"), "hmc", **options)
+    new = pd.DataFrame({"v": [0.5, np.nan, 0.1], "y": [0.0, 0, 0], "u": [1.0, 2, np.nan]})
+    plain = frame[["u", "v"]].median().to_frame().T
+    assert len(run.predict(new)) == len(run.predict(new).to_frame()) == 3
+    assert [bool(note) for note in run.predict(new).notes] == [False, True, True]
+    for path in (lambda x: run.predict(x).mean, run.functions, lambda x: run.predictive(x, seed=1)):
+        np.testing.assert_array_equal(path(frame), path(frame[["y", "v", "u"]]))
+        np.testing.assert_array_equal(path(frame), path(frame[["u", "v"]].to_numpy()))
+    np.testing.assert_allclose(run.predict(new).mean[1], run.predict(plain.assign(u=2.0)).mean[0])
+    with pytest.raises(BnnvizError, match="v"):
+        run.predict(new[["u"]])
+    with pytest.raises(BnnvizError, match="u, v"):
+        run.predict(rng.normal(size=(5, 3)))
+
+
+def test_a_frame_next_to_a_network_is_matched_by_name() -> None:
+    import torch
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"u": rng.normal(size=30), "v": rng.uniform(size=30)})
+    target = bnnviz.BNN(torch.nn.Linear(2, 1), (frame, frame["u"] - frame["v"]))
+    run = bnnviz.sample(target, "hmc", draws=5, warmup=5, chains=2)
+    np.testing.assert_array_equal(run.predict(frame).mean, run.predict(frame[["v", "u"]]).mean)
+    with pytest.raises(BnnvizError, match="lacks"):
+        run.predict(frame[["v"]])

@@ -14,9 +14,12 @@ from typing import NamedTuple
 from bnnviz.data.tables.numerals import is_number
 from bnnviz.errors import BnnvizError
 
+csv.field_size_limit(1 << 30)  # the default refuses cells of 131,072 characters
 MOST_COLUMNS = 2_000
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_LONGEST_LINE = 1_000_000
+_SPACE = " "  # separates the cells that R's write.table writes; only where no other mark does
+_LONGEST_LINE = 10_000_000
+_MOST_HEAD = 10_000  # lines among which the names are
 _LOOKED_AT = 50  # rows that tell names from numbers
 MISSING = ("?", "-", "--", ".", "–", "—", "\\N", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
 """What stands in a cell without a value, besides what pandas knows."""
@@ -38,17 +41,18 @@ class Layout(NamedTuple):
     lines_before: int
     unnamed: list[str]
     notes: list[str]
+    ends_empty: bool = False
 
     def line_of(self, row: int) -> int:
         """Return the line of the file in which a row, counted from 0, ends."""
-        reader = csv.reader(io.StringIO(self.body), delimiter=self.separator)
+        reader = csv.reader(io.StringIO(self.body), delimiter=self.separator, skipinitialspace=True)
         rows = (reader.line_num for cells in reader if any(cell.strip() for cell in cells))
         return self.lines_before + next(itertools.islice(rows, row, None), 0)
 
 
 def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> Layout:
     """Return the layout of a file."""
-    lines = lines_of(text)
+    lines = [line[0] for line in itertools.islice(_LINE.finditer(text), _MOST_HEAD)]
     notes: list[str] = []
     at, separator, comment = _passed(lines, name)
     if at == len(lines):
@@ -60,16 +64,20 @@ def find(text: str, name: str, target: str | None = None, fewest: int = 2) -> La
     if comment is not None and all(is_number(cell) for cell in first):
         names = _split(comment, separator, name)
         if len(names) == len(first) and not any(is_number(cell) for cell in names):
-            return _named(names, separator, lines, at, notes, name)
+            return _named(names, separator, text, lines[:at], notes, name)
     if _is_header(first, looked_at, target):
         if any(is_number(cell) for cell in first):
             notes.append(f"The first line of {name} is read as names, though some are numbers.")
-        return _named(first, separator, lines, below, notes, name)
+        more = bool(looked_at) and all(len(row) == len(first) + 1 for row in looked_at)
+        ends_empty = more and not any(row[-1] for row in looked_at)
+        # R's write.table gives the column of row names no name.
+        names = ["", *first] if more and not ends_empty else first
+        return _named(names, separator, text, lines[:below], notes, name)._replace(ends_empty=ends_empty)
     notes.append(f"The first line of {name} holds a number: it is a row, and the columns are c1 to c{len(first)}.")
-    return _named([f"c{i + 1}" for i in range(len(first))], separator, lines, at, notes, name)
+    return _named([f"c{i + 1}" for i in range(len(first))], separator, text, lines[:at], notes, name)
 
 
-def lines_of(text: str) -> list[str]:
+def _lines_of(text: str) -> list[str]:
     """Return the lines of a text with their ends: other marks, such as a form feed, are part of a cell."""
     return _LINE.findall(text)
 
@@ -77,9 +85,10 @@ def lines_of(text: str) -> list[str]:
 def _check_marks(first: list[str], rows: list[list[str]], separator: str, name: str) -> None:
     """Raise where rows have other separators than the names, or cells stand in single quotes."""
     if rows and len(first) > 1 and all(len(row) == 1 for row in rows):
+        mark = _SEPARATORS.get(separator, "space")
         raise BnnvizError(
-            f"The first line of {name} has {len(first)} cells between {_SEPARATORS[separator]}s and the lines below"
-            " have one; separate all lines by the same mark.",
+            f"The first line of {name} has {len(first)} cells between {mark}s and the lines below have one;"
+            " separate all lines by the same mark.",
             "data",
         )
     if all(len(cell) > 1 and cell.startswith("'") and cell.endswith("'") for cell in first):
@@ -96,17 +105,17 @@ def _joined(lines: list[str], at: int) -> tuple[str, int]:
     return lines[at], at + 1
 
 
-def _named(names: list[str], separator: str, lines: list[str], at: int, notes: list[str], name: str) -> Layout:
+def _named(names: list[str], separator: str, text: str, head: list[str], notes: list[str], name: str) -> Layout:
     unnamed = [f"c{i + 1}" for i, cell in enumerate(names) if not cell]
-    names = [_BREAK.sub(" ", cell)[:100] or f"c{i + 1}" for i, cell in enumerate(names)]
+    names = [_BREAK.sub(" ", cell) or f"c{i + 1}" for i, cell in enumerate(names)]
     twice = [key for key, count in Counter(names).items() if count > 1]
     if twice:
         raise BnnvizError(f"Two columns of {name} are called {twice[0]}; give each its own name.", "data")
-    body = lines[at:]
-    if any(line.startswith("#") for line in lines[:at]):
+    body = text[sum(map(len, head)) :]
+    if any(line.startswith("#") for line in head):
         # A file with comments at its head may have others further down.
-        body = ["\n" if line.startswith("#") else line for line in body]
-    return Layout(names, separator, "".join(body), at, unnamed, notes)
+        body = "".join("\n" if line.startswith("#") else line for line in _lines_of(body))
+    return Layout(names, separator, body, len(head), unnamed, notes)
 
 
 def _passed(lines: list[str], name: str) -> tuple[int, str | None, str | None]:
@@ -145,6 +154,10 @@ def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequ
     cells = {mark: _split(line, mark, name) for mark in marks}
     separator = max(cells, key=lambda mark: (_evidence(cells[mark], later, mark, name), len(cells[mark])))
     first = cells[separator]
+    if len(first) == 1 and len(spaced := _split(line, _SPACE, name)) > 1:
+        rows = [_split(each, _SPACE, name) for each in later if each.strip()]
+        if rows and {len(row) - len(spaced) for row in rows} in ({0}, {1}):
+            return spaced, _SPACE
     if len(first) == 1 and fewest == 1:
         return first, ";"  # of one column a comma is no separator
     if len(first) == 1 and any(mark in row for mark in marks for row in later):
@@ -177,7 +190,7 @@ def _evidence(first: list[str], later: Sequence[str], separator: str, name: str)
 
 def _split(line: str, separator: str, name: str) -> list[str]:
     try:
-        cells = next(csv.reader(lines_of(line.rstrip("\r\n")), delimiter=separator, skipinitialspace=True), [])
+        cells = next(csv.reader(_lines_of(line.rstrip("\r\n")), delimiter=separator, skipinitialspace=True), [])
     except csv.Error as error:
         raise BnnvizError(f"The first line of {name} cannot be read ({error}); check its quotes.", "data") from error
     return [cell.strip() for cell in cells]

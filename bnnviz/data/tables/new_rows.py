@@ -1,29 +1,20 @@
-"""Read rows of a file that a network has not seen, in the columns of the table that it was trained on."""
+"""Read rows that a network has not seen, in the columns of the table that it was trained on."""
 
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.data.tables import layout
-from bnnviz.data.tables import source as source_file
-from bnnviz.data.tables.cells import (
-    Columns,
-    as_they_stand,
-    listed,
-    one_hot,
-    parse,
-    read_columns,
-    with_gaps,
-    wrong,
-)
-from bnnviz.data.tables.layout import Layout
-from bnnviz.data.tables.numerals import Decimal
+from bnnviz import optional
+from bnnviz.data.tables import reading, source
+from bnnviz.data.tables.columns import CATEGORY, DATE, Context, days, days_in_texts, listed, texts_of
+from bnnviz.data.tables.encoder import framed
+from bnnviz.data.tables.numerals import Decimal, Readings, chosen, is_number, without_percent
 from bnnviz.data.tables.user_table import UserTable
+from bnnviz.errors import BnnvizError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,22 +26,26 @@ class NewRows(NamedTuple):
     Attributes
     ----------
     x : ndarray, shape (rows, inputs)
-        In original units; nan in rows that are not complete.
-    complete : ndarray of bool, shape (rows,)
-        Which rows have all inputs, each with a value that the training rows allow.
+        Encoded as the training rows were.
+    row_notes : ndarray of str, shape (rows,)
+        What is missing or unknown in each row; empty for most.
     observed : ndarray or None, shape (rows,)
-        What the target's column holds, numbers or class numbers, nan where it holds nothing; None without that column.
+        Numbers or class numbers in the target's column, nan where it holds none; None without that column.
+    notes : list of str
+        On the whole file.
+    kept : dict
+        Columns that are kept next to the predictions, as texts.
     """
 
     x: np.ndarray
-    complete: np.ndarray
+    row_notes: np.ndarray
     observed: np.ndarray | None
     notes: list[str]
     kept: dict[str, list[str]]
 
 
 def read_rows(
-    source: str | os.PathLike | bytes | pd.DataFrame,
+    given: Any,
     table: UserTable,
     name: str | None = None,
     *,
@@ -58,132 +53,159 @@ def read_rows(
     missing: Sequence[str] | None = None,
     keep: Sequence[str] = (),
 ) -> NewRows:
-    """Read rows to predict from a CSV file or a frame."""
-    if source_file.is_frame(source):
-        name, decimal = name or "the frame", "."
-    content, name = source_file.content(source, name or (None if not isinstance(source, bytes) else "the new rows"))
-    found = layout.find(source_file.decode(content, name), name, table.target, fewest=1)
-    levels = _levels(table)
-    notes: list[str] = []
-    wanted = _wanted(found, table, levels, name)
-    for key in keep:
-        if key not in found.names:
-            raise wrong(f"The file {name} has no column {key} to keep; it has {listed(found.names)}.", "keep")
-    frame = parse(found, name, table.missing if missing is None else missing)
-    read = found._replace(names=wanted)
-    columns, _ = read_columns(frame, read, table.target, decimal, name, notes, otherwise=table.decimal)
-    columns = with_gaps(columns, table.missing if missing is None else missing, read, name, notes)
-    observed = _observed(columns.pop(table.target), table) if table.target in columns else None
-    left = [key for key in found.names if key not in wanted and key not in keep]
-    if left:
-        notes.append(f"Columns that the network was not trained on are left out: {listed(left)}.")
-    made = _encoded(columns, levels, table, observed, notes)
-    return made._replace(kept=as_they_stand(found, keep)) if keep else made
+    """Read rows to predict from a CSV file, a frame, or an array with the inputs in the order of the table's columns.
+
+    Raises
+    ------
+    BnnvizError
+        If a column is missing, or holds something else than in training.
+    """
+    if not isinstance(given, bytes | str) and hasattr(given, "__array__") and not source.is_frame(given):
+        given = _framed(np.asarray(given), table)
+    missing = table.missing if missing is None else missing
+    texts = [key for key, kind in table.kinds.items() if kind == CATEGORY]
+    texts += [table.target] if table.class_names else []
+    name = name or ("the new rows" if isinstance(given, bytes) else None)
+    found = reading.read(
+        *(given, name),
+        target=table.target,
+        decimal=decimal,
+        missing=missing,
+        otherwise=table.decimal,
+        texts=texts,
+        verbatim=() if source.is_frame(given) else keep,
+        fewest=1,
+    )
+    _check_names(list(found.frame), table, found.name)
+    row_notes = np.full(len(found.frame), "", dtype=object)
+    columns = {key: _column(found.frame[key], kind, found.context, row_notes) for key, kind in table.kinds.items()}
+    frame = framed(columns)
+    notes = table.encoder.notes(frame)
+    row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
+    observed = _observed(found.frame[table.target], found.context, table) if table.target in found.frame else None
+    kept = {key: list(map(str, found.frame[key])) for key in keep}
+    return NewRows(table.encoder.transform(frame), row_notes, observed, _summary(row_notes), kept)
 
 
 def encoded_row(cells: Mapping[str, float | str], table: UserTable) -> np.ndarray:
     """Return one row (inputs,) in the columns that the network has."""
-    levels = _levels(table)
-    columns: Columns = {}
-    for key, texts in levels.items():
+    for key, levels in table.encoder.levels.items():
         value = cells.get(key)
-        if not texts and (not isinstance(value, int | float) or not np.isfinite(value)):
-            raise wrong(f"{key} is a number, not {value!r}; type one.", key)
-        if texts and value not in texts:
-            raise wrong(f"{key} is one of {listed(texts)}, not {value!r}; choose one.", key)
-        columns[key] = np.array([value], dtype=object if texts else float), np.ones(1, dtype=bool)
-    return _encoded(columns, levels, table, None, []).x[0]
+        if not levels and (not isinstance(value, int | float) or not np.isfinite(value)):
+            raise BnnvizError(f"{key} is a number, not {value!r}; type one.", key)
+        if levels and value not in levels:
+            raise BnnvizError(f"{key} is one of {listed(levels)}, not {value!r}; choose one.", key)
+    kinds = {key: object if kind == CATEGORY else float for key, kind in table.kinds.items()}
+    frame = framed({key: np.array([cells[key]], dtype=dtype) for key, dtype in kinds.items()})
+    return table.encoder.transform(frame)[0]
 
 
-def _levels(table: UserTable) -> dict[str, tuple[str, ...]]:
-    if table.levels is not None:
-        return table.levels
-    if any("=" in name for name in table.x_names):
-        raise wrong(
-            f"The run on {table.name} was made by a version that did not keep the texts of its columns; sample it again"
-            " to predict new rows."
+def _framed(x: np.ndarray, table: UserTable) -> pd.DataFrame:
+    """Return an array as a frame; refuse one whose columns cannot be those of the table."""
+    if x.dtype.kind not in "biuf" or x.ndim != 2 or x.shape[1] != len(table.kinds) or CATEGORY in table.kinds.values():
+        raise BnnvizError(
+            f"The rows have the shape {x.shape}; the run was trained on the columns {listed(list(table.kinds))}. Give a"
+            " frame or a file with these names.",
+            "x",
         )
-    return dict.fromkeys(table.x_names, ())
+    return optional.require("pandas", "Reading a table needs").DataFrame(x, columns=list(table.kinds))
 
 
-def _wanted(found: Layout, table: UserTable, levels: dict[str, tuple[str, ...]], name: str) -> list[str]:
-    """Return the columns to read; refuse a file that lacks one."""
-    lacking = [key for key in levels if key not in found.names]
+def _check_names(names: list[str], table: UserTable, name: str) -> None:
+    """Refuse a file that lacks a column."""
+    lacking = [key for key in table.kinds if key not in names]
     if lacking:
-        close = difflib.get_close_matches(lacking[0], found.names, n=1)
-        hint = f"; is {close[0]} what is called {lacking[0]} there?" if close else f"; it has {listed(found.names)}."
-        raise wrong(f"The file {name} lacks columns that the network was trained on ({listed(lacking)}){hint}")
-    made_up = all(key == f"c{i + 1}" for i, key in enumerate(found.names))
-    places = [int(key[1:]) for key in (*levels, table.target) if key[1:].isdigit()]
-    if made_up and places and max(places) > len(found.names) and table.target != f"c{max(places)}":
-        raise wrong(
-            f"The file {name} has no line of names and {len(found.names)} columns, so that their places have moved;"
-            f" keep an empty column for {table.target}, or give both files names."
+        close = difflib.get_close_matches(lacking[0], names, n=1)
+        hint = f"; did you mean {close[0]} by {lacking[0]}?" if close else f"; it has {listed(names)}."
+        raise BnnvizError(f"{name} lacks columns that the network was trained on ({listed(lacking)}){hint}", "x")
+    made_up = all(key == f"c{i + 1}" for i, key in enumerate(names))
+    places = [int(key[1:]) for key in (*table.kinds, table.target) if key[1:].isdigit()]
+    if made_up and places and max(places) > len(names) and table.target != f"c{max(places)}":
+        raise BnnvizError(
+            f"{name} has no line of names and {len(names)} columns, so their places have moved; keep an empty column"
+            f" for {table.target}, or give both files names.",
+            "x",
         )
-    return [*levels, *([table.target] if table.target in found.names else [])]
 
 
-def _observed(column: tuple[np.ndarray, np.ndarray], table: UserTable) -> np.ndarray | None:
-    """Return the target's numbers, or its class numbers; None where nothing is known."""
-    values, present = column
-    if table.task == "regression":
-        if values.dtype == object or not present.any():
-            return None
-        return np.where(present, values, np.nan)
-    numbers = {word: float(i) for i, word in enumerate(table.class_names)}
-    words = [str(value) if values.dtype == object else f"{value:g}" for value in values]
-    found = [numbers.get(word, np.nan) if there else np.nan for word, there in zip(words, present, strict=True)]
-    return np.array(found) if np.isfinite(found).any() else None
+def _column(cells: pd.Series, kind: str, context: Context, row_notes: np.ndarray) -> np.ndarray:
+    """Return a column in the kind that it had in training; cells that do not fit are missing, with a note."""
+    key = str(cells.name)
+    if kind == CATEGORY:
+        return texts_of(cells)
+    if kind == DATE:
+        return _days(cells, context)
+    if cells.dtype.kind in "biuf" and str(cells.dtype) != "category":
+        values = cells.to_numpy(dtype=float, na_value=np.nan)
+    else:
+        values = _numbers(key, texts_of(cells), context, row_notes)
+    given = [float(text) for text in context.missing or () if is_number(text)]
+    return np.where(np.isfinite(values) & ~np.isin(values, given), values, np.nan)
 
 
-def _encoded(
-    columns: Columns,
-    levels: dict[str, tuple[str, ...]],
-    table: UserTable,
-    observed: np.ndarray | None,
-    notes: list[str],
-) -> NewRows:
-    made: dict[str, np.ndarray] = {}
-    rows = len(next(iter(columns.values()))[0])
-    empty, strange = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
-    for key, (values, present) in columns.items():
-        empty |= ~present
-        if not levels[key]:
-            made[key] = _as_numbers(values, present, key)
-            continue
-        texts = values.astype(str)
-        unknown = present & ~np.isin(texts, levels[key])
-        if unknown.any():
-            first = int(np.flatnonzero(unknown)[0])
-            notes.append(
-                f"No prediction for {_rows(unknown)} with a value of {key} that no training row has, such as"
-                f" {_shown(values[first])!r} in row {first + 1}."
-            )
-        strange |= unknown
-        made |= one_hot(key, texts, levels[key])
-    if empty.any():
-        notes.append(f"No prediction for {_rows(empty)} of {rows:,} with a missing value.")
-    x = np.column_stack([made[name] for name in table.x_names]).astype(float)
-    x[empty | strange] = np.nan
-    return NewRows(x, ~(empty | strange), observed, notes, {})
-
-
-def _as_numbers(values: np.ndarray, present: np.ndarray, key: str) -> np.ndarray:
-    if values.dtype != object:
-        return np.where(present, values, np.nan)
+def _numbers(key: str, texts: np.ndarray, context: Context, row_notes: np.ndarray) -> np.ndarray:
+    present = np.array([text is not None for text in texts], bool)
+    values = np.full(len(texts), np.nan)
     if not present.any():
-        return np.full(len(values), np.nan)
-    first = int(np.flatnonzero(present)[0])
-    raise wrong(
-        f"The column {key} holds texts such as {values[first]!r} in row {first + 1}, and the network was trained on its"
-        " numbers; make it numbers."
-    )
+        return values
+    bare = without_percent(texts[present])
+    reading_of = Readings.of(bare)
+    row = int(np.flatnonzero(present)[reading_of.differing.argmax()]) if reading_of.is_open else 0
+    found = chosen(key, reading_of, context.decimal, context.place(row))
+    strange = np.isnan(found)
+    if strange.all():
+        raise BnnvizError(
+            f"The column {key} of {context.name} holds texts such as {bare[0]!r}, and the network was trained on its"
+            " numbers; make it numbers.",
+            "x",
+        )
+    values[present] = np.where(strange, np.nan, found)
+    for row in np.flatnonzero(present)[strange]:
+        row_notes[row] = f"{key} is {texts[row]!r:.40}, which is no number; taken as missing"
+    return values
 
 
-def _shown(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.10g}"
+def _days(cells: pd.Series, context: Context) -> np.ndarray:
+    if str(cells.dtype).startswith("datetime"):
+        return days(cells)
+    found = days_in_texts(texts_of(cells), str(cells.name), context.name)
+    if found is None:
+        pandas = optional.require("pandas", "Reading a table needs")
+        found = days(pandas.to_datetime(pandas.Series(texts_of(cells)), format="%Y%m%d", errors="coerce"))
+        if cells.notna().any() and np.isnan(found).all():
+            raise BnnvizError(
+                f"The column {cells.name} of {context.name} holds no dates; write them as in training.", "x"
+            )
+    return found
 
 
-def _rows(chosen: np.ndarray) -> str:
-    count = int(chosen.sum())
-    return "1 row" if count == 1 else f"{count:,} rows"
+def _observed(cells: pd.Series, context: Context, table: UserTable) -> np.ndarray | None:
+    """Return the target's numbers or class numbers; None if none is known."""
+    if not table.class_names:
+        try:
+            found = _column(cells, "number", context, np.full(len(cells), "", dtype=object))
+        except BnnvizError:
+            return None
+    else:
+        places = {word: float(i) for i, word in enumerate(table.class_names)}
+        found = np.array([places.get(_class_word(text, places), np.nan) for text in texts_of(cells)])
+    return found if np.isfinite(found).any() else None
+
+
+def _class_word(text: str | None, places: Mapping[str, float]) -> str | None:
+    """Return the name of a class, which may be written as another text of the same number."""
+    try:
+        return text if text is None or text in places else f"{float(text):g}"
+    except ValueError:
+        return text
+
+
+def _summary(row_notes: np.ndarray) -> list[str]:
+    """Return a sentence on the rows with notes."""
+    noted = np.flatnonzero(row_notes != "")
+    if not len(noted):
+        return []
+    rows = "1 row has" if len(noted) == 1 else f"{len(noted):,} rows have"
+    return [
+        f"{rows} missing or unknown values; the column notes names them (row {noted[0] + 1}: {row_notes[noted[0]]})."
+    ]

@@ -1,7 +1,6 @@
-"""Read numbers as people write them: with a decimal point or comma, with or without marks between thousands.
+"""Read numbers with a decimal point or comma, with or without marks between thousands.
 
-One writing holds for a whole file. A number such as ``1,952`` can be 1.952 or 1952, so a column that can be read both
-ways is read as the other columns are; where none of them tells, somebody is asked.
+One decimal mark holds for a whole file. ``1,952`` can be 1.952 or 1952: the other columns decide, or the user is asked.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ Decimal = Literal[".", ","]
 
 _SPACES = " \u00a0\u2007\u2009\u202f"
 _MINUS = "−–‐‑‒﹣－-"  # text programs write dashes and hyphens; the last one makes no range in a pattern
-_NAMES = {".": "points", ",": "commas"}
 
 
 def _pattern(decimal: Decimal) -> re.Pattern[str]:
@@ -86,11 +84,7 @@ class Readings:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be read in both ways.
-
-        Numbers with three decimals and a point are decimals where all have a point: nobody's whole numbers all have
-        as many thousands.
-        """
+        """Whether both marks are possible; if all numbers have a point and three digits, they are decimals."""
         if len(self.whole) < 2 or not self.differing.any():
             return False
         pointed = np.array(["." in text for text in self.texts.astype(str)])
@@ -105,8 +99,8 @@ def decimal_of(columns: Mapping[str, Readings], given: Decimal | None) -> Decima
     return shown.pop() if len(shown) == 1 else None
 
 
-def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> tuple[np.ndarray, str]:
-    """Return a column's numbers, nan where a text is none, and a sentence on what its marks are read as."""
+def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> np.ndarray:
+    """Return a column's numbers, nan for a text that is none."""
     if column.is_open and decimal is None:
         at = int(column.differing.argmax())
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)
@@ -119,19 +113,4 @@ def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> t
             "write the numbers without marks between thousands",
         )
     best = decimal if decimal in column.whole or not column.whole else column.whole[0]
-    values = column.values[best or "."]
-    return values, _said(key, column, best or ".")
-
-
-def _said(key: str, column: Readings, decimal: Decimal) -> str:
-    """Say what the marks in a column are read as, where they are not decimal points."""
-    other: Decimal = "," if decimal == "." else "."
-    texts = column.texts.astype(str)
-    if np.isnan(column.values[decimal]).any():
-        return ""
-    if decimal == "," and any("," in text for text in texts):
-        more = ", the points as marks between thousands" if any("." in text for text in texts) else ""
-        return f"The commas in the numbers of {key} are read as decimal points{more}."
-    if any(other in text for text in texts):
-        return f"The {_NAMES[other]} in the numbers of {key} are read as marks between thousands."
-    return ""
+    return column.values[best or "."]

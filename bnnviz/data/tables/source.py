@@ -5,15 +5,19 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import re
 import unicodedata
 from pathlib import Path
 from reprlib import repr as short_repr
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bnnviz import optional
 from bnnviz.errors import BnnvizError
 
-MOST_BYTES = 50_000_000
-MOST_ROWS = 200_000
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_BYTES = 1_000_000_000
 _CHUNK = 1 << 20
 _COMPRESSED = (b"PK\x03\x04", b"\x1f\x8b", b"\xd0\xcf\x11\xe0", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
 _OTHERS = (b"PAR1", b"ARROW1", b"\x89HDF", b"\x93NUMPY", b"SQLite", b"%PDF", b"{\\rtf", b"\x80\x04", b"\x80\x05")
@@ -27,19 +31,19 @@ _WITH_MARKS = {  # the longer ones first
 # Byte order marks, spaces of no width and marks of direction, which are copied from pages and sheets unseen; the end of
 # a file under DOS.
 _UNSEEN = dict.fromkeys([0x1A, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF])
-_MARKUP = {"<": "HTML or XML", "{": "JSON", "[{": "JSON", "[[": "JSON", "@relation": "ARFF"}
+_MARKUP = {r"<[a-z!?]": "HTML or XML", r"\{|\[[\[{]": "JSON", "@relation": "ARFF"}
 
 
 def is_frame(source: Any) -> bool:
-    """Tell whether something is a frame of pandas or polars, or a table of PyArrow."""
-    return any(hasattr(source, each) for each in ("to_csv", "write_csv", "column_names"))
+    """Return whether something is a frame of pandas or polars, or a table of PyArrow."""
+    return any(hasattr(source, each) for each in ("iloc", "write_csv", "column_names")) and hasattr(source, "columns")
 
 
 def content(source: Any, name: str | None) -> tuple[bytes, str]:
     """Return the bytes of a file, or those that are given, and what it is called."""
     if not isinstance(source, str | os.PathLike):
-        found = source if isinstance(source, bytes) else _written(source)
-        name = _clean(name or ("your frame" if is_frame(source) else "your file"))
+        found = source if isinstance(source, bytes) else _read_stream(source)
+        name = _clean(name or "your file")
         _check_size(len(found), name)
     elif isinstance(source, str) and "\n" in source:
         raise _wrong("The text of a table was given in the place of a path; give it as bytes, text.encode().")
@@ -47,9 +51,6 @@ def content(source: Any, name: str | None) -> tuple[bytes, str]:
         path = Path(source)
         name = _clean(name or path.name)
         found = _read_file(path, name)
-    # Counted before anything is made of them: each line becomes many objects.
-    if found.count(b"\n") > MOST_ROWS + 1 or found.count(b"\r") > MOST_ROWS + 1:
-        raise _wrong(f"The file {name} has more than {MOST_ROWS:,} rows; give a random part of them.")
     return found, name
 
 
@@ -63,18 +64,28 @@ def of_index(source: Any) -> list[str]:
     return [f"The index of the frame{called} is left out; reset_index() makes columns of it."]
 
 
-def _written(source: Any) -> bytes:
-    """Return a frame, or what an open file holds, as the bytes of a CSV file."""
-    if hasattr(source, "write_csv"):
-        return source.write_csv().encode()
-    source = source if hasattr(source, "to_csv") or not hasattr(source, "to_pandas") else source.to_pandas()
-    if hasattr(source, "to_csv"):
-        if getattr(getattr(source, "columns", None), "nlevels", 1) > 1:
-            raise _wrong(
-                "The columns of the frame have names of several levels; give each one name, as in frame.columns ="
-                " ['_'.join(names) for names in frame.columns]."
-            )
-        return source.to_csv(index=False).encode()  # the shortest text of a number is the same number again
+def frame_of(source: Any) -> pd.DataFrame:
+    """Return a frame of pandas, polars or a table of PyArrow as a frame of pandas."""
+    pandas = optional.require("pandas", "Reading a table needs")
+    if hasattr(source, "iloc"):
+        found = source
+    elif hasattr(source, "to_pydict"):
+        found = pandas.DataFrame(source.to_pydict())
+    else:
+        found = pandas.DataFrame(source.to_dict(as_series=False))
+    if found.columns.nlevels > 1:
+        raise _wrong(
+            "The columns of the frame have names of several levels; give each one name, as in frame.columns ="
+            " ['_'.join(names) for names in frame.columns]."
+        )
+    found = found.set_axis([str(name) for name in found.columns], axis=1)
+    if not found.columns.is_unique:
+        twice = found.columns[found.columns.duplicated()][0]
+        raise _wrong(f"Two columns of the frame are called {twice}; give each its own name.")
+    return found
+
+
+def _read_stream(source: Any) -> bytes:
     found = source.read() if hasattr(source, "read") else None
     if not isinstance(found, str | bytes):
         raise _wrong(
@@ -97,16 +108,15 @@ def _check_size(size: int, name: str) -> None:
 
 def _read_file(path: Path, name: str) -> bytes:
     pieces: list[bytes] = []
-    size = lines = total = 0
+    size = total = 0
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
         with path.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             # A pipe has no size.
-            while max(size, total) <= MOST_BYTES and lines <= MOST_ROWS + 1 and (piece := stream.read(_CHUNK)):
+            while max(size, total) <= MOST_BYTES and (piece := stream.read(_CHUNK)):
                 pieces.append(piece)
-                lines += piece.count(b"\n")
                 total += len(piece)
     except FileNotFoundError as error:
         raise _wrong(f"There is no file {path}; give the path of a CSV file.") from error
@@ -125,13 +135,16 @@ def decode(content: bytes, name: str) -> str:
         raise _wrong(f"The file {name} is no text but another program's; save it as CSV first.")
     encoding = next((each for mark, each in _WITH_MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        # An accent may be a letter of its own: what looks the same is the same.
-        text = unicodedata.normalize("NFC", content.decode(encoding).translate(_UNSEEN))
+        text = content.decode(encoding)
+        if not text.isascii() or "\x1a" in text:
+            # An accent may be a letter of its own; what looks the same is the same.
+            text = unicodedata.normalize("NFC", text.translate(_UNSEEN))
     except UnicodeDecodeError as error:
         raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:
         raise _wrong(f"The file {name} is no text; give a CSV file in UTF-8.")
-    markup = next((kind for start, kind in _MARKUP.items() if text.lstrip()[:20].lower().startswith(start)), "")
+    head = text[:1000].lstrip().lower()
+    markup = next((kind for start, kind in _MARKUP.items() if re.match(start, head)), "")
     if markup:
         raise _wrong(f"The file {name} looks like {markup}, not like CSV; save it as CSV first.")
     if not text.strip():

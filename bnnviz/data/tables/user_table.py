@@ -1,4 +1,4 @@
-"""Pack a table of the user's own: rows, names and labels, as bytes that travel with a spec."""
+"""Hold a table of the user's own: typed columns, their encoder, and its bytes, which travel with a spec."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ import io
 import json
 import zipfile
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bnnviz.data.dataset import DataSet, Task
 from bnnviz.data.splits import divided, split_rows
+from bnnviz.data.tables.columns import CATEGORY
+from bnnviz.data.tables.encoder import Encoder, framed
+from bnnviz.data.tables.numerals import Decimal
 from bnnviz.errors import BnnvizError
 from bnnviz.files import plain_json
 
-_ARRAYS = ("x", "y")
-_WORDS = ("name", "sha256", "task", "target", "levels", "decimal", "missing")
+if TYPE_CHECKING:
+    import pandas as pd
+
+_WORDS = ("name", "sha256", "task", "target", "kinds", "decimal")
+_LISTS = ("class_names", "notes", "missing")
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError, OSError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UserTable:
-    r"""Rows read from a file of the user's, not yet divided into training and test rows.
+    r"""Rows of a file or a frame of the user's, not yet divided into training and test rows.
 
     Parameters
     ----------
@@ -30,24 +38,22 @@ class UserTable:
     sha256 : str
         The checksum of the file's bytes, in hexadecimal.
     task : {"regression", "classification"}
-    x : ndarray, shape (rows, inputs)
+    frame : DataFrame
+        The inputs: numbers (nan where missing), dates as days since 1970, or texts (None where missing).
+    kinds : dict
+        ``number``, ``date`` or ``category`` for each input.
     y : ndarray, shape (rows,)
         Numbers, or class numbers from 0.
-    x_names : tuple of str
-        What each input column is called.
     target : str
         The target's column.
     class_names : tuple of str, default ()
-        What each class is called; empty for regression.
+        The classes by name; empty for regression.
     notes : tuple of str, default ()
         What was done to the rows and columns of the file, one sentence each.
-    levels : dict or None, default None
-        The columns of the file that are inputs, in order, each with its different texts, or () where it holds numbers;
-        None if not known.
     decimal : str or None, default None
-        The mark before the decimals of its numbers, where they show one.
+        The decimal mark of the file, if its numbers show one.
     missing : tuple of str or None, default None
-        What was said to stand for a missing value.
+        What stands for a missing value, besides empty cells.
 
     Examples
     --------
@@ -60,23 +66,37 @@ class UserTable:
     name: str
     sha256: str
     task: Task
-    x: np.ndarray
+    frame: pd.DataFrame
+    kinds: dict[str, str]
     y: np.ndarray
-    x_names: tuple[str, ...]
     target: str
     class_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    levels: dict[str, tuple[str, ...]] | None = None
-    decimal: Literal[".", ","] | None = None
+    decimal: Decimal | None = None
     missing: tuple[str, ...] | None = None
 
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The transformer that was fitted to these rows; new rows go through it too."""
+        return Encoder(self.kinds).fit(self.frame)
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        """The encoded inputs, shape (rows, encoded columns)."""
+        return self.encoder.transform(self.frame)
+
+    @property
+    def x_names(self) -> tuple[str, ...]:
+        """The names of the encoded columns."""
+        return self.encoder.names
+
     def facts(self) -> dict[str, Any]:
-        """Return what a spec says of the file, as plain JSON values."""
+        """Return the facts of the file that a spec holds, as plain JSON values."""
         return {
             "name": self.name,
             "sha256": self.sha256[:12],
-            "rows": len(self.x),
-            "inputs": self.x.shape[1],
+            "rows": len(self.y),
+            "inputs": len(self.x_names),
             "target": self.target,
             "task": self.task,
         }
@@ -89,7 +109,7 @@ class UserTable:
         split : int, default 0
             Which one, from 0 to 19, by the rule of the published splits of the UCI sets.
         """
-        inputs = self.x.shape[1]
+        inputs = len(self.x_names)
         return DataSet(
             name=self.name,
             title=self.name,
@@ -104,10 +124,19 @@ class UserTable:
 
     def pack(self) -> bytes:
         """Return the table as the bytes of a NumPy archive without pickles, for a spec's attachment."""
-        words = {name: getattr(self, name) for name in _WORDS}
-        lists = {name: list(getattr(self, name)) for name in ("x_names", "class_names", "notes")}
+        words = {name: getattr(self, name) for name in _WORDS} | {"facts": self.facts(), "levels": {}}
+        words |= {name: None if (value := getattr(self, name)) is None else list(value) for name in _LISTS}
+        columns = {}
+        for i, (key, kind) in enumerate(self.kinds.items()):
+            values = self.frame[key].to_numpy()
+            if kind == CATEGORY:
+                levels = sorted({value for value in values if value is not None})
+                words["levels"][key] = levels
+                places = {level: place for place, level in enumerate(levels)}
+                values = np.array([places.get(value, -1) for value in values], dtype=np.int16)
+            columns[f"column_{i}"] = values
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, x=self.x, y=self.y, words=np.array(json.dumps(words | lists)))
+        np.savez_compressed(buffer, y=self.y, words=np.array(json.dumps(words)), **columns)
         return buffer.getvalue()
 
     @classmethod
@@ -121,12 +150,31 @@ class UserTable:
         """
         try:
             with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:
-                arrays = {name: np.asarray(archive[name], dtype=float) for name in _ARRAYS}
                 words = plain_json(str(archive["words"]))
-            lists = {name: tuple(words.pop(name)) for name in ("x_names", "class_names", "notes")}
-            levels, missing = words.pop("levels", None), words.pop("missing", None)
-            lists["levels"] = None if levels is None else {key: tuple(each) for key, each in levels.items()}
-            lists["missing"] = None if missing is None else tuple(missing)
-            return cls(**arrays, **words, **lists)
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError, OSError, zipfile.BadZipFile) as error:
-            raise BnnvizError("The attached table cannot be read: open the file again.", field="data") from error
+                y = np.asarray(archive["y"], dtype=float)
+                columns = {
+                    key: _unpacked(archive[f"column_{i}"], words["levels"].get(key))
+                    for i, key in enumerate(words["kinds"])
+                }
+            lists = {name: None if words[name] is None else tuple(words[name]) for name in _LISTS}
+            found = cls(frame=framed(columns), y=y, **{name: words[name] for name in _WORDS}, **lists)
+            if any(len(values) != len(y) for values in columns.values()) or not np.isfinite(y).all():
+                raise ValueError("its columns differ in length")
+        except _BROKEN as error:
+            raise BnnvizError("The attached table cannot be read; open the file again.", field="data") from error
+        return found
+
+
+def facts_of(attachment: bytes) -> dict[str, Any]:
+    """Return `UserTable.facts` of a packed table without its rows."""
+    try:
+        with np.load(io.BytesIO(attachment), allow_pickle=False) as archive:
+            return dict(plain_json(str(archive["words"]))["facts"])
+    except _BROKEN as error:
+        raise BnnvizError("The attached table cannot be read; open the file again.", field="data") from error
+
+
+def _unpacked(values: np.ndarray, levels: list[str] | None) -> np.ndarray:
+    if levels is None:
+        return np.asarray(values, dtype=float)
+    return np.array([*levels, None], dtype=object)[values]

@@ -60,6 +60,8 @@ class PredictiveDistribution:
     probabilities : ndarray or None, shape (rows, classes)
     entropy, mutual_information : ndarray or None, shape (rows,)
         Of a class, in nats; and the part of it that the draws' differences make, which more data would remove.
+    notes : ndarray of str or None, shape (rows,)
+        Missing or unknown inputs of each row of a table; None for rows of other data.
     """
 
     task: str
@@ -74,6 +76,7 @@ class PredictiveDistribution:
     entropy: np.ndarray | None = None
     mutual_information: np.ndarray | None = None
     note: str = ""
+    notes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.far)
@@ -102,10 +105,13 @@ class PredictiveDistribution:
                     found |= {f"{name}[{k}]": values[:, k] for k in range(values.shape[1])}
                 elif values is not None:
                     found[name] = values
-            return found | {"far": self.far}
+            return found | self._last_columns()
         each = {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.class_names)}
-        parts = {"entropy": self.entropy, "mutual_information": self.mutual_information, "far": self.far}
-        return {"class": self.classes} | each | parts
+        parts = {"entropy": self.entropy, "mutual_information": self.mutual_information}
+        return {"class": self.classes} | each | parts | self._last_columns()
+
+    def _last_columns(self) -> dict[str, np.ndarray]:
+        return {"far": self.far} | ({} if self.notes is None else {"notes": self.notes})
 
     def to_frame(self) -> pd.DataFrame:
         """Return `columns` as a frame of pandas."""

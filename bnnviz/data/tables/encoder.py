@@ -1,0 +1,103 @@
+"""Encode the columns of a table as numbers: one fitted transformer of scikit-learn for training rows and new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from bnnviz import optional
+from bnnviz.data.tables.columns import CATEGORY, listed, present_in
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NO_VALUE = "(missing)"  # the level of a category's missing cells
+_SHOWN = 40  # characters of a text in a note
+
+
+class Encoder:
+    """One-hot encode categories, and fill gaps in numbers by the median with an indicator of the gaps.
+
+    Parameters
+    ----------
+    kinds : mapping
+        The kind of each input column (`bnnviz.data.tables.columns`), in order.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What each encoded column is called.
+    levels : dict of tuple
+        The levels of each input column; empty for numbers and dates.
+    """
+
+    def __init__(self, kinds: Mapping[str, str]) -> None:
+        self.kinds = dict(kinds)
+        self._categories = [key for key, kind in kinds.items() if kind == CATEGORY]
+        self._numbers = [key for key in kinds if key not in self._categories]
+
+    def fit(self, frame: pd.DataFrame) -> Self:
+        """Learn levels and medians from training rows."""
+        optional.require("sklearn", "Reading a table needs")
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        fill = SimpleImputer(missing_values=None, strategy="constant", fill_value=_NO_VALUE)
+        one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        self.transformer = ColumnTransformer(
+            [
+                ("number", SimpleImputer(strategy="median", add_indicator=True), self._numbers),
+                ("category", make_pipeline(fill, one_hot), self._categories),
+            ]
+        ).fit(frame)
+        gaps, found = [], []
+        if self._numbers:
+            indicator = self.transformer.named_transformers_["number"].indicator_
+            gaps = [f"{self._numbers[i]} is missing" for i in indicator.features_]
+        if self._categories:
+            found = self.transformer.named_transformers_["category"][-1].categories_
+        known = {key: tuple(map(str, each)) for key, each in zip(self._categories, found, strict=True)}
+        self.levels = {key: known.get(key, ()) for key in self.kinds}
+        encoded = [f"{key}={level}" for key, each in known.items() for level in each]
+        self.names = (*self._numbers, *gaps, *encoded)
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise BnnvizError(f"Two encoded columns are called {twice}; rename the column of that name.", "data")
+        return self
+
+    def transform(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return rows (rows, encoded columns) as finite numbers."""
+        return np.asarray(self.transformer.transform(frame), dtype=float)
+
+    def notes(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return for each row what was filled in or is unknown; an empty text where nothing was."""
+        notes = np.full(len(frame), "", dtype=object)
+        for key, levels in self.levels.items():
+            values = frame[key].to_numpy()
+            present = present_in(values)
+            if not levels or _NO_VALUE not in levels:
+                _add(notes, ~present, f"{key} is missing")
+            if levels:
+                for value in set(values[present].tolist()) - set(levels):
+                    _add(notes, values == value, f"{key} has the unknown value {value[:_SHOWN]!r}")
+        return notes
+
+    def describe_categories(self) -> list[str]:
+        """Return a sentence on the categories, if there are any."""
+        found = [f"{key} ({len(self.levels[key])} levels)" for key in self._categories]
+        return [f"Texts are one-hot encoded: {listed(found)}."] if found else []
+
+
+def framed(columns: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """Return columns as a frame that keeps None in texts."""
+    pandas = optional.require("pandas", "Reading a table needs")
+    return pandas.DataFrame({key: pandas.Series(values, dtype=values.dtype) for key, values in columns.items()})
+
+
+def _add(notes: np.ndarray, rows: np.ndarray, note: str) -> None:
+    notes[rows] = [f"{other}; {note}" if other else note for other in notes[rows]]
