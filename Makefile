@@ -30,14 +30,14 @@ help:
 	@echo 'make serve         open the dashboard on $(HOST):$(PORT) (PORT=, HOST=)'
 	@echo 'make test          lint, the quick tests and a walk through all pages in a browser: minutes'
 	@echo 'make test-nightly  the slow tests: statistics, processes that are killed, all pages in a browser: hours'
-	@echo 'make install       only make the environment: then $(VENV)/bin/bnnviz works'
+	@echo 'make install       create the environment with the tools of CONTRIBUTING.md; then $(VENV)/bin/bnnviz works'
 	@echo 'make docs          build the documentation in build/docs/html: three minutes'
 	@echo 'make screenshots   take the pictures of the README anew (WHAT=scenes: of every guided scene)'
 	@echo 'make notebooks     execute the notebooks and keep their outputs (WHAT="02 05": some of them)'
 	@echo 'make clean         remove the environment and everything generated'
-	@echo 'PYTHON=            the Python to make the environment with (3.11, 3.12 or 3.13)'
+	@echo 'PYTHON=            the Python to make the environment with (3.11 to 3.14)'
 
-install: $(INSTALLED)
+install: $(TESTABLE)
 	@echo '$(VENV)/bin/bnnviz is ready.'
 
 serve: $(INSTALLED)
@@ -95,13 +95,13 @@ ifneq ($(shell cat $(VENV)/.made-at 2>/dev/null),$(CURDIR))
 endif
 
 $(PY):
-	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
-	    if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then \
+	@for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+	    if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then \
 	        found=$$python; break; \
 	    fi; \
 	done; \
 	if [ -z "$${found:-}" ]; then \
-	    echo 'bnnviz needs Python 3.11, 3.12 or 3.13 and found none as $(or $(PYTHON),python3); install one or name it: make PYTHON=/path/to/python3.12' >&2; \
+	    echo 'bnnviz needs Python 3.11 to 3.14 and found none as $(or $(PYTHON),python3); install one or name it: make PYTHON=/path/to/python3.12' >&2; \
 	    exit 1; \
 	fi; \
 	if ! "$$found" -c 'import ensurepip, venv' 2>/dev/null; then \

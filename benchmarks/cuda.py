@@ -161,7 +161,7 @@ def _tuned(sampler: str, count: int) -> Run:
 def _beside_jax(counts: tuple[int, ...], seconds: float, tell: Tell) -> Iterator[Row]:
     """Measure leapfrog steps of the same network by JAX, 16 in one call, if it is installed."""
     if util.find_spec("jax") is None:
-        tell("JAX is not installed, so there are no rows of it: pip install 'bnnviz[bench]'.")
+        tell("JAX is not installed, so there are no rows of it: pip install '.[bench]'.")
         return
     import jax
 

@@ -167,7 +167,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     with budget.one_thread():
         for peer, sample in PEERS.items():
             if util.find_spec(peer) is None:
-                tell(f"{peer} is not installed, so there are no rows of it: pip install 'bnnviz[bench]'.")
+                tell(f"{peer} is not installed, so there are no rows of it: pip install '.[bench]'.")
                 continue
             tell(f"NUTS of {peer} on {name}, for {seconds:g} CPU seconds.")
             found = sample(density.theirs(), density.dim, seconds, budget.CHAINS, DTYPE)

@@ -90,7 +90,7 @@ def _peer(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     if quadratic is None:
         return
     if util.find_spec("pdmp_jax") is None:
-        tell("pdmp-jax is not installed, so there are no rows of it: pip install 'bnnviz[bench]'.")
+        tell("pdmp-jax is not installed, so there are no rows of it: pip install '.[bench]'.")
         return
     mean, precision = (part.double().cpu().numpy() for part in quadratic)
     for kind in ("bps", "zigzag", "boomerang"):

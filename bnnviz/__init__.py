@@ -5,23 +5,39 @@ Importing this package loads nothing heavy; torch comes with the first name that
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
 from bnnviz.version import VERSION as __version__
 
-if TYPE_CHECKING:  # for editors; what is imported, and when, the table below says
-    from bnnviz.api.analysis import attack, measure, replay, search_iterations, search_prior, uncertainty, wells
-    from bnnviz.api.race import BackgroundRace as Race
-    from bnnviz.api.race import race
-    from bnnviz.api.recorded import recording
-    from bnnviz.api.run import BackgroundRun as Run
-    from bnnviz.api.run import resume, sample, start
-    from bnnviz.errors import BnnvizError
-    from bnnviz.lessons.embed import lesson
-    from bnnviz.specs.race import RaceSpec
-    from bnnviz.specs.run import Spec
-    from bnnviz.targets import BNN, Parameter, ParameterDensity, above, below, interval, positive, simplex
+if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports the same names
+    from bnnviz.api.analysis import (
+        attack as attack,
+        measure as measure,
+        replay as replay,
+        search_iterations as search_iterations,
+        search_prior as search_prior,
+        uncertainty as uncertainty,
+        wells as wells,
+    )
+    from bnnviz.api.race import BackgroundRace as Race, race as race
+    from bnnviz.api.recorded import recording as recording
+    from bnnviz.api.run import BackgroundRun as Run, resume as resume, sample as sample, start as start
+    from bnnviz.errors import BnnvizError as BnnvizError
+    from bnnviz.lessons.embed import lesson as lesson
+    from bnnviz.specs.race import RaceSpec as RaceSpec
+    from bnnviz.specs.run import Spec as Spec
+    from bnnviz.targets import (
+        BNN as BNN,
+        Parameter as Parameter,
+        ParameterDensity as ParameterDensity,
+        above as above,
+        below as below,
+        interval as interval,
+        positive as positive,
+        simplex as simplex,
+    )
 
 # Threads of a gradient that wait for each other would spin, and take the cores from whatever else runs: with the
 # machine busy a gradient then takes six times as long. Read when torch is loaded.
@@ -51,9 +67,11 @@ _HOMES = {name.removeprefix("Background"): (module, name) for module, names in _
 __all__ = ["__version__"] + list(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
-    import importlib
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_PACKAGES])
 
+
+def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"bnnviz.{name}")
     if name not in _HOMES:

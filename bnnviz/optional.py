@@ -62,15 +62,15 @@ def has(module: str) -> bool:
 
 
 def install(module: str, extra: str | None = None) -> str:
-    """Return how a module is installed, such as ``install zarr (pip install 'bnnviz[metrics]')``."""
-    return f"install {module} (pip install 'bnnviz[{extra or EXTRAS[module]}]')"
+    """Return how to install a module: ``install zarr: pip install '.[metrics]' in a checkout of bnnviz``."""
+    return f"install {module}: pip install '.[{extra or EXTRAS[module]}]' in a checkout of bnnviz"
 
 
 def check(modules: str | tuple[str, ...], purpose: str, extra: str | None = None) -> None:
     """Raise an ImportError for the first of some packages that is missing, without importing them."""
     for module in (modules,) if isinstance(modules, str) else modules:
         if not has(module):
-            raise ImportError(f"{purpose} {module}: {install(module, extra)}.", name=module)
+            raise ImportError(f"{purpose} {module}; {install(module, extra)}.", name=module)
 
 
 def require(module: str, purpose: str, extra: str | None = None) -> ModuleType:

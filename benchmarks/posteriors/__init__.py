@@ -88,7 +88,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
             tell(f"{cls.title} on {name}, for {seconds:g} CPU seconds.")
             yield measure(posterior, cls.registered, seconds)
         if util.find_spec("numpyro") is None:
-            tell("numpyro is not installed, so there is no row of it: pip install 'bnnviz[bench]'.")
+            tell("numpyro is not installed, so there is no row of it: pip install '.[bench]'.")
             return
         tell(f"NUTS of numpyro on {name}.")
         yield _peer(posterior, seconds, tell)

@@ -11,4 +11,4 @@ from bnnviz.cli.output import complain
 
 # Python runs this before any module of the package, and most of them import typer.
 if not (optional.has("typer") and optional.has("rich")):
-    sys.exit(complain("The command line needs typer and rich; install them with: pip install 'bnnviz[cli]'."))
+    sys.exit(complain("The command line needs typer and rich; pip install '.[cli]' in a checkout installs them."))

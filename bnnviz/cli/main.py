@@ -15,7 +15,6 @@ from bnnviz.cli.output import INTERRUPTED, complain
 from bnnviz.errors import BnnvizError
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -57,8 +56,8 @@ def _run(arguments: list[str] | None) -> int:
         package = (error.name or "").partition(".")[0]
         if package not in optional.EXTRAS:
             raise
-        told = str(error)
-        return complain(told if "bnnviz[" in told else f"{told}: {optional.install(package)}.")
+        text = str(error)
+        return complain(text if "pip install" in text else f"{text}; {optional.install(package)}.")
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "bnnviz"

@@ -13,7 +13,7 @@ from bnnviz import optional
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
-    with pytest.raises(ImportError, match=r"zarr.*bnnviz\[metrics\]"):
+    with pytest.raises(ImportError, match=r"zarr.*\[metrics\]"):
         optional.require("zarr", "Recordings need")
 
 
@@ -72,7 +72,7 @@ def test_what_needs_no_missing_package_works_and_the_rest_names_the_extra(tmp_pa
     said, found = json.loads(result.stdout)
     extras = {"to_arviz": "metrics", "save": "metrics", "live": "notebook", "replay": "app", "record": "metrics"}
     assert said.keys() == extras.keys()
-    assert all(f"bnnviz[{extra}]" in said[name] for name, extra in extras.items())
+    assert all(f"[{extra}]" in said[name] for name, extra in extras.items())
     summary = found["summary"]
     assert all(summary[name] is None for name in ("ess_min", "ess_tail_min", "rhat_max"))
     assert "missing_package" in {warning["code"] for warning in summary["warnings"]}
@@ -86,7 +86,7 @@ def test_networks_races_and_live_runs_need_the_core_alone(tmp_path):
     result = run_with(NO_DATA + BEGIN + LONGER + TOLD, home=tmp_path)
     assert result.returncode == 0, result.stderr
     said, found = json.loads(result.stdout)
-    assert "bnnviz[plots]" in said["figure"] and "bnnviz[data]" in said["download"]
+    assert "[plots]" in said["figure"] and "[data]" in said["download"]
     averaged = found["measure"]["averaged"]
     assert {name for name, value in averaged.items() if value is not None} == {"accuracy", "nll", "ece", "brier"}
     assert found["uncertainty"]["ood"]["entropy"] > 0 and found["uncertainty"]["detection"] is None
@@ -127,7 +127,7 @@ def test_a_command_that_lacks_a_package_exits_with_2_and_others_work(tmp_path):
     assert result.returncode == 0, result.stderr
     answers = json.loads(result.stdout)
     for (line, extra), (code, said) in zip(COMMANDS.items(), answers, strict=False):
-        assert code == 2 and f"bnnviz[{extra}]" in said, line
+        assert code == 2 and f"[{extra}]" in said, line
     assert [code for code, _ in answers[len(COMMANDS) :]] == [0] * len(working)
 
 
@@ -135,4 +135,4 @@ def test_the_command_line_without_its_packages_is_one_line():
     code = "import runpy, sys; sys.modules.update(dict.fromkeys(('typer', 'rich')))\n"
     code += "sys.argv = ['bnnviz', 'sample']\nrunpy.run_module('bnnviz', run_name='__main__')"
     result = run_with(code, more=("typer", "rich"))
-    assert (result.returncode, result.stdout) == (2, "") and "bnnviz[cli]" in result.stderr
+    assert (result.returncode, result.stdout) == (2, "") and "[cli]" in result.stderr

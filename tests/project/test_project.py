@@ -116,5 +116,7 @@ def test_links_between_documents_resolve() -> None:
         assert not missing, document
 
 
-def test_all_public_names_are_found() -> None:
-    assert all(hasattr(bnnviz, name) for name in bnnviz.__all__)
+def test_all_public_names_are_found_and_listed() -> None:
+    assert all(hasattr(bnnviz, name) for name in dir(bnnviz))
+    assert {"sample", "start", "BNN", "race", "recording", "plots"} <= set(dir(bnnviz))
+    assert not {"os", "Any", "annotations"} & set(dir(bnnviz))
