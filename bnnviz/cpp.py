@@ -34,6 +34,13 @@ def compiler() -> str | None:
     return os.environ.get("CXX") or next(filter(None, map(shutil.which, _COMPILERS)), None)
 
 
+@functools.cache
+def version(compiler: str) -> str:
+    """Return what a compiler calls its version, which is a part of the names of what it has compiled."""
+    found = subprocess.run([compiler, "--version"], check=False, capture_output=True, text=True)
+    return found.stdout.partition("\n")[0]
+
+
 def compiled_library(source: Path, folder: Path, compiler: str, options: Sequence[str] = ()) -> Path:
     """Compile C++ to a library in a folder."""
     made = folder / f"{source.stem}.so"
@@ -53,8 +60,12 @@ def _library(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) 
         return None
     try:
         path = _place(source, headers, options)
-        if not path.is_file():
-            _compile(source, path, [*_including(headers), *options])
+        if path.is_file():
+            try:
+                return ctypes.CDLL(str(path))
+            except OSError as error:
+                log.warning("The library %s could not be loaded (%s); it is compiled again.", path, error)
+        _compile(source, path, [*_including(headers), *options])
         return ctypes.CDLL(str(path))
     except (OSError, subprocess.CalledProcessError, BnnvizError) as error:  # the last where there is no home folder
         log.debug("%s could not be compiled: %s", source.name, error)
@@ -83,9 +94,10 @@ def remove_oldest(place: Path, pattern: str, kept: int) -> None:
 
 
 def _place(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) -> Path:
-    """Return where a library is kept: the same C++ for the same kind of processor has the same place."""
+    """Return where a library is kept: one for each source, compiler and kind of processor."""
     text = [path.read_text(encoding="utf-8") for path in (source, *headers)]
-    key = repr([*text, *options, platform.system(), platform.machine()])
+    found = compiler()
+    key = repr([*text, *options, platform.system(), platform.machine(), found and version(found)])
     return paths.compiled() / f"{source.stem}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable as Function
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from bnnviz.messages import Message
 from bnnviz.registry import Registry
 from bnnviz.targets.modules import trial
 from bnnviz.targets.native import NativeGradient
+from bnnviz.targets.tape import Tape, record
 from bnnviz.targets.traced import is_traced
 
 REGISTRY = Registry("target")
@@ -25,6 +27,7 @@ REGISTRY = Registry("target")
 Potential = Function[[Tensor], Tensor]
 
 _EXACT_DIAGONAL, _PROBES = 1000, 100
+_LONG = 100  # operations of U, from which on PyTorch takes milliseconds for its gradient
 
 #: Raised where a matrix has no factor, a distribution no such parameter, or a function no value.
 DOMAIN_ERRORS = (torch.linalg.LinAlgError, ValueError, ArithmeticError)
@@ -380,6 +383,39 @@ class Callable(Target):
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
             raise BnnvizError(f"dim is the dimension of a state, a whole number from 1 on, not {dim!r}.", "dim")
         self.function, self.dim = function, int(dim)
+        self._tape: Tape | None = None
+
+    def use_native(self, waits: bool) -> None:
+        """Compute U and its gradient in C++ from now on where U takes many operations that can be recorded."""
+        self._tape = None
+        if self.device.type == "cpu" and self.compiles and self._is_long():
+            gradient = partial(differentiate, self.potential)
+            self._tape = record(self._value, gradient, self.dim, self.dtype, waits)
+
+    def _is_long(self) -> bool:
+        """Return whether automatic differentiation follows many operations."""
+        x = torch.zeros(1, self.dim, dtype=self.dtype, requires_grad=True)
+        try:
+            with torch.enable_grad():
+                todo = [self._value(x).grad_fn]
+        except Exception:  # noqa: BLE001 - the run raises it where it evaluates U
+            return False
+        seen = set(todo)
+        while todo and len(seen) < _LONG:
+            later = {each for each, _ in getattr(todo.pop(), "next_functions", ()) if each is not None} - seen
+            seen |= later
+            todo += later
+        return len(seen) >= _LONG
+
+    def native_gradient(self, x: Tensor) -> NativeGradient | None:
+        """Return U and its gradient as a function of C; None where it is none."""
+        return self._tape.function() if self._tape is not None and self._tape.suits(x) else None
+
+    def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return U (chains,) and its gradient (chains, dim), in C++ or by automatic differentiation."""
+        if self._tape is not None and self._tape.suits(x):
+            return self._tape.gradient(x)
+        return super().gradient(x)
 
     def potential(self, x: Tensor) -> Tensor:
         """Return the function's value, checked for its shape; infinite where it raises an error of its domain."""

@@ -258,10 +258,12 @@ def remarks(sampler: Sampler, target: Target) -> list[Message]:
 
 
 def _key(traced: TracedProgram, threads: int) -> str:
-    """Return a name for what is compiled: the same program for the same processor has the same one."""
+    """Return a name for what is compiled, by all that the compiled program depends on."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
-    machine = platform.machine(), torch.backends.cpu.get_cpu_capability()
-    text = repr((traced.program.code, shapes, threads, torch.__version__, machine))
+    compiler = cpp.compiler()
+    built = torch.__version__, torch.version.git_version, torch.__config__.show(), platform.python_version()
+    machine = platform.machine(), sorted(torch.cpu.get_capabilities().items())
+    text = repr((traced.program.code, shapes, threads, built, machine, compiler and cpp.version(compiler)))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -264,9 +264,10 @@ def eager_kernel(sampler: Sampler, state: Any) -> CompiledKernel | None:
     if form is None:
         return None
     native, learned = sampler.native_step(), sampler.adaptation_inputs(state.adaptation)
-    whole = native.scale(learned) is not None and sampler.target.native_gradient(state.x) is not None
+    is_native = sampler.target.native_gradient(state.x) is not None
+    whole = is_native and native.scale(learned) is not None
     loop = (NativeLoop if whole else PythonPartLoop)(form, sampler, native, learned)
-    return CompiledKernel(sampler, loop, is_native=whole)
+    return CompiledKernel(sampler, loop, is_native=is_native)
 
 
 def _types(state: Any) -> list[tuple[torch.dtype, torch.Size]]:
