@@ -29,12 +29,12 @@ Potential = Function[[Tensor], Tensor]
 _EXACT_DIAGONAL, _PROBES = 1000, 100
 _LONG = 100  # operations of U, from which on PyTorch takes milliseconds for its gradient
 
-#: Raised where a matrix has no factor, a distribution no such parameter, or a function no value.
+#: Raised for a matrix without a factorisation, an invalid distribution parameter, or an undefined value.
 DOMAIN_ERRORS = (torch.linalg.LinAlgError, ValueError, ArithmeticError)
 
 
 class RejectedPoints:
-    """Count the points at which a density raised an error of its domain."""
+    """Count the points at which a density raised a domain error."""
 
     def __init__(self, count: int = 0, first: str = "") -> None:
         self.count, self.first = count, first
@@ -45,40 +45,40 @@ class RejectedPoints:
         self.count += 1
 
     def message(self) -> Message | None:
-        """Return how many there were, and what the first error said; None if there were none."""
+        """Return the number of such points and the first error, or None."""
         return Message("rejected_points", count=self.count, first=self.first) if self.count else None
 
 
 class Target(param.Parameterized):
-    """A density proportional to exp(-U(x)); subclasses give `potential` and `dim`.
+    """A density proportional to exp(-U(x)); subclasses define `potential` and `dim`.
 
     Attributes
     ----------
     dim : int
         Dimension of a state.
     examples : int
-        Data rows that one gradient reads: the price of a gradient in per-example evaluations.
+        Data rows per gradient: its cost in per-example evaluations.
     prior_precision : float or None
-        Precision of an isotropic normal prior that U contains, None where U has no prior of its own.
+        Precision of an isotropic normal prior in U; None if U has no separate prior.
     units : list of layers
-        Whose hidden units may change places and leave the density as it is (`bnnviz.diagnostics.canonical`).
+        Layers whose hidden units can be permuted without changing the density (`bnnviz.diagnostics.canonical`).
     compiles : bool
-        Whether a step of a sampler on it pays to be compiled.
+        Whether compiling a sampler's step on it is worthwhile.
     not_compiled : str
-        Why it is not, after a colon; nothing where it is.
+        The reason if not, as a clause; empty otherwise.
     mode_overfits : bool
-        Whether it has unknown scales, of noise or prior, so that U is least where they are small and the fit is close,
-        far from all typical draws.
+        Whether it has unknown scales of noise or prior, so that U is smallest for small scales and a close fit, far
+        from typical draws.
     located : bool
-        Whether random points are about where it is: of a function nothing is known.
+        Whether random points are near its mass; false for custom functions.
     jumps : bool
-        Whether U is known to jump, which no gradient tells.
+        Whether U is known to have jumps, which gradients do not show.
     descent_rows : int or None
-        Data rows that a step of a descent to a mode reads, drawn at random; None for all.
+        Data rows per step of a descent to a mode, drawn at random; None for all.
     descent_rate : float
-        Learning rate of such a descent's first step.
+        Initial learning rate of such a descent.
     rejected : RejectedPoints
-        Where `potential` raised an error of its domain.
+        Points at which `potential` raised a domain error.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Target(param.Parameterized):
         self.rejected = RejectedPoints()
 
     def clone(self) -> Target:
-        """Return a copy for one run, which moves its tensors without those of this one moving too."""
+        """Return a copy for one run, whose tensors move independently."""
         made = copy.copy(self)
         made.rejected = RejectedPoints()
         return made
@@ -133,20 +133,20 @@ class Target(param.Parameterized):
         return self
 
     def use_native(self, waits: bool) -> None:
-        """Compute derivatives in C++ from now on where there are such; unless overridden there are none.
+        """Compute derivatives in C++ from now on, if available; by default they are not.
 
         Parameters
         ----------
         waits : bool
-            Whether to wait while the C++ is compiled, a few seconds once on a machine.
+            Whether to wait for the compiler, a few seconds once per machine.
         """
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
-        """Return U and its gradient at states shaped like x (chains, dim) as a function of C; None where it is none."""
+        """Return U and its gradient at states shaped like x (chains, dim) as a C function; None if unavailable."""
         return None
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Become the target with other values of settings that may change while a run goes on (``live``)."""
+        """Change settings that may change during a run (``live``)."""
         raise NotImplementedError
 
     def potential(self, x: Tensor) -> Tensor:
@@ -154,17 +154,17 @@ class Target(param.Parameterized):
         raise NotImplementedError
 
     def defined_potential(self, x: Tensor) -> Tensor:
-        """Return U (chains,), infinite where `potential` raises an error of its domain."""
+        """Return U (chains,), infinite where `potential` raises a domain error."""
         return evaluated(self.potential, x, self.rejected)
 
     @property
     def row_work(self) -> int:
-        """Multiply-adds that U takes of one data row, about: one for each coordinate unless overridden."""
+        """Approximate multiply-adds of U per data row: by default one per coordinate."""
         return self.dim
 
     @property
     def data_rows(self) -> int | None:
-        """Number of data rows that U is a sum over, so that batches can stand for them; None where it is none."""
+        """Number of data rows that U sums over, so that batches can replace them; None if it is not a sum over rows."""
         return None
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -181,20 +181,20 @@ class Target(param.Parameterized):
         return differentiate_twice(self.defined_potential, x, v)
 
     def quadratic(self) -> tuple[Tensor, Tensor] | None:
-        """Return centre (dim,) and precision (dim, dim) where U is a quadratic form, or None where it is not."""
+        """Return centre (dim,) and precision (dim, dim) if U is quadratic, else None."""
         return None
 
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return the diagonal of the Hessian of U at one point (dim,), of a part of it, without the prior's part.
+        """Return part of the diagonal of the Hessian of U at one point (dim,), without the prior's contribution.
 
-        Networks give the Gauss-Newton diagonal, which cannot be negative.
+        Networks return the Gauss-Newton diagonal, which is nonnegative.
         """
         return self.hessian_diagonal(x)[part]
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return the Hessian of U at one point (dim,), of a part of it, without the prior's part.
+        """Return a block of the Hessian of U at one point (dim,), without the prior's contribution.
 
-        Networks give the Gauss-Newton matrix, which cannot have a negative eigenvalue.
+        Networks return the Gauss-Newton matrix, which is positive semidefinite.
         """
         basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)
         parts = [self.gradient_and_product(x.expand(len(v), -1), v)[2] for v in torch.split(basis[part], _PROBES)]
@@ -202,14 +202,14 @@ class Target(param.Parameterized):
         return hessian - (self.prior_precision or 0.0) * torch.eye(len(hessian), dtype=x.dtype, device=x.device)
 
     def last_layer(self) -> slice | None:
-        """Return where the weights of the last layer lie, or None where there are no layers."""
+        """Return the slice of the last layer's weights; None without layers."""
         return None
 
     def hessian_diagonal(self, x: Tensor) -> Tensor:
-        r"""Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's part.
+        r"""Return the diagonal (dim,) of the Hessian of U at one point (dim,), without the prior's contribution.
 
-        It is exact up to 1,000 dimensions. Above it is Hutchinson's estimate :math:`E[z \odot H z]` over 100 vectors of
-        random signs z (Bekas, Kokiopoulou and Saad 2007, https://doi.org/10.1016/j.apnum.2007.01.003).
+        It is exact up to 1,000 dimensions. Above, it is Hutchinson's estimate :math:`E[z \odot H z]` from 100 vectors
+        of random signs z (Bekas, Kokiopoulou and Saad 2007, https://doi.org/10.1016/j.apnum.2007.01.003).
         """
         if self.dim <= _EXACT_DIAGONAL:
             basis = torch.eye(self.dim, dtype=x.dtype, device=x.device)
@@ -223,12 +223,12 @@ class Target(param.Parameterized):
         return total / _PROBES - (self.prior_precision or 0.0)
 
     def hessian_row_sums(self, x: Tensor) -> Tensor:
-        """Return the sums (dim,) of the Hessian's rows at one point (dim,), without the prior's part."""
+        """Return the row sums (dim,) of the Hessian at one point (dim,), without the prior's contribution."""
         ones = torch.ones_like(x)[None]
         return self.gradient_and_product(x[None], ones)[2][0] - (self.prior_precision or 0.0)
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return a random start (chains, dim), wider than the density where its spread is known."""
+        """Return random initial positions (chains, dim), overdispersed if the spread of the density is known."""
         noise = torch.randn(chains, self.dim, generator=rng, device=rng.device, dtype=self.dtype)
         if self.mean() is None:
             return noise
@@ -236,15 +236,15 @@ class Target(param.Parameterized):
         return torch.as_tensor(self.mean(), dtype=self.dtype, device=self.device) + spread * noise
 
     def mean(self) -> np.ndarray | None:
-        """Return the exact mean (dim,), or None where it is not known."""
+        """Return the exact mean (dim,), or None if unknown."""
         return None
 
     def cov(self) -> np.ndarray | None:
-        """Return the exact covariance (dim, dim), or None where it is not known."""
+        """Return the exact covariance (dim, dim), or None if unknown."""
         return None
 
     def exact_draws(self, count: int, seed: int = 0) -> np.ndarray | None:
-        """Return independent exact draws (count, dim), or None where there is no way to make them."""
+        """Return independent exact draws (count, dim), or None if unavailable."""
         return None
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
@@ -256,11 +256,11 @@ class Target(param.Parameterized):
         return sides[0], sides[-1]
 
     def groups(self) -> list[tuple[str, int]]:
-        """Return name and number of consecutive coordinates that belong together, such as those of a layer."""
+        """Return names and sizes of groups of consecutive coordinates, such as layers."""
         return [("all", self.dim)]
 
     def remarks(self) -> list[Message]:
-        """Return what whoever samples it should know."""
+        """Return notes for users."""
         return []
 
     def names(self) -> Sequence[str]:
@@ -268,18 +268,18 @@ class Target(param.Parameterized):
         return [f"x{i + 1}" for i in range(self.dim)]
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return by name what coordinates x (n, dim) stand for, ``(n, *shape)`` each; empty where they have none."""
+        """Return the named parameters of coordinates x (n, dim), ``(n, *shape)`` each; empty without names."""
         return {}
 
     def describe_value(self) -> str:
-        """Return a title for this target with its settings, for headers."""
+        """Return a title with the target's settings, for headers."""
         return self.title or type(self).__name__
 
     def __repr__(self) -> str:
         return f"<{self.describe_value()}: {self.dim:,} coordinate{'' if self.dim == 1 else 's'}>"
 
     def __str__(self) -> str:
-        # That of param has a number of its own in the place of what the target is.
+        # That of param shows a running number.
         return repr(self)
 
 
@@ -293,11 +293,11 @@ def differentiate(potential: Potential, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _followed(value: Tensor) -> Tensor:
-    """Return U, if automatic differentiation has followed it."""
+    """Return U, after checking that automatic differentiation has tracked it."""
     if not value.requires_grad:
         raise BnnvizError(
-            "U does not depend on its argument as far as derivatives tell; compute it from it in torch, without detach,"
-            " torch.no_grad or NumPy.",
+            "U does not depend on its argument in a differentiable way; compute it in torch from the argument, without"
+            " detach, torch.no_grad or NumPy.",
             "target",
         )
     return value
@@ -306,8 +306,8 @@ def _followed(value: Tensor) -> Tensor:
 def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return a potential (chains,) at x (chains, dim), its gradient and H v, by automatic differentiation.
 
-    Where H v is not finite though the gradient is, as of ``torch.logaddexp`` at arguments far apart, it is the
-    difference of two gradients.
+    If H v is not finite although the gradient is, as for ``torch.logaddexp`` at distant arguments, use a difference of
+    two gradients.
     """
     with torch.enable_grad():
         x = x.detach().requires_grad_(True)
@@ -321,7 +321,7 @@ def differentiate_twice(potential: Potential, x: Tensor, v: Tensor) -> tuple[Ten
 
 
 def _finite(potential: Potential, x: Tensor, v: Tensor, gradient: Tensor, product: Tensor) -> Tensor:
-    """Return H v with other numbers where it is not finite and the gradient is."""
+    """Return H v, with non-finite values replaced by differences if the gradient is finite."""
     lost = torch.isfinite(gradient) & ~torch.isfinite(product)
     captured = x.is_cuda and torch.cuda.is_current_stream_capturing()
     if captured or is_traced():  # nothing may depend on values
@@ -332,7 +332,7 @@ def _finite(potential: Potential, x: Tensor, v: Tensor, gradient: Tensor, produc
 def gradients_apart(potential: Potential, x: Tensor, v: Tensor) -> Tensor:
     r"""Return H v (chains, dim) by a central difference, :math:`(g(x + h v) - g(x - h v)) / 2h`.
 
-    The step h v is the cube root of the precision, times what the largest coordinate of x is where that is above 1.
+    The step h v is the cube root of the precision, times max(1, the largest coordinate of x).
     """
     reach = torch.finfo(x.dtype).eps ** (1 / 3) * x.abs().amax(-1, keepdim=True).clamp_min(1)
     h = reach / v.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
@@ -340,11 +340,11 @@ def gradients_apart(potential: Potential, x: Tensor, v: Tensor) -> Tensor:
 
 
 def evaluated(function: Function[[Tensor], Any], x: Tensor, rejected: RejectedPoints) -> Any:
-    """Return a function's values (chains,) at x (chains, dim), infinite where it raises an error of its domain.
+    """Return a function's values (chains,) at x (chains, dim), infinite where it raises a domain error.
 
-    Such a point has the density zero, so samplers reject it, as Stan does (Stan Reference Manual, "Rejections"). One
-    point alone would have the whole batch fail, so that this is halved until the point is found. The gradient at
-    such a point is not a number. Other errors are the caller's to see.
+    Such a point has density zero, so samplers reject it, as Stan does (Stan Reference Manual, "Rejections"). Since one
+    point would fail the whole batch, the batch is halved until the point is found. The gradient at such a point is nan.
+    Other errors propagate.
     """
     try:
         return function(x)
@@ -364,7 +364,7 @@ def _shortened(text: str) -> str:
 
 
 class Callable(Target):
-    """A density given by any function U of (chains, dim) in torch, which may raise an error where it is not defined.
+    """A density given by a function U of (chains, dim) in torch, which may raise an error outside its domain.
 
     Examples
     --------
@@ -381,7 +381,7 @@ class Callable(Target):
     def __init__(self, function: Any, dim: int) -> None:
         super().__init__()
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or dim < 1:
-            raise BnnvizError(f"dim is the dimension of a state, a whole number from 1 on, not {dim!r}.", "dim")
+            raise BnnvizError(f"dim is the dimension of a state, a positive integer, not {dim!r}.", "dim")
         self.function, self.dim = function, int(dim)
         self._tape: Tape | None = None
 
@@ -418,20 +418,20 @@ class Callable(Target):
         return super().gradient(x)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return the function's value, checked for its shape; infinite where it raises an error of its domain."""
+        """Return the function's value, checked for its shape; infinite where it raises a domain error."""
         return evaluated(self._value, x, self.rejected)
 
     def _value(self, x: Tensor) -> Tensor:
         return self.checked(self.called(x, x), x)
 
     def called(self, x: Tensor, given: Any) -> Any:
-        """Return the function's value of what it is given, at coordinates x (chains, dim).
+        """Return the function's value of its argument, at coordinates x (chains, dim).
 
         Raises
         ------
         BnnvizError
-            If it mixes precisions, writes into what it is given, or takes a single state. Other errors are the caller's
-            to see.
+            If the function mixes precisions, modifies its argument in place, or expects a single state. Other errors
+            propagate.
         """
         try:
             return self.function(given)
@@ -441,21 +441,21 @@ class Callable(Target):
             name = str(x.dtype).removeprefix("torch.")
             if "in-place" in str(error):
                 raise BnnvizError(
-                    "U writes into its argument, or into another tensor that derivatives need"
-                    f" ({trial.said(error)}); let it make new tensors, as in x = 2 * x.",
+                    "U modifies its argument, or another tensor that derivatives need, in place"
+                    f" ({trial.first_line(error)}); create new tensors, as in x = 2 * x.",
                     "target",
                 ) from error
             if not trial.is_of_precision(error):
                 self._refuse_single(x, given, error)
                 raise
             raise BnnvizError(
-                f"U cannot compute in {name} ({trial.said(error)}): its own tensors are of another precision; cast them"
-                " to x.dtype, or give dtype='float32' or 'float64' as they are.",
+                f"U cannot compute in {name} ({trial.first_line(error)}): its own tensors have another precision; cast"
+                " them to x.dtype, or pass their precision by dtype='float32' or 'float64'.",
                 "dtype",
             ) from error
 
     def _refuse_single(self, x: Tensor, given: Any, error: Exception) -> None:
-        """Raise where the function cannot take states (chains, dim) but gives one number for a single one."""
+        """Raise if the function rejects states (chains, dim) but returns one number for a single state."""
         one = {name: each[0] for name, each in given.items()} if isinstance(given, dict) else given[0]
         try:
             value = self.function(one)
@@ -469,39 +469,39 @@ class Callable(Target):
         except Exception:  # noqa: BLE001 - of what vmap cannot compute, such as a branch on a value
             remedy = "lambda x: torch.stack([function(each) for each in x])"
         raise BnnvizError(
-            f"Your function takes a single state, and of the states of all chains, shape {tuple(x.shape)}, it raises"
-            f" {type(error).__name__} ({trial.said(error)}); give {remedy} in its place.",
+            f"Your function takes a single state: for the states of all chains, shape {tuple(x.shape)}, it raises"
+            f" {type(error).__name__} ({trial.first_line(error)}); use {remedy} instead.",
             "target",
         ) from error
 
     def checked(self, value: Any, x: Tensor) -> Tensor:
-        """Return what the function has returned at x (chains, dim), if it is real and of the shape (chains,).
+        """Return the function's values at x (chains, dim) if they are real and of shape (chains,).
 
         Raises
         ------
         BnnvizError
-            If it is not.
+            If they are not.
         """
         if not isinstance(value, Tensor) or value.shape != x.shape[:1]:
             shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
             raise BnnvizError(
                 f"Your function returned {shape} for an input of shape {tuple(x.shape)};"
-                f" it must return one value for each chain, shape ({x.shape[0]},). A row of the input is a chain's"
-                " state: write x[..., 0] for the first coordinate and .sum(-1) for sums, or give"
-                " torch.func.vmap(function) where your function takes a single state.",
+                f" it must return one value per chain, shape ({x.shape[0]},). A row of the input is a chain's"
+                " state: use x[..., 0] for the first coordinate and .sum(-1) for sums, or pass"
+                " torch.func.vmap(function) if your function takes a single state.",
                 "target",
             )
         if value.is_complex():
             raise BnnvizError(
-                "Your function returned complex numbers, and U is real; return their real part, as in value.real.",
+                "Your function returned complex numbers, but U must be real; return the real part, as in value.real.",
                 "target",
             )
         if value.is_floating_point() and torch.finfo(value.dtype).eps > torch.finfo(x.dtype).eps:
             rough, fine = (str(each.dtype).removeprefix("torch.") for each in (value, x))
             other = ", or sample with dtype='float32'" if value.dtype == torch.float32 else ""
             raise BnnvizError(
-                f"Your function returned {rough} for states of {fine}, and moves are accepted by differences of U that"
-                f" are rounded so; let it compute in x.dtype{other}.",
+                f"Your function returned {rough} for states of {fine}; moves are accepted by differences of U, which"
+                f" this rounds too much. Compute in x.dtype{other}.",
                 "dtype",
             )
         return value

@@ -26,9 +26,9 @@ from bnnviz.targets.bnn_curvature import NetworkCurvature
 
 NOISES = ("fixed", "learned")
 _LARGEST = 1e18
-_LABELLED_ROWS = 8  # from which on two values are taken for labels
-_SIZES = (0.0, 1.0, 10.0, 100.0, 1000.0)  # of random weights, by which outputs are seen to be bounded
-_PRIOR_DRAWS = 4  # at which a function of the caller's is tried
+_LABELLED_ROWS = 8  # minimum rows for which two distinct values are taken as labels
+_SIZES = (0.0, 1.0, 10.0, 100.0, 1000.0)  # of random weights, for detecting bounded outputs
+_PRIOR_DRAWS = 4  # at which a user's function is tried
 _BOUNDED = 2.01  # between the outputs of a tanh
 DataSets = datasets.DataSet | datasets.ImageSet
 
@@ -39,48 +39,47 @@ class BNN(NetworkCurvature):
     Parameters
     ----------
     module : torch.nn.Module
-        Any module that maps inputs (rows, inputs) to outputs (rows, outputs), each row for itself. It is copied and put
-        in evaluation mode; its parameters become views of one flat vector. Those with ``requires_grad=False`` are
-        frozen: they stay what they are.
+        Any module that maps inputs (rows, inputs) to outputs (rows, outputs), independently for each row. It is copied
+        and set to evaluation mode; its parameters become views of one flat vector. Parameters with
+        ``requires_grad=False`` are frozen: they keep their values.
     data : tuple of arrays, DataLoader, Dataset, list, str, bnnviz.data.DataSet or bnnviz.data.UserTable
         Inputs (rows, ...) and observations (rows,), or (rows, columns) for several outputs: real numbers, counts, 0 or
-        1, or class numbers; they are taken as they are, also from a ``DataLoader``, a ``Dataset`` of PyTorch or a list
-        of pairs. Inputs stay whole numbers where the module reads no others, as an embedding does. Or a data set of
-        `bnnviz.data`, its name, or a table that `bnnviz.data.read_table` has read: these are standardised.
+        1, or class numbers. They are used unchanged, also from a ``DataLoader``, a ``Dataset`` of PyTorch or a list of
+        pairs. Integer inputs stay integers if the module requires them, as an embedding does. Alternatively a data set
+        of `bnnviz.data`, its name, or a table from `bnnviz.data.read_table`; these are standardised.
     likelihood : str, bnnviz.targets.Likelihood or callable
-        ``gaussian`` (of several columns each has a noise of its own), ``multivariate_gaussian``, ``student_t``,
+        ``gaussian`` (with a separate noise for each column), ``multivariate_gaussian``, ``student_t``,
         ``generalized_gaussian``, ``heteroscedastic`` (outputs are mean and log sd), ``poisson`` and
-        ``negative_binomial`` (the output is the log mean), ``bernoulli`` (a logit), ``categorical`` (a logit a class)
-        or ``ordinal`` (one output, K - 1 cut points); an object of `bnnviz.targets.likelihoods` with settings of its
-        own; or a function of outputs (rows, outputs) and observations that returns one log density a row, in torch.
-        Left out it is ``gaussian``, but for classes and observations with only two values, which need a choice.
+        ``negative_binomial`` (the output is the log mean), ``bernoulli`` (a logit), ``categorical`` (one logit per
+        class) or ``ordinal`` (one output, K - 1 cut points); an object of `bnnviz.targets.likelihoods` with its
+        settings; or a function of outputs (rows, outputs) and observations that returns one log density per row, in
+        torch. The default is ``gaussian``, except for classes and two-valued observations, which need a choice.
     prior_sd : float
         Standard deviation of the normal prior of every weight.
     noise_sd : float or sequence of float
         Standard deviation of the observation noise, or the scale of ``student_t`` and ``generalized_gaussian``; one for
-        each column of the observations, or one for all. Left out it is the standard deviation of the observations
-        where the noise is learned, else 1.
+        each column of the observations, or one for all. The default is the standard deviation of the observations for
+        learned noise, else 1.
     noise : {"fixed", "learned"}, optional
-        Left out it is learned for ``gaussian``, ``student_t`` and ``generalized_gaussian``, unless ``noise_sd`` is
-        given.
-        With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
-        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Of several columns each has one;
+        The default is learned for ``gaussian``, ``student_t`` and ``generalized_gaussian``, unless ``noise_sd`` is
+        given. With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
+        with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Several columns have one each;
         ``multivariate_gaussian`` has a covariance (`bnnviz.targets.likelihoods.MultivariateNormal`).
     prior : {"equal", "fan_in", "learned"}
-        ``equal`` has ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root of
-        the number of units that its own unit reads; biases keep ``prior_sd``. With ``learned`` each weight matrix also
-        has an unknown scale, of a multilayer perceptron each input that ten hidden units or more read, whose logarithm
-        has the sd 1, and weights of its logits have three times the sd. A matrix of fewer than ten weights has no
-        scale. The coordinates of the scales come after the weights. States are then multiples of the weights
-        (`bnnviz.targets.weight_scales`), which ``state_dict`` gives.
+        ``equal`` uses ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root
+        of the number of inputs of its unit; biases keep ``prior_sd``. With ``learned`` each weight matrix also has an
+        unknown scale (in a multilayer perceptron, each input of at least ten hidden units), whose logarithm has sd 1,
+        and the weights of logits have three times the sd. Matrices of fewer than ten weights have no scale. The
+        coordinates of the scales follow the weights. States are then multiples of the weights
+        (`bnnviz.targets.weight_scales`), which ``state_dict`` returns.
     sample : str or sequence of str, optional
-        Names of the parameters, or of the module's parts, that are unknown, such as ``["head"]``; ``last`` is the last
-        part that has parameters. All others stay what the module has. Left out, all with ``requires_grad`` are.
+        Names of the unknown parameters, or of parts of the module, such as ``["head"]``; ``last`` is the last part
+        with parameters. All others keep their values. The default is all parameters with ``requires_grad``.
 
     Raises
     ------
     BnnvizError
-        If the data do not fit the module or the likelihood, or the module cannot be sampled; the sentence says why.
+        If the data do not fit the module or the likelihood, or the module cannot be sampled.
 
     Examples
     --------
@@ -110,7 +109,7 @@ class BNN(NetworkCurvature):
         sample: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__()
-        # Rows and module are kept in double precision until `to` is called, and so are states.
+        # Rows, module and states have double precision until `to` is called.
         self.dtype = torch.float64
         self.module = modules.frozen_but(validation.module(module), sample)
         self._computed = modules.computed(module)
@@ -150,32 +149,32 @@ class BNN(NetworkCurvature):
         self.examples = len(self.x)
 
     def replace_rows(self, x: Any, y: Any) -> None:
-        """Put other training rows in the place of the present ones, between two steps of a sampler.
+        """Replace the training rows, between two steps of a sampler.
 
-        Prior, likelihood and scale stay what they are, so that the weights keep their meaning and a
-        chain can go on from where it is.
+        Prior, likelihood and scale are kept, so that the weights keep their meaning and chains can continue from their
+        positions.
 
         Parameters
         ----------
         x, y : array_like
-            Inputs (rows, ...) and observations (rows,), in original units. With a data set of
-            `bnnviz.data` there may be no rows: the posterior is the prior then.
+            Inputs (rows, ...) and observations (rows,), in original units. With a data set of `bnnviz.data` there may
+            be no rows: the posterior is then the prior.
 
         Raises
         ------
         BnnvizError
-            If they do not fit the module or the likelihood; the target is as before then.
+            If they do not fit the module or the likelihood; the target is then unchanged.
         """
         data = (x, y) if self.data_set is None else self.data_set.with_training(x, y)
         new_x, columns = self._check_rows(*((x, y) if self.data_set is None else self._rows_of(data, "train")))
         if new_x.shape[1:] != self.x.shape[1:]:
             raise BnnvizError(
-                f"The new inputs have the shape {tuple(new_x.shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
+                f"The new inputs have shape {tuple(new_x.shape)}; a row needs {tuple(self.x.shape[1:])}.", "data"
             )
         if columns.shape[1] != self.likelihood.columns:
             raise BnnvizError(
-                f"The new observations have the shape {tuple(columns.shape)}; there were {self.likelihood.columns}"
-                " columns.",
+                f"The new observations have shape {tuple(columns.shape)}, but the likelihood has"
+                f" {self.likelihood.columns} columns.",
                 "data",
             )
         rows = new_x, self.likelihood.kept(columns)
@@ -186,7 +185,7 @@ class BNN(NetworkCurvature):
             self.data_set = data
 
     def _refuse_labels(self, columns: Tensor) -> None:
-        """Refuse labels for which no likelihood was chosen."""
+        """Refuse labels without a chosen likelihood."""
         values = columns.unique() if columns.shape[1] == 1 else columns.new_zeros(0)
         classes = self.data_set is not None and self.data_set.task == "classification"
         if classes or (len(columns) >= _LABELLED_ROWS and len(values) == 2):
@@ -199,7 +198,7 @@ class BNN(NetworkCurvature):
             )
 
     def _check_range(self) -> tuple[float, float]:
-        """Return the least and largest output of the module at weights of very different sizes."""
+        """Return the smallest and largest output of the module for weights of very different sizes."""
         if not len(self.x):
             return -math.inf, math.inf
         rows = self.fed(modules.some_rows(self.x), torch.float64)
@@ -216,16 +215,16 @@ class BNN(NetworkCurvature):
         low, high = float(outputs.min()), float(outputs.max())
         if self.likelihood.takes_logits and high - low <= _BOUNDED:
             raise BnnvizError(
-                f"The module's outputs lie between {low:.3g} and {high:.3g} whatever the weights are, as after a final"
-                f" softmax, sigmoid or tanh, and a {self.likelihood.name} likelihood takes them as"
-                f" {self.likelihood.takes_logits}: leave out the last activation.",
+                f"The module's outputs are between {low:.3g} and {high:.3g} for all weights, as after a final softmax,"
+                f" sigmoid or tanh, but a {self.likelihood.name} likelihood takes them as"
+                f" {self.likelihood.takes_logits}: remove the last activation.",
                 "module",
             )
         return low, high
 
     @property
     def noise_is_learned(self) -> bool:
-        """Whether the last coordinate is that of the noise of a gaussian likelihood with one column."""
+        """Whether the last coordinate is the noise of a gaussian likelihood with one column."""
         return isinstance(self.likelihood, likelihoods.Normal) and bool(self.likelihood_dim)
 
     def _learns_noise(self, noise: str) -> bool:
@@ -259,11 +258,11 @@ class BNN(NetworkCurvature):
         return self._rows_of(self.data_set, "train")
 
     def _rows_of(self, data: DataSets, part: str) -> tuple[Any, Any]:
-        """Return inputs and observations of a part of a data set, as the target keeps them."""
+        """Return inputs and observations of a part of a data set, in the target's form."""
         return data.scaled(part)
 
     def _kept(self, x: Tensor) -> Tensor:
-        """Return inputs in the precision that they are kept in until `to` is called, or as whole numbers."""
+        """Return inputs in their stored precision, or as integers."""
         return x.long() if self.whole else x.to(torch.float64)
 
     def _check_rows(self, x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -275,15 +274,15 @@ class BNN(NetworkCurvature):
         missing = len(x) == 0 and self.data_set is None
         if len(x) != len(y) or missing or not y.shape[1]:
             raise BnnvizError(
-                f"data holds {len(x)} inputs and observations of shape {tuple(y.shape)}; give one number a row.",
+                f"data has {len(x)} inputs and observations of shape {tuple(y.shape)}; give one observation per row.",
                 "data",
             )
         if not torch.isfinite(x).all() or not torch.isfinite(y.double()).all():
-            raise BnnvizError("data holds missing or infinite values; drop or fill those rows.", "data")
+            raise BnnvizError("data contains missing or infinite values; drop or fill those rows.", "data")
         if len(x) and max(x.abs().max(), y.double().abs().max()) > _LARGEST:
             raise BnnvizError(
-                f"data holds numbers beyond {_LARGEST:g}, whose squares single precision cannot hold; give them in"
-                " another unit.",
+                f"data contains numbers beyond {_LARGEST:g}, whose squares overflow in single precision; use another"
+                " unit.",
                 "data",
             )
         return x, y
@@ -296,22 +295,20 @@ class BNN(NetworkCurvature):
         try:
             with torch.no_grad():
                 out = modules.call(self.module, {}, seen, modules.CallRules(restores=True, copies=True))
-        except Exception as error:  # whatever the user's own code raises
+        except Exception as error:  # any error of the user's code
             if not modules.reads_whole(self.module, x):
                 raise modules.unreadable(self.module, seen, tuple(x.shape), error) from error
             self.x, self.whole = x.long(), True
             return self._check_module()
         if not isinstance(out, Tensor):
             raise BnnvizError(
-                f"The module returns a {type(out).__name__}; wrap it so that it returns its outputs alone, a tensor"
+                f"The module returns a {type(out).__name__}; wrap it so that it returns only its outputs, a tensor"
                 " (rows, outputs).",
                 "module",
             )
         if not out.is_floating_point():
             kind = str(out.dtype).removeprefix("torch.")
-            raise BnnvizError(
-                f"The module returns {kind} numbers; let it return real ones, before any rounding.", "module"
-            )
+            raise BnnvizError(f"The module returns {kind} numbers; return real ones, before any rounding.", "module")
         rows, (needed, width) = min(2, len(x)), self.likelihood.width()
         if out.ndim != 2 or out.shape[0] != rows or needed not in (None, out.shape[1]):
             raise BnnvizError(
@@ -322,7 +319,7 @@ class BNN(NetworkCurvature):
         return out.shape[1]
 
     def _try_module(self) -> modules.CallRules:
-        """Return what the module needs when it is called, by trying."""
+        """Return how to call the module, found by trials."""
         rows = self.fed(modules.some_rows(self.x), torch.float64)
         own = self.point()
 
@@ -342,7 +339,7 @@ class BNN(NetworkCurvature):
         return self.rules
 
     def _count_units(self) -> tuple[int, int]:
-        """Return how many numbers the network computes of one row, which a gradient keeps, and its multiply-adds."""
+        """Return the number of values per row that a gradient stores, and the multiply-adds per row."""
         counts: list[int] = []
         products: list[int] = []
 
@@ -363,10 +360,10 @@ class BNN(NetworkCurvature):
         return max(sum(counts), 1), sum(products)
 
     def _try_likelihood(self) -> None:
-        """Try a function of the caller's on outputs of the module with its own weights."""
+        """Try a user's function on outputs of the module with its own weights."""
         self._is_loss = False
         if isinstance(self.likelihood, likelihoods.OwnLikelihood):
-            # Rows from all of the range of the observations, as a function may have cases such as a censored value.
+            # Rows from the whole range of the observations, since a function may have cases such as censoring.
             order = self.y.flatten(1).sum(1).argsort() if self.y.ndim > 1 else self.y.argsort()
             rows, y = self.fed(modules.some_rows(self.x[order]), torch.float64), modules.some_rows(self.y[order])
             noise = torch.randn(_PRIOR_DRAWS, self.dim, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -378,7 +375,7 @@ class BNN(NetworkCurvature):
             self._is_loss = self.likelihood.is_loss(own, y)
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return starts (chains, dim): normal, scaled by each layer's fan-in so that no unit saturates."""
+        """Return initial positions (chains, dim): normal, scaled by each layer's fan-in to avoid saturation."""
         parts = []
         shapes = [*self.shapes.values(), *([torch.Size([1])] * (len(self.scale_names) + self.likelihood_dim))]
         if self._scale is not None:
@@ -390,7 +387,7 @@ class BNN(NetworkCurvature):
         return torch.cat(parts, dim=1)
 
     def remarks(self) -> list[Message]:
-        """Return classes without training rows, raw scales, and what the module does not do as usual."""
+        """Return notes on classes without training rows, raw scales, and unusual properties of the module."""
         if self.data_set is None:
             found = self._raw_scales()
         else:
@@ -398,15 +395,15 @@ class BNN(NetworkCurvature):
         return [*found, *self._of_module()]
 
     def _raw_scales(self) -> Iterator[Message]:
-        """Warn of rows that are not standardised and far from the size that the prior expects."""
-        # A module that is no multilayer perceptron may scale its inputs itself.
+        """Warn of unstandardised rows far from the scale that the prior expects."""
+        # A module other than a multilayer perceptron may scale its inputs itself.
         if self.layers is not None and self.x.ndim == 2 and not self.whole:
             yield from raw_scales.of_inputs(self.x)
         if self.likelihood.task == "regression" and not self.likelihood.discrete and self.prior_precision == 1:
             yield from raw_scales.of_observations(self.y.reshape(len(self.x), -1))
 
     def _of_range(self) -> Iterator[Message]:
-        """Warn if the module cannot reach the observations, or the outputs that stand for them."""
+        """Warn if the module cannot reach the observations or the outputs they require."""
         low, high = self._range
         drop = Remedy("remove the last activation")
         if self.likelihood.takes_logits and low >= 0:
@@ -435,9 +432,9 @@ class BNN(NetworkCurvature):
             yield Message("one_by_one", what="module's forward")
 
     def held_out(self) -> tuple[Tensor, Tensor]:
-        """Return inputs (rows, ...) and observations (rows,) of the test rows, as the target keeps them (see `seen`).
+        """Return inputs (rows, ...) and observations (rows,) of the test rows in the target's form (see `seen`).
 
-        Without a data set of `bnnviz.data` they are the rows that the network was given.
+        Without a data set of `bnnviz.data`, return the training rows.
         """
         if self.data_set is None:
             return self.x, self.y

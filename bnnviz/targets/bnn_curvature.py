@@ -1,4 +1,4 @@
-r"""Compute a posterior's potential, gradient and curvature: along a direction, and Gauss-Newton's.
+r"""Compute a posterior's potential, gradient and curvature, along a direction or by Gauss-Newton.
 
 For rows :math:`(x_i, y_i)`, outputs :math:`f_i = f_\theta(x_i)` with Jacobians :math:`J_i = \partial f_i / \partial
 \theta`, and losses :math:`\ell_i = -\log p(y_i \mid f_i)`,
@@ -9,8 +9,8 @@ For rows :math:`(x_i, y_i)`, outputs :math:`f_i = f_\theta(x_i)` with Jacobians 
     + \frac{\partial \ell_i}{\partial f_i} \cdot \frac{\mathrm{d}^2 f_i}{\mathrm{d} s^2} \Big]
     + \frac{|v|^2}{\sigma^2},
 
-the last derivative along :math:`\theta + s v`. The Gauss-Newton matrix :math:`\sum_i J_i^\top (\partial^2 \ell_i /
-\partial f_i^2) J_i` leaves it out, so that no eigenvalue is negative (Schraudolph 2002,
+with the last derivative along :math:`\theta + s v`. The Gauss-Newton matrix :math:`\sum_i J_i^\top (\partial^2 \ell_i /
+\partial f_i^2) J_i` omits this term and is positive semidefinite (Schraudolph 2002,
 https://doi.org/10.1162/08997660260028683).
 """
 
@@ -29,14 +29,14 @@ from bnnviz.targets.bnn_outputs import NetworkOutputs
 from bnnviz.targets.minibatch import Rows
 from bnnviz.targets.native import NativeGradient
 
-_JACOBIAN_NUMBERS = 10_000_000  # of outputs' derivatives by weights, that are held at once
-# Of all rows' derivatives: beyond, the Gauss-Newton diagonal is estimated.
+_JACOBIAN_NUMBERS = 10_000_000  # maximum size of the stored derivatives of outputs by weights
+# Maximum size of the derivatives over all rows, above which the Gauss-Newton diagonal is estimated.
 _MOST_JACOBIAN = 400_000_000
-# An estimate is the sum over parts of so many rows at most, seen so often that there are 200 terms: its relative
-# standard error is a tenth where rows are alike.
+# An estimate sums over blocks of at most this many rows, repeated until there are 200 terms: its relative standard
+# error is a tenth if rows are similar.
 _SIGNED_ROWS, _SIGNED_TERMS = 50, 200
-_FEWEST_ROWS, _MANY = 256, 4  # rows at a time, and how many times as many there have to be for that
-_CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed at once
+_FEWEST_ROWS, _MANY = 256, 4  # rows per block, and minimum ratio of all rows to it
+_CACHE_BYTES = 500_000  # of one layer's activations, for the chains that are computed together
 
 
 class NetworkCurvature(NetworkOutputs):
@@ -58,42 +58,42 @@ class NetworkCurvature(NetworkOutputs):
     _native: mlp_native.NativeDerivatives | None = None
 
     def use_native(self, waits: bool) -> None:
-        """Compute derivatives in C++ from now on where they can be, which is many times as fast for small networks."""
+        """Compute derivatives in C++ from now on, if available; for small networks this is many times faster."""
         self._native = None
         self._native = mlp_native.derivatives(self, waits)
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
-        """Return U and its gradient at states shaped like x (chains, dim) as a function of C; None where it is none."""
+        """Return U and its gradient at states shaped like x (chains, dim) as a C function; None if unavailable."""
         rows = self.all_rows()
         return self._native.function(rows) if self._native is not None and self._native.suit(x, rows) else None
 
     def likelihood_at(self, theta: Tensor) -> likelihoods.Likelihood:
-        """Return the likelihood that goes with states (chains, dim): with each one's own noise if that is learned."""
+        """Return the likelihood for states (chains, dim), with each chain's noise if that is learned."""
         return self.likelihood.at(self._raw(theta)) if self.likelihood_dim else self.likelihood
 
     def _raw(self, theta: Tensor) -> Tensor:
-        """Return the likelihood's own parameters (chains, parameters), which are N(0, 1) a priori."""
+        """Return the likelihood's parameters (chains, parameters), which are N(0, 1) a priori."""
         return self.prior_precision**0.5 * theta[:, theta.shape[1] - self.likelihood_dim :]
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return the module's parameters, and the likelihood's own, ``(n, *shape)`` by name at states x (n, dim)."""
+        """Return the parameters of module and likelihood, ``(n, *shape)`` by name, at states x (n, dim)."""
         return self.unflatten(x) | self.own_values(x)
 
     def own_values(self, x: Tensor) -> dict[str, Tensor]:
-        """Return the likelihood's own parameters, such as ``noise_sd``, at states x (n, dim)."""
+        """Return the likelihood's parameters, such as ``noise_sd``, at states x (n, dim)."""
         return self.likelihood.natural(self._raw(x)) if self.likelihood_dim else {}
 
     def noise_sd_of(self, theta: Tensor) -> Tensor:
-        """Return the sd of the observation noise (draws,) of states (draws, dim), on the scale the network sees.
+        """Return the sd of the observation noise (draws,) of states (draws, dim), on the network's scale.
 
         Raises
         ------
         BnnvizError
-            If the likelihood is not gaussian, with one column of observations.
+            If the likelihood is not gaussian with one column of observations.
         """
         if not isinstance(self.likelihood, likelihoods.Normal):
             raise BnnvizError(
-                f"A {self.likelihood.name} likelihood has no observation noise that is the same at each row.",
+                f"A {self.likelihood.name} likelihood has no observation noise that is equal for all rows.",
                 "likelihood",
             )
         if self.noise_is_learned:
@@ -111,28 +111,28 @@ class NetworkCurvature(NetworkOutputs):
         return rows.weight * loss + self._penalty(theta)
 
     def _loss(self, theta: Tensor, rows: Rows) -> Tensor:
-        """Return the negative log likelihood (chains,) of rows as the network sees them, up to a constant."""
+        """Return the negative log likelihood (chains,) of rows in the network's form, up to a constant."""
         likelihood = self.likelihood_at(theta)
         if self._chainwise(rows):
             return likelihood.loss(self._outputs_of_each(theta, rows.x), rows.y)
         each = max(_FEWEST_ROWS, _CACHE_BYTES // (self.widest * self.dtype.itemsize))
         if not self._takes_turns(theta) or len(rows.y) <= _MANY * each:
             return likelihood.loss(self._outputs_of(theta, rows.x), rows.y)
-        # What comes between the layers of so many rows would leave the cache for memory and come back.
+            # The intermediate results of all rows would not fit in the cache.
         parts = list(zip(torch.split(rows.x, each), torch.split(rows.y, each), strict=True))
         return torch.cat(
             [sum(self.likelihood_at(one).loss(self._outputs_of(one, x), y) for x, y in parts) for one in theta.split(1)]
         )
 
     def _takes_turns(self, theta: Tensor) -> bool:
-        """Whether chains may be computed one after another, a few rows at a time."""
+        """Whether chains may be computed one after another, on a few rows at a time."""
         return self.layers is not None and self.device.type == "cpu" and not theta.requires_grad
 
     def _penalty(self, theta: Tensor) -> Tensor:
         return 0.5 * self.prior_precision * theta.square().sum(-1)
 
     def fit_under_masks(self, theta: Tensor, rows: Rows, masks: Sequence[Tensor]) -> Tensor:
-        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron whose units are multiplied.
+        """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with masked units.
 
         ``masks`` as in `bnnviz.targets.mlp_gradients.outputs`.
         """
@@ -142,8 +142,8 @@ class NetworkCurvature(NetworkOutputs):
     def fit_under_noise(self, mean: Tensor, sd: Tensor, rows: Rows, noise: Sequence[Tensor]) -> Tensor:
         """Return the weighted negative log likelihood (chains,) of a multilayer perceptron with normal weights.
 
-        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_gradients.noisy_outputs`; where
-        the likelihood has parameters of its own, they are drawn with the last of them, (chains, parameters).
+        Each layer's pre-activations are drawn, with ``noise`` as in `bnnviz.targets.mlp_gradients.noisy_outputs`.
+        Parameters of the likelihood are drawn with its last element, (chains, parameters).
         """
         own = self.likelihood_dim
         *layers, last = noise if own else [*noise, noise[-1].new_zeros(len(mean), 0)]
@@ -163,7 +163,7 @@ class NetworkCurvature(NetworkOutputs):
         return self._in_parts(self._value_and_gradient, rows, theta)
 
     def _in_parts(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Compute for a few chains at a time, so that on a CPU what comes between stays in its cache."""
+        """Compute for a few chains at a time, so that intermediate results fit in the CPU's cache."""
         each = self.widest * max(self.count(rows), 1) * self.dtype.itemsize
         chains = max(1, _CACHE_BYTES // each)
         if tensors[0].device.type != "cpu" or len(tensors[0]) <= chains:
@@ -188,7 +188,7 @@ class NetworkCurvature(NetworkOutputs):
         return loss + self._penalty(theta), gradient
 
     def _derived(self, rows: Rows, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood of rows as the network sees them, and its gradient."""
+        """Return the negative log likelihood of rows in the network's form, and its gradient."""
         if self.layers is not None:
             run = mlp_gradients.forward(self.layers, self.weights_of(theta), rows.x)
             if not self.likelihood.by_hand:
@@ -205,8 +205,8 @@ class NetworkCurvature(NetworkOutputs):
     def _derived_of_one(self, flat: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Sequence[Tensor]]:
         """Return one chain's negative log likelihood, and its derivatives by each of the module's parameters.
 
-        The parameters themselves are what is differentiated by: through their views of a flat vector each would be
-        copied once more, which costs a tenth of a small network's gradient.
+        Differentiating by the parameters, not by a flat vector, saves a copy of each, a tenth of a small network's
+        gradient.
         """
         leaves = {name: part.detach().requires_grad_(True) for name, part in self.unflatten(flat).items()}
         with torch.enable_grad():
@@ -225,7 +225,7 @@ class NetworkCurvature(NetworkOutputs):
         return likelihood.loss(run.outputs, rows.y), gradient
 
     def _derived_in_part(self, theta: Tensor, rows: Rows, run: mlp_gradients.Pass) -> tuple[Tensor, Tensor]:
-        """Return the negative log likelihood and its gradient, by automatic differentiation of the likelihood alone."""
+        """Return the negative log likelihood and its gradient, with autograd only for the likelihood."""
         loss, residual, slope = self.likelihood.derivatives(run.outputs, rows.y, self._raw(theta))
         gradient = self._backward(theta, run, residual)
         if self.likelihood_dim:
@@ -233,7 +233,7 @@ class NetworkCurvature(NetworkOutputs):
         return loss, gradient
 
     def _backward(self, theta: Tensor, run: mlp_gradients.Pass, residual: Tensor) -> Tensor:
-        """Return the gradient (chains, dim) of a multilayer perceptron's loss, but for what the noise has in it."""
+        """Return the gradient (chains, dim) of a multilayer perceptron's loss, without the noise's part."""
         if self._scale is None:
             return mlp_gradients.backward(self.layers, theta, run, residual)
         factor = self._factor(theta)
@@ -244,7 +244,7 @@ class NetworkCurvature(NetworkOutputs):
         return torch.nn.functional.pad(found, (0, self.likelihood_dim))
 
     def curvature_on(self, theta: Tensor, v: Tensor, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and v' H v; by hand for multilayer perceptrons whose scales are not learned."""
+        """Return U, its gradient and v' H v; by hand for multilayer perceptrons without learned scales."""
         if self._native is not None and self._native.curves and self._native.suit(theta, rows):
             return self._native.curvature(theta, v, rows)
         if self.layers is None or self._scale_group is not None or not self.likelihood.by_hand:
@@ -275,7 +275,7 @@ class NetworkCurvature(NetworkOutputs):
         return *self._with_prior(theta, rows.weight, loss, gradient), product
 
     def _differentiated_twice(self, rows: Rows, theta: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the negative log likelihood of rows as the network sees them, its gradient and H v."""
+        """Return the negative log likelihood of rows in the network's form, its gradient and H v."""
 
         def loss(at: Tensor) -> Tensor:
             return self._loss(at, rows)
@@ -285,12 +285,12 @@ class NetworkCurvature(NetworkOutputs):
         return *differentiate(loss, theta), gradients_apart(loss, theta, v)
 
     def curvature_diagonal(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return the Gauss-Newton diagonal of the negative log likelihood at one point (dim,), of a part of it.
+        """Return part of the Gauss-Newton diagonal of the negative log likelihood at one point (dim,).
 
-        For the noise it is the expected curvature, 2 for each row and unit of log sd; for other parameters of the
-        likelihood it is the sum of squares of rows' derivatives, where no expected one is known. Where the outputs'
-        derivatives by all weights would be more than 4e8 numbers over all rows, and the prior has no scales, it is an
-        estimate without bias, made of random signs.
+        For the noise it is the expected curvature, 2 per row and unit of log sd. For other parameters of the likelihood
+        without a known expectation it is the sum of squared per-row derivatives. If the derivatives of the outputs
+        by all weights would take more than 4e8 numbers over all rows, and the prior has no scales, it is an unbiased
+        estimate from random signs.
         """
         large = self._scale is None and len(x[part]) * len(self.x) * self._outputs > _MOST_JACOBIAN
         total = self._signed_diagonal(x)[part] if large else self._exact_diagonal(x, part)
@@ -299,7 +299,7 @@ class NetworkCurvature(NetworkOutputs):
         return total
 
     def _own_curvature(self, x: Tensor) -> Tensor:
-        """Return the curvature by the likelihood's own parameters at one point (dim,)."""
+        """Return the curvature by the likelihood's parameters at one point (dim,)."""
         total = x.new_zeros(self.likelihood_dim)
         for piece in self._pieces(self.all_rows(), 1):
             f = self._outputs_of(x[None], piece.x).detach()
@@ -311,7 +311,7 @@ class NetworkCurvature(NetworkOutputs):
         for jacobian, f, y in self._jacobians(x, part):
             likelihood = self.likelihood_at(x[None])
             if self.likelihood.by_hand:
-                # curvature() of a direction, with one direction for each weight: (dim, rows, outputs).
+                # curvature() along each weight's direction: (dim, rows, outputs).
                 total += likelihood.curvature(f[None], jacobian.permute(2, 0, 1))
             else:
                 total += torch.einsum("rod,rop,rpd->d", jacobian, likelihood.hessian(f[None], y)[0], jacobian)
@@ -321,7 +321,7 @@ class NetworkCurvature(NetworkOutputs):
         """Return an estimate (dim,) of the Gauss-Newton diagonal.
 
         With H = L L' the Hessian of a row's loss by its outputs, J their derivatives by the weights and z random signs,
-        (sum of J' L z over some rows)^2 has the mean sum of diag(J' H J): what two rows have in common cancels.
+        (sum of J' L z over some rows)^2 has the expectation sum of diag(J' H J): cross terms of two rows cancel.
         """
         rng = torch.Generator(device=x.device).manual_seed(0)
         each = min(_SIGNED_ROWS, self._rows_at_once(1))
@@ -340,9 +340,9 @@ class NetworkCurvature(NetworkOutputs):
         return total / times
 
     def curvature_matrix(self, x: Tensor, part: slice = slice(None)) -> Tensor:
-        """Return the Gauss-Newton matrix of the negative log likelihood at one point (dim,), of a part of it.
+        """Return a block of the Gauss-Newton matrix of the negative log likelihood at one point (dim,).
 
-        For the likelihood's own parameters it is what `curvature_diagonal` has, which knows of no other weight.
+        For the likelihood's parameters it is diagonal, from `curvature_diagonal`.
         """
         total = x.new_zeros(len(x[part]), len(x[part]))
         for jacobian, f, y in self._jacobians(x, part):
@@ -357,9 +357,9 @@ class NetworkCurvature(NetworkOutputs):
         return bool(self.likelihood_dim) and part.indices(self.dim)[1] == self.dim
 
     def _jacobians(self, theta: Tensor, part: slice) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Yield for a few rows at a time the outputs' derivatives by a part of the weights, outputs and observations.
+        """Yield the outputs' derivatives by a part of the weights, outputs and observations, a few rows at a time.
 
-        They are (rows, outputs, weights), (rows, outputs) and (rows,).
+        Their shapes are (rows, outputs, weights), (rows, outputs) and (rows,).
         """
         first, last, _ = part.indices(self.dim)
 
@@ -370,8 +370,8 @@ class NetworkCurvature(NetworkOutputs):
         parts = zip(torch.split(self.x, at_once), torch.split(self.y, at_once), strict=True) if len(self.x) else ()
         for x, y in parts:
             rows = self.seen(x)
-            # Weights of its own for each row, which tell its derivatives apart. Not torch.func.jacrev, which imports
-            # torch's compiler: a second and more, for which the first run of a worker would wait.
+            # A copy of the weights for each row separates its derivatives. torch.func.jacrev would import torch's
+            # compiler, which delays a worker's first run by more than a second.
             with torch.enable_grad():
                 copies = theta[part].detach().expand(len(rows), -1).clone().requires_grad_(True)
                 f = self._of_each_row(one, copies, rows)
@@ -379,7 +379,7 @@ class NetworkCurvature(NetworkOutputs):
             yield torch.stack(slopes, 1), f.detach(), y
 
     def _of_each_row(self, one: Callable[[Tensor, Tensor], Tensor], weights: Tensor, rows: Tensor) -> Tensor:
-        """Return what a function computes of each row with weights of its own, (rows, outputs)."""
+        """Return a function's results for each row with separate weights, (rows, outputs)."""
         if self.rules.one_by_one:
             return torch.stack([one(flat, row) for flat, row in zip(weights, rows, strict=True)])
         return torch.func.vmap(one)(weights, rows)

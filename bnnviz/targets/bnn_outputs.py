@@ -1,4 +1,4 @@
-r"""Compute the outputs :math:`f_\theta(x)` of a network for many draws :math:`\theta`, in pieces of bounded memory."""
+r"""Compute the outputs :math:`f_\theta(x)` of a network for many draws :math:`\theta`, with bounded memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets import mlp_gradients, modules, weight_scales
 from bnnviz.targets.minibatch import Rows, RowTarget
 
-# Numbers that a network computes of all rows and chains at once, of which a gradient keeps a few times as many.
+# Values that a network computes at once over rows and chains; a gradient stores a few times as many.
 _UNIT_NUMBERS = {"cpu": 32_000_000, "cuda": 400_000_000}
-# Of convolutions on a CPU, where more leave the cache, and the fewest rows that fill it.
+# For convolutions on a CPU: values that fit in the cache, and the minimum rows.
 _CONVOLVED_NUMBERS, _CONVOLVED_ROWS = 6_000_000, 40
 
 
 class WeightNames(Sequence[str]):
-    """Labels of the coordinates of a network, each made when it is asked for: large networks have half a million."""
+    """Labels of the coordinates of a network, created on access: large networks have half a million."""
 
     def __init__(self, shapes: dict[str, torch.Size], last: Sequence[str] = ()) -> None:
         self._shapes, self._last = list(shapes.items()), list(last)
@@ -56,31 +56,31 @@ class WeightNames(Sequence[str]):
 
 
 class NetworkOutputs(RowTarget):
-    """A target whose states are the weights of a module, one after another.
+    """A target whose states are the concatenated weights of a module.
 
     Attributes
     ----------
     module : torch.nn.Module
     layers : list of LinearLayer or None
-        Those of a multilayer perceptron, which is computed by hand; None of any other module.
+        Layers of a multilayer perceptron, which is computed by hand; None for other modules.
     shapes : dict
-        The shapes of the parameters to sample by name, in their order.
+        Shapes of the parameters to sample by name, in order.
     aliases : dict
-        Under which of these names a parameter stands, for each name that the module has for it.
+        For each name that the module has for a parameter, its name in ``shapes``.
     frozen : int
-        How many weights are frozen: they stay what the module has.
+        Number of frozen weights, which keep their values.
     rules : CallRules
-        What the module needs when it is called.
+        How to call the module.
     likelihood_dim : int
-        How many of the last coordinates are the likelihood's own parameters.
+        Number of likelihood parameters, the last coordinates.
     own_names : sequence of str
-        What these are called.
+        Their names.
     trial : Trial or None
-        What the module gave when it was tried; None of one that was not.
+        The module's outputs in a trial; None if it was not tried.
     scale_names : list of str
-        What the learned scales of weights are called, whose coordinates come after those of the weights.
+        Names of the learned scales of weights, whose coordinates follow the weights.
     whole : bool
-        Whether the network reads whole numbers, as an embedding does.
+        Whether the network takes integers, as an embedding does.
     """
 
     module: nn.Module
@@ -105,7 +105,7 @@ class NetworkOutputs(RowTarget):
     _convolves: bool = False
 
     def clone(self) -> Self:
-        """Return a copy for one run, with a copy of the module: a gradient puts weights into it."""
+        """Return a copy for one run, with a copy of the module, since gradients write weights into it."""
         found = super().clone()
         found.module = modules.copied(self.module)
         return found
@@ -119,11 +119,11 @@ class NetworkOutputs(RowTarget):
         return self
 
     def fed(self, x: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return inputs (rows, ...) as the network takes them: real ones in a precision, or whole ones."""
+        """Return inputs (rows, ...) in the network's type: a floating precision, or integers."""
         return self.seen(x).long() if self.whole else self.seen(x).to(dtype)
 
     def seen(self, x: Tensor) -> Tensor:
-        """Return inputs (rows, ...) as the network sees them, from what the target keeps; others stay as they are."""
+        """Return inputs (rows, ...) in the network's form, from the target's stored form; by default unchanged."""
         return x
 
     @property
@@ -132,16 +132,16 @@ class NetworkOutputs(RowTarget):
         return sum(shape.numel() for shape in self.shapes.values())
 
     def _factor(self, theta: Tensor) -> Tensor:
-        """Return what the coordinates of the weights are multiplied by, where the prior has scales."""
+        """Return the factors on the coordinates of the weights, for a prior with scales."""
         rate = self.prior_precision**0.5
         return weight_scales.factors(theta, self._scale, self._scale_group, len(self.scale_names), rate)
 
     def weights_of(self, theta: Tensor) -> Tensor:
-        """Return the weights that states (..., dim) stand for: these themselves where the prior has no scales."""
+        """Return the weights of states (..., dim), which differ from them only if the prior has scales."""
         return theta if self._scale is None else theta[..., : self.weights] * self._factor(theta)
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
-        """Return the module's parameters to sample by name that a state (..., dim) stands for."""
+        """Return the module's sampled parameters by name at a state (..., dim)."""
         sizes = [shape.numel() for shape in self.shapes.values()]
         parts = torch.split(self.weights_of(theta)[..., : sum(sizes)], sizes, dim=-1)
         return {
@@ -150,30 +150,30 @@ class NetworkOutputs(RowTarget):
         }
 
     def outputs(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Return the outputs (draws, rows, outputs) of weights on inputs: predictions of a run's draws at any inputs.
+        """Return the outputs (draws, rows, outputs) of weights on inputs, such as predictions of a run's draws.
 
         Parameters
         ----------
         theta : Tensor or array, shape (draws, dim)
-            Or (chains, draws, dim), as a run has them, which are put one chain after the other.
+            Or (chains, draws, dim), as in a run; chains are then concatenated.
         x : Tensor or array, shape (rows, ...)
-            As the target was given them; of a data set by name, scaled as `bnnviz.data` scales it.
+            In the target's original form; for a data set by name, scaled as `bnnviz.data` scales it.
 
         Raises
         ------
         BnnvizError
-            If there are not ``dim`` weights.
+            If ``theta`` does not have ``dim`` weights.
         """
         theta, x = (torch.as_tensor(each, device=self.device) for each in (theta, x))
         if theta.dim() > 2:
             theta = theta.reshape(-1, theta.shape[-1])
         if theta.dim() != 2 or theta.shape[1] != self.dim:
-            raise BnnvizError(f"Give weights as (draws, {self.dim}), not of shape {tuple(theta.shape)}.", "theta")
+            raise BnnvizError(f"Give weights of shape (draws, {self.dim}), not {tuple(theta.shape)}.", "theta")
         theta = theta.to(self.dtype)
         pieces = torch.split(x, self._rows_at_once(len(theta)))
         parts = [self._outputs_of(theta, self.fed(part, self.dtype)) for part in pieces]
         found = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
-        # A forward that takes derivatives by its inputs has its own recorded, whether its caller wants that or not.
+        # A forward that differentiates by its inputs needs recorded operations.
         wanted = torch.is_grad_enabled() and (theta.requires_grad or x.requires_grad)
         return found.detach() if found.requires_grad and not wanted else found
 
@@ -185,7 +185,7 @@ class NetworkOutputs(RowTarget):
         return torch.func.vmap(self._one, in_dims=(0, None))(theta, x)
 
     def _outputs_of_each(self, theta: Tensor, x: Tensor) -> Tensor:
-        """Return the outputs (chains, rows, outputs) where each chain has inputs of its own, (chains, rows, ...)."""
+        """Return the outputs (chains, rows, outputs) for separate inputs per chain, (chains, rows, ...)."""
         if self.layers is not None:
             return mlp_gradients.outputs(self.layers, self.weights_of(theta), x)
         if self._loops(len(theta)):
@@ -196,38 +196,38 @@ class NetworkOutputs(RowTarget):
         return modules.call(self.module, self.unflatten(flat), x, self.rules)
 
     def _loops(self, chains: int) -> bool:
-        """Whether so many chains are computed one after another.
+        """Return whether chains are computed one after another.
 
-        Some modules cannot be computed otherwise, and a CPU convolves faster with one set of weights.
+        Some modules require it, and a CPU convolves faster with one set of weights.
         """
         return self.rules.one_by_one or self._convolves and (self.device.type == "cpu" or chains == 1)
 
     @property
     def jumps(self) -> bool:
-        """Whether outputs jump as weights move."""
+        """Whether outputs are discontinuous in the weights."""
         return self.rules.jumps
 
     @property
     def compiles(self) -> bool:
-        """Whether a step on it pays to be compiled."""
+        """Whether compiling a sampler's step on it is worthwhile."""
         return not self.not_compiled
 
     @property
     def not_compiled(self) -> str:
-        """Why a step on it is not compiled; nothing where it is."""
+        """The reason why a step on it is not compiled; empty if it is."""
         if self.rules.one_by_one:
             return "its forward is computed for one chain after another"
         return "convolutions are the same routines either way" if self._convolves else ""
 
     def _rows_at_once(self, chains: int) -> int:
-        """Return how many rows are computed at once, so that memory does not grow with the data."""
+        """Return the number of rows per piece, so that memory does not grow with the data."""
         if self._convolves and self.device.type == "cpu":
             return max(_CONVOLVED_ROWS, _CONVOLVED_NUMBERS // self._units)
         most = _UNIT_NUMBERS.get(self.device.type, _UNIT_NUMBERS["cpu"])
         return max(1, most // (self._units * max(chains, 1)))
 
     def _pieces(self, rows: Rows, chains: int) -> Iterator[Rows]:
-        """Yield rows as the network sees them, as many as are computed at once; none of them where there are none."""
+        """Yield pieces of the rows in the network's form; empty rows yield one empty piece."""
         axis, each = int(self._chainwise(rows)), self._rows_at_once(chains)
         if rows.y.shape[axis] <= each:
             yield rows._replace(x=self.seen(rows.x))
@@ -236,15 +236,15 @@ class NetworkOutputs(RowTarget):
             yield rows._replace(x=self.seen(x), y=y)
 
     def _chainwise(self, rows: Rows) -> bool:
-        """Whether each chain has rows of its own."""
+        """Whether each chain has separate rows."""
         return rows.y.ndim > self.y.ndim
 
     def count(self, rows: Rows) -> int:
-        """Return how many rows each chain has."""
+        """Return the number of rows per chain."""
         return rows.y.shape[int(self._chainwise(rows))]
 
     def _summed(self, compute: Callable[..., tuple[Tensor, ...]], rows: Rows, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Return the sums over pieces of the rows of what is computed of each."""
+        """Return the sums of a function's results over pieces of the rows."""
         total: tuple[Tensor, ...] = ()
         for piece in self._pieces(rows, len(tensors[0])):
             part = compute(piece, *tensors)
@@ -253,7 +253,7 @@ class NetworkOutputs(RowTarget):
 
     @property
     def row_work(self) -> int:
-        """Multiply-adds that the network takes of one row, about; a convolution uses a weight many times."""
+        """Approximate multiply-adds of the network per row; a convolution uses a weight many times."""
         return self._multiplied if self._convolves else self.dim
 
     @property
@@ -262,14 +262,14 @@ class NetworkOutputs(RowTarget):
         return self._outputs
 
     def state_dict(self, draw: Tensor) -> dict[str, Any]:
-        """Return what the module's ``load_state_dict`` takes, with the weights of a draw (dim,).
+        """Return a state dict for the module's ``load_state_dict`` with the weights of a draw (dim,).
 
         Tied parameters have the draw's weights under each of their names. Frozen ones and buffers are the module's.
 
         Raises
         ------
         BnnvizError
-            If there are not ``dim`` weights.
+            If the draw does not have ``dim`` weights.
         """
         draw = torch.as_tensor(draw)
         if draw.shape != (self.dim,):
@@ -281,14 +281,14 @@ class NetworkOutputs(RowTarget):
         }
 
     def point(self, weights: Mapping[str, Any] | None = None) -> Tensor:
-        """Return the state (dim,), float64, that has the module's own weights, or those of a ``state_dict``.
+        """Return the state (dim,), float64, with the module's own weights, or those of a ``state_dict``.
 
-        Learned scales and the likelihood's own parameters are at the middle of their priors.
+        Learned scales and the likelihood's parameters are at the centre of their priors.
 
         Raises
         ------
         BnnvizError
-            If a name or a shape is not the module's, or what is frozen has other numbers.
+            If a name or a shape does not match the module, or frozen parameters have other values.
         """
         own = {name: p.detach() for name, p in modules.trainable(self.module).items()}
         found = own if weights is None else own | self._loaded(weights)
@@ -297,7 +297,7 @@ class NetworkOutputs(RowTarget):
         return torch.nn.functional.pad(flat, (0, self.dim - len(flat)))
 
     def _loaded(self, weights: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Return the parameters to sample by name from a state dict."""
+        """Return the sampled parameters by name from a state dict."""
         held, found = self.module.state_dict(), {}
         for name in {*held, *weights} - ({*held} & {*weights}):
             what = "has no" if name in weights else "needs"
@@ -306,26 +306,26 @@ class NetworkOutputs(RowTarget):
             value = torch.as_tensor(given).detach().to(held[name].device)
             if value.shape != held[name].shape or not torch.isfinite(value).all():
                 raise BnnvizError(
-                    f"{name} of the start has the shape {tuple(value.shape)} or numbers that are not finite; the module"
-                    f" has {tuple(held[name].shape)}.",
+                    f"{name} of the start has shape {tuple(value.shape)} or non-finite numbers; the module has shape"
+                    f" {tuple(held[name].shape)}.",
                     "start",
                 )
             if name in self.aliases:
                 found[self.aliases[name]] = value
             elif not torch.allclose(value.to(held[name]), held[name]):
                 raise BnnvizError(
-                    f"{name} is not sampled, and the start has other numbers for it than the module; load the state"
-                    " dict into the module before it is given.",
+                    f"{name} is not sampled, but the start has other values for it than the module; load the state dict"
+                    " into the module first.",
                     "start",
                 )
         return found
 
     def names(self) -> Sequence[str]:
-        """Return a label for each weight, made when it is asked for: the parameter's name and its index."""
+        """Return a label for each weight, created on access: the parameter's name and its index."""
         return WeightNames(self.shapes, [*self.scale_names, *self.own_names])
 
     def groups(self) -> list[tuple[str, int]]:
-        """Return the parameters' names and number of weights of each layer, then what else is learned."""
+        """Return names and number of weights of each layer, followed by further coordinates."""
         found = self._layers()
         found += [("log scales", len(self.scale_names))] if self.scale_names else []
         if not self.likelihood_dim:
@@ -341,6 +341,6 @@ class NetworkOutputs(RowTarget):
         return found
 
     def last_layer(self) -> slice:
-        """Return where the weights of the last layer lie."""
+        """Return the slice of the last layer's weights."""
         end = self.weights
         return slice(end - self._layers()[-1][1], end)

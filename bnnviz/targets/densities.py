@@ -1,4 +1,4 @@
-"""Define densities with known moments and exact draws, by which samplers are tested."""
+"""Define densities with known moments and exact draws, for testing samplers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Gaussian(Target):
         bounds=(-0.99, 0.99),
         step=0.01,
         when=_MANY,
-        doc="Correlation of neighbouring coordinates (falls off as a power).",
+        doc="Correlation of neighbouring coordinates; it decays as a power of the distance.",
     )
     spread = settings.Number(
         1.0,
         bounds=(0.01, 100.0),
         scale="log",
-        doc="Standard deviation of the last coordinate; the first has 1.",
+        doc="Standard deviation of the last coordinate; that of the first is 1.",
     )
     mean_list = settings.Text("", label="Mean", doc="Mean as a JSON list, such as [0, 1]; empty means zero.")
     cov_list = settings.Text(
@@ -187,14 +187,14 @@ class Banana(Target):
         return np.stack([first, self.bend * (first**2 - 1) + self.width * rng.standard_normal(count)], axis=1)
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that holds all but a few of a thousand draws."""
+        """Return a window that contains all but a few of a thousand draws."""
         top = self.bend * (3.0**2 - 1) + 2 * self.width
         return (-3.6, 3.6), (-self.bend - 4 * self.width, top)
 
 
 @REGISTRY.add
 class DoubleWell(Target):
-    r"""Two wells in one dimension, U = -2 t^2 + c t^4, in the two readings of the functional-BNN paper.
+    r"""Two wells in one dimension, U = -2 t^2 + c t^4, in the two versions of the functional-BNN paper.
 
     .. math:: U'(t) = 4 t (c t^2 - 1), \qquad \text{modes at } t = \pm c^{-1/2}, \text{ barrier } 1 / c
 
@@ -268,7 +268,7 @@ def _well_variance(quartic: float) -> float:
 
 @REGISTRY.add
 class GaussianMixture(Target):
-    r"""Equal round Gaussians evenly spaced on a circle: two of them are two wells in the plane.
+    r"""Equal isotropic Gaussians evenly spaced on a circle; two of them are two wells in the plane.
 
     .. math::
         U(x) = -\log \sum_{k=1}^K e^{-|x - c_k|^2 / (2 w^2)}, \qquad
@@ -312,7 +312,7 @@ class GaussianMixture(Target):
         return -torch.logsumexp(closeness, dim=1), (x - share @ self.centres) / self.width**2
 
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and ``|v|^2 / width^2`` less the spread of the centres along v, over width^4."""
+        """Return U, its gradient and ``|v|^2 / width^2`` minus the variance of the centres along v, over width^4."""
         share, along = torch.softmax(self._closeness(x), dim=1), v @ self.centres.T
         spread = (share * (along - (share * along).sum(1, keepdim=True)).square()).sum(1)
         return *self.gradient(x), v.square().sum(1) / self.width**2 - spread / self.width**4
@@ -332,14 +332,14 @@ class GaussianMixture(Target):
         return chosen + self.width * rng.standard_normal((count, 2))
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that holds four standard deviations around each centre."""
+        """Return a window that contains four standard deviations around each centre."""
         low, high = self._centres.min(axis=0) - 4 * self.width, self._centres.max(axis=0) + 4 * self.width
         return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
 
 
 @REGISTRY.add
 class Funnel(Target):
-    r"""Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v): narrow where v is small.
+    r"""Neal's funnel: v ~ N(0, spread^2), and each further coordinate is N(0, e^v), narrow for small v.
 
     .. math:: U(v, x) = \frac{v^2}{2 s^2} + \frac{e^{-v} |x|^2 + (d - 1) v}{2}
 
@@ -355,9 +355,9 @@ class Funnel(Target):
     registered = "funnel"
     title = "Funnel"
 
-    size = settings.Integer(2, bounds=(2, 100), label="Dimension", doc="Number of coordinates, v among them.")
+    size = settings.Integer(2, bounds=(2, 100), label="Dimension", doc="Number of coordinates, including v.")
     spread = settings.Number(
-        3.0, bounds=(0.1, 5.0), step=0.1, doc="Standard deviation of v; 3 is Neal's, 1 is much easier."
+        3.0, bounds=(0.1, 5.0), step=0.1, doc="Standard deviation of v; Neal uses 3, 1 is much easier."
     )
 
     def __init__(self, **values: Any) -> None:
@@ -379,13 +379,13 @@ class Funnel(Target):
     def gradient_and_curvature(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return U, its gradient and v' H v in closed form."""
         rest, first, others = x[:, 1:], v[:, :1], v[:, 1:]
-        # A square but for half of what the first coordinate adds to it.
+        # A square up to half of the first coordinate's contribution.
         turn = (others - first * rest).square() - 0.5 * (first * rest).square()
         curvature = (first[:, 0] / self.spread).square() + torch.exp(-x[:, 0]) * turn.sum(1)
         return *self.gradient(x), curvature
 
     def initial(self, chains: int, rng: torch.Generator) -> Tensor:
-        """Return independent draws (chains, dim): a start wider than the neck would be far outside of it."""
+        """Return independent draws (chains, dim): an overdispersed start would be far outside the neck."""
         noise = torch.randn(chains, self.dim, generator=rng, device=rng.device, dtype=self.dtype)
         v = self.spread * noise[:, :1]
         return torch.cat([v, torch.exp(0.5 * v) * noise[:, 1:]], dim=1)
@@ -405,7 +405,7 @@ class Funnel(Target):
         return np.hstack([v, np.exp(0.5 * v) * noise[:, 1:]])
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that holds 99.5 % of each coordinate."""
+        """Return a window that contains 99.5 % of each coordinate."""
         side = _funnel_quantile(self.spread, 0.995)
         return (-3.2 * self.spread, 3.2 * self.spread), (-side, side)
 
@@ -416,7 +416,7 @@ class Funnel(Target):
 
 @functools.cache
 def _funnel_quantile(spread: float, level: float) -> float:
-    """Return what the size of a coordinate other than v exceeds with probability 1 - level."""
+    """Return the value that the size of a coordinate other than v exceeds with probability 1 - level."""
     z = np.linspace(-8.0, 8.0, 2001)
     weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
     sd = np.exp(0.5 * spread * z)

@@ -15,16 +15,16 @@ from bnnviz import settings
 from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
 
-_POINTS = 25  # of the quadrature, an axis
+_POINTS = 25  # of the quadrature per axis
 
 
 @REGISTRY.add
 class LogisticRegression(RowTarget):
-    r"""Logistic regression with a normal prior on a small made data set: an intercept and two slopes.
+    r"""Logistic regression with a normal prior on a small synthetic data set: an intercept and two slopes.
 
     .. math:: U(w) = \sum_i \left[ \log(1 + e^{x_i^\top w}) - y_i x_i^\top w \right] + \frac{|w|^2}{2 \sigma^2}
 
-    Its moments are known by quadrature around Laplace's approximation.
+    Its moments are computed by quadrature around the Laplace approximation.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class LogisticRegression(RowTarget):
     fixed_dim = 3
     dim = 3
 
-    rows = settings.Integer(100, bounds=(10, 10_000), doc="Rows of the made data set.")
+    rows = settings.Integer(100, bounds=(10, 10_000), doc="Rows of the synthetic data set.")
     prior_sd = settings.Number(2.0, bounds=(0.1, 10.0), scale="log", doc="Standard deviation of the normal prior.")
 
     def __init__(self, **values: Any) -> None:
@@ -57,7 +57,7 @@ class LogisticRegression(RowTarget):
         return Rows(self.design, self.labels)
 
     def linear_losses(self) -> LinearLosses:
-        """Return the rows, of losses log(1 + e^z) - y z, which curve by 1/4 at most."""
+        """Return the rows, with losses log(1 + e^z) - y z of curvature at most 1/4."""
         return LinearLosses(self.design, 0.25, self.prior_precision)
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
@@ -99,9 +99,9 @@ class LogisticRegression(RowTarget):
         return w, np.linalg.inv(hessian)
 
     def _quadrature(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Integrate by the trapezoidal rule on 25 points an axis over +-6.5 standard deviations.
+        """Integrate by the trapezoidal rule on 25 points per axis over +-6.5 standard deviations.
 
-        Of a normal density the rule errs by exp(-2 pi^2 / h^2), which is 6e-30 for this step h.
+        For a normal density the error is exp(-2 pi^2 / h^2), which is 6e-30 for this step h.
         """
         axis = np.linspace(-6.5, 6.5, _POINTS)
         whitened = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -134,18 +134,18 @@ def _fit(design: np.ndarray, labels: np.ndarray, points: np.ndarray) -> np.ndarr
 
 
 def _logits(rows: Rows, theta: Tensor) -> Tensor:
-    """Return the logits (chains, rows) of rows for all chains, or of each one's own."""
+    """Return the logits (chains, rows) of rows for all chains, or of each chain's rows."""
     return theta @ rows.x.T if rows.x.ndim == 2 else (rows.x @ theta[..., None])[..., 0]
 
 
 @REGISTRY.add
 class TwoData(RowTarget):
-    r"""The mean of a normal with variance 1, given two data at +-c and a flat prior: N(0, 1/2), whatever c is.
+    r"""The mean of a normal with variance 1, given two data at +-c and a flat prior: N(0, 1/2) for every c.
 
     .. math:: U(\theta) = \tfrac12 (\theta - c)^2 + \tfrac12 (\theta + c)^2 = \theta^2 + c^2
 
-    It is the smallest target with batches: one datum of the two pulls to its own side. Where a sampler holds a batch
-    from one event to the next, the variance is larger than 1/2, the more so the larger c is.
+    It is the smallest target with batches: each datum alone pulls to its side. If a sampler holds a batch between
+    events, the variance exceeds 1/2, increasingly with c.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class TwoData(RowTarget):
     fixed_dim = 1
     dim = 1
 
-    apart = settings.Number(1.0, bounds=(0.0, 5.0), step=0.1, label="c", doc="The data lie at c and at -c.")
+    apart = settings.Number(1.0, bounds=(0.0, 5.0), step=0.1, label="c", doc="The data are at c and -c.")
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
@@ -167,7 +167,7 @@ class TwoData(RowTarget):
         self.examples = 2
 
     def all_rows(self) -> Rows:
-        """Return the two data; they have no inputs."""
+        """Return the two data, without inputs."""
         return Rows(self.data, self.data)
 
     def linear_losses(self) -> LinearLosses:
@@ -204,5 +204,5 @@ class TwoData(RowTarget):
         return math.sqrt(0.5) * np.random.default_rng(seed).standard_normal((count, 1))
 
     def window(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return a window that holds draws of twice the width too."""
+        """Return a window that also fits draws of twice the width."""
         return (-4.0, 4.0), (-4.0, 4.0)

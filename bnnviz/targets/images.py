@@ -22,15 +22,14 @@ _LEVELS = 255  # of a byte
 class ImageNetwork(BNN):
     """Posterior of a network on images of a few classes: convolutions, or a multilayer perceptron.
 
-    Images stay bytes, one copy of them; a batch becomes numbers, less the mean and over the standard deviation of each
-    channel, when the network reads it. All rows are read in pieces of bounded memory. No network has batch
-    normalisation: one row's output would depend on the others of its batch, so that there would be no likelihood of a
-    row, and no posterior that batches of any size agree on.
+    Images are stored once, as bytes; each batch is standardised per channel when the network reads it. All rows are
+    processed in pieces of bounded memory. No network has batch normalisation: the output of a row would depend on the
+    rest of its batch, so that rows would have no likelihood, and the posterior would depend on the batch size.
 
     Parameters
     ----------
     values
-        The settings, by name.
+        Settings by name.
 
     Examples
     --------
@@ -42,7 +41,7 @@ class ImageNetwork(BNN):
     registered = "images"
     title = "Network on images"
     fixed_dim = None
-    # As many as the papers' batches of images, at a rate that deep networks bear.
+    # As many as in the papers' batches of images, at a rate suitable for deep networks.
     descent_rows = 100
     descent_rate = 3e-3
 
@@ -50,10 +49,10 @@ class ImageNetwork(BNN):
     network = settings.Choice(
         IMAGE_NETWORKS[0],
         objects=list(IMAGE_NETWORKS),
-        doc="lenet5: conv6-conv16-120-84 with ReLU (61,706 weights for 28 x 28 pixels); lenet5_swish: that of the PDMP"
-        " paper, conv6-conv16-conv120-84 with swish (545,546); resnet20: 16-32-64 channels, filter-response"
-        " normalisation and swish; gtsrb: conv6-conv16-128, from the functional paper; small_cnn: conv4-conv8"
-        " (2,202), which a class can afford; mlp: 100-100 with ReLU.",
+        doc="lenet5: conv6-conv16-120-84 with ReLU (61,706 weights for 28 x 28 pixels); lenet5_swish: conv6-conv16-"
+        "conv120-84 with swish, from the PDMP paper (545,546); resnet20: 16-32-64 channels, filter-response"
+        " normalisation and swish; gtsrb: conv6-conv16-128, from the functional paper; small_cnn: conv4-conv8 (2,202),"
+        " for teaching; mlp: 100-100 with ReLU.",
     )
     train_rows = settings.Integer(
         1000,
@@ -63,7 +62,7 @@ class ImageNetwork(BNN):
         unit="rows",
         empty="all rows",
         label="Training rows",
-        doc="How many training rows there are, each class with an equal share where it has as many; empty: all.",
+        doc="Number of training rows, with equal shares of the classes if possible; empty: all.",
     )
     test_rows = settings.Integer(
         1000,
@@ -71,7 +70,7 @@ class ImageNetwork(BNN):
         scale="log",
         unit="rows",
         label="Test rows",
-        doc="How many test rows predictions and scores are for, each class with an equal share where it has as many.",
+        doc="Number of test rows for predictions and scores, with equal shares of the classes if possible.",
     )
     prior_sd = settings.Number(
         1.0, bounds=(0.01, 100.0), scale="log", doc="Standard deviation of the normal prior of every weight."
@@ -81,18 +80,18 @@ class ImageNetwork(BNN):
         chosen = settings.fill(settings.describe(type(self)), values, self.title)
         images = datasets.load(chosen["data"]).chosen(chosen["train_rows"], chosen["test_rows"])
         module = image_network(chosen["network"], images.shape, images.classes)
-        # A multilayer perceptron has a kernel of its own, which reads rows of numbers.
+        # A multilayer perceptron has a separate kernel, which reads rows of numbers.
         self._flat = isinstance(module[0], nn.Flatten)
         self._shift, self._factor = self._scales(images)
         super().__init__(module[1:] if self._flat else module, images, "categorical", chosen["prior_sd"])
         self.param.update(**chosen)
 
     def _try_module(self) -> modules.CallRules:
-        """Return that modules of `bnnviz.models` need nothing special."""
+        """Return no special rules, as for all modules of `bnnviz.models`."""
         return modules.CallRules()
 
     def _scales(self, images: datasets.ImageSet) -> tuple[Tensor, Tensor]:
-        """Return what is subtracted from the bytes of an image, and then multiplied with them."""
+        """Return the offset and factor that standardise an image's bytes."""
         channels, height, width = images.shape
         mean, sd = (torch.tensor(values, dtype=torch.float64)[:, None, None] for values in (images.mean, images.sd))
         pair = _LEVELS * mean, 1 / (_LEVELS * sd)
@@ -104,14 +103,14 @@ class ImageNetwork(BNN):
         return x.reshape(len(x), -1) if self._flat else x, getattr(data, f"y_{part}")
 
     def _kept(self, x: Tensor) -> Tensor:
-        """Return bytes as they are."""
+        """Return bytes unchanged."""
         return x
 
     def seen(self, x: Tensor) -> Tensor:
-        """Return bytes as the numbers that the network sees; other numbers are such already."""
+        """Return bytes as standardised numbers; other numbers are returned unchanged."""
         x = x.flatten(-3) if self._flat and x.shape[-3:] == self.data_set.shape else x
         return x if x.is_floating_point() else ((x - self._shift) * self._factor)
 
     def describe_value(self) -> str:
-        """Return the data and the network in one line."""
+        """Describe data and network in one line."""
         return f"{self.data_set.name}, {len(self.x):,} rows, {self.network}, {self.dim:,} weights"

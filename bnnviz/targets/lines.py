@@ -1,11 +1,11 @@
-r"""Tell along lines whether a function changes as its gradient says.
+r"""Check along lines whether a function changes as its gradient predicts.
 
 Between two points a and b
 
 .. math:: f(b) - f(a) = \int_0^1 \nabla f(a + t (b - a)) \cdot (b - a) \, dt,
 
-unless f jumps between them, or its gradient is that of something else. A mismatch that stays when the line is halved
-over and over, each time to the half that has more of it, is a jump; one that falls with the length is spread along it.
+unless f jumps between them, or the gradient is wrong. Each line is halved repeatedly, keeping the half with the larger
+mismatch: a mismatch that persists is a jump; one that falls with the length is spread along the line.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-_POINTS = 48  # of the midpoint rule, and half as many to tell how far it has settled
-_OFF, _UNSETTLED = 0.05, 2.0  # of the way that f goes up and down; times what the two rules differ by
+_POINTS = 48  # of the midpoint rule; half as many for its error estimate
+_OFF, _UNSETTLED = 0.05, 2.0  # tolerances: share of the total variation of f; factor on the error estimate
 _HALVINGS = 12
-_STAYS = 0.02  # of a mismatch: of several jumps one; what is spread falls to 1/4096
+_STAYS = 0.02  # share of a mismatch that remains at a jump (one of several); otherwise it falls to 1/4096
 _POLE = 10.0
 _ROUNDING = 20.0  # of f, in units of its precision
 
 
 class Fit(Enum):
-    """How a function changes along a line: as its gradient says, by a jump besides, or otherwise."""
+    """How a function changes along a line: as its gradient predicts, with an additional jump, or otherwise."""
 
     RIGHT = "right"
     JUMP = "jump"
@@ -56,14 +56,14 @@ def _fit(function: Differentiated, a: Tensor, b: Tensor, least: float) -> Fit:
         halves = [(_mismatch(function, *ends), ends) for ends in ((a, middle), (middle, b))]
         part, (a, b) = max(halves, key=lambda half: abs(half[0].size))
     if part.largest > _POLE * (whole.largest + abs(whole.size)):
-        return Fit.RIGHT  # as far as a quadrature tells: f has a pole
+        return Fit.RIGHT  # up to quadrature: f has a pole
     if abs(part.size) > _STAYS * abs(whole.size):
         return Fit.JUMP
     return Fit.OTHERWISE if part.is_off else Fit.RIGHT
 
 
 class _Mismatch(NamedTuple):
-    """The change that a gradient does not explain, whether quadrature and rounding do not, and the largest |f|."""
+    """The change not explained by the gradient, whether it exceeds quadrature and rounding errors, and max |f|."""
 
     size: float
     is_off: bool

@@ -1,4 +1,4 @@
-"""Read rows as PyTorch has them: a DataLoader, a Dataset, or a list of pairs (input, observation)."""
+"""Read rows from PyTorch: a DataLoader, a Dataset, or a list of pairs (input, observation)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bnnviz.errors import BnnvizError
 def pair(given: Any) -> tuple[Any, Any] | None:
     """Return inputs and observations of a DataLoader, a Dataset or a list of pairs; None for anything else.
 
-    A loader that shuffles is read in the order of its data set, and so is one that leaves out the last rows: a
-    posterior is of all rows, in whatever order.
+    A loader that shuffles or drops the last rows is read in the order of its data set, since a posterior uses all rows
+    in any order.
     """
     if isinstance(given, DataLoader):
         return _joined(_batches(given), torch.cat, "batch of the DataLoader")
@@ -39,8 +39,7 @@ def _length(given: Any) -> int:
         return len(given)
     except TypeError as error:
         raise BnnvizError(
-            f"The {type(given).__name__} has no length, so its rows may have no end; give a list of the rows that the"
-            " posterior is of.",
+            f"The {type(given).__name__} has no length and may be infinite; give a list of the rows of the posterior.",
             "data",
         ) from error
 
@@ -61,18 +60,18 @@ def _joined(parts: Iterable[Any], join: Any, what: str) -> tuple[Tensor, Tensor]
     for part in parts:
         if not isinstance(part, tuple | list) or len(part) != 2:
             kind = f"{len(part)} parts" if isinstance(part, tuple | list) else f"a {type(part).__name__}"
-            raise BnnvizError(f"Each {what} is a pair (inputs, observations), not {kind}.", "data")
+            raise BnnvizError(f"Each {what} must be a pair (inputs, observations), not {kind}.", "data")
         for side, value in zip(found, part, strict=True):
             side.append(value)
     if not found[0]:
-        raise BnnvizError("The data have no rows; give one at least.", "data")
+        raise BnnvizError("The data have no rows; give at least one.", "data")
     try:
         inputs, observations = (join([torch.as_tensor(value) for value in side]) for side in found)
     except (TypeError, ValueError, RuntimeError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise BnnvizError(
-            f"The rows cannot be put together ({first:.120}); give numbers of one shape in each row, as a transform"
-            " or a padding makes them.",
+            f"The rows cannot be stacked ({first:.120}); give rows of equal shape, for example by a transform or"
+            " padding.",
             "data",
         ) from error
     return inputs, observations

@@ -1,10 +1,10 @@
-r"""Define targets that sum over data rows, so that a batch of rows stands for all of them.
+r"""Define targets that sum over data rows, so that a batch of rows can represent all of them.
 
 For a batch B of the N rows, drawn without replacement,
 
 .. math:: \hat U_B(\theta) = -\frac{N}{|B|} \sum_{i \in B} \log p(y_i \mid x_i, \theta) - \log p(\theta)
 
-is an estimate of U without bias (Welling and Teh 2011, https://icml.cc/2011/papers/398_icmlpaper.pdf). With control
+is an unbiased estimate of U (Welling and Teh 2011, https://icml.cc/2011/papers/398_icmlpaper.pdf). With control
 variates at an anchor :math:`\theta_0` it is :math:`\hat U_B(\theta) - \hat U_B(\theta_0) + U(\theta_0)` (Baker,
 Fearnhead, Fox and Nemeth 2019, https://doi.org/10.1007/s11222-018-9826-2).
 """
@@ -20,12 +20,12 @@ from bnnviz.targets.base import Target, differentiate, differentiate_twice
 
 
 class Rows(NamedTuple):
-    """Data rows that a potential is computed from.
+    """Data rows for a potential.
 
     Attributes
     ----------
     x, y : Tensor
-        Inputs (rows, ...) and observations (rows,), the same for all chains; or with a chain axis in front.
+        Inputs (rows, ...) and observations (rows,), shared by all chains; or with a leading chain axis.
     weight : float
         Factor on their negative log likelihood: N / B for B of N rows.
 
@@ -43,16 +43,16 @@ class Rows(NamedTuple):
 
 
 class LinearLosses(NamedTuple):
-    """Losses of a linear predictor, whose sum over the rows and a normal prior are U.
+    """Losses of a linear predictor; U is their sum plus a normal prior.
 
     Attributes
     ----------
     x : Tensor, shape (rows, dim)
-        What the parameters are multiplied by.
+        Coefficients of the parameters.
     curvature : float
-        What the second derivative of a row's loss cannot exceed; it is never negative.
+        Upper bound of the second derivative of a row's loss, which is nonnegative.
     prior_precision : float
-        That of each parameter; 0 for a flat prior.
+        For each parameter; 0 for a flat prior.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class LinearLosses(NamedTuple):
 
 
 class RowTarget(Target):
-    """A target that can be computed from any of its rows; subclasses give `all_rows` and `potential_on`.
+    """A target that can be computed from any of its rows; subclasses define `all_rows` and `potential_on`.
 
     Examples
     --------
@@ -91,30 +91,30 @@ class RowTarget(Target):
         return x[index], y[index]
 
     def weighted(self, x: Tensor, y: Tensor) -> Rows:
-        """Return rows that were read, a batch (chains, size, ...) for each chain, weighted to stand for all."""
+        """Return rows from `read`, a batch (chains, size, ...) for each chain, weighted to represent all rows."""
         return Rows(x, y, self.data_rows / y.shape[1])
 
     def seen_from(self, x: Tensor, y: Tensor) -> Batch:
-        """Return the target as seen from rows that were read, a batch for each chain."""
+        """Return the target on rows from `read`, a batch for each chain."""
         return Batch(self, self.weighted(x, y))
 
     def batch(self, index: Tensor) -> Batch:
-        """Return the target as seen from the rows ``index`` (chains, size), a batch for each chain."""
+        """Return the target on the rows ``index`` (chains, size), a batch for each chain."""
         return self.seen_from(*self.read(index))
 
     def part(self, index: Tensor) -> Batch:
-        """Return the target as seen from the rows ``index`` (size,), the same for all chains."""
+        """Return the target on the rows ``index`` (size,), shared by all chains."""
         x, y, weight = self.all_rows()
         return Batch(self, Rows(x[index], y[index], weight * self.data_rows / len(index)))
 
     def some_rows(self, most: int) -> RowTarget | Batch:
-        """Return the target as seen from evenly spread rows, the same for all chains; itself where they are all."""
+        """Return the target on evenly spread rows, shared by all chains; the target itself if these are all rows."""
         if most >= self.data_rows:
             return self
         return self.part(torch.linspace(0, self.data_rows - 1, most, device=self.device).long())
 
     def linear_losses(self) -> LinearLosses | None:
-        """Return the losses of a linear predictor that U is a sum of; None where it is not, or they are not bounded."""
+        """Return the losses of a linear predictor if U is a sum of such losses with bounded curvature, else None."""
         return None
 
     def potential_on(self, theta: Tensor, rows: Rows) -> Tensor:
@@ -152,7 +152,7 @@ class RowTarget(Target):
 
 
 class Batch:
-    """A target as seen from some of its rows: an estimate of U without bias, and its derivatives.
+    """A target on some of its rows: an unbiased estimate of U, and its derivatives.
 
     Parameters
     ----------
@@ -181,13 +181,13 @@ class Batch:
 
 
 class Controlled:
-    """A batch with control variates: what it says of an anchor is replaced by what all rows say there.
+    """A batch with control variates: its value at an anchor is replaced by that of all rows.
 
     Parameters
     ----------
     anchor : Tensor, shape (1, dim)
     potential, gradient : Tensor, shape (1,) and (1, dim)
-        U and its gradient at the anchor, from all rows.
+        Full-data U and its gradient at the anchor.
     """
 
     def __init__(self, batch: Batch, anchor: Tensor, potential: Tensor, gradient: Tensor) -> None:
@@ -213,8 +213,8 @@ class Controlled:
 
 
 def choose_rows(keys: Tensor, size: int) -> Tensor:
-    """Return the numbers (chains, size) of each chain's rows of the largest keys (chains, rows), none twice.
+    """Return the indices (chains, size) of each chain's rows with the largest keys (chains, rows), without repetition.
 
-    Uniform keys make uniform batches.
+    Uniform keys give uniform batches.
     """
     return keys.topk(size, dim=1, sorted=False).indices

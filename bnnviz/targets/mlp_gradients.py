@@ -1,4 +1,4 @@
-r"""Differentiate many copies of one multilayer perceptron at once: value, gradient, directional curvature by hand.
+r"""Differentiate many copies of a multilayer perceptron at once: value, gradient and directional curvature.
 
 With :math:`a_0 = x`, :math:`z_l = W_l a_{l-1} + b_l` and :math:`a_l = \phi_l(z_l)`, the gradient goes backwards by
 
@@ -15,9 +15,9 @@ and derivatives along :math:`\theta + s v`, written with dots, go forwards by
 
 (Pearlmutter 1994, https://doi.org/10.1162/neco.1994.6.1.147).
 
-One batched matrix product per layer serves all chains; nothing is recorded for automatic
-differentiation, which for small networks costs more than the arithmetic. Inside, units come before
-rows, (chains, units, rows): batched products of small matrices are several times faster so.
+One batched matrix product per layer serves all chains. Nothing is recorded for automatic differentiation, which for
+small networks costs more than the arithmetic. Internally, units precede rows, (chains, units, rows), which makes
+batched products of small matrices several times faster.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from torch import Tensor, nn
 
 from bnnviz.models.perceptron import WithLinearPath
 
-_LEAST = 1e-20  # variance: the slope of its root has to stay finite
+_LEAST = 1e-20  # minimum variance, so that the slope of its root is finite
 
 
 class LinearLayer(NamedTuple):
-    """Where a linear layer's weights lie in the flat vector, and what is applied to its units.
+    """Slices of a linear layer's weights in the flat vector, and its activation.
 
-    ``path`` is where those of a linear map lie that takes the network's inputs to the units of the last layer.
+    ``path`` is the slice of a linear map from the network's inputs to the last layer's units.
     """
 
     inputs: int
@@ -55,7 +55,7 @@ def _tanh(z: Tensor) -> Tensor:
 
 
 class _Activated(NamedTuple):
-    """An activation: its value, its slope, and what its second derivative is made of."""
+    """An activation: its value, its slope, and the input of its second derivative."""
 
     value: Tensor
     slope: Tensor
@@ -79,7 +79,7 @@ def _activate(name: str, z: Tensor) -> _Activated:
 
 
 def _bend(name: str, activated: _Activated) -> Tensor | None:
-    """Return the second derivative of an activation; None where it is zero."""
+    """Return the second derivative of an activation; None if zero."""
     if name == "tanh":
         return -2 * activated.value * activated.slope
     if name == "sigmoid":
@@ -90,18 +90,18 @@ def _bend(name: str, activated: _Activated) -> Tensor | None:
 _NAMES = {nn.Tanh: "tanh", nn.ReLU: "relu", nn.Sigmoid: "sigmoid", nn.SiLU: "silu"}
 
 
-# With those that act on each unit alone, and alike.
+# Including those that act elementwise.
 _ALL_NAMES = _NAMES | {nn.Softplus: "softplus", nn.ELU: "elu", nn.GELU: "gelu", nn.LeakyReLU: "leaky_relu"}
 
 
 def hidden_layers(module: nn.Module) -> list[LinearLayer]:
-    """Return the linear layers of a multilayer perceptron whose hidden units may change places; [] for all else."""
+    """Return the linear layers of a multilayer perceptron with permutable hidden units; [] for other modules."""
     layers = read_layers(module, _ALL_NAMES) or []
     return layers if len(layers) > 1 and layers[-1].activation == "identity" else []
 
 
 def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -> list[LinearLayer] | None:
-    """Read a ``Sequential`` of linear layers and activations of these names; None if it is anything else."""
+    """Read a ``Sequential`` of linear layers and the given activations; None for anything else."""
     if type(module) is WithLinearPath:
         return _read_with_path(module, names)
     if type(module) is not nn.Sequential or not all(map(_is_plain, module.modules())):
@@ -111,7 +111,7 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
     for child in module:
         if type(child) is nn.Linear:
             places = {}
-            # In the order in which they were registered: what removes weight_norm or a pruning puts the weights last.
+            # In order of registration: removing weight_norm or pruning moves weights to the end.
             for name, parameter in child.named_parameters():
                 places[name], offset = offset, offset + parameter.numel()
             outputs, inputs = child.weight.shape
@@ -125,13 +125,13 @@ def read_layers(module: nn.Module, names: dict[type[nn.Module], str] = _NAMES) -
 
 
 def input_weights(module: nn.Module) -> list[str]:
-    """Return the names of the matrices of a multilayer perceptron that read its inputs."""
+    """Return the names of a multilayer perceptron's matrices that read its inputs."""
     names = [name for name, _ in module.named_parameters() if name.endswith("weight")]
     return names[: 2 if type(module) is WithLinearPath else 1]
 
 
 def output_weights(module: nn.Module) -> list[str]:
-    """Return the names of the parameters of a multilayer perceptron that its outputs are sums of."""
+    """Return the names of a multilayer perceptron's parameters that are summed in its outputs."""
     names = [name for name, _ in module.named_parameters()]
     last = names[-1].rpartition(".")[0]
     path = input_weights(module)[:1] if type(module) is WithLinearPath else []
@@ -152,7 +152,7 @@ def _read_with_path(module: WithLinearPath, names: dict[type[nn.Module], str]) -
 
 
 def _is_plain(module: nn.Module) -> bool:
-    """Return whether a module computes what its class does, with nothing but weights to sample."""
+    """Return whether a module computes as its class defines, with no extras such as hooks."""
     hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
     return (
         not hooked
@@ -162,7 +162,7 @@ def _is_plain(module: nn.Module) -> bool:
 
 
 def _is_whole(layer: nn.Linear) -> bool:
-    """Return whether a layer has a matrix and no more than one bias for each of its rows."""
+    """Return whether a layer has a matrix and at most one bias per row."""
     if layer._parameters.keys() != {"weight", "bias"} or layer.weight is None or layer.weight.dim() != 2:
         return False
     return layer.bias is None or layer.bias.shape == layer.weight.shape[:1]
@@ -177,7 +177,7 @@ def _weights(layer: LinearLayer, theta: Tensor) -> tuple[Tensor, Tensor | None]:
 
 
 def _path(layers: list[LinearLayer], theta: Tensor) -> Tensor | None:
-    """Return the weights (chains, outputs, inputs) of the linear path; None where there is none."""
+    """Return the weights (chains, outputs, inputs) of the linear path, or None."""
     last = layers[-1]
     if last.path is None:
         return None
@@ -198,8 +198,8 @@ def _affine(a: Tensor, w: Tensor, b: Tensor | None) -> Tensor:
 def outputs(layers: list[LinearLayer], theta: Tensor, x: Tensor, masks: Sequence[Tensor] = ()) -> Tensor:
     """Return the network's outputs (chains, rows, outputs) for weights (chains, dim).
 
-    The inputs are (rows, inputs) for all chains, or each one's own: (chains, rows, inputs). ``masks`` multiply the
-    units that the second layer and all later ones read, (chains, units, rows) each.
+    Inputs are (rows, inputs) for all chains, or (chains, rows, inputs). ``masks`` are factors on the units read by the
+    second and later layers, (chains, units, rows) each.
     """
     a = x.mT
     for number, layer in enumerate(layers):
@@ -218,14 +218,14 @@ def _activation(layer: LinearLayer, z: Tensor) -> Tensor:
 def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor, noise: Sequence[Tensor]) -> Tensor:
     """Return outputs (chains, rows, outputs) for independent normal weights, drawn for each row.
 
-    What a layer hands to its activations is normal too, given its inputs, and independent between rows; it is drawn in
-    the place of the weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
+    Given its inputs, the pre-activations of a layer are normal and independent between rows; they are drawn instead of
+    the weights (the local reparameterisation of Kingma, Salimans and Welling 2015,
     https://doi.org/10.48550/arXiv.1506.02557).
 
     Parameters
     ----------
     mean, sd : Tensor, shape (chains, dim)
-        Of the weights.
+        Means and standard deviations of the weights.
     x : Tensor, shape (rows, inputs) or (chains, rows, inputs)
     noise : sequence of Tensor
         Standard normal numbers for each layer, (chains, outputs, rows).
@@ -241,10 +241,10 @@ def noisy_outputs(layers: list[LinearLayer], mean: Tensor, sd: Tensor, x: Tensor
 
 
 class Pass(NamedTuple):
-    """A forward pass: the input of each layer, each activation but that of an identity, and the outputs.
+    """A forward pass: the input of each layer, each activation except identities, and the outputs.
 
-    The inputs are (inputs, rows) of the first layer, unless each chain has its own, and (chains, inputs, rows) of the
-    others; the outputs are (chains, rows, outputs).
+    Inputs are (inputs, rows) for the first layer, unless each chain has separate ones, and (chains, inputs, rows) for
+    the others; outputs are (chains, rows, outputs).
     """
 
     inputs: list[Tensor]
@@ -253,7 +253,7 @@ class Pass(NamedTuple):
 
 
 def forward(layers: list[LinearLayer], theta: Tensor, x: Tensor) -> Pass:
-    """Run the network for all chains and keep what the derivatives need."""
+    """Run the network for all chains and store the inputs of the derivatives."""
     inputs, activated = [], []
     a = x.mT
     for layer in layers:

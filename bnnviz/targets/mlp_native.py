@@ -1,7 +1,7 @@
 """Compute the derivatives of a small multilayer perceptron's posterior in C++, in one call for all chains.
 
-The equations are those of `bnnviz.targets.mlp_gradients`, with likelihood and prior. What PyTorch needs for dozens of
-small operations is more than their arithmetic: for one input, 50 units and one output fifteen times as much.
+The equations are those of `bnnviz.targets.mlp_gradients`, with likelihood and prior. PyTorch's overhead for dozens of
+small operations exceeds their arithmetic: fifteen times for one input, 50 units and one output.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _SOURCE = Path(__file__).with_suffix(".cpp")
 _HEADERS = (Path(__file__).with_name("mlp_vectors.hpp"),)
 _ACTIVATIONS = ("identity", "tanh", "relu", "sigmoid", "silu")  # in the order of the C++
 _GAUSSIAN, _GAUSSIAN_LEARNT, _BERNOULLI, _CATEGORICAL = range(4)
-# Beyond, the products of PyTorch's matrices are as fast.
+# Above, PyTorch's matrix products are as fast.
 _WIDEST = 256
-# Multiply-adds of one gradient from which on several threads are faster than this one.
+# Multiply-adds of a gradient above which several threads are faster than one.
 _THREADED_WORK = 10_000_000
 _COMPARED = 50  # rows
 _WHOLE, _REAL, _PLACE = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
@@ -56,7 +56,7 @@ class _NativeRows(ctypes.Structure):
 
 
 class NetworkTarget(Protocol):
-    """What is read of a target: its network, its likelihood, and the scales of its prior."""
+    """The attributes used of a target: its network, likelihood, and prior scales."""
 
     device: torch.device
     dtype: torch.dtype
@@ -78,7 +78,7 @@ class NetworkTarget(Protocol):
 
 
 class NativeDerivatives:
-    """U of a network's weights, its gradient and its curvature along a direction, in C++."""
+    """U of a network's weights, its gradient and directional curvature, in C++."""
 
     def __init__(self, target: NetworkTarget, library: ctypes.CDLL) -> None:
         self._dtype, self._inputs, self._dim = target.dtype, target.layers[0].inputs, target.dim
@@ -118,12 +118,12 @@ class NativeDerivatives:
         self._derive.argtypes = [ctypes.POINTER(_NativeNetwork), ctypes.POINTER(_NativeRows), _WHOLE, *places]
 
     def __reduce__(self) -> tuple:
-        return _nothing, ()  # copies of a target compute with PyTorch until a run takes them
+        return _nothing, ()  # copies of a target use PyTorch until a run calls `use_native`
 
     def suit(self, theta: Tensor, rows: Rows) -> bool:
-        """Return whether derivatives at states (chains, dim) are to be had so, and no slower.
+        """Return whether derivatives at states (chains, dim) are available, and not slower.
 
-        They are not where operations are recorded, for automatic differentiation or to be compiled.
+        They are unavailable while operations are recorded for automatic differentiation or compilation.
         """
         x, y = rows.x, rows.y
         return (
@@ -155,7 +155,7 @@ class NativeDerivatives:
         return potential, gradient, curvature
 
     def function(self, rows: Rows) -> NativeGradient:
-        """Return U and its gradient as a function of C of the states, with these rows."""
+        """Return U and its gradient as a C function of the states, with these rows."""
         rows = Rows(rows.x.contiguous(), rows.y.contiguous(), rows.weight)
         seen = _seen(rows)
         derive = ctypes.cast(self._derive, _PLACE)
@@ -171,7 +171,7 @@ class NativeDerivatives:
 
 
 def _has_memory(theta: Tensor) -> bool:
-    """Return whether a tensor has numbers of its own: those of torch.func's transformations have none."""
+    """Return whether a tensor has storage; tensors inside torch.func transformations do not."""
     try:
         return type(theta) is Tensor and theta.data_ptr() is not None
     except RuntimeError:
@@ -179,24 +179,24 @@ def _has_memory(theta: Tensor) -> bool:
 
 
 def _seen(rows: Rows) -> _NativeRows:
-    """Return where contiguous rows lie."""
+    """Return pointers to contiguous rows."""
     count = rows.y.shape[-1]
     return _NativeRows(count, count if rows.y.ndim > 1 else 0, rows.weight, rows.x.data_ptr(), rows.y.data_ptr())
 
 
 def _nothing() -> None:
-    """Return nothing, in the place of a copy."""
+    """Return None, which replaces the derivatives in a copy."""
 
 
 def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
-    """Return the number of a likelihood in the C++; None where it has none."""
+    """Return the number of a likelihood in the C++ code, or None."""
     if type(likelihood) is likelihoods.Normal:
         return _GAUSSIAN_LEARNT if likelihood.parameters else _GAUSSIAN
     return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
 
 
 def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
-    """Return the derivatives of a target in C++; None where there are none."""
+    """Return the derivatives of a target in C++, or None."""
     if (
         target.layers is None
         or target.widest > _WIDEST
@@ -211,26 +211,26 @@ def derivatives(target: NetworkTarget, waits: bool) -> NativeDerivatives | None:
 
 
 def _agree(made: NativeDerivatives, target: NetworkTarget) -> bool:
-    """Return whether the C++ has the derivatives that PyTorch has, on a few rows: a compiler may have mistakes."""
+    """Return whether C++ and PyTorch derivatives agree on a few rows, to detect compiler errors."""
     x, y, weight = target.all_rows()
     rows = Rows(x[:_COMPARED], y[:_COMPARED], weight)
     theta = torch.randn(2, target.dim, dtype=target.dtype, generator=torch.Generator().manual_seed(0))
     if not made.suit(theta, rows):
-        return True  # nor will it be asked
+        return True  # it will not be used
     tolerance = math.sqrt(torch.finfo(target.dtype).eps)
     for one, other in zip(made.gradient(theta, rows), target.gradient_on(theta, rows), strict=True):
         if not float((one - other).abs().max()) <= tolerance * float(other.abs().max()):
-            log.warning("The C++ of %s has other derivatives than PyTorch, which computes them.", _SOURCE.name)
+            log.warning("The derivatives of %s differ from PyTorch's, which are used instead.", _SOURCE.name)
             return False
     return True
 
 
 def library(waits: bool) -> ctypes.CDLL | None:
-    """Return the library of the C++, or None; ``waits`` as of `derivatives`."""
+    """Return the compiled C++ library, or None; ``waits`` as in `derivatives`."""
     return (cpp.library if waits else cpp.library_if_kept)(_SOURCE, _HEADERS, _options())
 
 
 def _options() -> list[str]:
-    """Return options for the compiler: with the vectors that PyTorch has found this processor to have."""
+    """Return compiler options, with the vector extensions that PyTorch has detected."""
     vectors = ["-mavx2", "-mfma"] if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") else []
     return ["-ffp-contract=fast", *vectors]

@@ -1,4 +1,4 @@
-"""Hand the gradient of a target in C++ to steps that are C++ too."""
+"""Provide the gradient of a target in C++ to steps in C++."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ctypes
 
 
 class NativeGradient(ctypes.Structure):
-    """A function of C, and what it needs: ``Gradient`` of ``bnnviz/engine/compilation/native_step.hpp``.
+    """A C function and its context: ``Gradient`` of ``bnnviz/engine/compilation/native_step.hpp``.
 
-    Whoever has it keeps alive what it points to, by ``held``.
+    ``held`` keeps the referenced memory alive.
     """
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("derive", "network", "rows")]

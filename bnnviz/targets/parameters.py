@@ -1,13 +1,13 @@
 r"""Define a target by a function of named parameters, each with a shape and a constraint.
 
-Samplers move through all of space, so each parameter is a transform :math:`x = T(y)` of coordinates y without bounds,
+Samplers need an unconstrained space, so each parameter is a transform :math:`x = T(y)` of unconstrained coordinates y,
 and with U the potential of the parameters
 
 .. math:: U(T(y)) - \log |\det T'(y)|
 
 is that of y (Stan Reference Manual, chapter on constraint transforms). The transforms are those of
-``torch.distributions.biject_to``: the exponential for what is positive, the logistic function between two bounds, and
-stick breaking for the simplex.
+``torch.distributions.biject_to``: the exponential for positive parameters, the logistic function between two bounds,
+and stick breaking for the simplex.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch.distributions.constraints import Constraint
 from bnnviz.errors import BnnvizError
 from bnnviz.targets.base import Callable
 
-#: What a parameter's shape may be: of a vector its length alone.
+#: The shape of a parameter; an integer is the length of a vector.
 Shape = int | tuple[int, ...]
 
 
@@ -36,20 +36,20 @@ class Parameter:
     Parameters
     ----------
     constraint : torch.distributions.constraints.Constraint
-        Any for which torch has a bijection with a Jacobian, such as ``corr_cholesky``.
+        Any constraint for which torch has a bijection with a Jacobian, such as ``corr_cholesky``.
     shape : int or tuple of int
-        Of a value, () for a number.
+        Shape of a value, () for a number.
 
     Attributes
     ----------
     shape : tuple of int
     free_shape : tuple of int
-        Of the coordinates without bounds: of a simplex they are one less.
+        Shape of the unconstrained coordinates; a simplex has one less.
 
     Raises
     ------
     BnnvizError
-        If the shape is none, or does not fit the constraint, or torch has no such bijection.
+        If the shape is invalid or does not fit the constraint, or torch has no such bijection.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Parameter:
             fits = tuple(value.shape[1:]) == self.shape
         except NotImplementedError as error:
             raise BnnvizError(
-                f"torch has no bijection with a Jacobian for the constraint {constraint}; write U in other parameters.",
+                f"torch has no bijection with a Jacobian for the constraint {constraint}; use other parameters.",
                 "parameters",
             ) from error
         except (ValueError, IndexError, RuntimeError) as error:
@@ -80,29 +80,29 @@ class Parameter:
 
     @property
     def transform(self) -> Transform:
-        """The transform from coordinates without bounds."""
+        """The transform from unconstrained coordinates."""
         return biject_to(self.constraint)
 
     @property
     def size(self) -> int:
-        """Number of coordinates without bounds."""
+        """Number of unconstrained coordinates."""
         return math.prod(self.free_shape)
 
     def labels(self, name: str) -> list[str]:
-        """Return a label for each coordinate without bounds."""
+        """Return a label for each unconstrained coordinate."""
         free = "" if self.constraint is constraints.real else " (unbounded)"
         places = np.ndindex(*self.free_shape)
         return [name + (f"[{', '.join(map(str, place))}]" if place else "") + free for place in places]
 
     def value(self, free: Tensor) -> tuple[Tensor, Tensor]:
-        """Return values ``(n, *shape)`` of coordinates without bounds (n, size), and ``log |det T'|`` (n,)."""
+        """Return values ``(n, *shape)`` of unconstrained coordinates (n, size), and ``log |det T'|`` (n,)."""
         transform, free = self.transform, free.reshape(len(free), *self.free_shape)
         value = transform(free)
         jacobian = transform.log_abs_det_jacobian(free, value)
         return value, jacobian.flatten(1).sum(1) if jacobian.ndim > 1 else jacobian
 
 
-_UNFIT = "A parameter of shape {} cannot fulfil the constraint {}; give it another shape."
+_UNFIT = "A parameter of shape {} cannot satisfy the constraint {}; give it another shape."
 
 
 def _shape(given: Any) -> tuple[int, ...]:
@@ -110,7 +110,7 @@ def _shape(given: Any) -> tuple[int, ...]:
     whole = all(isinstance(side, int | np.integer) and not isinstance(side, bool) and side > 0 for side in sides)
     if not whole:
         raise BnnvizError(
-            f"A parameter's shape is a whole number from 1 on, or a tuple of such, not {given!r:.60}.", "parameters"
+            f"A parameter's shape must be a positive integer, or a tuple of such, not {given!r:.60}.", "parameters"
         )
     return tuple(int(side) for side in sides)
 
@@ -159,7 +159,7 @@ def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
     Raises
     ------
     BnnvizError
-        If the lower one is not below the upper one.
+        If the lower bound is not below the upper bound.
 
     Examples
     --------
@@ -169,12 +169,14 @@ def interval(low: float, high: float, shape: Shape = ()) -> Parameter:
     """
     low, high = _bound(low), _bound(high)
     if not low < high:
-        raise BnnvizError(f"An interval's lower bound lies below its upper one, not {low} and {high}.", "parameters")
+        raise BnnvizError(
+            f"The lower bound of an interval must be below the upper, not {low} and {high}.", "parameters"
+        )
     return Parameter(constraints.interval(low, high), shape)
 
 
 def simplex(count: int, shape: Shape = ()) -> Parameter:
-    """Return shares ``(*shape, count)``, each positive, which add up to 1; their density is that of all but the last.
+    """Return shares ``(*shape, count)``, positive with sum 1; the density is that of all but the last.
 
     Examples
     --------
@@ -189,12 +191,12 @@ def simplex(count: int, shape: Shape = ()) -> Parameter:
 def _bound(given: Any) -> float:
     known = isinstance(given, int | float | np.number) and not isinstance(given, bool) and math.isfinite(given)
     if not known:
-        raise BnnvizError(f"A parameter's bound is a finite number, not {given!r:.60}.", "parameters")
+        raise BnnvizError(f"A parameter's bound must be a finite number, not {given!r:.60}.", "parameters")
     return float(given)
 
 
 class _Part(NamedTuple):
-    """A parameter, and where its coordinates lie."""
+    """A parameter, and the slice of its coordinates."""
 
     parameter: Parameter
     place: slice
@@ -206,15 +208,15 @@ class ParameterDensity(Callable):
     Parameters
     ----------
     function : callable
-        From a dict of tensors ``(chains, *shape)`` by name to minus the log density (chains,), in torch; the density is
-        one of the parameters, so log-Jacobians are no part of it.
+        From a dict of tensors ``(chains, *shape)`` by name to minus the log density (chains,), in torch. The density
+        refers to the parameters, so do not include log-Jacobians.
     parameters : mapping of str to Parameter, int or tuple of int
-        Each parameter's shape, or `positive()`, `interval(low, high)`, `simplex(count)` and the like.
+        Each parameter's shape, or `positive()`, `interval(low, high)`, `simplex(count)` and similar.
 
     Raises
     ------
     BnnvizError
-        If a parameter is none.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -227,13 +229,13 @@ class ParameterDensity(Callable):
     def __init__(self, function: Function[[dict[str, Tensor]], Tensor], parameters: Mapping[str, Any]) -> None:
         if not isinstance(parameters, Mapping) or not parameters:
             raise BnnvizError(
-                f"parameters is a dict of shapes or constraints by name, not {parameters!r:.60}.", "parameters"
+                f"parameters must be a dict of shapes or constraints by name, not {parameters!r:.60}.", "parameters"
             )
         self._parts: dict[str, _Part] = {}
         dim = 0
         for name, given in parameters.items():
             if not isinstance(name, str) or not name:
-                raise BnnvizError(f"A parameter's name is a text, not {name!r:.60}.", "parameters")
+                raise BnnvizError(f"A parameter's name must be a string, not {name!r:.60}.", "parameters")
             parameter = given if isinstance(given, Parameter) else Parameter(shape=given)
             self._parts[name] = _Part(parameter, slice(dim, dim + parameter.size))
             dim += parameter.size
@@ -245,7 +247,7 @@ class ParameterDensity(Callable):
         return value - sum(jacobian for _, jacobian in found.values())
 
     def _put(self, name: str, parameter: Parameter) -> None:
-        """Put a parameter of the same size in the place of another."""
+        """Replace a parameter by another of the same size."""
         self._parts[name] = self._parts[name]._replace(parameter=parameter)
 
     def named_values(self, x: Tensor) -> dict[str, Tensor]:
@@ -253,17 +255,17 @@ class ParameterDensity(Callable):
         return {name: parameter.value(x[:, place])[0] for name, (parameter, place) in self._parts.items()}
 
     def free_points(self, values: Mapping[str, Any] | list[Mapping[str, Any]]) -> Tensor:
-        """Return the coordinates (n, dim), float64, of parameters: of one point, of several, or a list of points.
+        """Return the unconstrained coordinates (n, dim), float64, of one point, several, or a list of points.
 
         Parameters
         ----------
         values : mapping of str to array_like, or list of such
-            Each of its parameter's shape, or with an axis of points before; a list has one for each point.
+            Values in their parameter's shape, or with a leading axis of points; a list has one mapping per point.
 
         Raises
         ------
         BnnvizError
-            If a name is missing or unknown, or a value is none that its constraint allows.
+            If a name is missing or unknown, or a value violates its constraint.
         """
         if isinstance(values, list):
             return torch.cat([self.free_points(each) for each in values])
@@ -273,7 +275,7 @@ class ParameterDensity(Callable):
         parts = {name: self._free(name, values[name]) for name in self._parts}
         count = max(map(len, parts.values()))
         if any(len(part) not in (1, count) for part in parts.values()):
-            raise BnnvizError("start has one value of each parameter, or as many of each; give one a chain.", "start")
+            raise BnnvizError("start needs one value of each parameter, or one per chain of each.", "start")
         return torch.cat([part.expand(count, -1) for part in parts.values()], 1)
 
     def _free(self, name: str, given: Any) -> Tensor:
@@ -282,17 +284,17 @@ class ParameterDensity(Callable):
         try:
             value = torch.as_tensor(np.asarray(given, dtype=np.float64))
         except (TypeError, ValueError) as error:
-            raise BnnvizError(f"The value of {name} is no array of numbers ({error}).", "start") from error
+            raise BnnvizError(f"The value of {name} is not an array of numbers ({error}).", "start") from error
         value = value[None] if value.shape == parameter.shape else value
         if value.shape[1:] != parameter.shape or not len(value):
             raise BnnvizError(
-                f"The value of {name} has the shape {tuple(value.shape)}; give {parameter.shape}, or one of such for"
-                " each chain.",
+                f"The value of {name} has shape {tuple(value.shape)}; give {parameter.shape}, or one such value per"
+                " chain.",
                 "start",
             )
         free = parameter.transform.inv(value) if bool(parameter.constraint.check(value).all()) else value * torch.nan
         if not bool(torch.isfinite(free).all()):
-            raise BnnvizError(f"The value of {name} is not within its constraint, or lies at its edge.", "start")
+            raise BnnvizError(f"The value of {name} violates its constraint or is on its boundary.", "start")
         return free.reshape(len(value), parameter.size)
 
     def groups(self) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Say where inputs or observations have a size that the prior of a network does not expect."""
+"""Detect inputs or observations whose scale the prior of a network does not expect."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from torch import Tensor
 
 from bnnviz.messages import Message, Remedy
 
-#: How far a size may be from 1, either way. Weights that are N(0, 1) make functions that vary over inputs of size 1.
+#: Maximum factor between a scale and 1. Weights that are N(0, 1) give functions that vary over inputs of scale 1.
 FAR = 30.0
 
 
 def of_inputs(x: Tensor) -> Iterator[Message]:
-    """Say which column of the inputs of a network is furthest from the size 1, if one is far from it.
+    """Report the column of a network's inputs whose scale is furthest from 1, if it is far.
 
     Parameters
     ----------
     x : Tensor, shape (rows, inputs)
-        Inputs that a linear layer reads.
+        Inputs of a linear layer.
     """
     sds, offsets = _size(x)
     varies = sds > 0
     if not varies.any():
         return
     size = torch.maximum(sds, offsets)
-    # Far too small counts as well as far too large; a column that does not vary is a constant of the network.
+    # Far too small matters as well as far too large; a constant column has no scale.
     distance = torch.where(varies, torch.maximum(size.log(), -sds.log()), -torch.inf)
     worst = int(distance.argmax())
     if distance[worst] > torch.tensor(FAR).log():
@@ -36,7 +36,7 @@ def of_inputs(x: Tensor) -> Iterator[Message]:
 
 
 def of_observations(y: Tensor) -> Iterator[Message]:
-    """Say that observations of real numbers are far from the size 1, if they are.
+    """Report observations of real numbers whose scale is far from 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tell targets that their operations are being traced, so that nothing may depend on values or leave PyTorch."""
+"""Mark operations as traced, so that targets avoid data-dependent branches and calls outside PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check what somebody gives for a posterior of their own before anything is computed: module, data, scales."""
+"""Check a user's module, data and scales before anything is computed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def module(given: Any) -> nn.Module:
     modules.check_structure(given)
     try:
         return modules.with_dense_gradients(modules.copied(given).eval())
-    except Exception as error:  # whatever the user's own code raises
+    except Exception as error:  # any error of the user's code
         raise BnnvizError(
-            f"The module cannot be copied in evaluation mode ({error}); hold nothing in it that copy.deepcopy refuses.",
+            f"The module cannot be copied in evaluation mode ({error}); remove attributes that copy.deepcopy rejects.",
             "module",
         ) from error
 
@@ -46,24 +46,24 @@ def scales(name: str, given: Any) -> float | tuple[float, ...]:
 
 
 def rows(what: str, given: Any) -> Tensor:
-    """Return a copy of rows of numbers (rows, ...): the caller may use the array again."""
+    """Return a copy of rows of numbers (rows, ...), independent of the caller's array."""
     lazy = not isinstance(given, Tensor) and type(given).__module__.startswith("dask.")
     given = given.compute() if lazy else given
     size = given.numel() * given.element_size() if isinstance(given, Tensor) else getattr(given, "nbytes", 0)
-    memory.check(size, f"A copy of the {what}", "give fewer rows, or run it where there is more memory", "data")
+    memory.check(size, f"A copy of the {what}", "give fewer rows, or use a machine with more memory", "data")
     found = _dense(given.detach()).clone() if isinstance(given, Tensor) else torch.tensor(arrays.numbers(what, given))
     if found.is_meta:
-        raise BnnvizError(f"The {what} lie on the device meta and have no numbers; give them on the CPU.", "data")
+        raise BnnvizError(f"The {what} are on the device meta and have no values; give them on the CPU.", "data")
     if found.is_complex():
         raise BnnvizError(f"The {what} are complex numbers; give their parts as columns.", "data")
     if not found.ndim:
-        raise BnnvizError(f"The {what} are one number; give one row for each observation.", "data")
+        raise BnnvizError(f"The {what} are a single number; give one row for each observation.", "data")
     return found
 
 
 def _dense(given: Tensor) -> Tensor:
-    """Return a tensor with a number at each place: of a sparse one zeros too."""
+    """Return a dense tensor; missing elements of a sparse one become zeros."""
     if given.is_nested:
-        raise BnnvizError("The rows are a nested tensor, each of a length of its own; pad them to one length.", "data")
+        raise BnnvizError("The rows are a nested tensor with different lengths; pad them to one length.", "data")
     given = given.dequantize() if given.is_quantized else given
     return given if given.layout == torch.strided else given.to_dense()

@@ -1,12 +1,11 @@
-r"""Scale what is sampled of a network's weights, so that one isotropic normal prior stands for priors of many scales.
+r"""Scale the sampled coordinates of a network's weights, so that an isotropic normal prior gives priors of many scales.
 
-States keep independent coordinates :math:`\theta_k \sim N(0, \sigma^2)`, whatever the prior of the weights is, and a
-weight is :math:`w_k = c_k \theta_k`, or :math:`w_k = c_k \theta_k e^{h_{g(k)} / \sigma}` where the scale of its group
-g(k), of ten weights at least, is learned. The coordinates h of the groups have the same normal prior, so that the
-logarithm of a group's scale has the sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit that reads n others,
-the outputs of a wide network keep their spread (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a
-scale for each input is his automatic relevance determination. From the derivatives by the weights those by the states
-follow:
+States have independent coordinates :math:`\theta_k \sim N(0, \sigma^2)` for every prior of the weights, and a weight is
+:math:`w_k = c_k \theta_k`, or :math:`w_k = c_k \theta_k e^{h_{g(k)} / \sigma}` if the scale of its group g(k), of at
+least ten weights, is learned. The coordinates h of the groups have the same normal prior, so that the logarithm of a
+group's scale has sd 1. With :math:`c_k = n^{-1/2}` for the weights of a unit with n inputs, the outputs of a wide
+network keep their variance (Neal 1996, chapter 2, https://doi.org/10.1007/978-1-4612-0745-0); a scale for each input is
+his automatic relevance determination. The derivatives by the states follow from those by the weights:
 
 .. math::
     \frac{\partial \ell}{\partial \theta_k} = \frac{w_k}{\theta_k} \frac{\partial \ell}{\partial w_k}, \qquad
@@ -23,13 +22,13 @@ from torch import Tensor
 
 PRIORS = ("equal", "fan_in", "learned")
 _LOGITS = 3.0
-#: Weights that a scale is learned from at least: of fewer it is hardly known, and what is left is a ridge, along which
-#: weight and scale change and their product does not, that holds every sampler up.
+#: Minimum number of weights of a learned scale. With fewer, the scale is poorly determined and the posterior has a
+#: ridge of constant product of weight and scale, which slows every sampler down.
 FEWEST = 10
 
 
 class ScaledSegment(NamedTuple):
-    """Consecutive weights with a learned scale for each column of their matrix, or with one for all."""
+    """Consecutive weights with a learned scale for each column of their matrix, or one for all."""
 
     start: int
     end: int
@@ -44,7 +43,7 @@ class Scales(NamedTuple):
     fixed : Tensor, shape (weights,)
         The factors c.
     group : Tensor or None, shape (weights,)
-        The number of the learned scale of each weight; that of one more than there are is 1. None if none is learned.
+        Index of each weight's learned scale; the index after the last denotes scale 1. None without learned scales.
     """
 
     fixed: Tensor
@@ -56,7 +55,7 @@ class Scales(NamedTuple):
 def scales(
     shapes: Mapping[str, torch.Size], prior: str, of_inputs: Collection[str] = (), of_logits: Collection[str] = ()
 ) -> Scales | None:
-    """Return the scales of a prior; None where all weights have the same."""
+    """Return the scales of a prior; None if all weights have the same."""
     if prior == "equal":
         return None
     fixed = [torch.full((shape.numel(),), _fan_in(shape) ** -0.5, dtype=torch.float64) for shape in shapes.values()]
@@ -84,16 +83,16 @@ def scales(
 
 
 def _fan_in(shape: torch.Size) -> int:
-    return max(shape[1:].numel(), 1)  # of a parameter without numbers too
+    return max(shape[1:].numel(), 1)  # at least 1, also for empty parameters
 
 
 def factors(theta: Tensor, scale: Tensor, group: Tensor | None, learned: int, rate: float) -> Tensor:
-    """Return what coordinates are multiplied by: (weights,), or (..., weights) where scales are learned.
+    """Return the factors on the coordinates: (weights,), or (..., weights) with learned scales.
 
     Parameters
     ----------
     theta : Tensor, shape (..., dim)
-        The coordinates of the weights, then those of the learned scales, then others.
+        The coordinates of the weights, the learned scales, and the rest.
     """
     if group is None:
         return scale
@@ -109,7 +108,7 @@ def pulled_back(
     own = gradient * factor
     if not segments:
         return own
-    # Sums of views, and not by index: these come in any order on a GPU.
+    # Sums of views: indexed sums have a random order on a GPU.
     product = rate * gradient * weights
     sums = [product[:, start:end].reshape(len(product), -1, columns).sum(1) for start, end, columns in segments]
     return torch.cat([own, *sums], 1)

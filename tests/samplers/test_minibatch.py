@@ -154,7 +154,7 @@ def test_a_batch_of_all_rows_changes_nothing(batch: str) -> None:
 
 
 REFUSED = [
-    ("banana", {"batch_size": 3}, "batch_size = 3 needs a target with data rows, and Banana"),
+    ("banana", {"batch_size": 3}, "batch_size = 3 needs a target with data rows, but Banana"),
     ("two_data", {"batch_size": 1, "bound": "exact"}, "set control_variates"),
     ("two_data", {"batch_size": 0}, "batch_size = 0"),
     ("two_data", {"batch": "epoch", "batch_size": 1}, "epoch"),

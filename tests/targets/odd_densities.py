@@ -434,7 +434,7 @@ REFUSED = (
     ),
     Refused(
         "Tensors of another precision in U, a rougher U, writing into its argument",
-        "cannot compute in float32|writes into its argument|returned (bfloat16|float16) for states of float32",
+        "cannot compute in float32|modifies its argument|returned (bfloat16|float16) for states of float32",
         (
             writes,
             writes_by_method,
@@ -453,7 +453,7 @@ REFUSED = (
     ),
     Refused(
         "A function of a single state",
-        "takes a single state|torch.func.vmap\\(function\\) where your function takes a single state",
+        "takes a single state|torch.func.vmap\\(function\\) if your function takes a single state",
         (
             lambda x: torch.dot(x, x) / 2,
             lambda x: x @ EYE.to(x) @ x / 2,
@@ -464,7 +464,7 @@ REFUSED = (
     ),
     Refused(
         "A result of another shape than (chains,), or of complex numbers",
-        "it must return one value for each chain|returned complex numbers",
+        "it must return one value per chain|returned complex numbers",
         (
             lambda x: x.square().sum(-1) / 2 + 0j,
             lambda x: (x.square().sum(-1) / 2).tolist(),

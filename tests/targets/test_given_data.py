@@ -80,9 +80,9 @@ def test_a_loader_with_a_sampler_of_its_own_is_read_as_it_is() -> None:
         (TensorDataset(X, Y, Y), "3 tensors"),
         (Endless(), "no length"),
         (DataLoader(Endless(), batch_size=2), "no length"),
-        (DataLoader(X, batch_size=2), "is a pair"),
-        ([(torch.zeros(2), 1.0), (torch.zeros(3), 1.0)], "cannot be put together"),
-        ([({"x": 1}, 1.0)], "cannot be put together"),
+        (DataLoader(X, batch_size=2), "must be a pair"),
+        ([(torch.zeros(2), 1.0), (torch.zeros(3), 1.0)], "cannot be stacked"),
+        ([({"x": 1}, 1.0)], "cannot be stacked"),
         (iter(PAIRS), "a DataLoader or Dataset"),
     ],
 )
@@ -149,7 +149,7 @@ def test_a_state_dict_that_does_not_fit_is_refused() -> None:
         ({**weights, "4.bias": torch.zeros(1)}, "has no 4.bias"),
         ({"0.weight": weights["0.weight"]}, "needs"),
         ({**weights, "0.bias": torch.zeros(4)}, "shape"),
-        ({**weights, "0.bias": torch.full((3,), torch.nan)}, "not finite"),
+        ({**weights, "0.bias": torch.full((3,), torch.nan)}, "non-finite"),
     ):
         with pytest.raises(BnnvizError, match=said):
             bnnviz.start(target, "hmc", start=given, **FEW)

@@ -367,7 +367,7 @@ def test_a_forward_that_is_rougher_than_single_precision_is_refused() -> None:
             return m.head(torch.tanh(m.inner(x)))
 
     target = bnnviz.BNN(Computed(forward, inner=nn.Linear(3, 4), head=head()), (X, Y))
-    with pytest.raises(BnnvizError, match="off those in float64, as under torch.autocast") as refused:
+    with pytest.raises(BnnvizError, match="from those in float64, as under torch.autocast") as refused:
         bnnviz.sample(target, "hmc", draws=3)
     assert refused.value.field == "dtype"
     assert bnnviz.sample(target, "hmc", draws=3, warmup=2, dtype="float64").draws.shape[1] == 3

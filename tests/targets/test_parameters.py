@@ -170,9 +170,9 @@ def _independent(parameter: Parameter) -> list[int]:
     ("options", "said"),
     [
         ({"parameters": {}}, "a dict of shapes or constraints"),
-        ({"parameters": {"x": 0}}, "a whole number from 1 on"),
-        ({"parameters": {"x": "positive"}}, "a whole number from 1 on"),
-        ({"parameters": {1: ()}}, "name is a text"),
+        ({"parameters": {"x": 0}}, "a positive integer"),
+        ({"parameters": {"x": "positive"}}, "a positive integer"),
+        ({"parameters": {1: ()}}, "name must be a string"),
         ({"parameters": {"x": ()}, "dim": 1}, "not both"),
         ({}, "parameters="),
     ],
@@ -185,11 +185,11 @@ def test_what_are_no_parameters_is_refused(options: dict[str, Any], said: str) -
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: bnnviz.interval(1, 1), "below its upper one"),
+        (lambda: bnnviz.interval(1, 1), "must be below the upper"),
         (lambda: bnnviz.above(math.inf), "finite number"),
-        (lambda: bnnviz.simplex(1), "cannot fulfil"),
+        (lambda: bnnviz.simplex(1), "cannot satisfy"),
         (lambda: Parameter(constraints.positive_integer), "no bijection"),
-        (lambda: Parameter(constraints.corr_cholesky, 4), "cannot fulfil"),
+        (lambda: Parameter(constraints.corr_cholesky, 4), "cannot satisfy"),
     ],
 )
 def test_a_constraint_that_cannot_be_is_refused(make, said: str) -> None:
@@ -253,10 +253,13 @@ def test_chains_set_out_from_an_array(given: Any) -> None:
     [
         ({"x": 1.0}, "needs a value of the parameter (w|z)"),
         ({**POINT, "y": 1.0}, "has no parameter y; its parameters are x, w, z"),
-        ({**POINT, "x": -1.0}, "The value of x is not within its constraint"),
-        ({**POINT, "w": [0.5, 0.5, 0.5]}, "The value of w is not within its constraint"),
-        ({**POINT, "z": [1.0]}, r"The value of z has the shape \(1,\); give \(2, 2\)"),
-        ({**POINT, "x": [1.0, 2.0, 3.0], "z": np.zeros((2, 2, 2))}, "one value of each parameter, or as many of each"),
+        ({**POINT, "x": -1.0}, "The value of x violates its constraint"),
+        ({**POINT, "w": [0.5, 0.5, 0.5]}, "The value of w violates its constraint"),
+        ({**POINT, "z": [1.0]}, r"The value of z has shape \(1,\); give \(2, 2\)"),
+        (
+            {**POINT, "x": [1.0, 2.0, 3.0], "z": np.zeros((2, 2, 2))},
+            "one value of each parameter, or one per chain of each",
+        ),
         (np.zeros((2, 3)), "3 dimensions and this target 7"),
         ([np.nan] * 7, "not finite"),
         (["a"] * 7, "no array of numbers"),

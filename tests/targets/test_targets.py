@@ -188,7 +188,7 @@ def test_gauss_newton_diagonal_is_that_of_a_linear_model():
             lambda: bnnviz.BNN(
                 nn.Sequential(nn.BatchNorm1d(3, track_running_stats=False), nn.Linear(3, 1)), (np.eye(5, 3), np.ones(5))
             ),
-            "cannot read one row alone",
+            "cannot process one row alone",
         ),
         (lambda: targets.Gaussian(mean_list="[0, x]"), "JSON list"),
         (lambda: targets.Gaussian(mean_list="[0, 1]", cov_list="[[1, 2], [2, 1]]"), "positive definite"),
@@ -312,11 +312,11 @@ def test_without_points_there_is_only_the_prior(name, activation):
 @pytest.mark.parametrize(
     ("name", "points", "words"),
     [
-        ("toy_c", [[0.0, 1.0, 1.0]], r"hold 3 numbers; .* needs rows \[x, y\]"),
-        ("moons", [[0.0, 1.0]], r"hold 2 numbers; .* needs rows \[x1, x2, class\]"),
-        ("moons", [[0.0, 1.0, 2.0]], "has the class 2; Two moons has 0 to 1"),
-        ("moons", [[0.0, 1.0, 0.5]], "has the class 0.5"),
-        ("moons", [[0.0, 1.0, -1.0]], "has the class -1"),
+        ("toy_c", [[0.0, 1.0, 1.0]], r"have 3 numbers; .* needs rows \[x, y\]"),
+        ("moons", [[0.0, 1.0]], r"have 2 numbers; .* needs rows \[x1, x2, class\]"),
+        ("moons", [[0.0, 1.0, 2.0]], "has class 2; Two moons has classes 0 to 1"),
+        ("moons", [[0.0, 1.0, 0.5]], "has class 0.5"),
+        ("moons", [[0.0, 1.0, -1.0]], "has class -1"),
         ("toy_c", [[0.0, float("nan")]], "holds nan"),
     ],
 )

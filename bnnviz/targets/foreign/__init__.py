@@ -1,4 +1,4 @@
-"""Take densities of other libraries: distributions of PyTorch, models of Pyro and of Stan."""
+"""Wrap densities of other libraries: distributions of PyTorch, models of Pyro and Stan."""
 
 from bnnviz.targets.foreign.distributions import DistributionDensity
 from bnnviz.targets.foreign.pyro_models import PyroDensity

@@ -1,8 +1,8 @@
 r"""Define a target by a distribution of ``torch.distributions``.
 
-Samplers move through all of space, so a distribution on a part of it is taken in the coordinates of ``biject_to`` of
-its support. Of a ``TransformedDistribution``, whose support may be narrower than it says, :math:`x = T(u)` is taken in
-the coordinates of its base's support, the transforms after them.
+Samplers need an unconstrained space, so a distribution with a constrained support is sampled in the coordinates of
+``biject_to`` of the support. A ``TransformedDistribution`` may declare too wide a support, so :math:`x = T(u)` uses the
+coordinates of its base's support, followed by the transforms.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets.parameters import Parameter, ParameterDensity
 
 NAME = "x"
-_ANGLES = 721  # at which the least density of angles is looked for
-_DRAWS, _INSIDE = 256, 0.9  # exact draws that are looked at, and the share that has to lie in the support
+_ANGLES = 721  # grid for the minimum of a density of angles
+_DRAWS, _INSIDE = 256, 0.9  # number of exact draws to check, and the share that must be in the support
 _FARTHEST, _RISE, _LOOKS, _MOST_AXES = (
     4,
     0.1,
     16,
     50,
-)  # decades that U is followed outwards, by how much it rises in one, points of each, axes
-_LINKS = ("_inv", "_cached_x_y")  # of a transform: what it was called on last
+)  # decades outwards, minimum rise of U per decade, points of each, axes
+_LINKS = ("_inv", "_cached_x_y")  # of a transform: its last arguments
 
 
 class _OfDistribution(Parameter):
-    """A variable with a distribution, by its bijection from coordinates without bounds."""
+    """A variable with a distribution, mapped by its bijection from unconstrained coordinates."""
 
     def __init__(self, distribution: Distribution) -> None:
         self._bijection = _bijection(distribution)
@@ -55,18 +55,18 @@ class _OfDistribution(Parameter):
 
 
 class DistributionDensity(ParameterDensity):
-    """The density of a distribution of ``torch.distributions``; its variable is called x.
+    """The density of a distribution of ``torch.distributions``; its variable is named x.
 
     Parameters
     ----------
     distribution : torch.distributions.Distribution
-        Continuous: of one variable or several, a mixture, transformed, with any support that ``biject_to`` knows. Of
-        a batch all are sampled together, independent of each other.
+        Continuous, of one or several variables; mixtures and transformed distributions are included, with any support
+        that ``biject_to`` supports. The elements of a batch are sampled jointly as independent variables.
 
     Raises
     ------
     BnnvizError
-        If it is discrete, or torch knows no bijection to its support.
+        If it is discrete, or torch has no bijection to its support.
 
     Examples
     --------
@@ -92,8 +92,8 @@ class DistributionDensity(ParameterDensity):
         _check_draws(self._own, kind, variable)
         if not has_integral(self.potential, self.dim, _precision(self._given)):
             raise BnnvizError(
-                f"The density of the {kind} has no integral over its support as torch says it, {self._own.support}: it"
-                " does not fall in some direction; give a function U with parameters=.",
+                f"The density of the {kind} has no integral over its declared support, {self._own.support}: it does"
+                " not decrease in some direction; give a function U with parameters=.",
                 "target",
             )
 
@@ -103,19 +103,18 @@ class DistributionDensity(ParameterDensity):
             discrete = bool(self._own.support.is_discrete)
         except NotImplementedError as error:
             raise BnnvizError(
-                f"The {kind} names no support, so that it is not known where x may lie; give a function U with"
-                " parameters=.",
+                f"The {kind} declares no support, so the range of x is unknown; give a function U with parameters=.",
                 "target",
             ) from error
         if discrete:
             raise BnnvizError(
-                f"The {kind} is discrete, and samplers move real numbers; sum its values out of the density.", "target"
+                f"The {kind} is discrete, but samplers need continuous variables; marginalise it.", "target"
             )
         try:
             return _OfDistribution(self._own)
         except (BnnvizError, NotImplementedError) as error:
             raise BnnvizError(
-                f"torch knows no bijection to the support of the {kind}, {self._own.support}; give a function U with"
+                f"torch has no bijection to the support of the {kind}, {self._own.support}; give a function U with"
                 " parameters=.",
                 "target",
             ) from error
@@ -139,13 +138,13 @@ class DistributionDensity(ParameterDensity):
         return made
 
     def describe_value(self) -> str:
-        """Return the distribution's class and its shape."""
+        """Return the distribution's class and shape."""
         shape = (*self._given.batch_shape, *self._given.event_shape)
         return f"{type(self._given).__name__}{list(shape) if shape else ''}"
 
 
 def has_integral(potential: Any, dim: int, dtype: torch.dtype) -> bool:
-    """Tell whether U rises outwards in all directions that are looked at: the axes, their sum, and a few others."""
+    """Return whether U rises outwards in all tested directions: the axes, their sum, and a few others."""
     rng = torch.Generator().manual_seed(0)
     axes = torch.eye(dim, dtype=torch.float64)[:_MOST_AXES]
     others = torch.cat([torch.ones(1, dim), torch.randn(8, dim, generator=rng)]).double()
@@ -162,21 +161,21 @@ def has_integral(potential: Any, dim: int, dtype: torch.dtype) -> bool:
 
 
 def _bijection(distribution: Distribution) -> Transform:
-    """Return the bijection from coordinates without bounds to what a distribution is of."""
+    """Return the bijection from unconstrained coordinates to the support of a distribution."""
     if isinstance(distribution, Independent):
         return _bijection(distribution.base_dist)
     if _is_angle(distribution):
         return _around(distribution)
-    if _event_constraint(distribution) is constraints.simplex:  # it may be transformed of what is no bijection
+    if _event_constraint(distribution) is constraints.simplex:  # its transforms may not be bijections
         return biject_to(constraints.simplex)
-    # Of the absolute value, as a half-normal has it, no inverse is known; its support says enough.
+    # Absolute values, as in a half-normal, have no known inverse; the declared support suffices.
     if isinstance(distribution, TransformedDistribution) and all(each.bijective for each in distribution.transforms):
         return ComposeTransform([_bijection(distribution.base_dist), *distribution.transforms])
     return biject_to(_support(distribution))
 
 
 class _Wrapped(Transform):
-    """Angles in one turn around a centre, from -pi to pi as torch draws them."""
+    """Wrap angles around a centre, from -pi to pi as in torch's draws."""
 
     domain = codomain = constraints.real
     bijective, sign = True, 1
@@ -197,13 +196,13 @@ class _Wrapped(Transform):
 
 
 def _is_angle(distribution: Distribution) -> bool:
-    """Tell whether a distribution is of angles, whose density torch repeats over all numbers."""
+    """Return whether a distribution is of angles, whose density torch repeats periodically."""
     inner = distribution.component_distribution if isinstance(distribution, MixtureSameFamily) else distribution
     return isinstance(inner, VonMises)
 
 
 def _around(distribution: Distribution) -> Transform:
-    """Return the bijection to a turn that begins and ends where the density of angles is least."""
+    """Return the bijection to a full turn that starts and ends at the minimum of a density of angles."""
     like = next(held for held in vars(distribution).values() if isinstance(held, Tensor | Distribution))
     like = like if isinstance(like, Tensor) else distribution.component_distribution.loc
     grid = torch.linspace(-math.pi, math.pi, _ANGLES, dtype=like.dtype, device=like.device)
@@ -215,7 +214,7 @@ def _around(distribution: Distribution) -> Transform:
 
 
 def _precision(held: Any) -> torch.dtype:
-    """Return the precision of the first real tensor that a distribution or a transform holds; float32 without one."""
+    """Return the precision of the first real tensor in a distribution or transform; float32 without one."""
     for value in vars(held).values():
         if isinstance(value, Tensor) and value.is_floating_point():
             return value.dtype
@@ -231,7 +230,7 @@ def _event_constraint(distribution: Distribution) -> Constraint:
 
 
 def _check_draws(distribution: Distribution, kind: str, parameter: Parameter) -> None:
-    """Refuse a distribution whose exact draws are outside of where it is sampled, or whose density has no integral."""
+    """Raise if a distribution's exact draws are outside the sampled region, or its density has no integral."""
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
@@ -239,21 +238,21 @@ def _check_draws(distribution: Distribution, kind: str, parameter: Parameter) ->
             there = parameter.transform.inv(draws)
             log_density = distribution.log_prob(draws)
     except (NotImplementedError, RuntimeError, ValueError, AssertionError):
-        return  # there are none, or none near enough to an edge to be turned back
+        return  # no draws, or none close enough to an edge to be mapped back
     flat, again = there.reshape(_DRAWS, -1), parameter.transform(there)
     inside = torch.isclose(again, draws, rtol=1e-2, atol=1e-3).reshape(_DRAWS, -1).all(1)
     finite = torch.isfinite(log_density).reshape(_DRAWS, -1).all(1)
     known = torch.isfinite(flat).all(1)
     if float((inside & finite)[known].double().mean()) < _INSIDE:
         raise BnnvizError(
-            f"Draws of the {kind}'s own sample() lie outside of its support or have no density, so that it cannot be"
-            " sampled; give a function U with parameters=.",
+            f"Draws from the {kind}'s sample() are outside its support or have no density, so it cannot be sampled;"
+            " give a function U with parameters=.",
             "target",
         )
 
 
 def _support(distribution: Distribution) -> Constraint:
-    """Return where a variable lies; of a mixture where the variables of all its components do."""
+    """Return the support of a variable; for a mixture, that of all components."""
     found = distribution.support
     if not isinstance(distribution, MixtureSameFamily):
         return found
@@ -268,7 +267,7 @@ def _support(distribution: Distribution) -> Constraint:
 
 
 def _moved(held: Any, move: Any) -> Any:
-    """Return a copy of a distribution, of a transform or of what one is made of, with each tensor moved."""
+    """Return a copy of a distribution, of a transform or of their parts, with each tensor moved."""
     if isinstance(held, Tensor):
         return move(held)
     if isinstance(held, list | tuple):
@@ -281,9 +280,9 @@ def _moved(held: Any, move: Any) -> Any:
     for name, value in list(vars(held).items()):
         made.__dict__[name] = value if name in _LINKS else _moved(value, move)
     if isinstance(held, Transform):
-        # An inverse is nothing but what it is the inverse of.
+        # An inverse is defined by its original.
         inverse = type(held).__name__ == "_InverseTransform"
         made._inv, made._cached_x_y = _moved(held._inv, move) if inverse else None, (None, None)
     if isinstance(held, Distribution):
-        made._validate_args = False  # it would look at numbers at every step
+        made._validate_args = False  # validation would read values at every step
     return made

@@ -1,8 +1,8 @@
 """Define a target by a model of Pyro, whose sites are named parameters.
 
-Each latent site has the constraint of its distribution's support, and coordinates without bounds by ``biject_to``, as
-in Pyro's own samplers (Bingham et al. 2019, https://jmlr.org/papers/v20/18-403.html). The density is the
-model's log joint with all sites at given values.
+Each latent site has the constraint of its distribution's support, and unconstrained coordinates by ``biject_to``, as
+in Pyro's samplers (Bingham et al. 2019, https://jmlr.org/papers/v20/18-403.html). The density is the model's log joint
+with all sites at given values.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class PyroDensity(ParameterDensity):
     Parameters
     ----------
     model : callable
-        With ``pyro.sample`` sites; those with ``obs=`` are the data. All others have to be continuous.
+        With ``pyro.sample`` sites; those with ``obs=`` are the data. All others must be continuous.
     *args, **kwargs
-        What the model is called with.
+        Arguments of the model.
 
     Raises
     ------
@@ -61,8 +61,8 @@ class PyroDensity(ParameterDensity):
             raise BnnvizError("The Pyro model has no latent sites: all of pyro.sample have obs=.", "target")
         if not _alike(first, second):
             raise BnnvizError(
-                "The sites of the Pyro model, their shapes or their supports change from call to call, so that there is"
-                " no density in fixed parameters; leave out branches and bounds that depend on other sites, and"
+                "The sites of the Pyro model, their shapes or their supports change from call to call, so there is no"
+                " density in fixed parameters; remove branches and bounds that depend on other sites, and"
                 " subsampling.",
                 "target",
             )
@@ -80,7 +80,7 @@ class PyroDensity(ParameterDensity):
             return poutine.trace(model).get_trace(*self._args, **self._kwargs)
 
     def _sites(self, seed: int) -> dict[str, dict[str, Any]]:
-        """Return the latent sites by name, of one call; random numbers elsewhere stay what they are."""
+        """Return the latent sites of one call by name; the global random state is restored."""
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(seed)
             trace = self._trace(None)
@@ -105,14 +105,14 @@ class PyroDensity(ParameterDensity):
         return torch.stack([one.reshape(()) for one in each])
 
     def _can_map(self) -> bool:
-        """Return whether chains can be computed at once."""
+        """Return whether chains can be computed together."""
         free = torch.linspace(-0.5, 0.5, 3 * self.dim, dtype=torch.float32).reshape(3, self.dim)
         given = self.named_values(free)
         with torch.no_grad():
             single = torch.stack([self._one({n: v[k] for n, v in given.items()}).reshape(()) for k in range(3)])
             try:
                 mapped = torch.func.vmap(self._one)(given)
-            except Exception:  # of what vmap cannot compute, such as a branch on a value
+            except Exception:  # not supported by vmap, such as a branch on a value
                 log.debug("The Pyro model is computed for one chain after another.", exc_info=True)
                 return False
         return mapped.shape == single.shape and torch.allclose(mapped, single, rtol=_AGREE, atol=_AGREE)
@@ -132,14 +132,14 @@ def _parameter(name: str, site: dict[str, Any]) -> Parameter:
     support = site["fn"].support
     if support.is_discrete:
         raise BnnvizError(
-            f"The site {name} of the Pyro model is discrete, and samplers move real numbers; sum it out of the model.",
+            f"The site {name} of the Pyro model is discrete, but samplers need continuous variables; marginalise it.",
             "target",
         )
     try:
         return Parameter(support, tuple(site["value"].shape))
     except BnnvizError as error:
         raise BnnvizError(
-            f"torch knows no bijection to the support of the site {name}, {support}; write it in another distribution.",
+            f"torch has no bijection to the support of the site {name}, {support}; use another distribution.",
             "target",
         ) from error
 

@@ -1,7 +1,7 @@
 """Define a target by a model of Stan, through BridgeStan.
 
-BridgeStan gives a compiled model's log density with the Jacobians of its transforms, and its gradient, in coordinates
-without bounds (Roualdes, Ward, Carpenter, Seyboldt and Axen 2023, https://doi.org/10.21105/joss.05236).
+BridgeStan provides a compiled model's log density, including the Jacobians of its transforms, and its gradient in
+unconstrained coordinates (Roualdes, Ward, Carpenter, Seyboldt and Axen 2023, https://doi.org/10.21105/joss.05236).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INDEX = re.compile(r"^(.*?)((?:\.\d+)*)$")
 
 
 class _LogDensity(torch.autograd.Function):
-    """U of states, with the gradient that Stan gives."""
+    """U of states, with the gradient from Stan."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, target: StanDensity) -> Tensor:
@@ -37,14 +37,14 @@ class _LogDensity(torch.autograd.Function):
 
 
 class StanDensity(Target):
-    """The posterior of a Stan model, as BridgeStan has it compiled.
+    """The posterior of a Stan model, compiled by BridgeStan.
 
     Parameters
     ----------
     model : bridgestan.StanModel, str or Path
-        The model with its data; or the path of a ``.stan`` file or of a compiled model.
+        The model with its data, or the path of a ``.stan`` file or of a compiled model.
     data : str, optional
-        JSON or the path of a file, where ``model`` is a path.
+        JSON or the path of a file, if ``model`` is a path.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class StanDensity(Target):
         if isinstance(model, str) or hasattr(model, "__fspath__"):
             model = optional.require("bridgestan", "A Stan model needs").StanModel(str(model), data)
         elif data is not None:
-            raise BnnvizError("The model has its data: give data= with the path of a model alone.", "data")
+            raise BnnvizError("The model already contains its data; use data= only with a path.", "data")
         self._model, self.dim = model, int(model.param_unc_num())
         if not self.dim:
             raise BnnvizError("The Stan model has no parameters to sample.", "target")
@@ -76,28 +76,28 @@ class StanDensity(Target):
         self._places = _places([str(name) for name in model.param_names()])
 
     def _computed(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U (chains,) and its gradient (chains, dim); infinite and nan where Stan rejects a point."""
+        """Return U (chains,) and its gradient (chains, dim); infinite and nan if Stan rejects a point."""
         points = x.detach().double().cpu().numpy()
         values, gradients = np.empty(len(points)), np.empty_like(points)
         for k, point in enumerate(points):
             try:
                 value, gradient = self._model.log_density_gradient(np.ascontiguousarray(point))
                 values[k], gradients[k] = -value, -np.asarray(gradient)
-            except RuntimeError as error:  # BridgeStan's, of a point at which the model is not defined
+            except RuntimeError as error:  # from BridgeStan, where the model is undefined
                 self.rejected.add(error)
                 values[k], gradients[k] = np.inf, np.nan
         return torch.as_tensor(values).to(x), torch.as_tensor(gradients).to(x)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return minus the log density (chains,), Jacobians in."""
+        """Return minus the log density (chains,), including Jacobians."""
         return _LogDensity.apply(x, self)
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U (chains,) and its gradient (chains, dim), as Stan gives them."""
+        """Return U (chains,) and its gradient (chains, dim) from Stan."""
         return self._computed(x)
 
     def gradient_and_product(self, x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return U, its gradient and H v, the latter a central difference of gradients."""
+        """Return U, its gradient and H v, the last as a central difference of gradients."""
         reach = torch.finfo(x.dtype).eps ** (1 / 3) * x.abs().amax(-1, keepdim=True).clamp_min(1)
         h = reach / v.abs().amax(-1, keepdim=True).clamp_min(torch.finfo(x.dtype).tiny)
         product = (self._computed(x + h * v)[1] - self._computed(x - h * v)[1]) / (2 * h)
@@ -116,7 +116,7 @@ class StanDensity(Target):
         return found
 
     def names(self) -> list[str]:
-        """Return the names of the coordinates without bounds."""
+        """Return the names of the unconstrained coordinates."""
         return list(self._free_names)
 
     def describe_value(self) -> str:
@@ -126,7 +126,7 @@ class StanDensity(Target):
 
 
 def _places(names: list[str]) -> dict[str, tuple[tuple[int, ...], list[int], list[tuple[int, ...]]]]:
-    """Return shape, columns and indices of each parameter, whose parts are called ``theta.1.2``, from 1 on."""
+    """Return shape, columns and indices of each parameter, whose elements are named ``theta.1.2``, from 1 on."""
     found: dict[str, tuple[list[int], list[tuple[int, ...]]]] = {}
     for column, label in enumerate(names):
         name, index = _INDEX.match(label).groups()

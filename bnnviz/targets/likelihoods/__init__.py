@@ -1,4 +1,4 @@
-"""Define how outputs of a network explain observations: by name, as an object with its settings, or by a function."""
+"""Define likelihoods of a network's outputs: by name, as an object with settings, or by a function."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ NAMES = ("gaussian", "multivariate_gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
 
 
 def default_noise(given: Any, noise_sd: Any) -> str:
-    """Return "learned" for a named likelihood with a noise whose size is not given, else "fixed"."""
+    """Return "learned" for a named likelihood with noise if its size is not given, else "fixed"."""
     named = isinstance(given, str) and (given == "gaussian" or given in _OF_ONE_SCALE)
     return "learned" if named and noise_sd is None else "fixed"
 
 
 def scales_of(columns: Tensor) -> list[float]:
-    """Return the standard deviation of each column of observations (rows, columns); 1 where there is no spread."""
+    """Return the standard deviation of each column of observations (rows, columns); 1 for constant columns."""
     spread = columns.double().std(0, correction=0) if len(columns) else columns.new_zeros(columns.shape[1]).double()
     return [float(f"{value:.3g}") if value > 0 else 1.0 for value in spread.tolist()]
 
 
 def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: int = 1) -> Likelihood:
-    """Return the likelihood of a name, of a function, or what is one already."""
+    """Return the likelihood for a name or function; a likelihood is returned unchanged."""
     named = isinstance(given, str) and given in NAMES
     if learned and not (named and given not in _WITHOUT_NOISE):
         what = given if named else getattr(given, "name", "callable")
@@ -82,8 +82,8 @@ def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: 
     sds = list(noise_sd) if isinstance(noise_sd, Sequence) else [noise_sd] * columns
     if len(sds) != columns:
         raise BnnvizError(
-            f"noise_sd has {len(sds)} numbers and the observations {columns} columns; give one for each, or one for"
-            " all.",
+            f"noise_sd has {len(sds)} numbers, but the observations have {columns} columns; give one for each, or one"
+            " for all.",
             "noise_sd",
         )
     if given == "multivariate_gaussian":

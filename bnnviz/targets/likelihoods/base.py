@@ -1,7 +1,7 @@
-r"""Define what a likelihood of a network's outputs has to say, with derivatives by automatic differentiation.
+r"""Define the interface of likelihoods, with derivatives by automatic differentiation.
 
-A likelihood may have parameters of its own, such as the logarithm of a noise. Each is a number r with the prior N(0, 1)
-and one more coordinate of a state, after those of the weights; `Likelihood.at` puts values of them in.
+A likelihood may have parameters, such as the logarithm of a noise. Each is a number r with the prior N(0, 1) and one
+more coordinate of a state, after those of the weights; `Likelihood.at` sets their values.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 
 class Likelihood:
-    """How outputs (chains, rows, outputs) explain the observations; losses are summed over rows.
+    """Likelihood of observations given outputs (chains, rows, outputs); losses are summed over rows.
 
-    Observations are (rows,) for all chains, or each one's own: (chains, rows); with several columns these are the last
-    axis. Derive from it for a likelihood of your own: ``log_density`` is enough to sample, ``mean``, ``variance``,
-    ``cdf`` and ``draw`` predict observations.
+    Observations are (rows,) for all chains, or (chains, rows); several columns are the last axis. Subclass it for a
+    custom likelihood: ``log_density`` suffices for sampling; ``mean``, ``variance``, ``cdf`` and ``draw`` predict
+    observations.
 
     Attributes
     ----------
     name : str
     task : {"regression", "classification", "outputs"}
-        What is predicted: numbers, classes, or the outputs alone.
+        Kind of predictions: numbers, classes, or only outputs.
     columns : int
-        How many columns the observations have.
+        Number of columns of the observations.
     parameters : sequence of str
         Labels of the learned coordinates.
     by_hand : bool
-        Whether the derivatives by the outputs are written out.
+        Whether the derivatives by the outputs are implemented.
     discrete : bool
-        Whether observations are whole numbers.
+        Whether observations are integers.
     takes_logits : str
-        What the outputs are that have to reach all real numbers, such as "logits"; empty where they need not.
+        Meaning of outputs that must cover all real numbers, such as "logits"; empty if they need not.
 
     Examples
     --------
@@ -63,35 +63,35 @@ class Likelihood:
     takes_logits = ""
 
     def fitted(self, y: Tensor) -> Self:
-        """Return the likelihood for observations (rows, columns), of which it may take over columns and classes."""
+        """Return the likelihood for observations (rows, columns), from which it may set columns and classes."""
         if y.shape[1] != self.columns:
             raise BnnvizError(
-                f"The observations have the shape {tuple(y.shape)}; with a {self.name} likelihood give"
-                f" {'one number' if self.columns == 1 else f'{self.columns} numbers'} a row.",
+                f"The observations have shape {tuple(y.shape)}; a {self.name} likelihood needs"
+                f" {'one number' if self.columns == 1 else f'{self.columns} numbers'} per row.",
                 "data",
             )
         return self
 
     def kept(self, y: Tensor) -> Tensor:
-        """Return observations (rows, columns) as the target keeps them: (rows,) where there is one column."""
+        """Return observations (rows, columns) in the target's form: (rows,) for one column."""
         y = y.double()
         return y[:, 0] if self.columns == 1 else y
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Refuse observations, as the target keeps them, that do not fit.
+        """Check observations in the target's form.
 
         Raises
         ------
         BnnvizError
-            If so.
+            If they do not fit.
         """
 
     def width(self) -> tuple[int | None, str]:
-        """Return how many outputs it needs (None: any number), and what they are, in words."""
+        """Return the required number of outputs (None: any) and their description."""
         return 1, "(rows, 1), one output"
 
     def classes(self, outputs: int) -> int:
-        """Return how many classes there are, of a network with so many outputs."""
+        """Return the number of classes for a network with ``outputs`` outputs."""
         return max(outputs, 2)
 
     def at(self, raw: Tensor) -> Likelihood:
@@ -99,7 +99,7 @@ class Likelihood:
         return self
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return by name what the values (n, parameters) of its parameters stand for, ``(n, ...)`` each."""
+        """Return by name the natural values ``(n, ...)`` of its parameters (n, parameters)."""
         return {}
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
@@ -123,13 +123,13 @@ class Likelihood:
         raise NotImplementedError
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return a matrix without negative eigenvalue for each row's loss, (chains, rows, outputs, outputs).
+        """Return a positive semidefinite matrix for each row's loss, (chains, rows, outputs, outputs).
 
-        It is the second derivatives, or what is expected of them; without either, what is positive of the former.
+        It is the expected second derivative; if that is unknown, the positive part of the second derivative.
         """
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
-            # No row's loss depends on another row, so that sums over rows hold each one's derivatives.
+            # Rows are independent, so sums over rows contain each row's derivatives.
             (slope,) = torch.autograd.grad(self.loss(at, y).sum(), at, create_graph=True)
             found = [
                 torch.autograd.grad(slope[..., k].sum(), at, retain_graph=True, materialize_grads=True)[0]
@@ -141,7 +141,7 @@ class Likelihood:
         return (vectors * values.clamp_min(0)[..., None, :]) @ vectors.mT
 
     def root(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return matrices L, shaped like the `hessian`, with L L' = hessian: with one output its root."""
+        """Return matrices L, shaped like the `hessian`, with L L' = hessian."""
         found = self.hessian(f, y)
         if found.shape[-1] == 1:
             return found.sqrt()
@@ -149,7 +149,7 @@ class Likelihood:
         return vectors * values.clamp_min(0).sqrt()[..., None, :]
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
-        """Return the curvature (parameters,) by the parameters at one state: the sum of squares of rows' derivatives.
+        """Return the curvature (parameters,) by the parameters at one state: the sum of squared per-row derivatives.
 
         Outputs are (1, rows, outputs), the parameters (1, parameters).
         """
@@ -170,7 +170,7 @@ class Likelihood:
         raise NotImplementedError
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y, (rows,) or (rows, columns), for each chain; on the CPU."""
+        """Return the probability of at most y, (rows,) or (rows, columns), for each chain; on the CPU."""
         raise NotImplementedError
 
     def draw(self, f: Tensor, rng: Generator) -> np.ndarray:
@@ -179,7 +179,7 @@ class Likelihood:
 
 
 class _Special:
-    """Functions of SciPy, which is imported when one is needed first."""
+    """Functions of SciPy, imported on first use."""
 
     def __getattr__(self, name: str) -> Any:
         from scipy import special
@@ -191,7 +191,7 @@ special = _Special()
 
 
 class Constants:
-    """Keep numbers as tensors, once for each device and precision."""
+    """Store numbers as tensors, once for each device and precision."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -217,7 +217,7 @@ def numbers(values: Tensor) -> np.ndarray:
 def class_numbers(y: Tensor, name: str) -> Tensor:
     """Return class numbers (rows,) as integers."""
     if y.is_floating_point() and (y != y.round()).any():
-        raise BnnvizError(f"{_article(name)} likelihood needs class numbers, which are whole, as observations.", "data")
+        raise BnnvizError(f"{_article(name)} likelihood needs integer class numbers as observations.", "data")
     return y.long()
 
 
@@ -226,11 +226,11 @@ def _article(name: str) -> str:
 
 
 def check_counts(y: Tensor, name: str) -> None:
-    """Refuse observations that are no counts."""
+    """Raise if observations are not counts."""
     if len(y) and ((y < 0) | (y != y.round())).any():
         wrong = float(y[(y < 0) | (y != y.round())][0])
         raise BnnvizError(
-            f"{_article(name)} likelihood needs counts, whole numbers from 0 on, as observations, and one is"
-            f" {wrong:g}; give them as they were counted, not standardised.",
+            f"{_article(name)} likelihood needs counts, nonnegative integers, as observations, but one is"
+            f" {wrong:g}; give the counts themselves, not standardised.",
             "data",
         )

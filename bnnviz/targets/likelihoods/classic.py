@@ -52,17 +52,17 @@ class Normal(Likelihood):
         self.parameters = ("log noise",) if learned else ()
 
     def fitted(self, y: Tensor) -> Likelihood:
-        """Return the likelihood of one column, or that of several, each with a noise of its own."""
+        """Return the likelihood for one column, or for several with a separate noise each."""
         if y.shape[1] == 1:
             return self
         return IndependentNormals([self.sd] * y.shape[1], bool(self.parameters))
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with a noise of each chain's own, where it is learned."""
+        """Return the likelihood with each chain's noise, if it is learned."""
         return NormalOfEach(math.log(self.sd) + raw[:, 0]) if self.parameters else self
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the noise's sd, where it is learned."""
+        """Return the noise's sd, if it is learned."""
         return {"noise_sd": self.sd * raw[:, 0].exp()} if self.parameters else {}
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ class Normal(Likelihood):
         return f[..., 0]
 
     def _sd(self, f: Tensor) -> Tensor:
-        """Return the sd of the noise, which fits the outputs."""
+        """Return the sd of the noise, broadcastable to the outputs."""
         return f.new_full((1, 1), self.sd)
 
     def variance(self, f: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class Normal(Likelihood):
         return self._sd(f).square().expand_as(f[..., 0])
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         return special.ndtr((y - numbers(f[..., 0])) / numbers(self._sd(f)))
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
@@ -111,7 +111,7 @@ class Normal(Likelihood):
 
 
 class NormalOfEach(Normal):
-    """y ~ N(f, sd^2) with an sd of each chain's own.
+    """y ~ N(f, sd^2) with a separate sd for each chain.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class NormalOfEach(Normal):
         return self.log_sd.to(f).exp()[:, None]
 
     def loss(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the negative log likelihood, up to a constant that depends on the rows alone."""
+        """Return the negative log likelihood, up to a constant that depends only on the rows."""
         return 0.5 * self._squares(f, y) + y.shape[-1] * self.log_sd
 
     def _squares(self, f: Tensor, y: Tensor) -> Tensor:
@@ -149,7 +149,7 @@ class NormalOfEach(Normal):
         return y.shape[-1] - self._squares(f, y)
 
     def bend(self, f: Tensor, y: Tensor, first: Tensor, rate: Tensor) -> Tensor:
-        """Return what log sd, moving at ``rate`` (chains,), adds to the second derivative along ``first``."""
+        """Return the contribution of log sd, moving at ``rate`` (chains,), to the second derivative along ``first``."""
         cross = (self.residual(f, y) * first).sum((1, 2))
         return 2 * rate * (rate * self._squares(f, y) - 2 * cross)
 
@@ -175,7 +175,7 @@ class Bernoulli(Likelihood):
     takes_logits = "a logit"
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Refuse what is neither 0 nor 1."""
+        """Raise if an observation is neither 0 nor 1."""
         if not ((y == 0) | (y == 1)).all():
             raise BnnvizError("A bernoulli likelihood needs observations that are 0 or 1.", "data")
 
@@ -218,15 +218,15 @@ class Categorical(Likelihood):
     takes_logits = "logits"
 
     def width(self) -> tuple[int | None, str]:
-        """Return that any number of outputs does."""
+        """Return that any number of outputs is allowed."""
         return None, "(rows, classes), one output for each class"
 
     def kept(self, y: Tensor) -> Tensor:
-        """Return whole class numbers."""
+        """Return integer class numbers."""
         return class_numbers(y[:, 0], self.name)
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Refuse classes that have no output."""
+        """Raise if a class has no output."""
         if len(y) and (y.min() < 0 or y.max() >= outputs):
             raise BnnvizError(
                 f"The classes run from {int(y.min())} to {int(y.max())}; with {outputs} outputs"

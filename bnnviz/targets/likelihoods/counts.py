@@ -1,4 +1,4 @@
-r"""Define likelihoods of counts, whose logarithm of the mean is the output.
+r"""Define likelihoods of counts; the output is the logarithm of the mean.
 
 .. math::
     \text{poisson: } y f - e^f - \log y!, \qquad
@@ -27,7 +27,7 @@ class _CountLikelihood(Likelihood):
     takes_logits = "the logarithm of a mean"
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Refuse what is no count."""
+        """Raise if an observation is not a count."""
         check_counts(y, self.name)
 
     def mean(self, f: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class Poisson(_CountLikelihood):
         return self.mean(f)
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         mean = numbers(self.mean(f))
         return np.where(y >= 0, special.pdtr(np.floor(np.maximum(y, 0)), mean), 0.0)
 
@@ -71,12 +71,12 @@ class Poisson(_CountLikelihood):
 
 
 class NegativeBinomial(_CountLikelihood):
-    """y is negative binomial with log mean f and a concentration r: more spread than Poisson.
+    """y is negative binomial with log mean f and concentration r, with a larger variance than Poisson.
 
     Parameters
     ----------
     concentration : float, optional
-        Left out, it is learned: ``log r ~ N(0, 2^2)``.
+        The default is to learn it: ``log r ~ N(0, 2^2)``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class NegativeBinomial(_CountLikelihood):
         self._log: Constants | Tensor = Constants([[0.0 if concentration is None else math.log(concentration)]])
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with a concentration of each chain's own, where it is learned."""
+        """Return the likelihood with each chain's concentration, if it is learned."""
         if not self.parameters:
             return self
         made = NegativeBinomial(1.0)
@@ -103,7 +103,7 @@ class NegativeBinomial(_CountLikelihood):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the concentration, where it is learned."""
+        """Return the concentration, if it is learned."""
         return {"concentration": (self.spread * raw[:, 0]).exp()} if self.parameters else {}
 
     def log_concentration(self, f: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class NegativeBinomial(_CountLikelihood):
         return choices - r * functional.softplus(f - log_r) - y * functional.softplus(log_r - f)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return what is expected of the second derivative."""
+        """Return the expected second derivative."""
         mean, r = torch.exp(f), torch.exp(self.log_concentration(f))[..., None]
         return (mean * r / (mean + r))[..., None]
 
@@ -128,7 +128,7 @@ class NegativeBinomial(_CountLikelihood):
         return mean + mean.square() * torch.exp(-self.log_concentration(f))
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         mean, r = numbers(self.mean(f)), numbers(torch.exp(self.log_concentration(f)))
         return np.where(y >= 0, special.betainc(r, np.floor(np.maximum(y, 0)) + 1, r / (r + mean)), 0.0)
 

@@ -1,4 +1,4 @@
-r"""Define likelihoods of real numbers: several columns, a noise that the network gives, and heavy tails.
+r"""Define likelihoods of real numbers: several columns, input-dependent noise, and heavy tails.
 
 .. math::
     \text{heteroscedastic: } y \sim N(f_1, e^{2 f_2}), \qquad
@@ -29,10 +29,10 @@ _LOG_ROOT = 0.5 * math.log(2 * math.pi)
 
 
 class _RealNumbers(Likelihood):
-    """Observations that are a location and a scale times a variable of one law."""
+    """Observations that are a location plus a scale times a standard variable."""
 
     task = "regression"
-    _log_sd: Any = 0.0  # that of the scale, which fits the mean
+    _log_sd: Any = 0.0  # logarithm of the scale, broadcastable to the mean
 
     def mean(self, f: Tensor) -> Tensor:
         """Return the expected observation."""
@@ -52,7 +52,7 @@ class _RealNumbers(Likelihood):
         return self._scale(f).square()
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         return special.ndtr((y - numbers(self.mean(f))) / numbers(self._scale(f)))
 
     def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
@@ -62,7 +62,7 @@ class _RealNumbers(Likelihood):
 
 
 class IndependentNormals(_RealNumbers):
-    """Each column of y is normal around an output, with an sd of its own.
+    """Each column of y is normal around an output, with a separate sd.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ class IndependentNormals(_RealNumbers):
         self.parameters = tuple(f"log noise[{k}]" for k in range(self.columns)) if learned else ()
 
     def width(self) -> tuple[int | None, str]:
-        """Return one output a column."""
+        """Return one output per column."""
         return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with noises of each chain's own, where they are learned."""
+        """Return the likelihood with each chain's noises, if they are learned."""
         if not self.parameters:
             return self
         made = IndependentNormals(self.sds)
@@ -98,7 +98,7 @@ class IndependentNormals(_RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the noises' sds, where they are learned."""
+        """Return the noises' sds, if they are learned."""
         return {"noise_sd": self._base.like(raw).exp() * raw.exp()} if self.parameters else {}
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
@@ -116,14 +116,14 @@ class IndependentNormals(_RealNumbers):
 
 
 class MultivariateNormal(_RealNumbers):
-    """Columns of y are normal around the outputs, with any covariance L L'.
+    """Columns of y are jointly normal around the outputs, with any covariance L L'.
 
     Parameters
     ----------
     covariance : array_like, shape (columns, columns), optional
-        Where it is known.
+        A known covariance.
     sds : sequence of float, optional
-        Where it is learned: ``L[k, k] = sds[k] exp(r)`` and ``L[k, j] = sds[k] r`` for j < k, each r ~ N(0, 1).
+        Scales of a learned one: ``L[k, k] = sds[k] exp(r)`` and ``L[k, j] = sds[k] r`` for j < k, each r ~ N(0, 1).
 
     Examples
     --------
@@ -156,11 +156,11 @@ class MultivariateNormal(_RealNumbers):
             )
 
     def width(self) -> tuple[int | None, str]:
-        """Return one output a column."""
+        """Return one output per column."""
         return self.columns, f"(rows, {self.columns}), one output for each column of the observations"
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with a covariance of each chain's own, where it is learned."""
+        """Return the likelihood with each chain's covariance, if it is learned."""
         if not self.parameters:
             return self
         size, sds = self.columns, self._base.like(raw)
@@ -175,7 +175,7 @@ class MultivariateNormal(_RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the covariance, where it is learned."""
+        """Return the covariance, if it is learned."""
         if not self.parameters:
             return {}
         factor = self.at(raw)._factor
@@ -210,7 +210,7 @@ class MultivariateNormal(_RealNumbers):
 
 
 class Heteroscedastic(_RealNumbers):
-    """y ~ N(f_1, exp(f_2)^2): the network gives mean and log sd of the noise.
+    """y ~ N(f_1, exp(f_2)^2): the network outputs mean and log sd of the noise.
 
     Examples
     --------
@@ -233,12 +233,12 @@ class Heteroscedastic(_RealNumbers):
         return -0.5 * ((y - f[..., 0]) * torch.exp(-f[..., 1])).square() - f[..., 1] - _LOG_ROOT
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return what is expected of the second derivatives."""
+        """Return the expected second derivatives."""
         return torch.diag_embed(torch.stack([torch.exp(-2 * f[..., 1]), torch.full_like(f[..., 1], 2.0)], -1))
 
 
 class _ScaleFamily(_RealNumbers):
-    """(y - f) / scale has one law, that of a shape.
+    """(y - f) / scale has a fixed law with a shape parameter.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class _ScaleFamily(_RealNumbers):
         self.parameters = ("log noise",) if learned else ()
 
     def at(self, raw: Tensor) -> Self:
-        """Return the likelihood with a scale of each chain's own, where it is learned."""
+        """Return the likelihood with each chain's scale, if it is learned."""
         if not self.parameters:
             return self
         made = type(self)(self.shape, self.scale)
@@ -260,7 +260,7 @@ class _ScaleFamily(_RealNumbers):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the scale, where it is learned."""
+        """Return the scale, if it is learned."""
         return {"noise_scale": self.scale * raw[:, 0].exp()} if self.parameters else {}
 
     def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
@@ -274,12 +274,12 @@ class _ScaleFamily(_RealNumbers):
 
 
 class StudentT(_ScaleFamily):
-    """(y - f) / scale has Student's t distribution, so that outliers pull less.
+    """(y - f) / scale has Student's t distribution, which reduces the influence of outliers.
 
     Parameters
     ----------
     df : float
-        Degrees of freedom, above 2: the variance is finite then.
+        Degrees of freedom, above 2, so that the variance is finite.
     scale : float
     learned : bool
         Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
@@ -296,7 +296,7 @@ class StudentT(_ScaleFamily):
     def __init__(self, df: float = 4.0, scale: float = 1.0, learned: bool = False) -> None:
         (self.df,) = _positive([df], "df")
         if not self.df > 2:
-            raise BnnvizError(f"df = {df:g} must be above 2, so that an observation has a variance.", "df")
+            raise BnnvizError(f"df = {df:g} must be above 2, so that observations have a variance.", "df")
         super().__init__(self.df, scale, learned)
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
@@ -307,7 +307,7 @@ class StudentT(_ScaleFamily):
         return constant - log_sd - half * torch.log1p(z.square() / self.df)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return what is expected of the second derivative."""
+        """Return the expected second derivative."""
         return ((self.df + 1) / (self.df + 3) * self._scale(f) ** -2)[..., None, None]
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
@@ -319,7 +319,7 @@ class StudentT(_ScaleFamily):
         return self._scale(f).square() * (self.df / (self.df - 2))
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         return special.stdtr(self.df, (y - numbers(self.mean(f))) / numbers(self._scale(f)))
 
     def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
@@ -327,14 +327,14 @@ class StudentT(_ScaleFamily):
 
 
 class GeneralizedGaussian(_ScaleFamily):
-    """The density of y is in proportion to ``exp(-|(y - f) / scale|^power / power)``: normal for 2, Laplace's for 1.
+    """The density of y is proportional to ``exp(-|(y - f) / scale|^power / power)``: normal for 2, Laplace for 1.
 
-    Below 2 outliers pull less, above 2 more. The PMCnet paper names it for robust regression.
+    Below 2 outliers have less influence, above 2 more. The PMCnet paper suggests it for robust regression.
 
     Parameters
     ----------
     power : float
-        From 1 on, so that the loss is convex.
+        At least 1, so that the loss is convex.
     scale : float
     learned : bool
         Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
@@ -362,7 +362,7 @@ class GeneralizedGaussian(_ScaleFamily):
         return -(z.abs() ** self.power) / self.power - log_sd - constant
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return what is expected of the second derivative."""
+        """Return the expected second derivative."""
         return (self._moment(2 * self.power - 2) * self._scale(f) ** -2)[..., None, None]
 
     def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
@@ -374,12 +374,12 @@ class GeneralizedGaussian(_ScaleFamily):
         return self._scale(f).square() * self._moment(2.0)
 
     def _moment(self, order: float) -> float:
-        """Return what is expected of |(y - f) / scale|^order."""
+        """Return the expectation of |(y - f) / scale|^order."""
         one = 1 / self.power
         return self.power ** (order * one) * math.exp(math.lgamma((order + 1) * one) - math.lgamma(one))
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         z = (y - numbers(self.mean(f))) / numbers(self._scale(f))
         return 0.5 + 0.5 * np.sign(z) * special.gammainc(1 / self.power, np.abs(z) ** self.power / self.power)
 
@@ -406,8 +406,8 @@ def _factor(covariance: Any) -> list[list[float]]:
         factor = None
     if factor is None or not np.isfinite(factor).all():
         raise BnnvizError(
-            "covariance is a symmetric matrix (columns, columns) without eigenvalue of 0 or below, one row for each"
-            " column of the observations.",
+            "covariance must be a symmetric positive definite matrix (columns, columns), with one row per column of the"
+            " observations.",
             "covariance",
         )
     return factor.tolist()

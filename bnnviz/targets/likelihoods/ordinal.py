@@ -2,7 +2,7 @@ r"""Define the likelihood of ordered classes, with a cumulative logit.
 
 With one output f and cut points :math:`c_1 < \ldots < c_{K - 1}`, :math:`P(y \le k) = s(c_{k + 1} - f)` for classes
 :math:`0, \ldots, K - 1`, s the logistic function (McCullagh 1980, https://doi.org/10.1111/j.2517-6161.1980.tb01109.x).
-Of the probability of a class the logarithm is taken by
+The logarithm of a class probability is computed from
 
 .. math:: s(a) - s(b) = s(a) \, s(-b) \, (1 - e^{b - a}), \qquad a > b,
 
@@ -24,15 +24,15 @@ from bnnviz.targets.likelihoods.base import Constants, Likelihood, class_numbers
 
 
 class Ordinal(Likelihood):
-    """y in {0, ..., K - 1}, ordered, by one output and K - 1 cut points.
+    """y in {0, ..., K - 1}, ordered, given by one output and K - 1 cut points.
 
     Parameters
     ----------
     classes : int, optional
-        K; left out, one more than the largest observation.
+        K; by default one more than the largest observation.
     cut_points : sequence of float, optional
-        Increasing. Left out, they are learned: those that make classes equally probable at f = 0, the first one moved
-        by r ~ N(0, 1), and the logarithm of each gap between two by another.
+        Increasing. By default they are learned: starting from equally probable classes at f = 0, the first is shifted
+        by r ~ N(0, 1), and so is the logarithm of each gap.
 
     Examples
     --------
@@ -48,16 +48,16 @@ class Ordinal(Likelihood):
         if self._given is not None:
             rising = all(a < b for a, b in zip(self._given, self._given[1:], strict=False))
             if not self._given or not rising or not all(map(math.isfinite, self._given)):
-                raise BnnvizError("cut_points are finite numbers, each above the one before.", "cut_points")
+                raise BnnvizError("cut_points must be finite and increasing.", "cut_points")
             if classes not in (None, len(self._given) + 1):
                 raise BnnvizError(
-                    f"{len(self._given)} cut points part {len(self._given) + 1} classes, not {classes}; leave out"
+                    f"{len(self._given)} cut points separate {len(self._given) + 1} classes, not {classes}; omit"
                     " classes.",
                     "classes",
                 )
             classes = len(self._given) + 1
         if classes is not None and classes < 2:
-            raise BnnvizError(f"classes = {classes} must be 2 at least.", "classes")
+            raise BnnvizError(f"classes = {classes} must be at least 2.", "classes")
         self._count = classes
         self._cuts: Constants | Tensor | None = None
         if classes is not None:
@@ -71,36 +71,37 @@ class Ordinal(Likelihood):
             self.parameters = ("first cut point", *(f"log gap[{k}]" for k in range(classes - 2)))
 
     def fitted(self, y: Tensor) -> Self:
-        """Return the likelihood of as many classes as there are."""
+        """Return the likelihood with the number of observed classes."""
         super().fitted(y)
         if self._count is not None or not len(y):
             return self
         count = int(self.kept(y).max()) + 1
         if count < 2:
             raise BnnvizError(
-                "All observations are of class 0 or below; an ordinal likelihood needs two classes, from 0 on.", "data"
+                "All observations are of class 0 or below; an ordinal likelihood needs at least classes 0 and 1.",
+                "data",
             )
         return type(self)(count)
 
     def kept(self, y: Tensor) -> Tensor:
-        """Return whole class numbers."""
+        """Return integer class numbers."""
         return class_numbers(y[:, 0], self.name)
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Refuse classes beyond the cut points."""
+        """Raise if a class is beyond the cut points."""
         if len(y) and (y.min() < 0 or y.max() >= self._count):
             raise BnnvizError(
-                f"The classes run from {int(y.min())} to {int(y.max())}; of {self._count} classes they must run from 0"
+                f"The classes run from {int(y.min())} to {int(y.max())}; {self._count} classes must run from 0"
                 f" to {self._count - 1}.",
                 "data",
             )
 
     def classes(self, outputs: int) -> int:
-        """Return how many classes there are."""
+        """Return the number of classes."""
         return self._count
 
     def at(self, raw: Tensor) -> Likelihood:
-        """Return the likelihood with cut points of each chain's own, where they are learned."""
+        """Return the likelihood with each chain's cut points, if they are learned."""
         if not self.parameters:
             return self
         base = self._cuts.like(raw)
@@ -110,7 +111,7 @@ class Ordinal(Likelihood):
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
-        """Return the cut points, where they are learned."""
+        """Return the cut points, if they are learned."""
         return {"cut_points": self.at(raw)._cuts} if self.parameters else {}
 
     def cut_points(self, f: Tensor) -> Tensor:
@@ -133,7 +134,7 @@ class Ordinal(Likelihood):
         return logs.gather(-1, y.expand(f.shape[:-1]).unsqueeze(-1)).squeeze(-1)
 
     def hessian(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return what is expected of the second derivative."""
+        """Return the expected second derivative."""
         above = torch.sigmoid(self.cut_points(f) - f)
         density = functional.pad(above * (1 - above), (1, 1))
         slope = density[..., :-1] - density[..., 1:]

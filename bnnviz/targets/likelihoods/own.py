@@ -1,4 +1,4 @@
-"""Take any function of outputs and observations as a log likelihood, tried before it is used."""
+"""Use any function of outputs and observations as a log likelihood, after trials."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from bnnviz.targets.likelihoods.base import Likelihood
 log = logging.getLogger(__name__)
 
 _AGREE = 1e-5  # relative
-_FAR = (10.0, 100.0, 1000.0)  # by which outputs are moved, in random directions
-_GAIN = 10.0  # of the log likelihood of a row, far away
-_BEYOND = 50.0  # outputs that a run may reach, from those that are tried
-_SAID = 200  # characters of an error of the caller's code
+_FAR = (10.0, 100.0, 1000.0)  # distances by which outputs are moved, in random directions
+_GAIN = 10.0  # increase of a row's log likelihood far away that indicates a wrong sign
+_BEYOND = 50.0  # distance from the tried outputs that a run may reach
+_SAID = 200  # characters of an error of the user's code
 
 
 class OwnLikelihood(Likelihood):
-    """The log likelihood is a function's: of outputs (rows, outputs) and observations, one value a row.
+    """A log likelihood given by a function of outputs (rows, outputs) and observations, one value per row.
 
     Parameters
     ----------
     function : callable
         From outputs (rows, outputs) and observations (rows,), or (rows, columns), to log densities (rows,), in torch.
-        Observations that were given as whole numbers stay such.
+        Integer observations stay integers.
 
     Examples
     --------
@@ -52,22 +52,22 @@ class OwnLikelihood(Likelihood):
             )
 
     def fitted(self, y: Tensor) -> Self:
-        """Return the likelihood of as many columns as there are."""
+        """Return the likelihood with the number of observed columns."""
         made = type(self)(self.function)
         made.columns = y.shape[1]
         return made
 
     def kept(self, y: Tensor) -> Tensor:
-        """Return whole numbers as they are given, and others in double precision."""
+        """Return integers unchanged, and other numbers in double precision."""
         y = y.double() if y.is_floating_point() else y.long()
         return y[:, 0] if self.columns == 1 else y
 
     def width(self) -> tuple[int | None, str]:
-        """Return that any number of outputs does."""
+        """Return that any number of outputs is allowed."""
         return None, "(rows, outputs)"
 
     def log_density(self, f: Tensor, y: Tensor) -> Tensor:
-        """Return the function's values, (chains, rows); nan at outputs that are not finite, which it never sees."""
+        """Return the function's values, (chains, rows); nan at non-finite outputs, without calling it."""
         own_rows = y.ndim > (1 if self.columns == 1 else 2)
         finite = torch.isfinite(f).all(-1)
         f = torch.where(finite[..., None], f, 0.0)
@@ -82,19 +82,19 @@ class OwnLikelihood(Likelihood):
         return -self.log_density(f, y).sum(-1)
 
     def tried(self, f: Tensor, y: Tensor) -> None:
-        """Try the function on a few outputs (draws, rows, outputs), and find out how it can be called.
+        """Try the function on a few outputs (draws, rows, outputs), and determine how to call it.
 
         Raises
         ------
         BnnvizError
-            If its values are not one finite number a row, depend on other rows, or do not depend on the outputs.
+            If its values are not one finite number per row, depend on other rows, or do not depend on the outputs.
         """
         one, found = f[0], self._called(f[0], y)
         if not isinstance(found, Tensor) or found.shape != one.shape[:1] or not found.is_floating_point():
             given = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
             raise BnnvizError(
-                f"The log likelihood returned {given} for {len(one)} rows; it must return one real number a row, shape"
-                f" ({len(one)},), and no sum or mean over rows.",
+                f"The log likelihood returned {given} for {len(one)} rows; it must return one real number per row,"
+                f" shape ({len(one)},), not a sum or mean over rows.",
                 "likelihood",
             )
         if not torch.isfinite(found).all():
@@ -110,8 +110,8 @@ class OwnLikelihood(Likelihood):
         alone = torch.cat([self._alone(one[k : k + 1], y[k : k + 1]) for k in range(len(one))])
         if not _close(alone, found):
             raise BnnvizError(
-                "The log likelihood of one row depends on the others, so that batches of rows would have another one;"
-                " let it compute each row for itself.",
+                "The log likelihood of one row depends on the others, so batches of rows would change it; compute each"
+                " row independently.",
                 "likelihood",
             )
         self._check_gradient(f, y)
@@ -121,7 +121,7 @@ class OwnLikelihood(Likelihood):
         found = self._called(f, y)
         if not isinstance(found, Tensor) or found.shape != f.shape[:1]:
             raise BnnvizError(
-                "The log likelihood of one row alone is not of shape (1,), as squeeze() leaves it; index the axis of"
+                "The log likelihood of a single row does not have shape (1,), as after squeeze(); index the axis of"
                 " the outputs instead, as in f[:, 0].",
                 "likelihood",
             )
@@ -131,7 +131,7 @@ class OwnLikelihood(Likelihood):
         try:
             with torch.no_grad():
                 return self.function(f, y)
-        except Exception as error:  # whatever the caller's own code raises
+        except Exception as error:  # any error of the user's code
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise BnnvizError(
                 f"The log likelihood cannot be called on outputs of shape {tuple(f.shape)} and observations of shape"
@@ -140,7 +140,7 @@ class OwnLikelihood(Likelihood):
             ) from error
 
     def _check_gradient(self, f: Tensor, y: Tensor) -> None:
-        """Refuse values without a slope or with one that is not finite, at outputs (draws, rows, outputs)."""
+        """Raise if values at outputs (draws, rows, outputs) have no finite slope."""
         for at in (f[0] - _BEYOND, f[0] + _BEYOND):
             value, slope = self._with_slope(at, y)
             if slope is not None:
@@ -149,7 +149,7 @@ class OwnLikelihood(Likelihood):
             value, slope = self._with_slope(at, y)
             if slope is None or (number == 0 and not slope.any()):
                 raise BnnvizError(
-                    "The log likelihood does not depend on the outputs as far as derivatives tell; compute it from them"
+                    "The log likelihood does not depend on the outputs in a differentiable way; compute it from them"
                     " in torch, without detach, torch.no_grad or NumPy.",
                     "likelihood",
                 )
@@ -159,8 +159,8 @@ class OwnLikelihood(Likelihood):
                 row = int(undefined.nonzero()[0, 0])
                 raise BnnvizError(
                     f"The log likelihood is {float(value[row]):g} at the output {at[row].tolist()} and the observation"
-                    f" {y[row].tolist()}; it must be a number for every output, as after f.exp() or softplus(f) where"
-                    " it needs positive ones.",
+                    f" {y[row].tolist()}; it must be finite for every output. For positive parameters use f.exp() or"
+                    " softplus(f).",
                     "likelihood",
                 )
 
@@ -171,13 +171,13 @@ class OwnLikelihood(Likelihood):
             row = int(bad.nonzero()[0, 0])
             raise BnnvizError(
                 f"The gradient of the log likelihood is not finite at the output {at[row].tolist()} and the"
-                f" observation {y[row].tolist()}, where its value is: with torch.where give both branches"
-                " arguments of their domain, as in torch.where(ok, f, 1).log().",
+                f" observation {y[row].tolist()}, although its value is: with torch.where, both branches need valid"
+                " arguments, as in torch.where(ok, f, 1).log().",
                 "likelihood",
             )
 
     def _with_slope(self, f: Tensor, y: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the values (rows,) and their derivatives by the outputs; None where they do not depend on these."""
+        """Return the values (rows,) and their derivatives by the outputs; None if they do not depend on these."""
         with torch.enable_grad():
             at = f.detach().requires_grad_(True)
             value = self.function(at, y)
@@ -187,7 +187,7 @@ class OwnLikelihood(Likelihood):
         return value.detach(), slope
 
     def is_loss(self, f: Tensor, y: Tensor) -> bool:
-        """Return whether outputs far from some (rows, outputs) are likelier and likelier: the sign is wrong."""
+        """Return whether the likelihood increases at outputs far from some (rows, outputs): the sign is wrong."""
         away = torch.randn(f.shape, generator=torch.Generator().manual_seed(0)).to(f)
         for side in (-1.0, 1.0):
             with torch.no_grad():
@@ -197,12 +197,12 @@ class OwnLikelihood(Likelihood):
         return True
 
     def _maps(self, f: Tensor, y: Tensor) -> bool:
-        """Return whether `torch.func.vmap` computes what single calls do."""
+        """Return whether `torch.func.vmap` gives the same results as single calls."""
         with torch.no_grad():
             single = torch.stack([self.function(one, y) for one in f])
             try:
                 mapped = torch.func.vmap(self.function, in_dims=(0, None))(f, y)
-            except Exception:  # of what vmap cannot compute, such as a branch on a value
+            except Exception:  # not supported by vmap, such as a branch on a value
                 log.debug("The log likelihood is computed for one chain after another.", exc_info=True)
                 return False
         return mapped.shape == single.shape and _close(mapped, single)

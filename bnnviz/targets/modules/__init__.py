@@ -1,4 +1,4 @@
-"""Take modules as they come: refuse what has no posterior, and call the others with weights of each chain's own."""
+"""Accept any module: reject those without a posterior, and call the others with each chain's weights."""
 
 from bnnviz.targets.modules.calls import CallRules, call, copied, move, with_dense_gradients
 from bnnviz.targets.modules.structure import aliases, check_structure, computed, frozen_but, places, trainable

@@ -1,4 +1,4 @@
-"""Call a module as a pure function of weights and inputs, whatever its layers do."""
+"""Call a module as a pure function of weights and inputs, for any layers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from torch.overrides import TorchFunctionMode
 
 _INTERNAL = frozenset(vars(nn.Module()))
 _RECURRENT = frozenset({torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu})
-_CUDNN = threading.Lock()  # its switch is one for all threads
+_CUDNN = threading.Lock()  # its switch is shared by all threads
 
-#: Functions with a fused kernel of which PyTorch has no second derivative, or a wrong one (of weight normalisation).
+#: Functions with a fused kernel without a second derivative in PyTorch, or with a wrong one (weight normalisation).
 FUSED = frozenset(
     {
         functional.scaled_dot_product_attention,
@@ -29,7 +29,7 @@ FUSED = frozenset(
 
 
 class CallRules(NamedTuple):
-    """What a module needs when it is called."""
+    """How to call a module."""
 
     one_by_one: bool = False
     math: bool = False
@@ -42,7 +42,7 @@ class CallRules(NamedTuple):
 
 
 def call(module: nn.Module, parameters: dict[str, Tensor], x: Tensor, rules: CallRules) -> Tensor:
-    """Return the module's outputs of inputs (rows, ...), with these parameters in the place of its own."""
+    """Return the module's outputs on inputs (rows, ...) with the given parameters."""
     given = {place: parameters[name] for place, name in rules.names} if rules.names and parameters else parameters
     kept = attributes(module) if rules.restores else []
     x = x.clone() if rules.copies else x
@@ -56,7 +56,7 @@ def call(module: nn.Module, parameters: dict[str, Tensor], x: Tensor, rules: Cal
 
 
 def attributes(module: nn.Module) -> list[tuple[nn.Module, dict[str, Any]]]:
-    """Return the attributes of a module and of each of its children, lists and dicts as copies."""
+    """Return the attributes of a module and of each of its children, with lists and dicts copied."""
     return [(child, {name: _kept(name, held) for name, held in vars(child).items()}) for child in module.modules()]
 
 
@@ -65,7 +65,7 @@ def _kept(name: str, held: Any) -> Any:
 
 
 def restore(child: nn.Module, values: dict[str, Any]) -> None:
-    """Give a module the attributes that it had."""
+    """Restore a module's attributes."""
     own = vars(child)
     for name in [name for name in own if name not in values]:
         del own[name]
@@ -93,13 +93,13 @@ def _same(now: Any, before: Any) -> bool:
 
 
 def copied(module: nn.Module) -> nn.Module:
-    """Return a copy of a module, whose attributes may be computed tensors, which `copy.deepcopy` refuses."""
+    """Return a copy of a module, even with computed tensors as attributes, which `copy.deepcopy` rejects."""
     computed = (held for child in module.modules() for held in vars(child).values() if isinstance(held, Tensor))
     return copy.deepcopy(module, {id(held): held.detach().clone() for held in computed if not held.is_leaf})
 
 
 def with_dense_gradients(module: nn.Module) -> nn.Module:
-    """Have a module's embeddings give dense gradients, as all weights together need; return it."""
+    """Make a module's embeddings return dense gradients, which the flat vector needs; return the module."""
     for child in module.modules():
         if isinstance(child, nn.Embedding | nn.EmbeddingBag):
             child.sparse = False
@@ -107,7 +107,7 @@ def with_dense_gradients(module: nn.Module) -> nn.Module:
 
 
 def move(module: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Module:
-    """Move a module, and the tensors that are plain attributes of it or its children, to a device and precision."""
+    """Move a module, including tensors in plain attributes of it or its children, to a device and precision."""
     module.to(device=device, dtype=dtype)
     for child in module.modules():
         for name, held in vars(child).items():
@@ -117,28 +117,28 @@ def move(module: nn.Module, device: torch.device, dtype: torch.dtype) -> nn.Modu
 
 
 class SeenFunctions(TorchFunctionMode):
-    """Note which functions of torch are called."""
+    """Record which functions of torch are called."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: set[Callable[..., Any]] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function, and note it."""
+        """Call a function and record it."""
         self.found.add(func)
         return func(*args, **(kwargs or {}))
 
 
 class MathPaths(TorchFunctionMode):
-    """Compute what has fused kernels without them, so that there are second derivatives."""
+    """Replace fused kernels, so that second derivatives exist."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function, or what stands for it."""
+        """Call a function or its replacement."""
         kwargs = kwargs or {}
         if func is functional.scaled_dot_product_attention:
             return _attention(*args, **kwargs)
         if func is functional.multi_head_attention_forward:
-            # With weights it is computed by matrix products and a softmax.
+            # If the attention weights are requested, they are computed by matrix products and a softmax.
             wanted = kwargs.get("need_weights", True)
             output, weights = func(*args, **(kwargs | {"need_weights": True}))
             return output, weights if wanted else None
@@ -160,7 +160,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Return scaled dot-product attention by matrix products and a softmax; arguments as of PyTorch's."""
+    """Return scaled dot-product attention by matrix products and a softmax; arguments as in PyTorch."""
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill_(~attn_mask, -torch.inf)
     return torch._scaled_dot_product_attention_math(
@@ -169,6 +169,6 @@ def _attention(
 
 
 def _weight_normalised(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """Return g v / |v|, the norm over all axes but one (over all where that is -1)."""
+    """Return g v / |v|, with the norm over all axes but one (over all for -1)."""
     axes = [axis for axis in range(v.ndim) if axis != dim]
     return v * (g / v.square().sum(axes, keepdim=True).sqrt())

@@ -1,4 +1,4 @@
-"""Check what a module is made of before it is called: parameters that can be sampled, layers that can be called."""
+"""Check a module before calling it: it needs parameters to sample and callable layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WRAPPERS = {
 
 
 def check_structure(given: Any) -> None:
-    """Raise unless something is a module with parameters to sample."""
+    """Raise unless ``given`` is a module with parameters to sample."""
     if not isinstance(given, nn.Module):
         what = f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
         raise BnnvizError(f"module must be a torch.nn.Module, not {what}; give an instance of one.", "module")
@@ -32,7 +32,7 @@ def check_structure(given: Any) -> None:
     if not any(parameter.requires_grad for parameter in parameters.values()):
         raise BnnvizError(
             f"All {sum(p.numel() for p in parameters.values()):,} parameters of the module are frozen, so there is"
-            " nothing to sample; set requires_grad to True where weights are unknown.",
+            " nothing to sample; set requires_grad to True for the unknown weights.",
             "module",
         )
     own = {name: p for name, p in parameters.items() if p.requires_grad}
@@ -41,7 +41,7 @@ def check_structure(given: Any) -> None:
 
 
 def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Module:
-    """Freeze the parameters of a module but for some, by their names or by those of its parts; return it."""
+    """Freeze all parameters of a module except the named ones or those of named parts; return it."""
     if sample is None:
         return module
     named = dict(module.named_parameters(remove_duplicate=False))
@@ -52,12 +52,12 @@ def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Modu
         if not isinstance(word, str) or not any(_is_part(word, name) for name in named):
             parts = dict.fromkeys(name.rpartition(".")[0] or name for name in named)
             raise BnnvizError(
-                f"sample names {word!r:.60}, and the module has no such part or parameter; its parts are"
+                f"sample names {word!r:.60}, but the module has no such part or parameter; its parts are"
                 f" {', '.join(parts)}.",
                 "sample",
             )
     if not wanted:
-        raise BnnvizError("sample names no part of the module; name one, or leave sample out.", "sample")
+        raise BnnvizError("sample names no part of the module; name one, or omit sample.", "sample")
     chosen = {id(p) for name, p in named.items() if any(_is_part(word, name) for word in wanted)}
     for parameter in module.parameters():
         parameter.requires_grad_(id(parameter) in chosen)
@@ -74,16 +74,16 @@ def trainable(module: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def aliases(module: nn.Module) -> dict[str, str]:
-    """Return under which name of `trainable` a parameter stands, for each name that the module has for it."""
+    """Return the name in `trainable` of a parameter, for each name that the module has for it."""
     first = {id(parameter): name for name, parameter in trainable(module).items()}
     named = module.named_parameters(remove_duplicate=False)
     return {name: first[id(parameter)] for name, parameter in named if id(parameter) in first}
 
 
 def places(module: nn.Module) -> tuple[tuple[str, str], ...]:
-    """Return one name of each place where a trainable parameter is read, and that parameter's name in `trainable`.
+    """Return one name for each place where a trainable parameter is read, and the parameter's name in `trainable`.
 
-    A layer that the module holds twice is one place, two layers with one weight are two. Nothing where all are as in
+    A layer registered twice is one place; two layers with one weight are two. Empty if all names are as in
     `trainable`.
     """
     names = aliases(module)
@@ -97,7 +97,7 @@ def places(module: nn.Module) -> tuple[tuple[str, str], ...]:
 
 
 def computed(module: nn.Module) -> list[tuple[str, str]]:
-    """Return the names of parts and of their attributes that are tensors made of parameters, or share their memory."""
+    """Return part and attribute names of tensors computed from parameters or sharing their memory."""
     storages = {p.untyped_storage().data_ptr() for p in trainable(module).values() if p.numel()}
     return [
         (owner, name)
@@ -117,14 +117,13 @@ def _check_layers(given: nn.Module) -> None:
         which = f"The module's part {name}" if name else "The module"
         if isinstance(child, torch.jit.ScriptModule):
             raise BnnvizError(
-                f"{which} is TorchScript, which takes no weights as arguments; give the torch.nn.Module that it was"
-                " made of.",
+                f"{which} is TorchScript, which takes no weights as arguments; give the original torch.nn.Module.",
                 "module",
             )
         if hasattr(child.forward, "_torchdynamo_orig_callable"):
             raise BnnvizError(
-                f"{which} has a forward that was compiled by torch.compile, which takes no weights as arguments; leave"
-                " torch.compile out.",
+                f"{which} has a forward compiled by torch.compile, which takes no weights as arguments; remove"
+                " torch.compile.",
                 "module",
             )
         if type(child).__name__ in _WRAPPERS:
@@ -135,34 +134,34 @@ def _check_numbers(given: nn.Module) -> None:
     for name, held in itertools.chain(given.named_parameters(), given.named_buffers()):
         if isinstance(held, nn.parameter.UninitializedTensorMixin):
             raise BnnvizError(
-                "The module has lazy layers, whose weights have no shape yet; call it once on your inputs before.",
+                "The module has lazy layers, whose weights have no shape yet; call it once on your inputs first.",
                 "module",
             )
         if held.is_complex():
             raise BnnvizError(
-                f"{name} holds complex numbers, and samplers move real ones; make it two real tensors, and put them"
-                " together in the forward with torch.complex.",
+                f"{name} contains complex numbers, but samplers need real ones; use two real tensors, and combine them"
+                " in the forward with torch.complex.",
                 "module",
             )
         if held.layout != torch.strided:
             raise BnnvizError(f"{name} is a sparse tensor; make it a dense one (to_dense).", "module")
         if held.is_meta:
             raise BnnvizError(
-                f"{name} lies on the device meta and has no numbers; make the module on the CPU, or load its weights.",
+                f"{name} is on the device meta and has no values; create the module on the CPU, or load its weights.",
                 "module",
             )
 
 
 def _check_found(given: nn.Module) -> None:
-    """Raise where trainable tensors lie in plain attributes, so that they are no parameters of the module."""
+    """Raise if trainable tensors are in plain attributes instead of the module's parameters."""
     known = {id(parameter) for parameter in given.parameters()}
     for name, child in given.named_modules():
         for attribute, held in vars(child).items():
             if any(p.requires_grad and p.is_leaf and id(p) not in known for p in _tensors(held)):
                 place = f"{name}.{attribute}" if name else attribute
                 raise BnnvizError(
-                    f"The attribute {place} holds trainable tensors that are no parameters of the module; make each a"
-                    " torch.nn.Parameter, and a list of them a ParameterList or a ModuleList.",
+                    f"The attribute {place} contains trainable tensors that are not parameters of the module; make each"
+                    " a torch.nn.Parameter, and a list of them a ParameterList or a ModuleList.",
                     "module",
                 )
 
@@ -178,7 +177,7 @@ def _tensors(held: Any) -> Iterator[Tensor]:
 
 
 def _check_memory(parameters: dict[str, Tensor]) -> None:
-    """Raise where two parameters share numbers in memory: a change of one would be a change of the other."""
+    """Raise if two parameters share memory, since changing one would change the other."""
     by_storage: dict[int, list[tuple[str, Tensor]]] = {}
     for name, parameter in parameters.items():
         if parameter.numel():
@@ -189,25 +188,25 @@ def _check_memory(parameters: dict[str, Tensor]) -> None:
             if torch.isin(here, there).any():
                 raise BnnvizError(
                     f"The parameters {one} and {other} share memory; tie weights by using one Parameter twice, or give"
-                    " each its own numbers.",
+                    " each separate memory.",
                     "module",
                 )
 
 
 def _check_others(parameters: dict[str, Tensor], given: nn.Module) -> None:
-    """Raise where a buffer or a frozen parameter shares memory with a parameter: no draw changes it."""
+    """Raise if a buffer or frozen parameter shares memory with a parameter, since draws do not update it."""
     storages = {p.untyped_storage().data_ptr(): name for name, p in parameters.items() if p.numel()}
     for name, held in itertools.chain(given.named_buffers(), given.named_parameters()):
         if name not in parameters and _lies_in(held, storages):
             raise BnnvizError(
-                f"The parameter {storages[held.untyped_storage().data_ptr()]} and {name} share memory, and draws change"
-                " the parameter alone; use one Parameter twice, or give each its own numbers (clone()).",
+                f"The parameter {storages[held.untyped_storage().data_ptr()]} and {name} share memory, but draws change"
+                " only the parameter; use one Parameter twice, or separate memory (clone()).",
                 "module",
             )
 
 
 def _places(parameter: Tensor) -> Tensor:
-    """Return where a parameter's numbers lie in its storage."""
+    """Return the memory positions of a parameter's elements in its storage."""
     size = parameter.untyped_storage().nbytes() // parameter.element_size()
     every = torch.arange(size)
     return every.as_strided(parameter.shape, parameter.stride(), parameter.storage_offset()).flatten()

@@ -1,4 +1,4 @@
-"""Try a module on a few rows: what it needs to be called, and whether its rows have likelihoods of their own."""
+"""Try a module on a few rows: how to call it, and whether its rows have independent likelihoods."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from bnnviz.targets.modules.calls import CallRules
 log = logging.getLogger(__name__)
 
 _ROWS, _CHAINS = 4, 2
-_AGREE = 1e-5  # relative; rows that depend on each other differ by more, casts to float32 by less
+_AGREE = 1e-5  # relative; dependent rows differ by more, casts to float32 by less
 _MOVE, _STEP = 1e-5, 1e-7  # of weights, for differences of outputs and of gradients
 _SLOPES_AGREE = 1e-3  # relative
-_FACTORS = (1.0, -1.0, 10.0)  # of weights, with which some that are clipped are found
+_FACTORS = (1.0, -1.0, 10.0)  # of weights, to detect clipping
 _ROUGH = 2e-3  # of the largest output, for single precision
 _OF_DTYPES = re.compile(r"\b(dtype|Double|Float|Half|BFloat16)\b")
-_MOST_FOLLOWED = 10_000  # weights: a network with more takes seconds
-_LONGEST = 200  # characters of somebody else's error
+_MOST_FOLLOWED = 10_000  # weights: larger networks would take seconds
+_LONGEST = 200  # characters of a user's error
 
-#: From weights (chains, weights) and inputs to outputs (chains, rows, outputs), one chain after another or at once. The
-#: inputs are (rows, ...) for all chains, or each one's own: (chains, rows, ...).
+#: From weights (chains, weights) and inputs to outputs (chains, rows, outputs), chain by chain or together. Inputs are
+#: (rows, ...) for all chains, or (chains, rows, ...).
 Outputs = Callable[[Tensor, Tensor, CallRules], Tensor]
 
 
@@ -43,15 +43,15 @@ class Derivatives(NamedTuple):
     second: Tensor | None
 
 
-def said(error: Exception) -> str:
-    """Return the first line of an error of the caller's code, without its full stop."""
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of the user's code, without its full stop."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
 
 
 def is_of_precision(error: Exception) -> bool:
-    """Tell whether an error says that numbers of two precisions met."""
-    return _OF_DTYPES.search(said(error)) is not None
+    """Return whether an error is due to mixed precisions."""
+    return _OF_DTYPES.search(first_line(error)) is not None
 
 
 def rules_of(
@@ -62,7 +62,7 @@ def rules_of(
     x: Tensor,
     names: tuple[tuple[str, str], ...] = (),
 ) -> CallRules:
-    """Return what a module needs when it is called.
+    """Return how to call a module.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def rules_of(
         The outputs (chains, rows, outputs) of weights on inputs under given rules.
     theta : Tensor, shape (2, weights)
         Weights to try.
-    own : Tensor, shape (1, weights)
+        The module's own, for a module that rejects others.
         The module's own, for a module that does not bear others.
     x : Tensor, shape (rows, ...)
         A few rows (`some_rows`).
@@ -94,20 +94,20 @@ def rules_of(
 
 
 class Trial(NamedTuple):
-    """What a module of its own weights gave of a few rows, in double precision."""
+    """The outputs of a module with its own weights on a few rows, in double precision."""
 
     x: Tensor
     outputs: Tensor
 
 
 def tried(module: nn.Module, x: Tensor, rules: CallRules) -> Trial:
-    """Return what a module gives of a few rows x (rows, ...)."""
+    """Return the outputs of a module on a few rows x (rows, ...)."""
     with torch.no_grad():
         return Trial(x, calls.call(module, {}, x, rules))
 
 
 def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: CallRules) -> None:
-    """Raise unless a module computes in the precision that it was moved to."""
+    """Raise unless a module computes in its current precision."""
     device = next(module.parameters()).device
     name, other = (str(kind).removeprefix("torch.") for kind in (dtype, _other(dtype)))
     try:
@@ -118,25 +118,26 @@ def check_precision(module: nn.Module, trial: Trial, dtype: torch.dtype, rules: 
                 trial.x.to(device, dtype if trial.x.is_floating_point() else None),
                 rules._replace(restores=True),
             )
-    except Exception as error:  # whatever the user's own code raises
+    except Exception as error:  # any error of the user's code
         raise BnnvizError(
-            f"The module cannot compute in {name} ({said(error)}): its forward has tensors or casts of another"
-            f" precision; sample with dtype={other!r}, or make these tensors buffers (register_buffer) and cast to"
-            " x.dtype.",
+            f"The module cannot compute in {name} ({first_line(error)}): its forward has tensors or casts of another"
+            f" precision; sample with dtype={other!r}, or register these tensors as buffers (register_buffer) and cast"
+            " to x.dtype.",
             "dtype",
         ) from error
     exact = trial.outputs.to(device)
     off = float((found.to(exact) - exact).abs().max() / exact.abs().max().clamp_min(1e-12))
     if dtype != torch.float64 and off > _ROUGH:
         raise BnnvizError(
-            f"The module's outputs in {name} are {100 * off:.2g} % off those in {other}, as under torch.autocast, casts"
-            f" to half precision or differences of large numbers; sample with dtype={other!r}.",
+            f"The module's outputs in {name} differ by {100 * off:.2g} % from those in {other}, as under"
+            " torch.autocast, with casts to half precision or differences of large numbers; sample with"
+            f" dtype={other!r}.",
             "dtype",
         )
 
 
 def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: Tensor, rules: CallRules) -> None:
-    """Raise if outputs depend on tensors that were computed from parameters before: no draw changes these.
+    """Raise if outputs depend on tensors computed from parameters in advance, since draws do not update them.
 
     Parameters
     ----------
@@ -153,19 +154,19 @@ def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: 
             held[name] = kept
         if says:
             raise BnnvizError(
-                f"The attribute {f'{owner}.{name}' if owner else name} was computed from parameters before, so that"
-                " draws of these do not change it; let the forward compute it, or register a parametrization.",
+                f"The attribute {f'{owner}.{name}' if owner else name} was computed from parameters in advance, so"
+                " draws do not change it; compute it in the forward, or register a parametrization.",
                 "module",
             )
 
 
 def unreadable(module: nn.Module, x: Tensor, shape: tuple[int, ...], error: Exception) -> BnnvizError:
-    """Return what is to be said of a module that fails on inputs x, some of those of a shape, in double precision."""
+    """Return the error for a module that fails on inputs x, some of those of a shape, in double precision."""
     if not _reads(calls.move(calls.copied(module), x.device, torch.float32), x.to(torch.float32)):
-        mixed = "; leave out casts, so that all of it is of one precision" if is_of_precision(error) else ""
-        return BnnvizError(f"The module cannot read inputs of shape {shape}: {said(error)}{mixed}.", "module")
+        mixed = "; remove casts, so that it uses one precision" if is_of_precision(error) else ""
+        return BnnvizError(f"The module cannot read inputs of shape {shape}: {first_line(error)}{mixed}.", "module")
     return BnnvizError(
-        f"The module computes in float32 alone ({said(error)}), and its posterior is checked in float64; leave out"
+        f"The module computes only in float32 ({first_line(error)}), but its posterior is checked in float64; remove"
         " casts such as x.float() in its forward, or cast to the precision of a weight, as in"
         " x.to(self.weight.dtype).",
         "module",
@@ -173,16 +174,16 @@ def unreadable(module: nn.Module, x: Tensor, shape: tuple[int, ...], error: Exce
 
 
 def reads_whole(module: nn.Module, x: Tensor) -> bool:
-    """Tell whether a module reads inputs x, all whole numbers, as such; of the first rows it is tried."""
+    """Return whether a module accepts the first rows of integer inputs x as integers."""
     return bool((x == x.round()).all()) and _reads(calls.copied(module), x[:2].long())
 
 
 def _reads(module: nn.Module, x: Tensor) -> bool:
-    """Tell whether a module can be called on inputs."""
+    """Return whether a module can be called on inputs."""
     try:
         with torch.no_grad():
             module(x)
-    except Exception:  # whatever the user's own code raises
+    except Exception:  # any error of the user's code
         log.debug("The module cannot be called on %s numbers.", x.dtype, exc_info=True)
         return False
     return True
@@ -193,34 +194,34 @@ def _other(dtype: torch.dtype) -> torch.dtype:
 
 
 def some_rows(x: Tensor) -> Tensor:
-    """Return a few rows, evenly spread; two of them at least, which may be the same."""
+    """Return a few evenly spread rows, at least two, which may be equal."""
     if not len(x):
         return x.new_zeros(2, *x.shape[1:])
     return x[torch.linspace(0, len(x) - 1, min(_ROWS, max(len(x), 2))).long()]
 
 
 def _bearable(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules: CallRules) -> tuple[Tensor, CallRules]:
-    """Return weights that the module takes: those to try, as they lie or copied; its own where it takes no others."""
+    """Return weights that the module accepts: those to try, as views or copied, or else its own."""
     for aligned in (False, True):
         try:
             with torch.no_grad():
                 outputs(theta, x, rules._replace(restores=True, aligned=aligned))
-        except Exception:  # of weights that are outside of what the module takes
-            log.debug("The module takes no such weights.", exc_info=True)
+        except Exception:  # the module may reject such weights
+            log.debug("The module rejects such weights.", exc_info=True)
         else:
             return theta, rules._replace(aligned=aligned)
     return own.expand(_CHAINS, -1), rules
 
 
 def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> CallRules:
-    """Return the rules but for what derivatives tell."""
+    """Return the rules that do not depend on derivatives."""
     before, given = calls.attributes(module), x.clone()
     try:
         with torch.no_grad(), calls.SeenFunctions() as seen:
             outputs(theta, given, rules._replace(copies=False))
-    except Exception as error:  # whatever the user's own code raises
+    except Exception as error:  # any error of the user's code
         raise BnnvizError(
-            f"The module cannot be called with weights of a draw in the place of its parameters: {said(error)}; let its"
+            f"The module cannot be called with a draw's weights instead of its parameters: {first_line(error)}; let its"
             " forward read them as attributes of the module.",
             "module",
         ) from error
@@ -232,18 +233,18 @@ def _first_rules(module: nn.Module, outputs: Outputs, theta: Tensor, x: Tensor, 
 
 
 def _check_weights_stay(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
-    """Raise where the forward writes into its weights, which are a chain's position."""
+    """Raise if the forward modifies its weights, which are a chain's position."""
     for factor in _FACTORS:
         given = factor * theta
         try:
             with torch.no_grad():
                 outputs(given, x, rules)
-        except Exception:  # of weights that are outside of what the module takes
-            log.debug("The module takes no weights %g times as large.", factor, exc_info=True)
+        except Exception:  # the module may reject such weights
+            log.debug("The module rejects weights %g times as large.", factor, exc_info=True)
         if not torch.equal(given, factor * theta):
             raise BnnvizError(
                 "The module's forward changes its weights in place, as max_norm of an embedding or weight.data.clamp_"
-                " do; let it compute from them what it uses, as in functional.linear(x, self.weight.clamp(min=0)).",
+                " do; derive new tensors from them, as in functional.linear(x, self.weight.clamp(min=0)).",
                 "module",
             )
 
@@ -253,9 +254,8 @@ def _check_repeats(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules)
         first, second = (outputs(theta, x, rules) for _ in range(2))
     if not torch.equal(torch.nan_to_num(first), torch.nan_to_num(second)):
         raise BnnvizError(
-            "The module's outputs differ from one call to the next in evaluation mode, so there is no likelihood; leave"
-            " out its random numbers, as in functional.dropout(x, training=self.training), and what it keeps from one"
-            " call to the next.",
+            "The module's outputs differ between calls in evaluation mode, so there is no likelihood; remove random"
+            " numbers, as in functional.dropout(x, training=self.training), and state that is kept between calls.",
             "module",
         )
 
@@ -265,41 +265,41 @@ def _check_rows_alone(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRul
         together = outputs(theta, x, rules)
         try:
             alone = torch.cat([outputs(theta, row[None], rules) for row in x], 1)
-        except Exception as error:  # whatever the user's own code raises
+        except Exception as error:  # any error of the user's code
             raise BnnvizError(
-                f"The module cannot read one row alone ({said(error)}), so there is no likelihood of a row; use no"
-                " statistics of a batch, as batch normalisation in training mode does.",
+                f"The module cannot process one row alone ({first_line(error)}), so rows have no likelihood; avoid"
+                " batch statistics, as in batch normalisation in training mode.",
                 "module",
             ) from error
     if alone.shape != together.shape or not _close(alone, together):
         raise BnnvizError(
-            "The module's output of one row depends on the others, so there is no likelihood of a row; use layer or"
-            " group normalisation in the place of statistics of a batch, and let rows be the first axis throughout.",
+            "The module's output for one row depends on the others, so rows have no likelihood; use layer or group"
+            " normalisation instead of batch statistics, and keep rows as the first axis.",
             "module",
         )
 
 
 def _check_leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> None:
-    """Raise where derivatives lead to trainable tensors besides the weights: no draw changes these.
+    """Raise if outputs depend on trainable tensors other than the weights, since draws do not update them.
 
-    One that each call makes for itself, as for derivatives by the inputs, is no such.
+    Tensors that a call creates itself, as for derivatives by the inputs, are allowed.
     """
     theta = theta.detach().clone().requires_grad_(True)
     first, second = (_leaves(outputs, theta, x, rules) for _ in range(2))
     if any(one is other for one in first for other in second):
         raise BnnvizError(
-            "The module's forward reads trainable tensors from elsewhere than its parameters, such as a closure, a"
-            " global or a list, where no draw gets to; make each an attribute of the layer that reads it.",
+            "The module's forward reads trainable tensors that are not its parameters, such as in a closure, a global"
+            " or a list, which draws do not change; make each an attribute of the layer that reads it.",
             "module",
         )
 
 
 def _leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> list[Tensor]:
-    """Return the tensors besides the weights to which derivatives of outputs lead."""
+    """Return the tensors other than the weights on which the outputs depend."""
     with torch.enable_grad():
         try:
             todo = [outputs(theta, x, rules).grad_fn]
-        except Exception:  # which is told where derivatives are needed
+        except Exception:  # reported where derivatives are needed
             log.debug("The module is not called with derivatives.", exc_info=True)
             return []
     seen, found = set(todo), []
@@ -314,33 +314,33 @@ def _leaves(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> lis
 
 
 def _derivatives(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> Derivatives:
-    """Return outputs and derivatives; of the second None where there is none."""
+    """Return outputs and derivatives, with None for a missing second derivative."""
     theta = theta.detach().clone().requires_grad_(True)
     along = _along(theta)
     with torch.enable_grad():
         try:
             f = outputs(theta, x, rules)
-        except Exception as error:  # whatever the user's own code raises
+        except Exception as error:  # any error of the user's code
             raise BnnvizError(
-                f"The module cannot be called where derivatives are taken: {said(error)}.", "module"
+                f"The module cannot be called when derivatives are taken: {first_line(error)}.", "module"
             ) from error
         if not f.requires_grad:
             raise BnnvizError(
-                "The module's outputs do not depend on its weights as far as derivatives tell; let its forward compute"
-                " them from its parameters in torch, without detach, torch.no_grad, .data or NumPy.",
+                "The module's outputs do not depend on its weights in a differentiable way; compute them in the forward"
+                " from its parameters in torch, without detach, torch.no_grad, .data or NumPy.",
                 "module",
             )
         try:
             first = torch.autograd.grad(_value(f).sum(), theta, create_graph=True)[0]
-        except Exception as error:  # whatever the user's own code raises
+        except Exception as error:  # any error of the user's code
             raise BnnvizError(
-                f"The module's outputs cannot be differentiated by its weights: {said(error)}.", "module"
+                f"The module's outputs cannot be differentiated by its weights: {first_line(error)}.", "module"
             ) from error
         return Derivatives(f.detach(), first.detach(), _second(first, along, theta))
 
 
 def _value(f: Tensor) -> Tensor:
-    """Return some function (chains,) of outputs."""
+    """Return a scalar function (chains,) of outputs."""
     return (torch.linspace(1, 2, f[0].numel(), dtype=f.dtype).view_as(f[0]) * f.square()).sum((1, 2))
 
 
@@ -352,8 +352,8 @@ def _value_and_slope(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRule
 
 
 def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> None:
-    """Raise unless the gradient tells by how much the outputs change, for one chain or more; a kink may lie between."""
-    # Some operations have another gradient where there is to be a second one.
+    """Raise unless the gradient predicts the change of the outputs for at least one chain; others may cross a kink."""
+    # Some operations have another gradient if a second one is requested.
     slopes = each.first, _value_and_slope(outputs, theta, x, rules)[1]
     along = _along(theta)
     for way, first in itertools.product((along, along.roll(1, -1)), slopes):
@@ -364,22 +364,22 @@ def _check_gradient(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules
         if not ((found - parts.sum(1)).abs() > _SLOPES_AGREE * scale).all():
             continue
         raise BnnvizError(
-            "The module's outputs change otherwise with its weights than their derivatives say, as where a part of its"
-            " forward is detached, under torch.no_grad, rounded, a padding_idx, or computed again by"
-            " torch.utils.checkpoint; leave that out, or set requires_grad to False for these weights.",
+            "The module's outputs do not change with its weights as their derivatives predict, as if part of its"
+            " forward is detached, under torch.no_grad, rounded, a padding_idx, or recomputed by"
+            " torch.utils.checkpoint; remove that, or set requires_grad to False for these weights.",
             "module",
         )
 
 
 def _jumps(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules) -> bool:
-    """Return whether outputs jump on the way from some weights to others."""
+    """Return whether outputs jump along lines between weights."""
     if theta.shape[1] > _MOST_FOLLOWED:
         return False
     ends = torch.cat([theta, -theta[:1]])
     try:
         return Fit.JUMP in fits(partial(_value_and_slope, outputs, x=x, rules=rules), ends[:-1], ends[1:], least=0.0)
-    except Exception:  # of weights that are outside of what the module takes
-        log.debug("The module is not followed along lines.", exc_info=True)
+    except Exception:  # the module may reject such weights
+        log.debug("The module cannot be evaluated along lines.", exc_info=True)
         return False
 
 
@@ -389,14 +389,14 @@ def _check_finite(outputs: Outputs, theta: Tensor, own: Tensor, x: Tensor, rules
         if any(bool(torch.isfinite(each).flatten(1).all(1).any()) for each in found):
             return
     raise BnnvizError(
-        "The module's outputs are not finite on the first rows, neither with its own weights nor with random ones; look"
-        " for logarithms, roots and divisions in its forward, and for inputs on a raw scale.",
+        "The module's outputs on the first rows are not finite, neither with its own weights nor with random ones;"
+        " check logarithms, roots and divisions in its forward, and the scale of the inputs.",
         "module",
     )
 
 
 def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Tensor) -> None:
-    """Raise unless a copy of the module gives these outputs (rows, outputs) when it has loaded these weights."""
+    """Raise unless a copy of the module gives these outputs (rows, outputs) after loading these weights."""
     fresh = calls.copied(module)
     fresh.load_state_dict(state)
     with torch.no_grad(), warnings.catch_warnings():
@@ -404,8 +404,8 @@ def check_loaded(module: nn.Module, state: dict[str, Any], found: Tensor, x: Ten
         expected = fresh(x.clone())
     if not _close(found, expected):
         raise BnnvizError(
-            "The module's forward does not read all weights from its parameters, but from a list or an attribute that"
-            " holds the same tensors; let it read them as attributes of their layers.",
+            "The module's forward reads some weights from a list or an attribute with the same tensors instead of its"
+            " parameters; read them as attributes of their layers.",
             "module",
         )
 
@@ -416,15 +416,15 @@ def _second(first: Tensor, along: Tensor, theta: Tensor) -> Tensor | None:
         return torch.zeros_like(theta)
     try:
         return torch.autograd.grad(slope, theta, materialize_grads=True)[0].detach()
-    except Exception:  # of an operation that can be differentiated once only
+    except Exception:  # an operation that can be differentiated only once
         log.debug("The module has no second derivatives.", exc_info=True)
         return None
 
 
 def _is_right(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:
-    """Return whether there is a second derivative, and it is the difference of two first ones for one chain or more.
+    """Return whether the second derivative exists and matches differences of first ones for at least one chain.
 
-    For the others a kink may lie between.
+    Other chains may cross a kink.
     """
     if each.second is None:
         return False
@@ -438,18 +438,18 @@ def _is_right(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each
 
 
 def _along(theta: Tensor) -> Tensor:
-    """Return a direction of which no coordinate is small."""
+    """Return a direction without small coordinates."""
     place = torch.arange(theta.numel(), dtype=theta.dtype)
     sign = torch.where((0.618034 * place * place) % 1 < 0.5, -1.0, 1.0).to(theta.dtype)
     return (sign * torch.linspace(0.5, 1, theta.numel(), dtype=theta.dtype)).view_as(theta)
 
 
 def _agrees(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: Derivatives) -> bool:
-    """Return whether chains can be computed at once, and come out as one after another."""
+    """Return whether chains can be computed together with the same results."""
     try:
         found = _derivatives(outputs, theta, x, rules)
         own = outputs(theta.detach(), x.expand(len(theta), *x.shape), rules)
-    except Exception:  # of what torch.func.vmap cannot compute
+    except Exception:  # not supported by torch.func.vmap
         log.debug("Chains are computed one after another.", exc_info=True)
         return False
     if (found.second is None) != (each.second is None):
@@ -459,7 +459,7 @@ def _agrees(outputs: Outputs, theta: Tensor, x: Tensor, rules: CallRules, each: 
 
 
 def _close(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors differ by rounding alone."""
+    """Return whether two tensors differ only by rounding."""
     known = torch.isfinite(b)
     scale = float(b[known].abs().max()) if known.any() else 1.0
     return torch.allclose(a, b, rtol=_AGREE, atol=_AGREE * scale, equal_nan=True)

@@ -354,7 +354,7 @@ def test_bad_arguments_get_one_sentence(arguments, words):
 
 
 def test_a_function_of_the_wrong_shape_is_told():
-    with pytest.raises(bnnviz.BnnvizError, match="one value for each chain"):
+    with pytest.raises(bnnviz.BnnvizError, match="one value per chain"):
         bnnviz.sample(lambda x: x, "bps", dim=2, draws=10)
 
 
