@@ -12,8 +12,7 @@ that `pyproject.toml` allows, its fix goes.
 
 In the browser (`SCRIPT`):
 
-5. ``Document.from_json``: where the sidebar is a drawer, Panel opens the page with the drawer over it.
-6. ``VisualProperties._get_css_value``: each figure makes the browser compute all styles, for colours that no figure of
+5. ``VisualProperties._get_css_value``: each figure makes the browser compute all styles, for colours that no figure of
    ours takes from a style sheet; a tenth of the time of opening a page.
 """
 
@@ -36,36 +35,11 @@ from bnnviz_app.access.socket import PageSocket
 #: The beginnings of the versions that the fixes were tested with.
 TESTED = {"bokeh": "3.9.", "panel": "1.9."}
 
-#: For the page's template; DRAWER_BELOW stands for a width in pixels.
+#: For the page's template.
 SCRIPT = """
 {
   const {VisualProperties} = Bokeh.require("core/visuals/visual")
   VisualProperties.prototype._get_css_value = () => ""
-
-  const {Document} = Bokeh.require("document/document")
-  const from_json = Document.from_json
-  const put_away = new WeakSet() // pages whose drawer opens again when there is room
-  let narrow = innerWidth < DRAWER_BELOW
-  const settle = (page) => {
-    const root = page.roots().find(({data}) => data?.sidebar?.length && data.sidebar_variant === "auto")
-    if (root && narrow && root.data.sidebar_open) {
-      root.data.sidebar_open = false
-      put_away.add(root)
-    } else if (root && !narrow && put_away.delete(root)) {
-      root.data.sidebar_open = true
-    }
-  }
-  Document.from_json = function (...args) {
-    const page = from_json.apply(this, args)
-    settle(page)
-    return page
-  }
-  addEventListener("resize", () => {
-    if (narrow !== innerWidth < DRAWER_BELOW) {
-      narrow = !narrow
-      Bokeh.documents.forEach(settle)
-    }
-  })
 }
 """
 

@@ -22,12 +22,10 @@ from bnnviz.views.palette import in_light
 from bnnviz_app import THEME_COOKIE, bokeh_fixes
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
-from bnnviz_app.components.guidance.help import TITLE
-from bnnviz_app.components.widgets import Text
+from bnnviz_app.components.widgets import HEADER, Text
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
-from bnnviz_app.theme import DRAWER_BELOW, is_dark, material, styles
+from bnnviz_app.theme import is_dark, material, styles
 
-_OVER = "temporary"  # a drawer over the page; closed, it is out of reach of the keyboard
 _STYLES = styles(__file__)
 _FOLDER = Path(__file__).parent
 _LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
@@ -43,7 +41,7 @@ _LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
         "page.html",
     )
 )
-_TEMPLATE = _PAGE.replace("BOKEH_FIXES", bokeh_fixes.SCRIPT.replace("DRAWER_BELOW", str(DRAWER_BELOW)))
+_TEMPLATE = _PAGE.replace("BOKEH_FIXES", bokeh_fixes.SCRIPT)
 for _mark, _script in (
     ("SELECTS", _SELECTS),
     ("DIALOGS", _DIALOGS),
@@ -60,8 +58,6 @@ document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite
 """
 
 _AGAIN_MS = 5000  # until a page that had to wait is loaded again
-TOGGLE = "Toggle theme"
-_TOGGLE_THEME = "page.data.dark_theme = !page.data.dark_theme"
 
 
 def _asked() -> str:
@@ -121,16 +117,30 @@ def _lead(nav: Text, page: Any) -> None:
     nav.object = _links(page.name, page.carried)
 
 
-def _resize(frame: pmui.Page, page: Any) -> None:
-    """Take the page's size of type, and the place of its settings."""
-    frame.param.update(theme_config=material(page.large), **_drawer(page))
+def _menu(page: Any) -> pmui.MenuButton:
+    """Return the menu of a page, which follows what the page offers."""
+    menu = pmui.MenuButton(label="More", size="small", variant="text", **HEADER)
+    menu.on_click(lambda item: page.menu()[item["label"]]())
+
+    def fill() -> None:
+        menu.items = [{"label": label} for label in page.menu()]
+
+    page.on_menu = fill
+    fill()
+    return menu
 
 
-def _drawer(page: Any) -> dict[str, Any]:
-    """Return the place of the settings: next to the page, or a drawer over it."""
-    over = page.large and bool(page.sidebar)
-    # Closing a sidebar that a page lacks would shift the page.
-    return {"sidebar_variant": _OVER if over else "auto", "sidebar_open": not over}
+def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
+    """Let a page open its drawer of settings, which the browser has from then on."""
+    drawer = pn.Column(sizing_mode="stretch_width", margin=0)
+
+    def fill(opened: bool) -> None:
+        if opened and not drawer:
+            drawer.extend([_purpose(entry), page.settings])
+
+    frame.sidebar = [drawer]
+    frame.param.watch(lambda event: fill(event.new), "sidebar_open")
+    page.on_settings = lambda: frame.param.update(sidebar_open=not frame.sidebar_open)
 
 
 def take_own_styles(document: Document) -> None:
@@ -168,25 +178,15 @@ def open_page() -> None:
     bar = class_bar()
     if bar is not None:
         page.main[0].insert(0, bar)
-    question = pmui.IconButton(icon="help_outline", description=TITLE, color="default")
-    question.on_click(lambda event: page.guide.toggle())
-    toggle = pmui.IconButton(
-        icon="contrast",
-        description=TOGGLE,
-        color="default",
-        margin=(5, 0),
-        stylesheets=[_STYLES["toggle"]],
-    )
     frame = pmui.Page(
         title="bnnviz",
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[nav, page.tools, question, toggle],
+        header=[nav, *page.tools, _menu(page)],
         theme_toggle=False,
-        sidebar=[_purpose(entry), *page.sidebar] if page.sidebar else [],
-        sidebar_width=280,
-        **_drawer(page),
+        sidebar_width=300,
+        sidebar_open=False,
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
         theme_config=material(page.large),
@@ -195,9 +195,11 @@ def open_page() -> None:
         dark_theme=dark,
     )
     _unbind(frame)
-    page.on_large = lambda: _resize(frame, page)
+    if page.settings is not None:
+        _drawer(entry, page, frame)
+    page.on_large = lambda: frame.param.update(theme_config=material(page.large))
+    page.on_theme = lambda: frame.param.update(dark_theme=not frame.dark_theme)
     page.on_carried = lambda: _lead(nav, page)
-    toggle.jscallback(clicks=_TOGGLE_THEME, args={"page": frame})
     frame.param.watch(lambda event: page.theme(event.new), "dark_theme")
     frame.jscallback(dark_theme=_KEEP_THEME)
     pn.state.on_session_destroyed(lambda context: page.close())

@@ -23,20 +23,19 @@ from bnnviz_app.components.guidance.help import Guide
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.run.share import Share
 from bnnviz_app.components.run.transport import StepTransport, Transport
-from bnnviz_app.components.widgets import header_button, set_class
+from bnnviz_app.components.widgets import button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages import PAGES
 from bnnviz_app.session import SLOW_EVERY, Session
 from bnnviz_app.theme import SHEETS
 
-_PROJECTOR = "Projector"
 _THEME = {False: "default", True: "dark"}  # in the address
-_PRESETS = Path(__file__).parents[1] / "presets"
+PRESETS = Path(__file__).parents[1] / "presets"
 
 
 def preset(name: str) -> Any:
     """Read a JSON file of the folder of presets."""
-    return json.loads((_PRESETS / f"{name}.json").read_text(encoding="utf-8"))
+    return json.loads((PRESETS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 class Page:
@@ -52,13 +51,25 @@ class Page:
         self._leads = self.leads and requests.leads()
         self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
         self.on_carried: Callable[[], None] = lambda: None  # told when links to other pages say something else
+        self.on_menu: Callable[[], None] = lambda: None  # told when the menu offers something else
+        self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
+        self.on_theme: Callable[[], None] = lambda: None  # turns light or dark
+        self.tools: list[Any] = []  # in the header
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
         self.guide.theme(dark)
 
     @property
-    def sidebar(self) -> list[Any]:
-        """What stands at the left."""
-        return []
+    def settings(self) -> Any:
+        """The content of the drawer of settings; None without one."""
+        return None
+
+    def menu(self) -> dict[str, Callable[[], Any]]:
+        """Return what the page's menu offers, with what each item does."""
+        return {
+            "Keys and marks": self.guide.toggle,
+            "Light or dark": self.on_theme,
+            "Leave projector mode" if self.large else "Projector mode": self._project,
+        }
 
     def theme(self, dark: bool) -> None:
         """Turn light or dark."""
@@ -90,6 +101,7 @@ class Page:
         self._resize()
         self._readdress()
         self.on_large()
+        self.on_menu()
 
     def _turn(self) -> None:
         """Have everything follow the theme."""
@@ -116,10 +128,6 @@ class Page:
         """Return what the teacher looks at by its title in each language, and its step if it has steps."""
         return {content.DEFAULT: PAGES[self.name].title}, None
 
-    def _header(self, *buttons: Any) -> pn.Row:
-        self._projector = header_button(_PROJECTOR, self._project)
-        return pn.Row(*buttons, self._projector, margin=0, align="center", css_classes=["area-tools"])
-
 
 class TextPage(Page):
     """Show a page of text, which scrolls and runs nothing."""
@@ -131,7 +139,7 @@ class TextPage(Page):
         hidden = (self.guide.root, self.address, self.narrator.root)
         sheets = [SHEETS["text_page"]]
         self._outer = pn.Column(text, *hidden, sizing_mode="stretch_both", min_width=0, margin=0, stylesheets=sheets)
-        self.main, self.tools = [self._outer], self._header()
+        self.main = [self._outer]
 
     def _turn(self) -> None:
         self._dress()
@@ -183,14 +191,19 @@ class RunPage(Page):
         raise NotImplementedError
 
     @property
-    def sidebar(self) -> list[Any]:
-        """What stands at the left, or in projector mode in a drawer."""
-        return [] if "sidebar" in self._hidden else [self.left]
+    def shared(self) -> Any:
+        """The spec that the address and the dialog Share describe."""
+        return self.session.spec
 
     @property
-    def _shows_controls(self) -> bool:
-        """Whether a sentence beside a control is seen."""
-        return bool(self.sidebar) and not self.large
+    def settings(self) -> Any:
+        """The content of the drawer of settings."""
+        return None if "sidebar" in self._hidden else self.left
+
+    def menu(self) -> dict[str, Callable[[], Any]]:
+        """Return what the page's menu offers, with what each item does."""
+        share = {"Share": lambda: self.share.show(self.shared, self.address.query)}
+        return share | {"Restart": self.transport.again} | super().menu()
 
     def close(self) -> None:
         """End what the page runs."""
@@ -233,9 +246,9 @@ class RunPage(Page):
         self.show_waiting(False)
         self.narrator.say(error.message.text)
         self._readdress()
-        # A page that has nothing to show yet says it where it cannot be missed.
-        if not self._beside(error) or not self._scene:
-            self.caption.notice(error.message.text, failed=True)
+        self._beside(error)
+        # A control may be out of sight.
+        self.caption.notice(error.message.text, failed=True)
 
     def wanted(self, turn: int | None) -> set[str]:
         """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
@@ -283,24 +296,33 @@ class RunPage(Page):
 
     def _above(self) -> list[Any]:
         """Return what lies over the stage."""
-        return []
+        return [self._bar(*self.controls.bar)]
+
+    def _bar(self, *controls: Any) -> pn.FlexBox:
+        """Return the line over the stage: these controls, and the button that opens the settings."""
+        opens = button("Settings", lambda: self.on_settings(), icon="tune", margin=(4, 4), align="center")
+        return pn.FlexBox(
+            *(*controls, *([opens] if self.settings else [])),
+            sizing_mode="stretch_width",
+            margin=0,
+            align_items="center",
+            styles={"padding": "2px 12px", "flex": "none"},
+            css_classes=["area-bar"],
+            visible="bar" not in self._hidden,
+        )
 
     def _beyond(self) -> list[Any]:
         """Return what has no place on the page until it is asked for."""
         return []
 
-    def _buttons(self) -> list[Any]:
-        """Return the buttons of the header."""
-        return [header_button("Share", lambda: self.share.show(self.session.spec, self.address.query))]
-
     def _fed(self) -> list[PageComponent]:
         """Return what is shown of the present run."""
         return self.components
 
-    def _beside(self, error: BnnvizError) -> bool:
-        """Say what is wrong beside its control; False where there is none."""
+    def _beside(self, error: BnnvizError) -> None:
+        """Say what is wrong beside its control, if there is one."""
         self.controls.take_back(self.session.spec)
-        return self._shows_controls and self.controls.error(error)
+        self.controls.error(error)
 
     def _obey(self, visit: address.Visit) -> None:
         """Do what the address asks for besides the spec."""
@@ -328,7 +350,7 @@ class RunPage(Page):
         return frozenset(name.strip() for name in names.split(",") if name.strip())
 
     def _in_address(self) -> dict[str, str]:
-        spec = self.session.spec
+        spec = self.shared
         return {} if spec.shareable() else spec.to_query()
 
     def _lay_out(self) -> None:
@@ -336,7 +358,6 @@ class RunPage(Page):
         bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
         around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
         self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
-        self.tools = self._header(*self._buttons())
 
     def _turn(self) -> None:
         for shown in self.components:

@@ -60,11 +60,12 @@ class DoubleWellPage(RunPage):
         self.controls.set(spec.settings)
         return column(section("WELLS"), self.controls.root)
 
-    def _beside(self, error: BnnvizError) -> bool:
-        known = self._shows_controls and error.field in self.controls
-        if known:
+    def _above(self) -> list[Any]:
+        return [self._bar()]
+
+    def _beside(self, error: BnnvizError) -> None:
+        if error.field in self.controls:
             self.controls.error(error.field, error.message.text)
-        return known
 
     def _renew(self, changed: dict[str, Any]) -> None:
         """Begin what the controls show."""

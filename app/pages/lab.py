@@ -12,40 +12,45 @@ from bnnviz import views
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 from bnnviz.views.chain.journey import JourneyView
-from bnnviz.views.layout import BACKS, grid
 from bnnviz_app import address
 from bnnviz_app.access import roles
 from bnnviz_app.components.cards.branches import BranchBar
-from bnnviz_app.components.cards.card_pairs import CardPairs
 from bnnviz_app.components.cards.cards import Card, FiguresCard
+from bnnviz_app.components.cards.chip import Chip
+from bnnviz_app.components.cards.places import DRAWER, PLACES, Place, grid, shared_out
 from bnnviz_app.components.cards.selection import PART, SelectionLink
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.data_editor import PointEditor
 from bnnviz_app.components.controls.pickers import BlockPicker, ComponentPicker, PlanePicker
-from bnnviz_app.components.controls.sidebar import Sidebar, column, section
+from bnnviz_app.components.controls.sidebar import Sidebar
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.narrator import Narrator
 from bnnviz_app.components.guidance.scene_bar import SceneBar, SceneMenu
 from bnnviz_app.components.guidance.scenes import Action, Scene, SceneStep
-from bnnviz_app.components.run.record_button import RecordButton, going_on
+from bnnviz_app.components.run.record_button import Recorder, going_on
 from bnnviz_app.components.run.transport import Transport
 from bnnviz_app.components.run.warm_start import apply_start, dropped
 from bnnviz_app.components.tables.row_form import RowQuestion
 from bnnviz_app.components.tables.verdict_bar import VerdictBar
 from bnnviz_app.components.tables.your_data import YourData
-from bnnviz_app.components.widgets import button, header_button
-from bnnviz_app.pages.base import RunPage, preset, visit
+from bnnviz_app.components.widgets import button, set_changed
+from bnnviz_app.pages.base import PRESETS, RunPage, preset, visit
 from bnnviz_app.theme import SHEETS
 
 OF_DRAWS = ("trace", "acf", "density", "weights", "graph", "marginal", "ratios")
 OF_PATH = {"path", "envelope", "events"}
-RARE = ("spread", "density", "population", "gauge", "history")  # few runs feed them: the page is painted sooner without
+#: Made when they are first seen: the page is painted sooner without.
+RARE = ("spread", "density", "population", "gauge", "history", "weights", "graph", "marginal", "ratios", "trace", "acf")
 WEIGHTS, GRAPH = "weights", "graph"  # the views of these parts choose a coordinate
 DRAWN = "prediction"  # in this part's view points are drawn
 EVENTS = "events"  # this part lies in the transport bar, with what else is known of the run
 ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
 # What the parts are called in a link and in a scene, besides their own names.
 CALLED = {"trajectory": "path", "thinning": "envelope"}
+FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
+#: Initial positions that come with the page, so that it moves at once.
+_START = {"recording": None, "points": "last", "sha256": None}
+_OTHER_OPENINGS = {"scene", "recording", "play", "speed", "your_data"}
 _RING = "3px solid var(--mui-palette-primary-main)"
 
 
@@ -58,6 +63,11 @@ class LabPage(RunPage):
     def opening(cls) -> Spec:
         """Return the spec that the page opens on."""
         return Spec.from_json(preset("lab")[0]["spec"])
+
+    @property
+    def shared(self) -> Spec:
+        """The spec without the initial positions that come with the page."""
+        return without_start(self.session.spec)
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Begin a new run: every view forgets the last one."""
@@ -72,8 +82,15 @@ class LabPage(RunPage):
         if era != self._era:
             self._begin_era(era)
         super().show_frame(frame)
+        self._slow_down(frame.get("status"))
         if PART in frame:
             self.selection.mark(frame[PART])
+
+    def _slow_down(self, status: dict[str, Any] | None) -> None:
+        """Leave full speed, on which the page opens, once there are enough draws for a first picture."""
+        if self._hurries and status is not None and status["draws"] >= FIRST_DRAWS:
+            self._hurries = False
+            self.transport.show_speed(SPEED)
 
     def wanted(self, turn: int | None) -> set[str]:
         """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
@@ -84,23 +101,9 @@ class LabPage(RunPage):
 
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
-        mine = button("Your data: a CSV file", self.data.show, icon="upload_file", margin=(2, 14), variant="outlined")
-        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, spec)
+        self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, without_start(spec))
         self.session.on_jump = self.controls.show
-        return column(section("BEGIN WITH"), self._examples(), mine, self.controls.root)
-
-    def _examples(self) -> Any:
-        """Return a button for each run to begin with."""
-        return pn.Row(*map(self._example, preset("lab")), margin=(0, 6))
-
-    def _example(self, example: dict[str, Any]) -> Any:
-        def run() -> None:
-            spec = Spec.from_json(example["spec"]).checked()
-            self.controls.show(spec)
-            self._begin(spec)
-            self.session.greet([example["doc"]], failed=False)
-
-        return button(example["title"], run, margin=(0, 4))
+        return self.controls.root
 
     def _transport(self) -> Transport:
         self.timeline = JourneyView(dark=self.dark)
@@ -111,22 +114,26 @@ class LabPage(RunPage):
 
     def _build(self, visit: address.Visit) -> None:
         self._era = 0
+        self._hurries = False  # through the warm-up, until the first picture
         self._led: Spec | None = None
         self._held = False  # a question has paused what runs
-        self.menu, self.branches = SceneMenu(), BranchBar(self.session)
+        self.scenes, self.branches = SceneMenu(preset("lab")), BranchBar(self.session)
         self.question = RowQuestion(lambda: self.session.spec, lambda row: self.session.watch(row=row))
         self.verdict = VerdictBar(self.question.show, self.data.show)
         self.bar = SceneBar(self._show_step, self._leave_scene, self._list_scenes)
         self.caption.reserved = lambda: self.bar.asking
         self.narrator = Narrator(lambda: self.session.playing, figures=True)
-        self.record_button = RecordButton(self.session, lambda sentence: self.show_notice(sentence, failed=False))
+        self.record = Recorder(self.session, lambda sentence: self.show_notice(sentence, failed=False))
+        self.chip = Chip(self._turn_cards)
+        self.places = [Place(name, self._turn_cards) for name in PLACES]
         self._build_pickers()
         self._build_cards()
-        around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question]
+        around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question, self.chip]
         strip = Strip(self.timeline)
-        pickers = [self.controls, self.plane, self.component, self.block, self.points]
-        self.components = [*around, *self.cards.values(), strip, self.record_button, self.bar, *pickers]
-        self.stage[:] = [self.caption.root, *(card.root for card in self.cards.values())]
+        pickers = [self.controls, self.plane, self.component, self.block, self.points, *self.places]
+        self.components = [*around, *self.cards.values(), strip, self.record, self.bar, *pickers]
+        tabs = [place.root for place in self.places]
+        self.stage[:] = [self.caption.root, *tabs, *(card.root for card in self.cards.values())]
         self._arrange(_emitted(visit.spec))
 
     def _build_pickers(self) -> None:
@@ -134,7 +141,6 @@ class LabPage(RunPage):
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
         self.component = ComponentPicker(lambda component: self.session.watch(component=component))
         self.block = BlockPicker(lambda block: self.session.watch(block=block))
-        self.pairs = CardPairs(self._turn_cards)
         self.follow = pmui.Switch(
             label="follow",
             value=True,
@@ -147,7 +153,7 @@ class LabPage(RunPage):
         """Make the views, their links and their cards."""
         classes = {view.needs[0]: view for view in views.views()}
         classes.pop(EVENTS)
-        self._rare = {part: classes.pop(part) for part in (*RARE, *BACKS)}
+        self._rare = {part: classes.pop(part) for part in RARE}
         built = {part: view(dark=self.dark) for part, view in classes.items()}
         self.selection = SelectionLink(built, self.session.pick)
         view = built[DRAWN]
@@ -158,14 +164,21 @@ class LabPage(RunPage):
         self._link_follow(self.cards["path"].view)
 
     def _above(self) -> list[Any]:
-        return [self.bar.root, self.branches.root, self.verdict.root]
+        scenes = button("Break it", self._list_scenes, variant="outlined", margin=(4, 4), align="center")
+        return [
+            self._bar(*self.controls.bar, scenes, self.chip.root),
+            self.bar.root,
+            self.branches.root,
+            self.verdict.root,
+        ]
 
     def _beyond(self) -> list[Any]:
-        return [self.menu.root, self.data.root, self.question.root]
+        return [self.scenes.root, self.data.root, self.question.root]
 
-    def _buttons(self) -> list[Any]:
-        record = [self.record_button.root] if roles.present().keeps else []
-        return [*record, header_button("Scenes", self._list_scenes), *super()._buttons()]
+    def menu(self) -> dict[str, Callable[[], Any]]:
+        """Return what the page's menu offers."""
+        record = {self.record.label: self.record.turn} if roles.present().keeps else {}
+        return {"Your data (CSV)": self.data.show, **record, **super().menu()}
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}
@@ -217,12 +230,14 @@ class LabPage(RunPage):
             sentences += self._enter_scene(known[name], visit)
         else:
             super()._obey(visit)
+            if visit.spec.start == _START:
+                self._hurries = self.session.playing = True
+                self.transport.show_playing()
             if name is not None:
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Scenes.")
         asked = visit.flags.get("view")
         views = {part: card.view for part, card in self.cards.items() if isinstance(card, Card)}
-        self.pairs.show({part for part, view in views.items() if view.name == asked})
-        self._conceal()
+        self._bring({part for part, view in views.items() if view.name == asked})
         self.session.greet(sentences + visit.notes, failed=bool(sentences))
         if visit.on("your_data"):
             self.data.show()
@@ -263,17 +278,15 @@ class LabPage(RunPage):
         self._led = self.bar.scene.running(number, self.bar.asking)
         self.caption.write()
         self._ring(step.focus)
-        self._conceal()
         self._readdress()
 
     def _leave_scene(self) -> None:
         self.caption.write()
         self._ring(frozenset())
-        self._conceal()
         self._readdress()
 
     def _list_scenes(self) -> None:
-        self.menu.show(self._flags)
+        self.scenes.show(self._flags)
 
     def _do(self, actions: Sequence[Action]) -> None:
         """Do what a scene asks of its run."""
@@ -281,8 +294,7 @@ class LabPage(RunPage):
 
     def _ring(self, names: Set[str]) -> None:
         """Draw a ring around these parts, which are brought to the front, and around no other."""
-        self.pairs.show(names)
-        self._turn_cards()
+        self._bring(names)
         roots = {part: card.root for part, card in self.cards.items()}
         roots |= {"caption": self.caption.root, "transport": self.transport.root}
         for part, root in roots.items():
@@ -290,10 +302,13 @@ class LabPage(RunPage):
             if root.styles.get("outline", "none") != ringed["outline"]:
                 root.styles = ringed
 
-    def _conceal(self) -> None:
-        """Show what neither the address nor the scene hides."""
-        self._arrange(self._emits)
-        self.transport.hide(self._concealed())
+    def _bring(self, parts: Set[str]) -> None:
+        """Bring these parts to the front of their places."""
+        for place in self.places:
+            place.bring(parts)
+        if any(parts & PLACES[name].keys() for name in DRAWER):
+            self.chip.show()
+        self._turn_cards()
 
     def _concealed(self) -> frozenset[str]:
         step = self.bar.step
@@ -302,7 +317,13 @@ class LabPage(RunPage):
     # ---- cards --------------------------------------------------------------------------------------------
 
     def _fed(self) -> list[PageComponent]:
-        return [shown for shown in self.components if shown.needs <= self._emits - self._behind]
+        behind = self._emits & self.cards.keys() - self._front
+        # The chip needs the table, in front or not.
+        return [
+            shown
+            for shown in self.components
+            if shown.needs <= self._emits and (shown not in self.cards.values() or not shown.needs & behind)
+        ]
 
     def _begin_era(self, era: int) -> None:
         """Empty the views of draws, which have begun again, and those of what was picked among them."""
@@ -320,38 +341,49 @@ class LabPage(RunPage):
                     shown.reset(self._scene)
 
     def _arrange(self, emits: set[str]) -> None:
-        """Show the cards that a run feeds, and share the stage among them."""
+        """Share the stage among the cards that a run feeds, of which neither the address nor a scene hides any."""
         self._emits = frozenset(emits)
         self.verdict.arrange(self._emits)
-        self._behind = self.pairs.hidden(self._emits)
-        for part in (self._emits - self._behind) & self._rare.keys():
-            self._add_card(part, self._rare.pop(part))
-        concealed = self._concealed() | self._behind
-        shown = {part for part, card in self.cards.items() if card.needs <= self._emits and part not in concealed}
+        concealed, data = self._concealed(), self._scene.get("data")
+        shares = shared_out(self._emits - concealed)
+        used: dict[str, bool] = {}
+        self._front: set[str] = set()
+        for place in self.places:
+            closed = place.name in DRAWER and not self.chip.open
+            place.offer([] if closed else shares[place.name], "band" if data is None else data["kind"])
+            if place.front is not None:
+                used[place.name] = place.root.visible
+                self._front.add(place.front)
+                self._place_card(place.front, place.name)
         for part, card in self.cards.items():
-            card.root.visible = part in shown
+            set_changed(card.root, visible=part in self._front)
         self.caption.root.visible = "caption" not in concealed
-        self.stage.styles = {"grid-template": grid({self.pairs.place(part) for part in shown})}
+        self.transport.hide(concealed if self.chip.open else concealed | {"status"})
+        set_changed(self.stage, styles={"grid-template": grid(used)})
+
+    def _place_card(self, part: str, area: str) -> None:
+        """Lay a card on an area of the stage; one that is rare is made when it is first seen."""
+        if part in self._rare:
+            card = self.cards[part] = self._card(self._rare.pop(part)(dark=self.dark))
+            if part in (WEIGHTS, GRAPH):
+                card.view.pointer.listen(lambda message: self._choose_coordinate(card, message))
+            card.magnify(self.large)
+            self.components.append(card)
+            self.stage.append(card.root)
+        root = self.cards[part].root
+        set_changed(root, styles=root.styles | {"grid-area": area})
 
     def _card(self, view: views.View) -> Card:
-        part = view.needs[0]
-        return Card(view, **self._tools(part), turns=self.pairs.buttons(part), place=self.pairs.place(part))
-
-    def _add_card(self, part: str, view: type[views.View]) -> None:
-        card = self.cards[part] = self._card(view(dark=self.dark))
-        if part in (WEIGHTS, GRAPH):
-            card.view.pointer.listen(lambda message: self._choose_coordinate(card, message))
-        card.magnify(self.large)
-        self.components.append(card)
-        self.stage.append(card.root)
+        return Card(view, **self._tools(view.needs[0]))
 
     def _turn_cards(self) -> None:
         """See other cards than before, which have not heard of the run yet."""
-        before = self._behind
+        before = self._front
         self._arrange(self._emits)
         if self._scene:
-            for part in (before - self._behind) & self.cards.keys() & self._emits:
+            for part in self._front - before:
                 self.cards[part].reset(self._scene)
+            self.session.look()
 
     def _choose_coordinate(self, card: Card, message: dict[str, Any]) -> None:
         """Follow the coordinate that is chosen in a view, or tell the one that the mouse is over."""
@@ -400,12 +432,22 @@ def build(dark: bool) -> LabPage:
     """Build the page for the current session and begin its loop."""
     asked = visit(LabPage)
     origin = going_on(asked)
-    if origin is None:
+    if not asked.names and not asked.flags.keys() & _OTHER_OPENINGS and roles.present().keeps:
+        points = (PRESETS / "opening.npz").read_bytes()
+        asked.spec = asked.spec.replace(start=_START, start_points=points, warmup=0)
+    elif origin is None:
         apply_start(asked, whole=not {"target", "sampler"}.isdisjoint(pn.state.session_args))
     lab = LabPage(dark, asked)
     lab.session.origin = origin
     lab.session.open()
     return lab
+
+
+def without_start(spec: Spec) -> Spec:
+    """Return a spec that looks for initial positions where it has those that come with the page."""
+    if spec.start != _START:
+        return spec
+    return spec.replace(start=None, start_points=None, warmup=LabPage.opening().warmup)
 
 
 def _emitted(spec: Spec) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import panel_material_ui as pmui
 
@@ -12,12 +12,12 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.pickers import PlanePicker
-from bnnviz_app.components.controls.sidebar import Sidebar, column, section
+from bnnviz_app.components.controls.sidebar import Sidebar
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 
 _POPULATION = "population"  # what a sampler emits that has one
-_SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
+_SELECT = {"width": 220, "margin": (9, 4, 3, 4), "size": "small"}
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
 # What the draws say of the target, in the order in which there is room for it.
 _RIGHT = ("prediction", "roc", "confusion", "errors2", "history", "density")
@@ -29,12 +29,7 @@ class PopulationTransport(StepTransport):
     """Show buttons that step a phase or an iteration."""
 
     steps_events = True
-
-    def __init__(self, session: Any) -> None:
-        super().__init__(session)
-        self._proposal.label, self._event.label = "Step phase", "Step iteration"
-        self._event.width = 116
-        self._gap.visible = True
+    steps: ClassVar[dict[str, str]] = {"Next phase": "proposal", "Next iteration": "event"}
 
     def _figures(self, status: dict[str, Any]) -> list[Cell]:
         return [
@@ -78,7 +73,10 @@ class PopulationPage(RunPage):
             **_SELECT,
         )
         self.example.param.watch(self._chosen, "value")
-        return column(section("EXAMPLES"), self.example, self.controls.root)
+        return self.controls.root
+
+    def _above(self) -> list[Any]:
+        return [self._bar(self.example, *self.controls.bar)]
 
     def _build(self, visit: Any) -> None:
         super()._build(visit)

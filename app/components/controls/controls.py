@@ -178,6 +178,7 @@ class Controls:
         settings: list[Setting],
         on_change: Callable[[dict[str, Any]], None],
         titles: dict[str, str] | None = None,
+        apart: bool = False,
     ) -> None:
         self._report = on_change
         # Points are drawn in a view; they have no widget.
@@ -185,6 +186,9 @@ class Controls:
             s["name"]: SettingControl(s, self._changed, titles) for s in settings if s["type"] != "points"
         }
         live = [control.root for control in self._controls.values() if control.setting["live"]]
+        #: The first live setting, which has its place elsewhere if it stands `apart`.
+        self.foremost = live[:1] if apart else []
+        live = live[len(self.foremost) :]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
         # Folded away: the settings that begin a new run, where there are others to play with first.
         self._fold = folded("More settings, each begins a new run", lambda: rest) if live and rest else None

@@ -20,6 +20,7 @@ _CUSTOM = "as set below"
 # A description that came later would change the number of hooks of its React component, which fails then.
 _NO_PRESET = "Settings that belong together; these are of no preset."
 _STYLES = styles(__file__)
+_IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small"}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
 
@@ -34,21 +35,26 @@ class CatalogueChoice:
         on_pick: Callable[[], None],
         on_change: Callable[[dict[str, Any]], None],
         first: str,
+        apart: bool = False,
     ) -> None:
+        self._apart = apart
         self._items = {item["name"]: item for item in items}
         self._titles, self._on_pick, self._on_change = titles, on_pick, on_change
-        self._select = pmui.Select(label=label, options={i["title"]: i["name"] for i in items}, value=first, **_SELECT)
+        options = {item["title"]: item["name"] for item in items}
+        #: The choice, and the setting that matters most: both have their place outside of the settings.
+        self.select = pmui.Select(label=label, options=options, value=first, **_IN_BAR)
+        self.foremost = pn.Column(width=190, margin=0)
         self._preset = pmui.Select(label="Preset", options=[_CUSTOM], description=_NO_PRESET, **_SELECT)
-        self._pick = ReaderChoice((self._select,), lambda event: self._picked())
+        self._pick = ReaderChoice((self.select,), lambda event: self._picked())
         self._preset_pick = ReaderChoice((self._preset,), lambda event: self._preset_picked(event.new))
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
-        self.root = pn.Column(self._select, self._under, sizing_mode="stretch_width", margin=0)
+        self.root = pn.Column(self._under, sizing_mode="stretch_width", margin=0)
         self._build()
 
     @property
     def name(self) -> str:
         """The picked entry's name."""
-        return self._select.value
+        return self.select.value
 
     @property
     def settings(self) -> list[dict[str, Any]]:
@@ -59,7 +65,7 @@ class CatalogueChoice:
         """Show an entry and its settings without reporting them."""
         if name != self.name:
             with self._pick.setting():
-                self._select.value = name
+                self.select.value = name
             self._build()
         self.controls.set(settings)
         self._name_preset()
@@ -71,13 +77,14 @@ class CatalogueChoice:
 
     def _build(self) -> None:
         item = self._items[self.name]
-        self._select.description = item["doc"]
-        self.controls = Controls(item["settings"], self._changed, self._titles)
+        self.select.description = item["doc"]
+        self.controls = Controls(item["settings"], self._changed, self._titles, apart=self._apart)
+        self.foremost[:] = self.controls.foremost
         self._under[:] = [self.controls.root]
         presets = {_CUSTOM: _CUSTOM, **{p["title"]: p["name"] for p in item["presets"]}}
         # The browser has it from when there are presets on.
         if len(presets) > 1 and self._preset not in self.root:
-            self.root.insert(1, self._preset)
+            self.root.insert(0, self._preset)
         shown = {"description": _NO_PRESET, "visible": len(presets) > 1}
         with self._preset_pick.setting():
             self._preset.param.update(options=presets, value=_CUSTOM, **shown)
@@ -137,6 +144,7 @@ class SpecSidebar(PageComponent):
         run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
         self._run = Controls([*settings, *(run[name] for name in self.shared)], lambda changed: self._renew())
         self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
+        self.bar: list[Any] = [self._target.select]
 
     def show(self, spec: Any) -> None:
         """Show a spec in the controls."""
@@ -211,8 +219,9 @@ class Sidebar(SpecSidebar):
         super().__init__(catalogue, on_spec, spec)
         self._on_live = on_live
         self._sampler = CatalogueChoice(
-            catalogue["samplers"], "Sampler", self._titles, self._renew, self._sampler_changed, spec.sampler
+            catalogue["samplers"], "Sampler", self._titles, self._renew, self._sampler_changed, spec.sampler, apart=True
         )
+        self.bar += [self._sampler.select, self._sampler.foremost]
         self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
         sampler, run = (section("SAMPLER"), self._sampler.root), (section("RUN"), self._run.root)
         self.root = column(section("TARGET"), self._target.root, *sampler, *run)

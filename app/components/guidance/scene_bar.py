@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
 import param
 from panel.custom import JSComponent
 
+from bnnviz.specs import url
+from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.guidance import scenes
 from bnnviz_app.components.guidance.dialogs import Dialog
@@ -124,26 +126,36 @@ class SceneBar(PageComponent):
 
 
 class SceneMenu:
-    """List the scenes in a dialog, as links that can be shared."""
+    """List examples and scenes in a dialog, as links that can be shared."""
 
-    def __init__(self) -> None:
+    def __init__(self, examples: Sequence[dict[str, Any]]) -> None:
+        self._examples = examples
         self._list = Text("", stylesheets=[_STYLES["list"]], sizing_mode="stretch_width")
-        self._dialog = Dialog("Scenes", self._list)
+        self._dialog = Dialog("Examples and scenes", self._list)
         self.root = self._dialog.root
 
     def show(self, flags: dict[str, str]) -> None:
         """Open; the links keep these flags of the address."""
         kept = "".join(f"&{name}={quote_plus(value)}" for name, value in flags.items())
-        self._list.object = "".join(
-            f"<h3>{heading}</h3><ul>{''.join(_item(scene, kept) for scene in shown)}</ul>"
-            for heading, shown in (
-                ("STEP BY STEP", [scene for scene in scenes.load().values() if not scene.predict]),
-                ("BREAK IT: PREDICT FIRST, THEN SEE", [scene for scene in scenes.load().values() if scene.predict]),
-            )
-        )
+        known = scenes.load().values()
+        lists = {
+            "BREAK IT: PREDICT FIRST, THEN SEE": [_scene(scene, kept) for scene in known if scene.predict],
+            "STEP BY STEP": [_scene(scene, kept) for scene in known if not scene.predict],
+            "EXAMPLES": [_example(example, kept) for example in self._examples],
+        }
+        self._list.object = "".join(f"<h3>{name}</h3><ul>{''.join(items)}</ul>" for name, items in lists.items())
         self._dialog.show()
 
 
-def _item(scene: Scene, kept: str) -> str:
-    title, summary = html.escape(scene.title), html.escape(scene.summary)
-    return f"<li><a href='?page=lab&scene={scene.name}{html.escape(kept)}'>{title}</a><p>{summary}</p></li>"
+def _scene(scene: Scene, kept: str) -> str:
+    return _item(f"scene={scene.name}{kept}", scene.title, scene.summary)
+
+
+def _example(example: dict[str, Any], kept: str) -> str:
+    query = url.query_text(Spec.from_json(example["spec"]).to_query())
+    return _item(f"{query}&play=1{kept}", example["title"], example["doc"])
+
+
+def _item(query: str, title: str, text: str) -> str:
+    link = html.escape(f"?page=lab&{query}")
+    return f"<li><a href='{link}'>{html.escape(title)}</a><p>{html.escape(text)}</p></li>"

@@ -11,7 +11,7 @@ import panel_material_ui as pmui
 
 from bnnviz.views import View, of_lane
 from bnnviz_app.components.cards.cards import Card
-from bnnviz_app.components.run.transport import Cell, StepTransport, count
+from bnnviz_app.components.run.transport import Cell, StepTransport, count, rate
 from bnnviz_app.components.widgets import Text, set_changed
 from bnnviz_app.session import Session
 from bnnviz_app.theme import lane_colour, styles
@@ -95,16 +95,13 @@ class RaceTransport(StepTransport):
         super().reset(scene)
         self._budget.object = ""
 
-    def _has_room(self, status: dict[str, Any]) -> bool:
-        return status["reference"] is None
-
     def _phase(self, status: dict[str, Any]) -> str:
         return super()._phase(status | {"phase": "preparing"} if status["phase"] == "start" else status)
 
     def _figures(self, status: dict[str, Any]) -> list[Cell]:
         return [
             (84, "step", count(status["step"]), "steps"),
-            (130, "gradients", count(status["gradients_per_s"]), "gradients/s"),
+            (130, "gradients", rate(status, "gradients_per_s"), "gradients/s"),
             (150, "spent", count(max(lane["spent"] for lane in status["lanes"])), "gradients each"),
         ]
 

@@ -10,20 +10,24 @@ from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 from bnnviz_app.address import Visit
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import header_button
 from bnnviz_app.session import Session
 
 _START, _STOP = "Record", "Stop recording"
 
 
-class RecordButton(PageComponent):
+class Recorder(PageComponent):
     """Begin and end the recording of what runs, and say which it is."""
 
     needs = frozenset({"status"})
 
     def __init__(self, session: Session, say: Callable[[str], None]) -> None:
         self._session, self._say, self._name = session, say, None
-        self.root = header_button(_START, self._turn)
+        self.on_label: Callable[[], None] = lambda: None
+
+    @property
+    def label(self) -> str:
+        """What the menu offers: to begin or to end the recording."""
+        return _START if self._name is None else _STOP
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run, which is not recorded."""
@@ -33,7 +37,8 @@ class RecordButton(PageComponent):
         """Show whether the run is recorded."""
         self._show(frame["status"].get("record"))
 
-    def _turn(self) -> None:
+    def turn(self) -> None:
+        """Begin or end the recording."""
         spec = self._session.spec
         subject = spec.target_settings.get("data") or spec.target
         self._session.record(None if self._name else reader.free_name(f"{spec.sampler}-{subject}"))
@@ -44,9 +49,7 @@ class RecordButton(PageComponent):
         if name is not None:
             self._say(f"This run is kept as {name} from now on; the page Recordings shows it.")
         self._name = name
-        self.root.param.update(
-            label=_START if name is None else _STOP, icon=None if name is None else "fiber_manual_record"
-        )
+        self.on_label()
 
 
 def going_on(visit: Visit) -> str | None:

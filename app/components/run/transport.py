@@ -24,17 +24,6 @@ _SECOND = _BUTTON | {"css_classes": ["second"]}  # on a phone in the second line
 _STYLES = styles(__file__)
 
 _COUNTS = ("step", "events_per_s", "gradients_per_s", "draws", "ess", "elapsed")
-#: What the buttons say; of a run without events ``step`` stands in the place of ``proposal``.
-BUTTONS = {
-    "play": "Play",
-    "pause": "Pause",
-    "proposal": "Step proposal",
-    "event": "Step event",
-    "step": "Step",
-    "reset": "Reset",
-}
-_NEAR, _WHOLE = "Events", "All of it"
-_KEYS = "<span class='keys'>space plays, ? for keys</span>"
 _BACK_DOC = "Back to the event before (left arrow)"
 _PREPARING = {
     "device": "–",
@@ -55,12 +44,13 @@ class Transport(PageComponent):
 
     needs = frozenset({"status"})
     steps_events: ClassVar[bool] = True  # whether it goes on to events, or only steps
+    steps: ClassVar[dict[str, str]] = {"Next proposal": "proposal", "Next event": "event"}
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
 
     def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
         self._session, self._large = session, False
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
-        self._play = button(BUTTONS["play"], self.play, icon="play_arrow", width=104, **look)
+        self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
         self._speed = pmui.Select(
             label="Speed",
             options=SPEEDS,
@@ -75,23 +65,19 @@ class Transport(PageComponent):
         )
         self._status = Text("", sizing_mode="stretch_width", height=22, margin=0, stylesheets=[_STYLES["status"]])
         self._speed.param.watch(lambda event: session.set_speed(event.new or None), "value")
-        self._proposal = self._step(BUTTONS["proposal"], "proposal", 122)
-        self._event = self._step(BUTTONS["event"], "event", 100)
-        row = [self._play, self._proposal, self._event, self._speed]
+        self._steps = pmui.MenuButton(label="Step", width=92, size="small", **_BUTTON)
+        self._steps.on_click(lambda item: self.step(item["kind"]))
+        row = [self._play, self._steps, self._speed]
         self._timeline: list[Any] = []
         if timeline is not None:
             self._timeline = self._strip(timeline)
             look = {"margin": (2, 0, 0, 2), "css_classes": ["second"]}
             row.insert(1, icon_button("skip_previous", _BACK_DOC, self.back, **look))
-        # Where there is no strip an empty stretch.
-        self._gap = middle or pn.Spacer(sizing_mode="stretch_width", height=1, visible=False)
-        self._eventful = True
-        row += [*self._timeline, self._gap]
-        self._reset = button(BUTTONS["reset"], self.again, icon="replay", width=92, **_SECOND)
+        row += self._timeline or [middle or pn.Spacer(sizing_mode="stretch_width", height=1)]
+        self._show_events(self.steps_events)
         self.root = pn.Column(
             pn.Row(
                 *row,
-                self._reset,
                 sizing_mode="stretch_width",
                 height=42,
                 margin=(3, 0, 0, 0),
@@ -100,9 +86,8 @@ class Transport(PageComponent):
             ),
             self._status,
             sizing_mode="stretch_width",
-            height=78,
             margin=0,
-            styles={"padding": "0 16px", "box-sizing": "border-box"},
+            styles={"padding": "0 16px 2px", "box-sizing": "border-box", "flex": "none"},
             css_classes=["area-transport"],
             stylesheets=[_STYLES["bar"]],
         )
@@ -123,18 +108,11 @@ class Transport(PageComponent):
         self.show_playing()
 
     def _strip(self, timeline: JourneyView) -> list[Any]:
-        """Return the strip of events with the button that says how much of the run it shows, and the one that forks."""
+        """Return the strip of events, and the button that forks."""
         timeline.listen_back(self.back)
-
-        def turn() -> None:
-            timeline.whole = not timeline.whole
-            span.label = _WHOLE if timeline.whole else _NEAR
-            self._session.look()
-
-        span = button(_NEAR, turn, width=70, css_classes=["wide"], **_BUTTON | {"variant": "text"})
         line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4), css_classes=["wide"])
         fork = button("Fork", lambda: self._session.travel("fork"), icon="call_split", width=86, **_SECOND)
-        return [span, line, fork]
+        return [line, fork]
 
     def again(self) -> None:
         """Begin the same spec again, paused."""
@@ -187,8 +165,8 @@ class Transport(PageComponent):
 
     def show_playing(self) -> None:
         """Make the play button say what it would do."""
-        label, icon = ("pause", "pause") if self._session.playing else ("play", "play_arrow")
-        set_changed(self._play, label=BUTTONS[label], icon=icon)
+        label, icon = ("Pause", "pause") if self._session.playing else ("Play", "play_arrow")
+        set_changed(self._play, label=label, icon=icon)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run: the old one's numbers go."""
@@ -198,12 +176,9 @@ class Transport(PageComponent):
 
     def _show_events(self, eventful: bool) -> None:
         """Offer what a sampler with events has, or a plain step."""
-        if eventful == self._eventful:
-            return
         self._eventful = eventful
-        self._proposal.label = BUTTONS["proposal" if eventful else "step"]
-        self._gap.visible = not eventful and not self._timeline
-        self._event.visible = eventful
+        steps = self.steps if eventful else {"Next step": "proposal"}
+        set_changed(self._steps, items=[{"label": label, "kind": kind} for label, kind in steps.items()])
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
@@ -212,9 +187,6 @@ class Transport(PageComponent):
 
     def _tell(self, status: dict[str, Any]) -> None:
         self._status.object = self._line(status)
-
-    def _step(self, label: str, kind: str, width: int) -> pmui.Button:
-        return button(label, lambda: self.step(kind), width=width, **_BUTTON)
 
     def _cells(self, status: dict[str, Any]) -> list[Cell]:
         """Return least width, name, figure and unit of each figure of the line."""
@@ -235,8 +207,8 @@ class Transport(PageComponent):
         """Return the cells of what this kind of run counts."""
         return [
             (84, "step", count(status["step"]), "steps"),
-            (92, "events", count(status["events_per_s"]), "events/s" if self._eventful else "moves/s"),
-            (118, "gradients", count(status["gradients_per_s"]), "gradients/s"),
+            (92, "events", rate(status, "events_per_s"), "events/s" if self._eventful else "moves/s"),
+            (118, "gradients", rate(status, "gradients_per_s"), "gradients/s"),
             (106, "draws", f"{count(status['draws'])} × {status['chains']}", "draws"),
             (66, "ess", count(status["ess"]), "ESS"),
         ]
@@ -244,10 +216,6 @@ class Transport(PageComponent):
     def _frames(self) -> Cell:
         heartbeat = self._session.heartbeat
         return 116, "frames", f"{heartbeat.rate():.0f}", f"frames/s, {_milliseconds(heartbeat.latency())}"
-
-    def _has_room(self, status: dict[str, Any]) -> bool:
-        """Return whether the line's figures leave room on a page of common width."""
-        return status["kernel"] == "eager"
 
     def _line(self, status: dict[str, Any]) -> str:
         line = "".join(
@@ -257,8 +225,7 @@ class Transport(PageComponent):
         others = status["shared"] - bool(status["playing"])
         if others > 0:
             return f"<div class='line crowded'>{line}<span class='shared'>{_shared(others)}</span></div>"
-        wide = "" if self._has_room(status) else " wide"
-        return f"<div class='line{wide}'>{line}{_KEYS}</div>"
+        return f"<div class='line'>{line}</div>"
 
 
 class StepTransport(Transport):
@@ -268,15 +235,11 @@ class StepTransport(Transport):
 
     def __init__(self, session: Session, middle: Any = None) -> None:
         super().__init__(session, None, middle)
-        self._show_events(self.steps_events)
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.show_playing()
         self._status.object = ""
-
-    def _has_room(self, status: dict[str, Any]) -> bool:
-        return True
 
     def _phase(self, status: dict[str, Any]) -> str:
         return "done" if status["phase"] == "done" else super()._phase(status)
@@ -289,6 +252,11 @@ def _shared(others: int) -> str:
 def count(value: float) -> str:
     """Write a count; an unknown one is a dash."""
     return "–" if not math.isfinite(value) else f"{value:,.0f}"
+
+
+def rate(status: dict[str, Any], name: str) -> str:
+    """Write a rate; a paused run has none."""
+    return count(status[name] if status["playing"] else math.nan)
 
 
 def _milliseconds(latency: float | None) -> str:

@@ -1,0 +1,69 @@
+"""Show in one coloured chip how many draws a run has, their ESS, and whether something is wrong with them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from bnnviz.engine.throttle import Throttle
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import button, set_changed
+
+FEWEST = 50  # draws of each chain that a verdict needs
+ENOUGH = 100  # draws at which the diagnostics open by themselves
+_PACE_S = 0.5
+
+
+class Chip(PageComponent):
+    """Show draws, ESS and verdict on the button that opens the diagnostics."""
+
+    needs = frozenset({"status", "caption", "table"})
+
+    def __init__(self, on_turn: Callable[[], None]) -> None:
+        self._on_turn = on_turn
+        self.open, self._touched = False, False
+        self.reason = ""
+        self._pace = Throttle(least=_PACE_S)
+        self.root = button("Diagnostics", self._turn, variant="outlined", margin=(4, 4), align="center")
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run."""
+        self.reason = ""
+        self._pace.expire()
+        set_changed(self.root, label="Diagnostics", color="default")
+
+    def update(self, frame: dict[str, Any]) -> None:
+        """Show a frame."""
+        status = frame["status"]
+        if self._pace.due or not status["playing"]:
+            self._pace.spent()
+            colour, verdict, self.reason = judged(status["draws"], frame["caption"], frame["table"])
+            ess = f" · ESS {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
+            draws = status["draws"] * status["chains"]
+            set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", color=colour)
+            if not self._touched and (status["draws"] >= ENOUGH or colour == "error"):
+                self._turn()
+
+    def show(self) -> None:
+        """Open the diagnostics."""
+        if not self.open:
+            self._turn()
+
+    def _turn(self) -> None:
+        """Open the diagnostics, or close them; from then on they do not open by themselves."""
+        self.open, self._touched = not self.open, True
+        set_changed(self.root, variant="contained" if self.open else "outlined")
+        self._on_turn()
+
+
+def judged(draws: int, caption: dict[str, Any], table: dict[str, Any]) -> tuple[str, str, str]:
+    """Return colour and verdict for so many draws of each chain, and the reason."""
+    if caption.get("warning"):
+        return "error", "warning", caption["warning"]
+    if draws < FEWEST:
+        return "default", "too early to judge", f"A verdict needs {FEWEST} draws of each chain."
+    bad = [f"{label}: {text}" for label, text, tone in table["rows"] if "bad" in tone]
+    if bad:
+        return "error", "not converged", f"Out of range: {'; '.join(bad)}."
+    return "success", "no problem found", "No diagnostic is out of range."

@@ -1,0 +1,127 @@
+"""Share the Lab's stage among figures: of the figures in one place, its tab brings one to the front."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Set
+
+import panel as pn
+import panel_material_ui as pmui
+
+from bnnviz_app.components.component import PageComponent
+from bnnviz_app.components.widgets import ReaderChoice, Text, set_changed, set_class
+from bnnviz_app.theme import styles
+
+#: Parts of a frame in each place, with their tabs; the first one that a run has opens in front.
+PLACES = {
+    "main": {
+        "prediction": "Prediction",
+        "density": "Density",
+        "population": "Population",
+        "path": "Weights",
+        "graph": "Network",
+        "spread": "Spread",
+    },
+    "why": {"envelope": "Why it turns", "ratios": "Ratios"},
+    "trace": {"trace": "Trace", "gauge": "Weight ESS"},
+    "detail": {"acf": "ACF", "marginal": "Density", "weights": "Correlations", "history": "History"},
+    "table": {"table": "Summary"},
+}
+DRAWER = ("trace", "detail", "table")
+_BESIDE = "why"  # takes the path if the sampler turns at no events
+_PATH = "path"
+_LINES = {
+    "band": "Blue band: 95 % of the sampled networks. Orange: the network right now. Click to add a point.",
+    "area": "Colour: the probability of a class. Line: where it is one half. Click to add a point.",
+    "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
+    "classes": "A bar: the probability that the draws give the class of a test row.",
+    "path": "Dots: draws. Line: the path of one chain through its last events.",
+    "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Orange is negative.",
+    "density": "Bars: the draws. Line: the exact density.",
+    "population": "Ellipses: the proposals. Dots: their draws.",
+    "spread": "Colour: how far the draws disagree about the probability.",
+}
+_TAB = {"& button": {"textTransform": "none", "padding": "2px 12px", "whiteSpace": "nowrap"}}
+_COLUMNS = "minmax(0, 4fr) minmax(0, 3fr) minmax(0, 4fr)"
+_STYLES = styles(__file__)
+
+
+def shared_out(emits: Set[str]) -> dict[str, list[str]]:
+    """Return the parts of a run that share each place."""
+    found = {place: [part for part in parts if part in emits] for place, parts in PLACES.items()}
+    if not found[_BESIDE] and len(found["main"]) > 1 and _PATH in emits:
+        found["main"].remove(_PATH)
+        found[_BESIDE] = [_PATH]
+    return found
+
+
+def grid(used: Mapping[str, bool]) -> str:
+    """Return the CSS grid template of the places in use, by whether each has a line of tabs over its card."""
+    below = [place for place in DRAWER if place in used]
+    rows = ['"caption caption caption" auto']
+    if "main" in used:
+        rows += _row(["main", "main", _BESIDE if _BESIDE in used else "main"], used, "minmax(0, 3fr)")
+    if below:
+        rows += _row((below + below[-1:] * 2)[:3], used, "minmax(0, 2fr)")
+    lines = "\n".join(rows)
+    return f"\n{lines}\n/ {_COLUMNS}\n"
+
+
+def _row(places: list[str], used: Mapping[str, bool], height: str) -> list[str]:
+    """Return the lines of the template for places beside each other."""
+    tabs = " ".join(f"{place}-tabs" if used[place] else place for place in places)
+    cards = f'"{" ".join(places)}" {height}'
+    return [f'"{tabs}" auto', cards] if any(used[place] for place in places) else [cards]
+
+
+class Place(PageComponent):
+    """Choose by tabs which card is in front in a place of the stage."""
+
+    def __init__(self, name: str, on_turn: Callable[[], None]) -> None:
+        self.name, self._on_turn = name, on_turn
+        self._chosen: str | None = None
+        self._kind = ""
+        self.parts: list[str] = []
+        self._tabs = pmui.RadioButtonGroup(options=[], size="small", margin=0, sx=_TAB)
+        self._choice = ReaderChoice((self._tabs,), lambda event: self._turn(event.new))
+        self._line = Text("", sizing_mode="stretch_width", margin=(4, 4, 0, 12), stylesheets=[_STYLES["line"]])
+        self.root = pn.Row(
+            *(self._tabs, self._line),
+            sizing_mode="stretch_width",
+            margin=0,
+            styles={"grid-area": f"{name}-tabs"},
+            stylesheets=[_STYLES["tabs"]],
+        )
+
+    @property
+    def front(self) -> str | None:
+        """The part in front; None where the run has nothing for this place."""
+        return self._chosen if self._chosen in self.parts else next(iter(self.parts), None)
+
+    def offer(self, parts: list[str], kind: str) -> None:
+        """Share the place among these parts of a run whose prediction is of this kind."""
+        self.parts, self._kind = parts, kind
+        self._show()
+
+    def bring(self, parts: Set[str]) -> None:
+        """Bring the first of these parts that is here to the front."""
+        self._chosen = next((part for part in PLACES[self.name] if part in parts), self._chosen)
+        self._show()
+
+    def magnify(self, large: bool) -> None:
+        """Take the type of the projector, or put it down."""
+        set_class(self._line, "large", large)
+
+    def _turn(self, part: str) -> None:
+        self._chosen = part
+        self._show()
+        self._on_turn()
+
+    def _show(self) -> None:
+        titles = PLACES["main"] | PLACES[self.name]
+        text = _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
+        with self._choice.setting():
+            options = {titles[part]: part for part in self.parts}
+            set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)
+        set_changed(self._line, object=html.escape(text), visible=bool(text))
+        self.root.visible = len(self.parts) > 1 or bool(text)
