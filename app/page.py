@@ -183,7 +183,7 @@ def open_page() -> None:
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[nav, *page.tools, _menu(page)],
+        header=[nav, _menu(page)],
         theme_toggle=False,
         sidebar_width=300,
         sidebar_open=False,

@@ -51,7 +51,9 @@ _COMPONENTS = {
         # Pages and buttons, all but the title: on a narrow screen they scroll sideways.
         "styleOverrides": {
             "root": {
-                "& > .MuiBox-root:not(:has(h1))": {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
+                "& > .MuiBox-root:not(:has(h1))": {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"},
+                # The page opens its settings itself.
+                "& [aria-label$=drawer]": {"display": "none"},
             }
         },
     },

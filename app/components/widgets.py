@@ -85,11 +85,6 @@ def icon_button(icon: str, description: str, on_click: Callable[[], Any], **para
     return made
 
 
-def header_button(label: str, on_click: Callable[[], Any]) -> pmui.Button:
-    """Return a button for the page's header."""
-    return button(label, on_click, **HEADER)
-
-
 def download_button(variant: str = "contained", **params: Any) -> pmui.FileDownload:
     """Return a small button that makes its file when it is pressed.
 

@@ -54,7 +54,6 @@ class Page:
         self.on_menu: Callable[[], None] = lambda: None  # told when the menu offers something else
         self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
         self.on_theme: Callable[[], None] = lambda: None  # turns light or dark
-        self.tools: list[Any] = []  # in the header
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
         self.guide.theme(dark)
 
@@ -326,7 +325,9 @@ class RunPage(Page):
 
     def _obey(self, visit: address.Visit) -> None:
         """Do what the address asks for besides the spec."""
-        self.session.playing = visit.on("play")
+        # A page of its own plays at once; a link shows what it describes. A class of students would fill the workers.
+        opens = not visit.names and roles.present().keeps
+        self.session.playing = visit.on("play") if "play" in visit.flags else opens
         self.transport.show_playing()
         self.transport.show_speed(visit.flags.get("speed", self.speed))
         self.session.greet(list(visit.sentences))

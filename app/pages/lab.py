@@ -230,9 +230,7 @@ class LabPage(RunPage):
             sentences += self._enter_scene(known[name], visit)
         else:
             super()._obey(visit)
-            if visit.spec.start == _START:
-                self._hurries = self.session.playing = True
-                self.transport.show_playing()
+            self._hurries = visit.spec.start == _START
             if name is not None:
                 sentences.append(f"There is no scene {name[:40]!r}; choose one under Scenes.")
         asked = visit.flags.get("view")

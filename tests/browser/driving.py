@@ -56,6 +56,15 @@ BLUR = """() => {
 }"""
 
 
+#: Items of menus, each with the button that opens its menu.
+MENUS = dict.fromkeys(
+    ("Next proposal", "Next event", "Next step", "Next phase", "Next iteration"), "Step"
+) | dict.fromkeys(
+    ("Share", "Restart", "Record", "Stop recording", "Keys and marks", "Light or dark", "Your data (CSV)"), "More"
+)
+MENUS |= dict.fromkeys(("Projector mode", "Leave projector mode"), "More")
+
+
 class Lab:
     """The page as a user sees it."""
 
@@ -64,13 +73,13 @@ class Lab:
 
     def ready(self) -> Lab:
         """Wait for the first frame."""
-        self.page.wait_for_selector(".step b", timeout=60_000)
-        until(lambda: self.figures()["trajectory"] != 0, 60, "the first run drew nothing")
+        self.page.wait_for_selector(".step b", timeout=60_000, state="attached")
+        until(lambda: any(self.figures().values()), 60, "the first run drew nothing")
         return self
 
     def number(self, name: str) -> float:
         """Return a number of the status line."""
-        text = self.page.locator(f".{name} b").inner_text().replace(",", "").split(" ")[0]
+        text = self.page.locator(f".{name} b").text_content().replace(",", "").split(" ")[0]
         return float("nan") if text == "–" else float(text)
 
     def figures(self) -> dict[str, float]:
@@ -78,8 +87,12 @@ class Lab:
         return self.page.evaluate(FIGURES)
 
     def press(self, label: str) -> None:
-        """Click a button."""
-        self.button(label).click()
+        """Click a button, or an item of a menu."""
+        if label in MENUS:
+            self.button(MENUS[label]).click()
+            self.page.get_by_role("menuitem", name=label, exact=True).click()
+        else:
+            self.button(label).click()
 
     def button(self, label: str) -> Any:
         """Return a button by its label."""

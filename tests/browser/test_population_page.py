@@ -37,11 +37,11 @@ def test_it_plays_and_steps_phases_and_iterations(open_population, screenshot, s
         ("20 proposals draw 50 points each", "draws are weighted", "20 draws survive"), start=6
     ):
         drawn = population.figures()["population"]
-        population.press("Step phase")
+        population.press("Next phase")
         until(lambda number=number: population.number("step") == number, 10, "it made no step")
         until(lambda said=said: f"Iteration 2: {said}" in population.said(), 10, population.said())
         until(lambda drawn=drawn: population.figures()["population"] != drawn, 10, "the picture is the old one")
-    population.press("Step iteration")
+    population.press("Next iteration")
     until(lambda: population.number("events") == 2, 10, "it did not end the iteration")
     assert population.number("step") == 10
     population.press("Play")
@@ -74,5 +74,5 @@ def test_a_setting_changes_while_it_goes_on_and_the_keys_step(open_population):
     before = population.number("step")
     population.page.keyboard.press("ArrowRight")
     until(lambda: population.number("step") == before + 1, 10, "the key took no step")
-    population.press("Step iteration")
+    population.press("Next iteration")
     until(lambda: "there is no gradient step" in population.said(), 10, population.said())

@@ -78,7 +78,7 @@ def open_race(open_page: Callable[..., Any], dashboard: Any) -> Callable[..., Ra
 def test_it_plays_pauses_steps_and_stops_at_the_budget(open_race, screenshot):
     race = open_race(SHORT)
     before = race.number("step")
-    race.press("Step")
+    race.press("Next step")
     until(lambda: race.number("step") > before, 5, "it made no step")
     step = race.number("step")
     race.page.wait_for_timeout(700)

@@ -179,7 +179,7 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
     lab = Lab(page).ready()
     lab.press("Play")
     until(lambda: lab.number("step") > 40, 30, "it does not play")
-    lab.press("Reset")
+    lab.press("Restart")
     until(lambda: lab.number("step") < 40, 30, "it did not begin anew")
     lab.press("Play")
     until(lambda: lab.number("step") > 40, 30, "it does not play again")

@@ -45,7 +45,7 @@ def test_how_a_page_looks_and_speaks_holds_for_those_reached_from_it(
     assert all(part in query for part in ("page=recordings", "theme=dark", "projector=1"))
     assert page.locator(".mui-dark").count() and "bnnviz-theme" not in page.evaluate("document.cookie")
     # What the button chooses goes along as well, and is kept for addresses that say nothing.
-    page.get_by_label("Toggle theme").click()
+    Lab(page).press("Light or dark")
     link = page.get_by_role("link", name="Papers")
     until(lambda: "theme=default" in link.get_attribute("href"), 20, "the links have the theme before")
     assert "bnnviz-theme=default" in page.evaluate("document.cookie")

@@ -117,7 +117,7 @@ def test_back_to_an_event_a_change_there_and_both_futures(opened: Any, screensho
     quiet(lab)
     lab.press("Fork")
     says(lab, "B: nothing changed yet")
-    lab.press("Reset")
+    lab.press("Restart")
     quiet(lab)
 
 

@@ -35,7 +35,7 @@ def test_they_play_pause_step_and_stop(open_wells, screenshot, size):
     wells = open_wells("&moves=12", viewport={"width": size[0], "height": size[1]})
     assert wells.page.evaluate(OVERFLOW) == [0, 0]
     before = wells.moves()
-    wells.press("Step")
+    wells.press("Next step")
     until(lambda: wells.moves() == before + 1, 5, "it made no step")
     wells.press("Play")
     until(lambda: wells.moves() > before + 2, 10, "it did not play")

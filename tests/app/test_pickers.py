@@ -1,49 +1,10 @@
-"""Cards that share a place, and what is chosen among components, coordinates, blocks and planes; without a browser."""
+"""Choices among components, coordinates, blocks and planes, without a browser."""
 
 from __future__ import annotations
 
 from example_frames import example_scene
 
-from bnnviz_app.components.cards.card_pairs import BACKS, CardPairs
 from bnnviz_app.components.controls import pickers
-
-EMITS = frozenset({"path", "acf", "envelope", "weights", "marginal", "ratios", "trace"})
-
-
-def test_a_card_that_is_turned_takes_its_companion_along() -> None:
-    heard: list[int] = []
-    pairs = CardPairs(lambda: heard.append(1))
-    weights, network = pairs.buttons("path")
-    assert (weights.label, network.label) == ("Weights", "Network") and pairs.buttons("trace") == []
-    assert pairs.hidden(EMITS) == BACKS
-    weights.clicks += 1
-    assert pairs.hidden(EMITS) == {"path", "acf", "ratios", "graph"} and heard == [1]
-    assert pairs.place("weights") == "path" and pairs.place("trace") == "trace"
-    pairs.buttons("marginal")[0].clicks += 1
-    assert pairs.hidden(EMITS) == {"path", "marginal", "ratios", "graph"}
-    pairs.show({"path"})
-    assert pairs.hidden(EMITS) == BACKS
-
-
-def test_of_three_cards_in_one_place_one_is_seen() -> None:
-    pairs = CardPairs(lambda: None)
-    weights, network = pairs.buttons("path")
-    emits = EMITS | {"graph"}
-    network.clicks += 1
-    assert pairs.hidden(emits) == {"path", "weights", "acf", "ratios"} and network.visible
-    pairs.show({"weights"})
-    assert pairs.hidden(emits) == {"path", "graph", "acf", "ratios"}
-    assert "path" not in pairs.hidden(EMITS - {"weights"}) and not weights.visible
-    pairs.buttons("graph")[0].clicks += 1
-    assert pairs.hidden(emits) == BACKS
-
-
-def test_what_a_run_does_not_have_is_never_in_front() -> None:
-    pairs = CardPairs(lambda: None)
-    button, _ = pairs.buttons("path")
-    pairs.show({"weights"})
-    assert "path" in pairs.hidden(EMITS) and button.visible
-    assert pairs.hidden({"path", "acf"}) == BACKS and not button.visible
 
 
 def test_a_component_is_asked_for_by_name_and_a_coordinate_by_number() -> None:

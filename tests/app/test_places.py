@@ -1,0 +1,76 @@
+"""Figures that share a place of the Lab's stage, and the chip that opens the diagnostics."""
+
+from __future__ import annotations
+
+import pytest
+
+from bnnviz_app.components.cards.chip import FEWEST, Chip, judged
+from bnnviz_app.components.cards.places import PLACES, Place, grid, shared_out
+
+NETWORK = frozenset(
+    {"path", "acf", "envelope", "weights", "marginal", "ratios", "trace", "graph", "prediction", "table"}
+)
+
+
+def test_every_part_of_a_run_has_one_place() -> None:
+    shares = shared_out(NETWORK)
+    assert sorted(part for parts in shares.values() for part in parts) == sorted(NETWORK)
+    assert shares["main"] == ["prediction", "path", "graph"] and shares["why"] == ["envelope", "ratios"]
+
+
+def test_without_events_the_path_is_seen_beside_the_prediction() -> None:
+    shares = shared_out(NETWORK - {"envelope", "ratios"})
+    assert shares["main"] == ["prediction", "graph"] and shares["why"] == ["path"]
+    assert shared_out({"path", "trace"})["main"] == ["path"]
+
+
+@pytest.mark.parametrize("used", [{"main": True}, {"main": False, "why": True}, dict.fromkeys(PLACES, True)])
+def test_each_line_of_the_grid_has_three_areas_and_each_place_its_own(used: dict[str, bool]) -> None:
+    areas = [line.split('"')[1].split() for line in grid(used).splitlines() if line.startswith('"')]
+    assert {len(line) for line in areas} == {3}
+    assert {name for line in areas for name in line} >= used.keys()
+
+
+def test_a_tab_brings_its_part_to_the_front_as_long_as_the_run_has_it() -> None:
+    heard: list[int] = []
+    place = Place("main", lambda: heard.append(1))
+    place.offer(["prediction", "path", "graph"], "band")
+    tabs = place.root[0]
+    assert place.front == "prediction" and list(tabs.options) == ["Prediction", "Weights", "Network"]
+    tabs.value = "graph"
+    assert place.front == "graph" and heard == [1]
+    place.offer(["path"], "band")
+    assert place.front == "path" and not tabs.visible
+    place.offer(["prediction", "path", "graph"], "band")
+    place.bring({"path", "trace"})
+    assert place.front == "path" and heard == [1]
+
+
+ROWS = [["R-hat", "1.4", "bad"], ["ESS of U", "30", ""]]
+
+
+@pytest.mark.parametrize(
+    "draws, warning, rows, colour",
+    [
+        (FEWEST - 1, "", ROWS, "default"),
+        (FEWEST, "", ROWS, "error"),
+        (FEWEST, "", ROWS[1:], "success"),
+        (0, "The envelope was exceeded.", [], "error"),
+    ],
+)
+def test_the_chip_has_the_colour_of_the_worst_diagnostic(draws: int, warning: str, rows: list, colour: str) -> None:
+    assert judged(draws, {"warning": warning}, {"rows": rows})[0] == colour
+
+
+def test_the_diagnostics_open_once_by_themselves() -> None:
+    heard: list[int] = []
+    chip = Chip(lambda: heard.append(1))
+    frame = {"caption": {"warning": ""}, "table": {"rows": []}}
+    status = {"playing": False, "chains": 4, "ess": float("nan")}
+    chip.update(frame | {"status": status | {"draws": 10}})
+    assert not chip.open and not heard
+    chip.update(frame | {"status": status | {"draws": 200}})
+    assert chip.open and heard == [1]
+    chip.root.clicks += 1
+    chip.update(frame | {"status": status | {"draws": 300}})
+    assert not chip.open and heard == [1, 1]
