@@ -41,8 +41,27 @@ _LOST, _SELECTS, _DIALOGS, _DROPS, _FIGURES, _PAPER, _PAPER_STYLE, _PAGE = (
         "page.html",
     )
 )
-_TEMPLATE = _PAGE.replace("BOKEH_FIXES", bokeh_fixes.SCRIPT)
+# A browser that has chosen no theme has that of its system, until it is closed.
+_PREFERENCE = f"""
+{{
+  const chosen = () => document.cookie.includes("{THEME_COOKIE}=")
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches
+  if (dark && !chosen() && !new URLSearchParams(location.search).has("theme")) {{
+    document.cookie = "{THEME_COOKIE}=dark; path=/; SameSite=Lax"
+    if (chosen()) {{ location.reload() }}
+  }}
+}}
+"""
+# The next page, and this one when it comes again, open in the same theme.
+_KEEP_THEME = f"""
+const theme = cb_obj.dark_theme ? "dark" : "default"
+document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
+"""
+
+_TEMPLATE = _PAGE
 for _mark, _script in (
+    ("PREFERENCE", _PREFERENCE),
+    ("BOKEH_FIXES", bokeh_fixes.SCRIPT),
     ("SELECTS", _SELECTS),
     ("DIALOGS", _DIALOGS),
     ("DROPS", _DROPS),
@@ -51,11 +70,6 @@ for _mark, _script in (
     ("PAPER_STYLE", _PAPER_STYLE),
 ):
     _TEMPLATE = _TEMPLATE.replace(_mark, _script)
-# The next page, and this one when it comes again, open in the same theme.
-_KEEP_THEME = f"""
-const theme = cb_obj.dark_theme ? "dark" : "default"
-document.cookie = `{THEME_COOKIE}=${{theme}}; path=/; max-age=31536000; SameSite=Lax`
-"""
 
 _AGAIN_MS = 5000  # until a page that had to wait is loaded again
 

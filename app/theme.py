@@ -59,8 +59,12 @@ _COMPONENTS = {
     },
     "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},
     "MuiButton": {"styleOverrides": {"root": {"borderRadius": 18, "lineHeight": 1.3}}},
-    # As wide as its words: beside the last button of the header each would have a line of its own, and most be cut.
-    "MuiTooltip": {"styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4, "width": "max-content"}}},
+    "MuiTooltip": {
+        # The pointer reaches what a tooltip covers.
+        "defaultProps": {"disableInteractive": True, "enterDelay": 400},
+        # As wide as its words: beside the last button of the header each would have a line of its own, and most be cut.
+        "styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4, "width": "max-content"}},
+    },
 }
 
 

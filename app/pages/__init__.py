@@ -48,7 +48,7 @@ _ENTRIES = (
         "wells",
         "Wells",
         "bnnviz_app.pages.double_well",
-        "See distributions cross between two wells where points stay in one.",
+        "Compare samplers of functionals and of points on a density with two wells.",
     ),
     PageEntry(
         "papers",

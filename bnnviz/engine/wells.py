@@ -326,6 +326,8 @@ class Wells(SamplerComparison):
         cost = f"FuncHMC takes {times:.0f} times the gradients"
         if func["median"] > hmc["median"]:
             return f"HMC is nearer now: a mixture of functionals is wider than the target; and {cost}."
+        if self.first_distance <= func["median"]:
+            return f"The first functional alone is {self.first_distance:.2f} from it: the lead was there at the start."
         if self.first_distance < hmc["median"]:
             start = f"The first functional alone is {self.first_distance:.2f} from it: part of the lead was there at"
             return f"{start} the start; and {cost}."

@@ -264,12 +264,19 @@ class Sidebar(SpecSidebar):
         return {s["name"]: points for s in self._target.settings if s["type"] == "points"}
 
     def _sampler_changed(self, changed: dict[str, Any]) -> None:
-        if self._sampler.controls.live(set(changed)):
-            self._sampler.controls.clear()
-            self._spec = self._spec.replace(settings={**self._spec.settings, **changed})
-            self._on_live(changed)
-        else:
+        if not self._sampler.controls.live(set(changed)):
             self._renew()
+            return
+        self._sampler.controls.clear()
+        changed = {name: value for name, value in changed.items() if self._spec.settings[name] != value}
+        try:
+            spec = self._spec.replace(settings={**self._spec.settings, **changed}).checked()
+        except BnnvizError as error:
+            self.error(error)
+            return
+        if changed:
+            self._spec = spec
+            self._on_live(changed)
 
     def _target_settings(self) -> dict[str, Any]:
         """Return the controls' values, and the points as long as the data are the same."""

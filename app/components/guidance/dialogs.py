@@ -7,17 +7,6 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-# What is inside comes after the dialog itself, on a busy machine much later. Until then three dots stand there, under
-# what comes.
-_COMING = {
-    "& .MuiDialogContent-root": {
-        "position": "relative",
-        "minHeight": 40,
-        "&::before": {"content": '"…"', "position": "absolute", "top": 0, "fontSize": 24, "lineHeight": "16px"},
-        "& > *": {"position": "relative", "backgroundColor": "background.paper"},
-    }
-}
-
 
 class Dialog:
     """Show a dialog over the page."""
@@ -56,5 +45,4 @@ class Dialog:
             close_on_click=True,
             width_option="md",
             sizing_mode="stretch_width",
-            sx=_COMING,
         )

@@ -1,8 +1,8 @@
 // Three texts to copy.
 
 const BLOCKS = [
-  ["link", "Copy link", "Opens the same run on this server."],
-  ["python", "Copy as Python", "A script that repeats the run from its beginning."],
+  ["link", "Copy link", "Opens these settings and data here; the run starts from the beginning."],
+  ["python", "Copy as Python", "A script with these settings and data."],
   ["command", "Copy as command", "The same in a shell."],
 ]
 

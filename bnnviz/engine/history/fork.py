@@ -380,6 +380,8 @@ def _in_words(run: ViewedRun, name: str, value: Any) -> str:
     settings = catalogue.find(kind, owner)["settings"]
     found = next((each for each in settings if each["name"] == name.removeprefix(_OF_TARGET)), None)
     label = name if found is None else found["label"]
+    if value is None and found is not None:
+        value = found["empty"]
     text = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
     if isinstance(value, list) or len(text) > _LONGEST_TEXT:
         return f"other {label.lower()}"

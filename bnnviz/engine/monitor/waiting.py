@@ -48,7 +48,8 @@ class Waiting:
         if run.phase == "tuning":
             return self._tuning()
         idle = run.seconds - self._since
-        if run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
+        # A run that was restored has not been looked at yet.
+        if self._made < 0 or run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
             return None
         return Message("no_progress", seconds=idle)
 
