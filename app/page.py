@@ -200,7 +200,7 @@ def open_page() -> None:
         header=[nav, _menu(page)],
         theme_toggle=False,
         sidebar_width=300,
-        sidebar_open=False,
+        sidebar_open=page.settings is None,  # closing a drawer that a page lacks would shift the page
         sidebar_resizable=False,  # a mouse alone could do it
         main=page.main,
         theme_config=material(page.large),

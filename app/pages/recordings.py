@@ -68,8 +68,8 @@ class RecordingsPage(TextPage):
         self.figures = RecordingFigures()
         head = self._pane(margin=(14, 2, 10, 2))
         head.object = (
-            "<h1>Recordings</h1><p>Runs that were kept on disk while they went on. Choose one to look at it, two or"
-            f" more to compare them. They lie in <code>{html.escape(str(reader.recordings_folder()))}</code>.</p>"
+            "<h1>Recordings</h1><p>Runs on disk. Choose one to see its results, or several to compare them. Folder:"
+            f" <code>{html.escape(str(reader.recordings_folder()))}</code>.</p>"
         )
         body = pn.FlexBox(self._left(), self._right(), sizing_mode="stretch_width", margin=0, styles=_WHOLE)
         self._lay_out(head, self._message.root, body)

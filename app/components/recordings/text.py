@@ -17,9 +17,11 @@ def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
     """Say what the chosen recordings are."""
     if not found:
         return (
-            "<h2>Nothing is chosen</h2><p>The button <b>Record</b> in the Lab keeps what runs there from then on. On"
-            " the command line it is <code>bnnviz sample --data boston --sampler boomerang --record boston</code>, and"
-            " a run that was cut off goes on by <code>bnnviz resume boston</code>.</p>"
+            "<h2>Nothing is chosen</h2><p>A recording keeps a run on disk while it samples. To make one, open the Lab"
+            " and choose <b>More</b>, <b>Record</b>; it appears here at once.</p>"
+            "<p><a class='go' href='?page=lab'>Open the Lab</a></p>"
+            "<p>On the command line: <code>bnnviz sample --data boston --sampler boomerang --record boston</code>. If"
+            " the run is interrupted, <code>bnnviz resume boston</code> continues it.</p>"
         )
     if len(found) == 1:
         return _one(found[0], flags)
