@@ -34,8 +34,8 @@ WORKER_S = 60.0  # waiting for a worker: a new process imports torch
 CONFIG = {
     # The profiler would take the interpreter from the sampler and the page a hundred times a second.
     "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "500ms",
-    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.tick.interval": "2s",
+    "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.memory.monitor-interval": "1s",
     # Actors cannot be spilled or moved.
     "distributed.worker.memory.target": False,
