@@ -1,6 +1,6 @@
-"""bnnviz: see how samplers of Bayesian neural networks work, live, and use them on your own networks.
+"""bnnviz: see live how samplers of Bayesian neural networks work, and use them on your own networks.
 
-Importing this package loads nothing heavy; torch comes with the first name that needs it.
+Importing this package is cheap; torch is imported with the first name that needs it.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports
         simplex as simplex,
     )
 
-# Threads of a gradient that wait for each other would spin, and take the cores from whatever else runs: with the
-# machine busy a gradient then takes six times as long. Read when torch is loaded.
+# Threads of a gradient that wait for each other would spin and block the cores: on a busy machine a gradient then takes
+# six times as long. Read when torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-#: The public names by the modules that have them.
+#: The public names by module.
 _NAMES = {
     "bnnviz.api.analysis": (
         *("attack", "measure", "replay", "search_iterations", "search_prior", "uncertainty", "wells"),
@@ -60,7 +60,7 @@ _NAMES = {
         *("above", "below", "interval", "positive", "simplex"),
     ),
 }
-#: The packages with public names of their own.
+#: The packages with further public names.
 _PACKAGES = ("data", "diagnostics", "models", "plots", "samplers", "sklearn", "targets")
 _HOMES = {name.removeprefix("Background"): (module, name) for module, names in _NAMES.items() for name in names}
 

@@ -1,6 +1,6 @@
-"""Compile C++ to a library that needs nothing of PyTorch, keep it on disk, and load it.
+"""Compile C++ to a library independent of PyTorch, cache it on disk, and load it.
 
-It is compiled once, in a few seconds, by the compiler of the system.
+The system's compiler compiles it once, in a few seconds.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from bnnviz.errors import BnnvizError
 log = logging.getLogger(__name__)
 
 _COMPILERS = ("g++", "clang++")
-_KEPT = 8  # libraries on disk
-_begun: set[Path] = set()  # in threads of this process
+_KEPT = 8  # maximum number of cached libraries
+_begun: set[Path] = set()  # compilations in threads of this process
 
 
 def compiler() -> str | None:
-    """Return the C++ compiler of this system, or the one that ``CXX`` names; None where there is none."""
+    """Return the C++ compiler of this system, or the one named by ``CXX``; None if not found."""
     return os.environ.get("CXX") or next(filter(None, map(shutil.which, _COMPILERS)), None)
 
 
 @functools.cache
 def version(compiler: str) -> str:
-    """Return what a compiler calls its version, which is a part of the names of what it has compiled."""
+    """Return the version string of a compiler, which is part of the names of its libraries."""
     found = subprocess.run([compiler, "--version"], check=False, capture_output=True, text=True)
     return found.stdout.partition("\n")[0]
 
@@ -50,7 +50,7 @@ def compiled_library(source: Path, folder: Path, compiler: str, options: Sequenc
 
 
 def library(source: Path, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> ctypes.CDLL | None:
-    """Return the library of a file of C++, which is compiled where there is none; None where that is not possible."""
+    """Return the library of a C++ file, compiled if necessary; None if that fails."""
     return _library(source, tuple(headers), tuple(options))
 
 
@@ -67,13 +67,13 @@ def _library(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) 
                 log.warning("The library %s could not be loaded (%s); it is compiled again.", path, error)
         _compile(source, path, [*_including(headers), *options])
         return ctypes.CDLL(str(path))
-    except (OSError, subprocess.CalledProcessError, BnnvizError) as error:  # the last where there is no home folder
+    except (OSError, subprocess.CalledProcessError, BnnvizError) as error:  # BnnvizError without a home folder
         log.debug("%s could not be compiled: %s", source.name, error)
         return None
 
 
 def library_if_kept(source: Path, headers: Sequence[Path] = (), options: Sequence[str] = ()) -> ctypes.CDLL | None:
-    """Return what `library` does where that is on disk; else begin to compile it, for later, and return None."""
+    """Return the library if it is cached; otherwise start compiling it in the background and return None."""
     try:
         place = _place(source, tuple(headers), tuple(options))
     except (OSError, BnnvizError):
@@ -87,14 +87,14 @@ def library_if_kept(source: Path, headers: Sequence[Path] = (), options: Sequenc
 
 
 def remove_oldest(place: Path, pattern: str, kept: int) -> None:
-    """Keep as many files of a folder as are named: those that were used last."""
+    """Delete all but the ``kept`` most recently used matching files of a folder."""
     files = sorted(place.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in files[kept:]:
         path.unlink(missing_ok=True)
 
 
 def _place(source: Path, headers: tuple[Path, ...], options: tuple[str, ...]) -> Path:
-    """Return where a library is kept: one for each source, compiler and kind of processor."""
+    """Return the path of a library: one for each source, compiler and kind of processor."""
     text = [path.read_text(encoding="utf-8") for path in (source, *headers)]
     found = compiler()
     key = repr([*text, *options, platform.system(), platform.machine(), found and version(found)])

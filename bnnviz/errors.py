@@ -1,4 +1,4 @@
-"""Define the one error that a user's input can cause."""
+"""Define the error raised for invalid input."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from bnnviz.messages import Message, Remedy
 
 
 class BnnvizError(ValueError):
-    """Input that cannot be used, in one sentence that names it and the remedy.
+    """Invalid input; the message names it and the remedy.
 
     Parameters
     ----------
     sentence : str or Message
-        What is wrong and what to do about it.
+        The problem and how to solve it.
     field : str or None, default None
-        The setting it belongs to, so that a page can show the sentence beside its control.
+        The setting concerned, so that a page can show the message next to its control.
     *remedies : Remedy
         Options that resolve it.
 
@@ -36,7 +36,7 @@ class BnnvizError(ValueError):
 
     @property
     def sentence(self) -> str:
-        """The message as text, with options as Python takes them."""
+        """The message as text, with options as Python keywords."""
         return str(self.message)
 
     def __reduce__(self) -> tuple:

@@ -1,4 +1,4 @@
-"""Write files whole or not at all, and JSON that carries its checksum."""
+"""Write files atomically, and JSON with a checksum."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: Matches files that a process has left half written when it was killed.
+#: Matches files that a killed process has left incomplete.
 HALF_WRITTEN = ".*.new"
-#: Lists and objects within each other that JSON from elsewhere may have.
+#: Maximum nesting of lists and objects in JSON from other sources.
 MOST_DEPTH = 64
 _TOO_DEEP = f"it is nested more than {MOST_DEPTH} deep"
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a place beside a file or a folder; what is written there takes the path's place when the block ends.
+    """Yield a temporary path next to a file or folder; its content replaces the original at the end of the block.
 
-    What was at the path before is still there if the block fails, and nothing is left beside it. A folder takes the
-    place of an empty one only.
+    If the block fails, the original is unchanged and the temporary path is removed. A folder replaces only an empty
+    folder.
     """
-    # Two processes, or two threads, may write the same file at a time: the last one to end wins.
+    # Several processes or threads may write the same file; the last one to finish wins.
     new = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         yield new
@@ -40,14 +40,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for this user alone; one that is there stays as it is."""
+    """Create a folder and missing parents with access only for this user; an existing folder is not changed."""
     missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write a file beside its place, and move it there."""
+    """Write a file atomically, through a temporary file next to it."""
     with replacing(path) as new, new.open("wb") as file:
         file.write(content)
         if sync:
@@ -56,18 +56,18 @@ def write_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Write a JSON object with its checksum, whole or not at all."""
+    """Write a JSON object with its checksum atomically."""
     write_whole(path, sealed(value))
 
 
 def sealed(value: dict[str, Any]) -> bytes:
-    """Return a JSON object with the checksum of the rest of it, as text."""
+    """Return a JSON object as text, with a checksum of its content."""
     body = json.dumps(value)
     return (body[:-1] + (", " if value else "") + f'"sha256": "{_digest(body)}"}}\n').encode()
 
 
 def unsealed(content: bytes) -> dict[str, Any]:
-    """Return the object of `sealed`."""
+    """Return the object written by `sealed`."""
     found = plain_json(content.decode())
     if not isinstance(found, dict) or found.pop("sha256", None) != _digest(json.dumps(found)):
         raise ValueError("the checksum is another one")
@@ -75,7 +75,7 @@ def unsealed(content: bytes) -> dict[str, Any]:
 
 
 def plain_json(text: str) -> Any:
-    """Return what a JSON text holds that anybody may have written."""
+    """Return the content of a JSON text from an untrusted source."""
     try:
         found = json.loads(text)
     except RecursionError:
@@ -90,13 +90,13 @@ def plain_json(text: str) -> Any:
             raise ValueError(_TOO_DEEP)
         inner = (part.values() if isinstance(part, dict) else part for part in level if isinstance(part, dict | list))
         level = [each for parts in inner for each in parts if isinstance(each, dict | list)]
-    if "\\ud" in text or "\\uD" in text:  # half of a pair of surrogates is no character
+    if "\\ud" in text or "\\uD" in text:  # half of a surrogate pair is not a character
         json.dumps(found, ensure_ascii=False).encode()
     return found
 
 
 def to_json(value: Any) -> Any:
-    """Turn NumPy's values and messages into plain JSON; a number that is not finite becomes None."""
+    """Convert NumPy values and messages to plain JSON; non-finite numbers become None."""
     if hasattr(value, "to_json"):
         value = value.to_json()
     if hasattr(value, "tolist"):

@@ -1,4 +1,4 @@
-"""Say how much memory is free, and refuse what cannot fit before it is begun: the system would end the process."""
+"""Measure free memory, and refuse work that does not fit before the system would kill the process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bnnviz.errors import BnnvizError
 
-_UNASKED = 1 << 28  # bytes that are asked for without a look at what is free
+_UNASKED = 1 << 28  # bytes below which free memory is not checked
 _CONTROL_GROUPS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -16,13 +16,13 @@ _CONTROL_GROUPS = (
 
 
 def available() -> int | None:
-    """Return the bytes that this process may still take, of the machine and of its container; None if not known."""
+    """Return the bytes available to this process, within its machine and container; None if unknown."""
     known = [size for size in (_of_machine(), *(_of_group(*paths) for paths in _CONTROL_GROUPS)) if size is not None]
     return max(0, min(known)) if known else None
 
 
 def check(size: float, what: str, remedy: str, field: str, free: int | None = None) -> None:
-    """Refuse what takes more memory than there is."""
+    """Raise if ``size`` bytes are not available."""
     if size <= _UNASKED:
         return
     free = available() if free is None else free
@@ -33,8 +33,8 @@ def check(size: float, what: str, remedy: str, field: str, free: int | None = No
 
 
 def give_back() -> None:
-    """Give memory that is free back to the system, as glibc can: it keeps it for this process otherwise."""
-    # Windows opens no library without a name, and others have no such function.
+    """Return free memory to the system, which glibc otherwise keeps for this process."""
+    # Windows cannot open a library without a name, and other systems lack the function.
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -42,7 +42,7 @@ def give_back() -> None:
 def _of_machine() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except (OSError, ValueError):  # no Linux
+    except (OSError, ValueError):  # not Linux
         return None
     sizes = {line.partition(":")[0]: line.split()[1] for line in lines if len(line.split()) > 1}
     try:
@@ -52,7 +52,7 @@ def _of_machine() -> int | None:
 
 
 def _of_group(limit: str, used: str) -> int | None:
-    """Return what a container may still take; what it keeps of files is given back when it is needed."""
+    """Return the memory available to a container, including reclaimable file caches."""
     try:
         most, now = Path(limit).read_text(encoding="ascii").strip(), int(Path(used).read_text(encoding="ascii"))
         if most == "max":

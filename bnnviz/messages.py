@@ -1,7 +1,7 @@
-"""Messages of runs as data: a code, its values, and remedies as options that each surface writes in its own way.
+"""Messages of runs as data: a code, its values, and remedies as options, which each surface renders differently.
 
-Python writes an option as a keyword (``draws=4000``), the command line as a flag (``--draws 4000``), and a page leaves
-it out, because the control is in view. Tests compare codes and values; only `TEXTS` has sentences.
+Python renders an option as a keyword (``draws=4000``), the command line as a flag (``--draws 4000``). Pages omit it,
+because the control is visible. Tests compare codes and values; only `TEXTS` contains wording.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from bnnviz.numerals import general
 
 TEXTS = {
-    # A sentence from elsewhere: a remark on a data set, an error
+    # A text from elsewhere: a note on a data set, an error
     "remark": "{text}",
     # Convergence
     "few_draws": "Each chain has {draws} draws; ESS and R-hat need at least {least}, so errors are unknown.",
@@ -52,7 +52,7 @@ TEXTS = {
     "collapsed_weights": "The weights have collapsed: the weight ESS is {ess:.1f} of {draws:,} draws ({percent:.2g}%,"
     " should be at least {least:.0f}%). Errors are too small.",
     # Approximations
-    "approximation_outside": "{percent:.2g}% of the draws of the approximation lie outside the support, where U is"
+    "approximation_outside": "{percent:.2g}% of the draws of the approximation are outside the support, where U is"
     " not finite.",
     "approximation_poor": "The approximation is poor ({tail}probabilities may be off by about {distance:.2f}{more}),"
     " and more draws do not improve it. Trust predictions only as far as held-out rows confirm them.",
@@ -142,13 +142,13 @@ TEXTS = {
     "frozen_weights": "{frozen:,} of the module's {total:,} weights are frozen (requires_grad=False).",
     "dropout_off": "Dropout is off (evaluation mode); the weights are sampled instead.",
     "outputs_positive": "The module's outputs are never negative, but a {likelihood} likelihood takes them as {what}.",
-    "outputs_bounded": "The module's outputs lie between {low:.3g} and {high:.3g} whatever the weights are;"
+    "outputs_bounded": "The module's outputs are between {low:.3g} and {high:.3g} for all weights;"
     " {percent:.0f}% of the observations are far outside.",
     "likelihood_sign": "The log likelihood increases without bound as outputs move away from the observations. Is it a"
     " loss, minus the log likelihood?",
     "batch_norm": "Batch normalisation uses the module's stored means and variances (evaluation mode).",
     "jumping_module": "The module's outputs are discontinuous in its weights (a sign, an argmax, a branch on a"
-    " weight, a division by zero), which no gradient shows: HMC and NUTS are right but slow, other samplers are"
+    " weight, a division by zero), which gradients do not show: HMC and NUTS are correct but slow, other samplers are"
     " wrong.",
     "one_by_one": "The {what} cannot be computed for several chains at once; chains are computed one by one, which is"
     " slower.",
@@ -167,7 +167,7 @@ TEXTS = {
 
 
 class _Formatter(string.Formatter):
-    """Write thousands in digits (1,670 instead of 1.67e+03), and messages within messages."""
+    """Format large numbers without exponents (1,670 instead of 1.67e+03), and messages within messages."""
 
     def format_field(self, value: Any, spec: str) -> str:
         if spec.endswith("g") and isinstance(value, float):
@@ -179,20 +179,20 @@ _FORMATTER = _Formatter()
 
 
 def fill(template: str, values: dict[str, Any]) -> str:
-    """Return a template with its values; a format ending in ``g`` writes thousands in digits."""
+    """Return a template filled with values; formats ending in ``g`` write large numbers without exponents."""
     return _FORMATTER.vformat(template, (), values)
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A way to resolve a problem: words, and the options of a run that do it.
+    """A way to resolve a problem: a description, and the options of a run that do it.
 
     Parameters
     ----------
     text : str
         An imperative without a full stop, such as "make more draws".
     options : dict, default {}
-        Values by option, as `bnnviz.sample` takes them: ``{"draws": 4000}`` or ``{"settings": {"step_size": 0.1}}``.
+        Values by option, as in `bnnviz.sample`: ``{"draws": 4000}`` or ``{"settings": {"step_size": 0.1}}``.
     """
 
     text: str
@@ -201,9 +201,9 @@ class Remedy:
 
 @dataclass(frozen=True, init=False)
 class Message:
-    """A statement about a run, by its code and values, with remedies.
+    """A statement about a run, given by code and values, with remedies.
 
-    ``str`` writes it for Python, `text` without options for a page, `render` with options as another surface has them.
+    ``str`` renders it for Python, `text` without options for a page, `render` with a custom format of options.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Message:
         A key of `TEXTS`.
     *remedies : Remedy
     **values
-        What the sentence of the code contains.
+        Values of the template.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class Message:
         return fill(TEXTS[self.code], self.values)
 
     def render(self, write: Callable[[dict[str, Any]], str] | None) -> str:
-        """Return statement and remedies; ``write`` turns options into text, None leaves them out."""
+        """Return statement and remedies; ``write`` renders options as text, None omits them."""
         parts = [
             f"{each.text} ({write(each.options)})" if write and each.options else each.text for each in self.remedies
         ]
@@ -261,7 +261,7 @@ class Message:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Message:
-        """Return the message that `to_json` described; raises ValueError if it is none."""
+        """Return the message from the result of `to_json`; raises ValueError if it is invalid."""
         try:
             remedies = (Remedy(str(each["text"]), dict(each["options"])) for each in found["remedies"])
             made = cls(found["code"], *remedies, **found["values"])
@@ -277,7 +277,7 @@ def keywords(options: dict[str, Any]) -> str:
 
 
 def _literal(value: Any) -> str:
-    """Write a value as Python does, with double quotes."""
+    """Format a value as Python does, with double quotes."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Import packages that the core does without; an ImportError names the extra that brings a missing one."""
+"""Import optional packages; an ImportError names the extra that installs a missing one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib.util
 import sys
 from types import ModuleType
 
-#: The extra that brings a package, by the name that is imported.
+#: The extra that installs a package, by import name.
 EXTRAS = {
     "anywidget": "notebook",
     "arviz_base": "metrics",
@@ -67,7 +67,7 @@ def install(module: str, extra: str | None = None) -> str:
 
 
 def check(modules: str | tuple[str, ...], purpose: str, extra: str | None = None) -> None:
-    """Raise an ImportError for the first of some packages that is missing, without importing them."""
+    """Raise an ImportError for the first missing package, without importing any."""
     for module in (modules,) if isinstance(modules, str) else modules:
         if not has(module):
             raise ImportError(f"{purpose} {module}; {install(module, extra)}.", name=module)

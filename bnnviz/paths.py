@@ -1,4 +1,4 @@
-"""Name the folders of bnnviz's files. Nothing here makes a folder; whoever writes does."""
+"""Define the folders of bnnviz's files, without creating them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def home() -> Path:
 
 
 def recordings() -> Path:
-    """Return the folder of the recordings that are known by their names."""
+    """Return the folder of named recordings."""
     return home() / "recordings"
 
 
@@ -25,17 +25,17 @@ def live() -> Path:
 
 
 def draws() -> Path:
-    """Return the folder of draws that do not fit into memory, while their run lasts."""
+    """Return the folder of draws that exceed memory during a run."""
     return home() / "draws"
 
 
 def references() -> Path:
-    """Return the folder of the finished reference runs of races."""
+    """Return the folder of completed reference runs of races."""
     return home() / "references"
 
 
 def results() -> Path:
-    """Return the folder of the records of experiments that this machine has made."""
+    """Return the folder of experiment records made on this machine."""
     return home() / "measured"
 
 

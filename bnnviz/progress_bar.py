@@ -1,4 +1,4 @@
-"""Show in a terminal or a notebook how far a run is, and how long it will take."""
+"""Show the progress and remaining time of a run in a terminal or notebook."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def bar(console: Console, shown: bool) -> Progress:
 
 
 def doing(run: Any) -> str:
-    """Return the phase that a run or a race is in, and how long it will take until there are draws."""
-    waiting = getattr(run, "waiting", None)  # lanes of a race have one each
+    """Return the phase of a run or race, and the time until it makes draws."""
+    waiting = getattr(run, "waiting", None)  # each run of a race has one
     found = None if waiting is None else waiting.message()
     return run.phase if found is None else f"{run.phase}: {found.text}"
 
 
 def share(run: Any) -> float:
-    """Return how much of a run or a race is done, 0 to 1; of a race that waits for its reference that of the latter."""
+    """Return the completed share, 0 to 1, of a run or race, or of the reference that a race waits for."""
     if run.phase != "reference":
         return run.progress
     told = run.reference.status()
@@ -36,7 +36,7 @@ def share(run: Any) -> float:
 
 
 class RunProgress:
-    """Show on stderr how far a run of this process is, while a block lasts."""
+    """Show the progress of a run of this process on stderr during a block."""
 
     def __init__(self, wanted: bool | None) -> None:
         if wanted:
@@ -58,6 +58,6 @@ class RunProgress:
             self._bar.stop()
 
     def show(self, run: Any) -> None:
-        """Show how far a run or a race is now."""
+        """Update the progress of a run or race."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], description=doing(run), total=1.0, completed=share(run))

@@ -23,7 +23,7 @@ class Registry:
         return cls
 
     def get(self, name: str) -> type:
-        """Return the class of a name; raise `BnnvizError` that lists the names if there is none."""
+        """Return the class with a name; raise a `BnnvizError` that lists the names otherwise."""
         if name not in self._classes:
             raise BnnvizError(f"There is no {self.noun} {name!r}; choose one of {', '.join(self._classes)}.", self.noun)
         return self._classes[name]

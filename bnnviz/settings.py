@@ -15,13 +15,13 @@ import param
 from bnnviz.errors import BnnvizError
 
 _EXTRAS = ("unit", "scale", "when", "live", "hidden", "empty")
-MOST_POINTS = 200  # what a link can carry
+MOST_POINTS = 200  # maximum in a link
 _POINT_LIMIT = 1e6
 _POINT_FORM = "[x, y] or [x1, x2, class]"
 
 
 class _Extras:
-    """What a control needs to know of a setting beyond ``param``'s own attributes; ``empty``: what no value means."""
+    """Attributes for controls in addition to ``param``'s; ``empty`` describes the meaning of no value."""
 
     __slots__ = ()
 
@@ -43,13 +43,13 @@ class _Extras:
 
 
 class Number(_Extras, param.Number):
-    """A real number; ``bounds`` may hold None for an open side."""
+    """A real number; ``bounds`` may contain None for an open side."""
 
     __slots__ = _EXTRAS
 
 
 class Integer(_Extras, param.Integer):
-    """A whole number."""
+    """An integer."""
 
     __slots__ = _EXTRAS
 
@@ -61,19 +61,19 @@ class Boolean(_Extras, param.Boolean):
 
 
 class Choice(_Extras, param.Selector):
-    """One of a few named options (``objects``); a menu does not offer the ``hidden`` ones by itself."""
+    """One of a few named options (``objects``); menus do not show the ``hidden`` ones."""
 
     __slots__ = _EXTRAS
 
 
 class Text(_Extras, param.String):
-    """A short text with a meaning of its own, such as layer sizes."""
+    """A short text with a specific format, such as layer sizes."""
 
     __slots__ = _EXTRAS
 
 
 class Points(_Extras, param.Parameter):
-    """Data points given one by one: rows [x, y] or [x1, x2, class]; None means none are given."""
+    """Data points given individually: rows [x, y] or [x1, x2, class]; None if not given."""
 
     __slots__ = _EXTRAS
 
@@ -134,7 +134,7 @@ def check(setting: dict[str, Any], value: Any, owner: str) -> Any:
         return value
     if kind == "text":
         if not isinstance(value, str):
-            raise BnnvizError(f"{owner}: {name} is a text; {short_repr(value)} is not one.", name)
+            raise BnnvizError(f"{owner}: {name} must be a text, not {short_repr(value)}.", name)
         if len(value) > 200:
             raise BnnvizError(f"{owner}: {name} is longer than 200 characters; shorten it.", name)
         return value
@@ -149,11 +149,11 @@ def _check_points(name: str, value: Any, owner: str) -> list[list[float]] | None
     if not isinstance(value, list | tuple):
         raise BnnvizError(f"{owner}: {name} must be a list of rows {_POINT_FORM}, not {short_repr(value)}.", name)
     if len(value) > MOST_POINTS:
-        raise BnnvizError(f"{owner}: {name} holds {len(value)} rows; give at most {MOST_POINTS}.", name)
+        raise BnnvizError(f"{owner}: {name} has {len(value)} rows; give at most {MOST_POINTS}.", name)
     rows = [_check_point(name, i + 1, row, owner) for i, row in enumerate(value)]
     if len({len(row) for row in rows}) > 1:
         raise BnnvizError(
-            f"{owner}: some rows of {name} hold 2 numbers and some 3; give all rows as {_POINT_FORM}.", name
+            f"{owner}: some rows of {name} have 2 numbers and some 3; give all rows as {_POINT_FORM}.", name
         )
     return rows
 
@@ -164,7 +164,7 @@ def _check_point(name: str, number: int, row: Any, owner: str) -> list[float]:
     for item in row:
         if isinstance(item, bool) or not isinstance(item, int | float) or not abs(item) <= _POINT_LIMIT:
             raise BnnvizError(
-                f"{owner}: row {number} of {name} holds {short_repr(item)}; give numbers from"
+                f"{owner}: row {number} of {name} has {short_repr(item)}; give numbers from"
                 f" {-_POINT_LIMIT:g} to {_POINT_LIMIT:g}.",
                 name,
             )
@@ -187,13 +187,13 @@ def _check_number(setting: dict[str, Any], value: Any, owner: str) -> float | in
 
 
 def bounds_text(low: float | None, high: float | None) -> str:
-    """Return which numbers bounds allow, in words; one of them may be open (None)."""
+    """Describe bounds in words; one of them may be open (None)."""
     if low is None:
         return f"at most {high:g}"
     return f"at least {low:g}" if high is None else f"a value from {low:g} to {high:g}"
 
 
-#: What a run has beside the settings of its target and sampler.
+#: Settings of a run in addition to those of its target and sampler.
 OF_RUNS = frozenset({"chains", "draws", "warmup", "seed", "device", "dtype", "kernel"})
 
 
@@ -203,7 +203,7 @@ def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> d
     for name in given:
         if name not in known:
             options = ", ".join(known) or "none"
-            hint = f" {name} belongs to the run: give it beside the settings." if name in OF_RUNS else ""
+            hint = f" {name} is a setting of the run, not of the sampler or target." if name in OF_RUNS else ""
             raise BnnvizError(f"{owner} has no setting {name!r}; its settings are {options}.{hint}", name)
     return {
         name: check(setting, given[name], owner) if name in given else setting["default"]

@@ -1,3 +1,3 @@
-"""Hold the version, in a file of its own: every layer may read it."""
+"""Define the version, in a separate module that every layer may import."""
 
 VERSION = "0.1.0"

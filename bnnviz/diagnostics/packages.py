@@ -1,4 +1,4 @@
-"""Call the functions of ArviZ and of scikit-learn, where they are installed."""
+"""Call functions of ArviZ and scikit-learn, if installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def array_stats() -> ModuleType:
 
 
 def has_arviz() -> bool:
-    """Return whether ArviZ's functions are there: a figure of theirs is nan without them.
+    """Return whether ArviZ is installed; without it, its statistics are nan.
 
     Examples
     --------

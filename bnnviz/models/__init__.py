@@ -1,6 +1,6 @@
 """Build ready-made networks: plain ``torch.nn.Module`` objects.
 
-Torch is loaded when a network is first asked for, so that a process without torch can read
+Torch is imported when a network is first requested, so that a process without torch can read
 layer widths and names (`bnnviz.models.layers`).
 """
 

@@ -1,4 +1,4 @@
-"""Build networks of 5 x 5 convolutions, poolings and linear layers: LeNet-5 of two papers, for traffic signs, small."""
+"""Build networks of 5 x 5 convolutions, pooling and linear layers: two LeNet-5, for traffic signs, and a small one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIZE = 5  # of a convolution's kernel, in pixels
 
 
 class Convolution(NamedTuple):
-    """A convolution of 5 x 5 with its activation: images that it gives, pixels added around, whether it is pooled."""
+    """A 5 x 5 convolution with its activation: output channels, padding, whether it is pooled."""
 
     channels: int
     padding: int
@@ -23,7 +23,7 @@ class Convolution(NamedTuple):
 def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
     """Make the classic LeNet-5: conv6 - pool - conv16 - pool - 120 - 84 - classes, with ReLU.
 
-    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 12 x 12 pixels.
+    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 12 x 12 pixels.
 
     Returns
     -------
@@ -32,9 +32,9 @@ def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequenti
 
     Notes
     -----
-    The first convolution keeps an image's size and the second does not, which gives the counts of the PMCnet paper for
-    both sizes (Huang, Chouzenoux, Elvira and Pesquet 2023, table 8). LeCun et al. 1998 have other activations and a
-    pooling with weights; ReLU and the maximum of 2 x 2 pixels are what is meant by the name today.
+    The first convolution preserves the image size and the second does not, which gives the counts of the PMCnet paper
+    for both sizes (Huang, Chouzenoux, Elvira and Pesquet 2023, table 8). LeCun et al. 1998 use other activations and a
+    pooling with weights; today's LeNet-5 uses ReLU and max pooling of 2 x 2 pixels.
     """
     convolutions = Convolution(6, 2, True), Convolution(16, 0, True)
     return _network(check_images(shape, classes, "LeNet-5", 12), classes, convolutions, (120, 84), nn.ReLU)
@@ -43,7 +43,7 @@ def lenet5(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequenti
 def lenet5_swish(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
     """Make the LeNet-5 of the PDMP paper: conv6 - pool - conv16 - pool - conv120 - 84 - classes, with swish.
 
-    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 4 x 4 pixels.
+    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 4 x 4 pixels.
 
     Returns
     -------
@@ -52,9 +52,9 @@ def lenet5_swish(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Se
 
     Notes
     -----
-    All convolutions keep the size, so the last one hands 120 images of 7 x 7 to the layer of 84 units, where most of
-    the weights are. The paper's code has swish on the logits too, which is an error: not here. It does not say which
-    pooling is meant; the maximum of 2 x 2 pixels is ours.
+    All convolutions preserve the size, so the last one passes 120 images of 7 x 7 to the layer of 84 units, which has
+    most of the weights. The paper's code applies swish to the logits too, an error that is not reproduced here. The
+    paper does not specify the pooling; max pooling of 2 x 2 pixels is our choice.
     """
     convolutions = Convolution(6, 2, True), Convolution(16, 2, True), Convolution(120, 2, False)
     return _network(check_images(shape, classes, "LeNet-5 with swish", 4), classes, convolutions, (84,), nn.SiLU)
@@ -63,8 +63,8 @@ def lenet5_swish(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Se
 def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequential:
     """Make the network for traffic signs: conv6 - pool - conv16 - pool - 128 - classes, with ReLU.
 
-    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 16 x 16 pixels. The paper's are
-    grey.
+    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 16 x 16 pixels. The paper uses
+    grey ones.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequentia
 
     Notes
     -----
-    Source: the functional-BNN paper, section 6.1, which gives the layers and no more: convolutions of 5 x 5 without
-    padding, ReLU and the maximum of 2 x 2 pixels are what LeNet-5 in code for this data set has.
+    Source: the functional-BNN paper, section 6.1, which gives only the layers: 5 x 5 convolutions without padding, ReLU
+    and max pooling of 2 x 2 pixels are usual in LeNet-5 code for this data set.
     """
     convolutions = Convolution(6, 0, True), Convolution(16, 0, True)
     sizes = check_images(shape, classes, "The network for traffic signs", 16)
@@ -82,9 +82,9 @@ def gtsrb(shape: Sequence[int] = (1, 32, 32), classes: int = 43) -> nn.Sequentia
 
 
 def small_cnn(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
-    """Make a network small enough for a class: conv4 - pool - conv8 - pool - classes, with ReLU.
+    """Make a small network for teaching: conv4 - pool - conv8 - pool - classes, with ReLU.
 
-    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 16 x 16 pixels.
+    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 16 x 16 pixels.
 
     Returns
     -------

@@ -17,9 +17,9 @@ _HIDDEN = (100, 100)
 
 
 def image_mlp(shape: Sequence[int] = (1, 28, 28), classes: int = 10) -> nn.Sequential:
-    """Make a fully connected network that reads images row by row of pixels: 100 - 100 - classes, with ReLU.
+    """Make a fully connected network that reads an image's pixels row by row: 100 - 100 - classes, with ReLU.
 
-    Parameters and errors as of `image_network`.
+    Parameters and errors as in `image_network`.
 
     Returns
     -------
@@ -41,7 +41,7 @@ _MAKERS: dict[str, Callable[[Sequence[int], int], nn.Sequential]] = {
 
 
 def image_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Make a network for images by its name.
+    """Make a network for images by name.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def image_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
     Returns
     -------
     torch.nn.Sequential
-        The initial weights are torch's own, from torch's global generator. None has batch normalisation, with which
-        one row's output would depend on the others, so that there would be no likelihood of a row.
+        With torch's default initial weights, from torch's global generator. No network has batch normalisation, with
+        which one row's output would depend on the others, so that rows would have no likelihood.
 
     Raises
     ------
     BnnvizError
-        If there is no such network, or images of this shape do not fit it.
+        If there is no such network, or it cannot read images of this shape.
 
     Examples
     --------

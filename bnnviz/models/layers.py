@@ -1,4 +1,4 @@
-"""Read a network that is written as text; no torch here."""
+"""Parse networks written as text, without torch."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from reprlib import repr as short_repr
 from bnnviz.errors import BnnvizError
 
 ACTIVATIONS = ("tanh", "relu", "softplus", "silu")
-"""Names of the activations that `bnnviz.models.mlp` knows (silu is also called swish)."""
+"""Names of the activations of `bnnviz.models.mlp` (silu is also called swish)."""
 
 IMAGE_NETWORKS = ("lenet5", "lenet5_swish", "resnet20", "gtsrb", "small_cnn", "mlp")
-"""Names of the networks for images that `bnnviz.models.image_network` knows."""
+"""Names of the networks of `bnnviz.models.image_network`."""
 
 MAX_LAYERS = 8
 MAX_WIDTH = 1024
@@ -34,7 +34,7 @@ def parse_hidden(text: str) -> tuple[int, ...]:
     Raises
     ------
     BnnvizError
-        If the text is anything else, or the network would be too large for a named one.
+        If the text is invalid, or the network would be too large.
 
     Examples
     --------

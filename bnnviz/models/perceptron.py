@@ -14,7 +14,7 @@ _MODULES = {"tanh": nn.Tanh, "relu": nn.ReLU, "softplus": nn.Softplus, "silu": n
 
 
 class WithLinearPath(nn.Module):
-    """A multilayer perceptron, plus a linear map of its inputs.
+    """A multilayer perceptron plus a linear map of its inputs.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class WithLinearPath(nn.Module):
     Attributes
     ----------
     linear : torch.nn.Linear
-        Without a bias, which the body has.
+        Without a bias, which is part of the body.
     """
 
     def __init__(self, body: nn.Sequential, inputs: int, outputs: int) -> None:
@@ -34,7 +34,7 @@ class WithLinearPath(nn.Module):
         self.body = body
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the sum of both."""
+        """Return the sum of body and linear map."""
         return self.linear(x) + self.body(x)
 
 
@@ -52,15 +52,15 @@ def mlp(
     outputs : int
         Number of outputs: 1 for regression or a binary logit, one logit per class otherwise.
     activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
-        Applied after every hidden layer; the output layer has none.
+        Applied after every hidden layer, but not to the output.
     linear_path : bool, default False
-        Whether a linear map of the inputs is added to the outputs; without hidden layers there is one anyway.
+        Whether a linear map of the inputs is added to the outputs; without hidden layers the network is already linear.
 
     Returns
     -------
     torch.nn.Sequential or WithLinearPath
-        Alternating ``nn.Linear`` and activation modules. The initial weights are torch's own, from
-        torch's global generator.
+        Alternating ``nn.Linear`` and activation modules, with torch's default initial weights from torch's global
+        generator.
 
     Raises
     ------

@@ -13,7 +13,7 @@ _WIDTHS, _BLOCKS = (16, 32, 64), 3
 
 
 class FilterResponseNorm(nn.Module):
-    """Filter-response normalisation: each channel of each image over the root of its mean square, then an affine map.
+    """Filter-response normalisation: divide each channel of each image by its root mean square, then map it affinely.
 
     Parameters
     ----------
@@ -23,10 +23,10 @@ class FilterResponseNorm(nn.Module):
 
     Notes
     -----
-    y = gamma x / sqrt(mean(x^2) + eps) + beta, the mean over the pixels of one channel of one image (Singh and
-    Krishnan 2020, equations 1 to 4). Nothing passes between images, so a row has a likelihood of its own: with batch
-    normalisation it would depend on the rest of its batch, and log p(D | w) would be no sum over rows. The paper's
-    thresholded unit, max(y, tau), is left out: swish follows.
+    y = gamma x / sqrt(mean(x^2) + eps) + beta, with the mean over the pixels of one channel of one image (Singh and
+    Krishnan 2020, equations 1 to 4). Images do not interact, so each row has a likelihood; with batch normalisation it
+    would depend on the rest of its batch, and log p(D | w) would not be a sum over rows. The paper's thresholded unit,
+    max(y, tau), is omitted, because swish follows.
     """
 
     def __init__(self, channels: int, eps: float = 1e-6) -> None:
@@ -42,14 +42,14 @@ class FilterResponseNorm(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """Two normalised convolutions around which the input passes: as it is, or through one of 1 x 1 of its own.
+    """Two normalised convolutions with a shortcut: the identity, or a 1 x 1 convolution.
 
     Parameters
     ----------
     before, channels : int
-        Channels that it reads and gives.
+        Input and output channels.
     stride : int
-        Of the first convolution and of the one of 1 x 1.
+        Stride of the first convolution and of the 1 x 1 convolution.
     """
 
     def __init__(self, before: int, channels: int, stride: int) -> None:
@@ -68,19 +68,19 @@ class ResidualBlock(nn.Module):
 def resnet20(shape: Sequence[int] = (3, 32, 32), classes: int = 10) -> nn.Sequential:
     """Make ResNet-20 with 16, 32 and 64 channels, filter-response normalisation and swish.
 
-    Parameters and errors as of `bnnviz.models.image_network`, for images of at least 8 x 8 pixels.
+    Parameters and errors as in `bnnviz.models.image_network`, for images of at least 8 x 8 pixels.
 
     Returns
     -------
     torch.nn.Sequential
-        273,258 parameters for 32 x 32 pixels in colours and 10 classes, whatever the size.
+        273,258 parameters for colour images and 10 classes, for any image size.
 
     Notes
     -----
-    As Wenzel et al. 2020 have it, whom the PDMP paper follows: convolutions with biases, and where the size changes a
-    normalised convolution of 1 x 1 around the block. With a threshold tau for each of the 784 normalised channels it
-    would have the 274,042 parameters of Izmailov et al. 2021; swish has none. The 269,722 of the PMCnet paper are those
-    with batch normalisation, without biases of convolutions, and with shortcuts that have no weights (He et al. 2016).
+    As in Wenzel et al. 2020, which the PDMP paper follows: convolutions with biases, and a normalised 1 x 1 convolution
+    around each block that changes the size. With a threshold tau for each of the 784 normalised channels it would have
+    the 274,042 parameters of Izmailov et al. 2021; with swish there are no thresholds. The 269,722 of the PMCnet paper
+    are those with batch normalisation, without convolution biases, and with shortcuts without weights (He et al. 2016).
     """
     channels, _, _ = check_images(shape, classes, "ResNet-20", 8)
     layers: list[nn.Module] = [_convolution(channels, _WIDTHS[0], 3, 1), nn.SiLU()]

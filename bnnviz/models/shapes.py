@@ -8,7 +8,7 @@ from bnnviz.errors import BnnvizError
 
 
 def check_images(shape: Sequence[int], classes: int, network: str, least: int) -> tuple[int, int, int]:
-    """Return the shape of an image where a network can read it.
+    """Return the shape of an image if a network can read it.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ def check_images(shape: Sequence[int], classes: int, network: str, least: int) -
     classes : int
         Number of classes.
     network : str
-        What the network is called in a sentence.
+        Name of the network in error messages.
     least : int
         Smallest height and width, in pixels.
 
@@ -29,23 +29,23 @@ def check_images(shape: Sequence[int], classes: int, network: str, least: int) -
     Raises
     ------
     BnnvizError
-        If they are no three numbers, an image is too small, or there are fewer than two classes.
+        If the shape is invalid, an image is too small, or there are fewer than two classes.
     """
     sizes = tuple(shape)
     if len(sizes) != 3 or not all(_counts(size) for size in sizes):
         raise BnnvizError(
-            f"{network} reads images of a shape (channels, height, width), three whole numbers of at least 1, and not"
+            f"{network} reads images of shape (channels, height, width), three positive integers, not"
             f" {sizes}; choose a data set of images.",
             "network",
         )
     if min(sizes[1:]) < least:
         raise BnnvizError(
-            f"{network} needs images of at least {least} x {least} pixels, and these have {sizes[1]} x {sizes[2]};"
+            f"{network} needs images of at least {least} x {least} pixels, but these have {sizes[1]} x {sizes[2]};"
             " choose another network or larger images.",
             "network",
         )
     if not _counts(classes) or classes < 2:
-        raise BnnvizError(f"{network} tells classes apart: give at least 2 of them, not {classes!r}.", "network")
+        raise BnnvizError(f"{network} needs at least 2 classes, not {classes!r}.", "network")
     return sizes
 
 

@@ -26,10 +26,7 @@ from bnnviz_app.components.tables.your_data import YourData
 from bnnviz_app.pages.lab import LabPage
 
 KIND = ["new", "old", "old"]
-ROWS = [
-    f"{i / 7:.3f},{KIND[i % 3]},visit {i},{-999 if i == 4 else i % 9 + 0.5},{i * i / 50:.3f}"
-    for i in range(60)
-]
+ROWS = [f"{i / 7:.3f},{KIND[i % 3]},visit {i},{-999 if i == 4 else i % 9 + 0.5},{i * i / 50:.3f}" for i in range(60)]
 FILE = "\n".join(["size,kind,day,depth,price", *ROWS]).encode()
 
 

@@ -102,8 +102,8 @@ def test_the_same_seed_gives_the_same_ratio() -> None:
 @pytest.mark.parametrize(
     ("p", "q", "options", "says"),
     [
-        (np.empty((0, 1)), np.zeros((9, 1)), {}, "numerator has the shape"),
-        (np.zeros((9, 1)), np.empty(0), {}, "denominator has the shape"),
+        (np.empty((0, 1)), np.zeros((9, 1)), {}, "numerator has shape"),
+        (np.zeros((9, 1)), np.empty(0), {}, "denominator has shape"),
         (np.zeros((9, 2)), np.zeros((9, 1)), {}, "2 coordinates and the denominator's 1"),
         (np.full((9, 1), np.nan), np.zeros((9, 1)), {}, "finite"),
         (np.zeros((4, 1)), np.zeros((9, 1)), {}, "4 points"),

@@ -48,7 +48,7 @@ def test_weights_count_like_repetitions():
 
 
 def test_rows_of_one_kind_have_no_curve():
-    with pytest.raises(BnnvizError, match="needs rows of both kinds"):
+    with pytest.raises(BnnvizError, match="needs rows of both classes"):
         diagnostics.roc_envelopes(np.ones((2, 3)), np.ones(3, bool))
 
 
@@ -65,7 +65,7 @@ def test_the_beta_fit_finds_its_parameters():
 def test_degenerate_chances_are_told():
     alike = diagnostics.probability_spread(np.full(50, 0.93))
     assert alike.beta is None
-    assert alike.said == "All 50 draws say 0.93: there is no density to fit."
+    assert alike.said == "All 50 draws give 0.93: there is no density to fit."
     assert alike.density.max() == pytest.approx(10.0)
     saturated = diagnostics.probability_spread(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
     assert "10 of 100 probabilities are exactly 0 or 1" in saturated.said

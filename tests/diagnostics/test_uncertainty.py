@@ -75,9 +75,9 @@ def test_intervals_hold_their_share_of_the_draws():
         (np.full((1, 1, 2), np.nan), None, "sum 1"),
         (np.full((1, 1, 2), 0.6), None, "sum 1"),
         (np.array([[[1.5, -0.5]]]), None, "sum 1"),
-        (FAIR, [1.0, 2.0], "1 weights"),
+        (FAIR, [1.0, 2.0], "1 nonnegative weights"),
         (FAIR, [0.0], "not all of them 0"),
-        (FAIR, [np.nan], "weights from 0"),
+        (FAIR, [np.nan], "nonnegative weights"),
     ],
 )
 def test_what_is_no_chance_is_refused(probabilities, weights, said):
@@ -164,7 +164,7 @@ def test_reliability_agrees_with_scikit_learn_and_with_the_error_of_the_other_fi
 
 
 def test_reliability_refuses_what_does_not_fit():
-    with pytest.raises(BnnvizError, match="an observation for each row"):
+    with pytest.raises(BnnvizError, match="one observation per row"):
         diagnostics.reliability(np.ones((3, 2)) / 2, np.zeros(2))
 
 
@@ -198,7 +198,7 @@ def test_detection_by_hand():
     assert diagnostics.detection([0.0, 1.0, 0.4], [0.3, 2.0], seed=3) == diagnostics.detection(
         [0.0, 1.0, 0.4], [0.3, 2.0], seed=3
     )
-    with pytest.raises(BnnvizError, match="inside holds 1 scores"):
+    with pytest.raises(BnnvizError, match="inside has 1 scores"):
         diagnostics.detection([0.1], [0.2, 0.3])
     with pytest.raises(BnnvizError, match="outside"):
         diagnostics.detection([0.1, 0.2], [0.2, np.nan])

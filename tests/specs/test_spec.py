@@ -52,7 +52,7 @@ def test_a_preset_as_in_the_paper_sets_all_that_is_the_papers(sampler, own):
 
 def test_what_belongs_to_a_run_is_not_taken_for_a_setting():
     assert {field.name for field in fields(Spec)} >= settings.OF_RUNS
-    with pytest.raises(BnnvizError, match="warmup belongs to the run: give it beside the settings"):
+    with pytest.raises(BnnvizError, match="warmup is a setting of the run"):
         Spec(sampler="hmc", settings={"warmup": 5}).checked()
 
 
@@ -83,7 +83,7 @@ def test_presets_fit():
         ({"settings": {"clip_points": 1}}, "clip_points", "true or false"),
         ({"target_settings": {"size": 2.5}}, "size", "whole number"),
         ({"target_settings": {"size": 0}}, "size", "from 1 to 2000"),
-        ({"target_settings": {"mean_list": 5}}, "mean_list", "is a text"),
+        ({"target_settings": {"mean_list": 5}}, "mean_list", "must be a text"),
         ({"target_settings": {"mean_list": "1" * 300}}, "mean_list", "200 characters"),
         ({"chains": 0}, "chains", "from 1 to 16384"),
         (drawn("many"), "points", "must be a list of rows"),
@@ -93,14 +93,14 @@ def test_presets_fit():
         (drawn([[0, 1], "ab"]), "points", "row 2 of points must be"),
         (drawn([[0]]), "points", "row 1 of points must be"),
         (drawn([[0, 1, 1, 1]]), "points", "row 1 of points must be"),
-        (drawn([[0, 1], [0, 1, 1]]), "points", "some rows of points hold 2 numbers and some 3"),
-        (drawn([[0, "1"]]), "points", "row 1 of points holds '1'"),
-        (drawn([[0, True]]), "points", "row 1 of points holds True"),
-        (drawn([[0, None]]), "points", "row 1 of points holds None"),
-        (drawn([[0, float("nan")]]), "points", "row 1 of points holds nan"),
-        (drawn([[0, 1], [-float("inf"), 0]]), "points", "row 2 of points holds -inf"),
+        (drawn([[0, 1], [0, 1, 1]]), "points", "some rows of points have 2 numbers and some 3"),
+        (drawn([[0, "1"]]), "points", "row 1 of points has '1'"),
+        (drawn([[0, True]]), "points", "row 1 of points has True"),
+        (drawn([[0, None]]), "points", "row 1 of points has None"),
+        (drawn([[0, float("nan")]]), "points", "row 1 of points has nan"),
+        (drawn([[0, 1], [-float("inf"), 0]]), "points", "row 2 of points has -inf"),
         (drawn([[0, 1e9]]), "points", "numbers from -1e.06 to 1e.06"),
-        (drawn([[0, 10**400]]), "points", "row 1 of points holds 1000"),
+        (drawn([[0, 10**400]]), "points", "row 1 of points has 1000"),
         (drawn([[0, 1]] * 201), "points", "201 rows; give at most 200"),
         ({"chains": "four"}, "chains", "whole number"),
         ({"seed": -1}, "seed", "from 0"),

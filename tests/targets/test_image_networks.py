@@ -68,14 +68,14 @@ def test_an_image_knows_nothing_of_the_others_in_its_batch(name):
 @pytest.mark.parametrize(
     ("name", "shape", "classes", "words"),
     [
-        ("lenet5", (1, 8, 8), 10, "at least 12 x 12 pixels, and these have 8 x 8"),
+        ("lenet5", (1, 8, 8), 10, "at least 12 x 12 pixels, but these have 8 x 8"),
         ("lenet5_swish", (1, 3, 28), 10, "at least 4 x 4"),
         ("gtsrb", (3, 28, 15), 43, "at least 16 x 16"),
         ("resnet20", (3, 4, 4), 10, "at least 8 x 8"),
-        ("mlp", (13,), 3, r"a shape \(channels, height, width\)"),
-        ("lenet5", (0, 28, 28), 10, r"a shape \(channels, height, width\)"),
-        ("lenet5", (1, 28.0, 28), 10, "three whole numbers"),
-        ("lenet5", (1, 28, 28), 1, "at least 2 of them"),
+        ("mlp", (13,), 3, r"shape \(channels, height, width\)"),
+        ("lenet5", (0, 28, 28), 10, r"shape \(channels, height, width\)"),
+        ("lenet5", (1, 28.0, 28), 10, "three positive integers"),
+        ("lenet5", (1, 28, 28), 1, "at least 2 classes"),
         ("lenet4", (1, 28, 28), 10, "choose one of lenet5,"),
     ],
 )

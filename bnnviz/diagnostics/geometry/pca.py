@@ -1,7 +1,7 @@
 r"""Find principal axes: eigenvectors of the draws' covariance :math:`n^{-1} \sum_i (x_i - \bar x)(x_i - \bar x)^\top`.
 
-Of fewer draws than dimensions they are combinations :math:`\sum_i u_i (x_i - \bar x)` of the draws, u an eigenvector of
-the draws' inner products.
+With fewer draws than dimensions they are combinations :math:`\sum_i u_i (x_i - \bar x)` of the draws, with u an
+eigenvector of the draws' inner products.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-_WIDE = 10_000_000  # numbers, from which on draws are gone through in pieces
-_PIECE = 20_000  # dimensions at once
+_WIDE = 10_000_000  # size above which draws are processed in pieces
+_PIECE = 20_000  # dimensions at a time
 
 
 class Axes(NamedTuple):
-    """Centre (dim,) and orthonormal axes (dim, count), the widest first."""
+    """Centre (dim,) and orthonormal axes (dim, count) by decreasing variance."""
 
     centre: np.ndarray
     axes: np.ndarray
@@ -25,8 +25,8 @@ class Axes(NamedTuple):
 def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
     """Return the first principal axes of draws (n, dim).
 
-    Signs are fixed by the largest component, so that a refit does not mirror a picture. Draws that are all the same
-    have the first coordinates for axes.
+    Signs are fixed by the largest component, so that a refit does not mirror a plot. For identical draws the axes are
+    the first coordinates.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
     elif min(centred.shape) <= max(count, 3):
         axes = np.linalg.svd(centred, full_matrices=True)[2][:count].T
     else:
-        # A fixed start: with the default one pictures would depend on the global generator.
+        # With the default start, plots would depend on the global random generator.
         start = np.random.default_rng(0).standard_normal(min(centred.shape))
         _, scale, rows = scipy.sparse.linalg.svds(centred, k=count, v0=start)
         axes = rows[np.argsort(scale)[::-1]].T
@@ -55,7 +55,7 @@ def principal_axes(draws: np.ndarray, count: int = 2) -> Axes:
 def _axes_of_few(draws: np.ndarray, count: int) -> Axes:
     """Return principal axes of fewer draws than dimensions, without a copy of the draws.
 
-    They are combinations of the draws, by the eigenvectors of the draws' inner products with each other.
+    They are combinations of the draws, with coefficients from the eigenvectors of the draws' inner products.
     """
     centre, inner = draws.mean(0), np.zeros((len(draws), len(draws)))
     pieces = [slice(i, i + _PIECE) for i in range(0, draws.shape[1], _PIECE)]
@@ -71,10 +71,10 @@ def _axes_of_few(draws: np.ndarray, count: int) -> Axes:
 
 
 def last_axis(draws: np.ndarray) -> np.ndarray:
-    """Return the last principal axis (dim,) of draws (n, dim): the narrowest one along which they vary at all.
+    """Return the last principal axis (dim,) of draws (n, dim): the direction of smallest nonzero variance.
 
-    Of fewer draws than dimensions that is the last of their n - 1 axes, which says more of the few draws than of the
-    density. Its sign is fixed as in `principal_axes`; draws that are all the same have the first coordinate for it.
+    With fewer draws than dimensions it is the last of n - 1 axes, which reflects the few draws more than the density.
+    Its sign is fixed as in `principal_axes`; for identical draws it is the first coordinate.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-r"""Map weights to one representative of the same network with its hidden units in another order or sign.
+r"""Map weights to one representative of the networks that differ by the order or signs of hidden units.
 
 A layer of n units with an odd activation has :math:`n! \, 2^n` equivalent weights: for a permutation P and signs S,
 
 .. math:: W_2 \, \phi(W_1 x + b_1) = (W_2 P^\top S) \, \phi(S P W_1 x + S P b_1)
 
-(Chen, Lu and Hecht-Nielsen 1993, https://doi.org/10.1162/neco.1993.5.6.910). Units are matched with a reference's by
-the linear assignment problem (Crouse 2016, https://doi.org/10.1109/TAES.2016.140952).
+(Chen, Lu and Hecht-Nielsen 1993, https://doi.org/10.1162/neco.1993.5.6.910). Units are matched to those of a reference
+by the linear assignment problem (Crouse 2016, https://doi.org/10.1109/TAES.2016.140952).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Protocol
 import numpy as np
 import scipy
 
-ODD = frozenset({"tanh", "identity"})  # activations with f(-z) = -f(z): there a unit's sign is free
+ODD = frozenset({"tanh", "identity"})  # activations with f(-z) = -f(z), for which a unit's sign is arbitrary
 
 
 class Layer(Protocol):
-    """A linear layer in a flat vector of weights: row k of its weight matrix (outputs, inputs) leads to unit k."""
+    """A linear layer in a flat vector of weights: row k of its weight matrix (outputs, inputs) belongs to unit k."""
 
     inputs: int
     outputs: int
@@ -35,29 +35,28 @@ def canonical(
     reference: np.ndarray | None = None,
     vectors: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return draws of a multilayer perceptron with the units of each hidden layer put in one order, with one sign.
+    """Return draws of a multilayer perceptron with hidden units in a canonical order and with canonical signs.
 
-    With a reference each layer's units take the order, and where the activation is odd the signs, in which their
-    weights lie nearest to the reference's, layer by layer from the input on: incoming weights, and in the last hidden
-    layer the outgoing ones too. Without one a unit has the sign that makes its first incoming weight positive, and
-    the units are in the order of that weight. The network's function stays what it is, and so does the density if its
-    prior is symmetric. All of up to n! 2^n copies of a draw go to the same representative, but for units that are as
-    near as each other, or share their first weight and bias.
+    With a reference, each layer's units get the order (and, for odd activations, the signs) that bring their weights
+    closest to the reference's, layer by layer from the input: incoming weights, and in the last hidden layer also the
+    outgoing ones. Without a reference, units are sorted by their first incoming weight, with signs that make it
+    positive. The network's function is unchanged, and so is the density if its prior is symmetric. All n! 2^n copies of
+    a draw have the same representative, except for units that are equally close or share their first weight and bias.
 
-    It is for looking. It joins no modes that differ otherwise, and it cuts the space: a chain that crosses a cut, where
-    two units swap, jumps though its network does not. So averages, and how well representatives mix, are of the cut
-    space and not of the chain; without a reference the cuts are many. A relu's units may also be scaled; that is left
-    alone, since the prior tells the copies apart.
+    Use it only for plots. It does not merge modes that differ otherwise, and it introduces cuts: when a chain crosses a
+    cut, where two units swap, its representative jumps although its network does not. Averages and mixing of
+    representatives therefore do not describe the chain; without a reference there are many cuts. The scaling symmetry
+    of relu units is not used, since the prior distinguishes scaled copies.
 
     Parameters
     ----------
     draws : ndarray, shape (..., dim)
     layers : sequence of Layer
-        All linear layers from input to output; what lies elsewhere in a draw stays as it is.
+        All linear layers from input to output; other coordinates are unchanged.
     reference : ndarray, shape (dim,), optional
-        The weights to come near to. It costs an assignment for each draw and layer, some 0.1 ms for 50 units.
+        The weights to match. Matching takes an assignment per draw and layer, about 0.1 ms for 50 units.
     vectors : ndarray, shape (..., dim), optional
-        Directions at the draws, such as velocities: these are returned instead, moved as the draws are.
+        Directions at the draws, such as velocities; they are returned instead, transformed like the draws.
 
     Returns
     -------
@@ -86,7 +85,7 @@ def canonical(
 
 
 def _sorted(rows: np.ndarray, layer: Layer) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units (rows, units) in the order of their first weight, and their signs in that order."""
+    """Return the units (rows, units) sorted by their first weight, and their signs in that order."""
     key = np.stack([_biases(rows, layer), _matrix(rows, layer)[:, :, 0]])
     sign = np.ones_like(key[0])
     if layer.activation in ODD:
@@ -98,9 +97,9 @@ def _sorted(rows: np.ndarray, layer: Layer) -> tuple[np.ndarray, np.ndarray]:
 def _matched(
     rows: np.ndarray, reference: np.ndarray, layer: Layer, after: Layer, last: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the units (rows, units) that come nearest to those of a reference (1, dim), and their signs."""
+    """Return the units (rows, units) closest to those of a reference (1, dim), and their signs."""
     wanted, given = (_features(each, layer, after, last) for each in (reference, rows))
-    # Lengths stay: the nearest have the largest products.
+    # Norms are fixed, so the closest have the largest products.
     products = np.einsum("jf,nkf->njk", wanted[0], given)
     odd = layer.activation in ODD
     scores = np.abs(products) if odd else products
@@ -111,13 +110,13 @@ def _matched(
 
 
 def _features(rows: np.ndarray, layer: Layer, after: Layer, last: bool) -> np.ndarray:
-    """Return the weights of each unit (rows, units, weights) that no other layer's order changes."""
+    """Return the weights of each unit (rows, units, weights) that do not depend on other layers' order."""
     incoming = [_matrix(rows, layer), _biases(rows, layer)[:, :, None]]
     return np.concatenate([*incoming, *([_matrix(rows, after).swapaxes(1, 2)] if last else [])], axis=2)
 
 
 def _arrange(rows: np.ndarray, layer: Layer, after: Layer, sign: np.ndarray, order: np.ndarray) -> None:
-    """Put a layer's units in an order (rows, units) and give them signs, in place."""
+    """Apply an order (rows, units) and signs to a layer's units, in place."""
     incoming, outgoing = _matrix(rows, layer), _matrix(rows, after)
     incoming[:] = np.take_along_axis(incoming, order[:, :, None], 1) * sign[:, :, None]
     outgoing[:] = np.take_along_axis(outgoing, order[:, None, :], 2) * sign[:, None, :]

@@ -21,10 +21,10 @@ import scipy
 from bnnviz.errors import BnnvizError
 
 CENTRES, FOLDS = 100, 5
-_WIDTHS = np.logspace(-1.0, 0.75, 8)  # in median distances between the centres
-_GAP = 1e-3  # of the mean log ratio's slope by a weight, at the end
+_WIDTHS = np.logspace(-1.0, 0.75, 8)  # relative to the median distance between the centres
+_GAP = 1e-3  # tolerance of the slope of the mean log ratio with respect to a weight
 _ROUNDS = 300
-#: Of a kernel's sum over q's sample. One that no point of it lies within two widths of would get any coefficient.
+#: Minimum sum of a kernel over q's sample. Without points within two widths its coefficient is undetermined.
 _SEEN = np.exp(-2.0)
 _LEAST = 1e-300
 
@@ -41,7 +41,7 @@ class Ratio(NamedTuple):
     width : float
         The kernels' standard deviation.
     scores : dict of float to float
-        The mean log ratio of rows held out, for each width that was tried; empty where there was only one.
+        The held-out mean log ratio for each candidate width; empty if there was only one.
 
     Examples
     --------
@@ -71,25 +71,25 @@ def kliep(
     centres: int = CENTRES,
     seed: int = 0,
 ) -> Ratio:
-    """Estimate the ratio p / q of the densities that two samples are of.
+    """Estimate the ratio p / q of two densities from a sample of each.
 
-    The ratio is a sum of Gaussian kernels around points of p's sample, with coefficients that are not negative and such
-    that the mean of the ratio over q's sample is 1. It makes the mean log ratio over p's sample as large as can be: the
-    one that is nearest to p in Kullback-Leibler divergence.
+    The ratio is a sum of Gaussian kernels around points of p's sample, with nonnegative coefficients such that the mean
+    of the ratio over q's sample is 1. It maximises the mean log ratio over p's sample, which minimises the
+    Kullback-Leibler divergence to p.
 
     Parameters
     ----------
     numerator : ndarray, shape (n, dim) or (n,)
         Sample of p.
     denominator : ndarray, shape (m, dim) or (m,)
-        Sample of q. What the ratio is where q has no points nobody can tell.
+        Sample of q. The estimate is meaningless where q has no points.
     widths : sequence of float, optional
-        Standard deviations of the kernels to choose from, by the mean log ratio of rows of p's sample held out (five
-        folds). By default eight, from a tenth of the median distance between centres to six times it.
+        Candidate standard deviations of the kernels, selected by the mean log ratio of held-out rows of p's sample
+        (five folds). The default is eight, from a tenth of the median distance between centres to six times it.
     centres : int, default 100
-        Kernels, at most.
+        Maximum number of kernels.
     seed : int, default 0
-        Of the choice of the centres and the folds.
+        Seed for the choice of centres and folds.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def kliep(
     coefficients = _fit(_kernels(p, around, width), _kernels(q, around, width))
     if coefficients is None:
         raise BnnvizError(
-            "No kernel around a point of the numerator's sample reaches the denominator's: the samples lie too far"
+            "No kernel around a point of the numerator's sample reaches the denominator's: the samples are too far"
             " apart, or the widths are too small.",
             "widths",
         )
@@ -134,7 +134,7 @@ def _table(x: np.ndarray, name: str) -> np.ndarray:
     x = np.asarray(x, dtype=float)
     x = x[:, None] if x.ndim == 1 else x
     if x.ndim != 2 or x.size == 0 or not np.isfinite(x).all():
-        raise BnnvizError(f"{name} has the shape {x.shape}; it must hold finite points, one in each row.", name)
+        raise BnnvizError(f"{name} has shape {x.shape}; it must have finite points, one per row.", name)
     return x
 
 
@@ -151,11 +151,11 @@ def _check(p: np.ndarray, q: np.ndarray, widths: Sequence[float] | None, centres
     if centres < 1:
         raise BnnvizError(f"centres = {centres} must be at least 1.", "centres")
     if widths is not None and (len(widths) == 0 or not min(widths) > 0):
-        raise BnnvizError("widths must hold at least one number, and each must be above 0.", "widths")
+        raise BnnvizError("widths must contain at least one number, and each must be above 0.", "widths")
 
 
 def _spread(points: np.ndarray) -> float:
-    """Return the median distance between points; 1 where they are all the same."""
+    """Return the median distance between points; 1 if they are identical."""
     distances = scipy.spatial.distance.pdist(points)
     return float(np.median(distances[distances > 0])) if (distances > 0).any() else 1.0
 
@@ -166,7 +166,7 @@ def _kernels(x: np.ndarray, centres: np.ndarray, width: float) -> np.ndarray:
 
 
 def _held_out(p: np.ndarray, q: np.ndarray, centres: np.ndarray, width: float, folds: np.ndarray) -> float:
-    """Return the mean log ratio of rows that were held out."""
+    """Return the mean log ratio of held-out rows."""
     at_p, at_q = _kernels(p, centres, width), _kernels(q, centres, width)
     found = np.empty(len(p))
     for fold in range(FOLDS):
@@ -180,19 +180,19 @@ def _held_out(p: np.ndarray, q: np.ndarray, centres: np.ndarray, width: float, f
 
 
 def _fit(at_p: np.ndarray, at_q: np.ndarray) -> np.ndarray | None:
-    """Return the coefficients (kernels,) from the kernels at both samples; None where no kernel reaches both.
+    """Return the coefficients (kernels,) from the kernels at both samples; None if no kernel reaches both.
 
-    Each kernel is divided by its mean over q's sample, so that the constraint says that the weights sum to 1. It need
-    not be imposed: the mean log ratio minus the weights' sum is largest where the sum is 1.
+    Each kernel is divided by its mean over q's sample, so that the constraint becomes a weight sum of 1. It need not be
+    imposed: the mean log ratio minus the weights' sum is maximal where the sum is 1.
     """
     means = at_q.mean(0)
     seen = at_q.sum(0) > _SEEN
     scaled = at_p[:, seen] / means[seen]
-    reached = scaled.max(1, initial=0.0) > 0  # a row that no kernel reaches says nothing of their weights
+    reached = scaled.max(1, initial=0.0) > 0  # rows outside all kernels do not determine the weights
     if not reached.any():
         return None
     scaled = scaled[reached]
-    scaled /= scaled.max(1, keepdims=True)  # which changes no weight, and keeps far rows from overflowing
+    scaled /= scaled.max(1, keepdims=True)  # does not change the weights, and avoids overflow in distant rows
     weights = _likeliest(scaled)
     coefficients = np.zeros(len(means))
     coefficients[seen] = weights / weights.sum() / means[seen]
@@ -200,7 +200,7 @@ def _fit(at_p: np.ndarray, at_q: np.ndarray) -> np.ndarray | None:
 
 
 def _likeliest(rows: np.ndarray) -> np.ndarray:
-    """Return the weights (kernels,), none negative, that make mean log(rows @ weights) - sum(weights) largest."""
+    """Return the nonnegative weights (kernels,) that maximise mean log(rows @ weights) - sum(weights)."""
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         ratio = np.maximum(rows @ weights, _LEAST)

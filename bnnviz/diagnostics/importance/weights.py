@@ -1,4 +1,4 @@
-r"""Use draws with weights: their effective number, what they estimate, and draws without weights from them.
+r"""Analyse weighted draws: effective sample size, estimates, and unweighted resampling.
 
 With weights :math:`w_i` and their shares :math:`\bar w_i = w_i / \sum_j w_j`,
 
@@ -40,7 +40,7 @@ class Weighted(NamedTuple):
 
 
 def normalised(logs: np.ndarray) -> np.ndarray:
-    """Return weights of sum 1, in the shape of their logarithms; zeros where no draw has a weight.
+    """Return normalised weights in the shape of their logarithms; zeros if no draw has a weight.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def normalised(logs: np.ndarray) -> np.ndarray:
 
 
 def weight_ess(logs: np.ndarray) -> float:
-    """Return the effective number of weighted draws, 1 / sum of squared weights; 0 without weights.
+    """Return the effective sample size of weighted draws, 1 / sum of squared normalised weights; 0 without weights.
 
-    It cannot see a region that no draw has found.
+    It does not detect regions without draws.
 
     Examples
     --------
@@ -78,9 +78,9 @@ def pareto_k(logs: np.ndarray) -> float:
 
     Source: Vehtari, Simpson, Gelman, Yao and Gabry 2024, https://jmlr.org/papers/v25/19-556.html.
 
-    Below 0.7 weighted means settle; from 1 on the weights' mean need not exist. It says nothing of a region that no
-    draw has found, and means that have settled may be wrong (`bnnviz.diagnostics.variance_inflation`). nan of fewer
-    than 25 draws, where all weights of the tail are equal, or without ArviZ.
+        Below 0.7 weighted means are reliable; from 1 on the mean of the weights may not exist. Regions without draws
+        are not detected, so reliable means may still be wrong (`bnnviz.diagnostics.variance_inflation`). nan for fewer
+        than 25 draws, equal weights in the tail, or without ArviZ.
 
     Examples
     --------
@@ -94,8 +94,8 @@ def pareto_k(logs: np.ndarray) -> float:
     found = found[np.isfinite(found)]
     if len(found) < 25 or np.ptp(found) == 0 or not has_arviz():
         return float("nan")
-    # It takes log likelihoods, whose reciprocals are the weights of leave-one-out. Of weights that differ by many
-    # powers of ten the smaller ones are lost in rounding.
+    # ArviZ takes log likelihoods, whose reciprocals are the weights of leave-one-out. If weights differ by many orders
+    # of magnitude, the smaller ones are lost to rounding.
     with np.errstate(all="ignore"):
         try:
             return float(array_stats().psislw(-found)[1])
@@ -104,10 +104,10 @@ def pareto_k(logs: np.ndarray) -> float:
 
 
 def log_evidence(logs: np.ndarray) -> tuple[float, float]:
-    """Return the logarithm of the mean weight, which estimates that of the integral of exp(-U), and its standard error.
+    """Return the log of the mean weight, which estimates the log integral of exp(-U), and its standard error.
 
-    (-inf, nan) without weights. The error is that of a mean of independent draws, and too small where few of them carry
-    the weight.
+    (-inf, nan) without weights. The error is that of a mean of independent draws, and too small if few draws dominate
+    the weights.
 
     Examples
     --------
@@ -164,14 +164,14 @@ def weighted_moments(draws: np.ndarray, logs: np.ndarray) -> Weighted:
 
 
 def systematic(logs: np.ndarray, count: int, offset: float = 0.5) -> np.ndarray:
-    """Return the numbers (count,) of draws taken in proportion to their weights, evenly along their cumulated sum.
+    """Return the indices (count,) of draws by systematic resampling with probabilities proportional to weights.
 
     Parameters
     ----------
     logs : ndarray, shape (draws,)
     count : int
     offset : float, in [0, 1)
-        Where in the first interval the first one is taken: uniform for an unbiased choice, fixed for one that repeats.
+        Position of the first one in the first interval: uniform for an unbiased choice, fixed for reproducibility.
 
     Raises
     ------

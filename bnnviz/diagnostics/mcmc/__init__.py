@@ -1,1 +1,1 @@
-"""Diagnose chains: convergence, moments, and what a step size does to them."""
+"""Diagnose chains: convergence, moments, and bias due to step sizes."""

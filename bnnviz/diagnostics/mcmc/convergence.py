@@ -1,15 +1,15 @@
 r"""Compute effective sample size, R-hat and autocorrelation of chains.
 
-Of M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance within chains W and over all draws
+For M chains of N draws with autocorrelations :math:`\hat\rho_t`, variance within chains W and over all draws
 :math:`\widehat{\mathrm{var}}^+`,
 
 .. math::
     \mathrm{ESS} = \frac{M N}{1 + 2 \sum_{t \ge 1} \hat\rho_t}, \qquad
     \hat R = \sqrt{\widehat{\mathrm{var}}^+ / W},
 
-with ranks in the place of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
-https://doi.org/10.1214/20-BA1221). Both are ArviZ's. Where it is not installed they are nan, so that a run goes on
-without them; whoever shows them asks `has_arviz`, and says what is missing.
+with ranks instead of draws and each chain split in two (Vehtari, Gelman, Simpson, Carpenter and Buerkner 2021,
+https://doi.org/10.1214/20-BA1221). Both are computed by ArviZ. Without ArviZ they are nan, so that runs continue;
+callers that show them check `has_arviz`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from bnnviz.diagnostics.packages import array_stats, has_arviz
 
-_STILL = 1e-12  # of the spread of all: rounding
+_STILL = 1e-12  # rounding tolerance relative to the overall spread
 _TAILS = (0.05, 0.95)
 
 
@@ -41,7 +41,7 @@ def ess(values: np.ndarray) -> float:
 
 
 def ess_tail(values: np.ndarray) -> float:
-    """Return the tail effective sample size of (chains, draws): the smaller one of its 5 % and 95 % quantiles.
+    """Return the tail effective sample size of (chains, draws): the minimum for the 5 % and 95 % quantiles.
 
     It is nan for fewer than four draws, no spread, or without ArviZ.
 
@@ -75,8 +75,7 @@ def ess_each(values: np.ndarray) -> np.ndarray:
 def rhat(values: np.ndarray) -> float:
     """Return the rank-normalised split R-hat of (chains, draws).
 
-    It is nan for fewer than four draws, no spread, or without ArviZ; infinite where every chain stands still, each at
-    its own place.
+    It is nan for fewer than four draws, no spread, or without ArviZ; infinite if all chains are constant but different.
 
     Examples
     --------
@@ -118,8 +117,7 @@ def autocorrelation(values: np.ndarray, lags: int = 200) -> np.ndarray:
         \hat\rho_t = \frac{\sum_m \sum_n (x_{m, n} - \bar x)(x_{m, n + t} - \bar x)}
         {\sum_m \sum_n (x_{m, n} - \bar x)^2}
 
-    Each chain is centred at the mean of all, so that chains which sit apart show as correlation
-    that does not fall off.
+    Each chain is centred at the overall mean, so that chains that disagree show a correlation that does not decay.
 
     Examples
     --------

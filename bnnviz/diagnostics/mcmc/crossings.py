@@ -1,4 +1,4 @@
-"""Count how often a chain passes between two sides, and how long it stays."""
+"""Count how often a chain crosses a level, and how long it stays on each side."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 
 class Crossings(NamedTuple):
-    """Hold how often chains on a line cross a level, and how long they stay on a side.
+    """How often chains on a line cross a level, and how long they stay on a side.
 
     Attributes
     ----------
     count : ndarray, shape (chains,)
-        Passages from one side to the other.
+        Number of crossings.
     longest : ndarray, shape (chains,)
-        Moves of the longest stay on one side, an unfinished one included.
+        Moves of the longest stay on one side, including an unfinished one.
     stay : float
-        Mean moves of a stay, over all chains: moves by crossings; nan before the first one.
+        Mean number of moves between crossings over all chains; nan before the first one.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Crossings(NamedTuple):
 
 
 def crossings(x: np.ndarray, level: float = 0.0) -> Crossings:
-    """Count passages of x (chains, moves) over a level, and how long chains stay on a side.
+    """Count crossings of a level by x (chains, moves), and the lengths of stays on a side.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from bnnviz.diagnostics.packages import array_stats, has_arviz
 
 
 def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """Return places and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
+    """Return points and the density of values (n,) there, both (points,), by ArviZ's kernel estimate.
 
     Empty for fewer than four values, no spread, or without ArviZ.
 
@@ -31,7 +31,7 @@ def density(values: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarr
 
 
 def correlation(draws: np.ndarray) -> np.ndarray:
-    """Return the correlations (dim, dim) of draws (n, dim); nan for a coordinate without spread.
+    """Return the correlations (dim, dim) of draws (n, dim); nan for a constant coordinate.
 
     Examples
     --------

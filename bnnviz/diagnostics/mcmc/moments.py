@@ -1,6 +1,6 @@
 r"""Estimate mean and covariance of draws with their Monte Carlo errors, by batch means.
 
-Of b batches with averages :math:`\bar x_1, \dots, \bar x_b` the standard error of their mean is
+With b batches of averages :math:`\bar x_1, \dots, \bar x_b` the standard error of their mean is
 
 .. math:: \mathrm{se} = \sqrt{\frac{1}{b (b - 1)} \sum_{k=1}^b (\bar x_k - \bar x)^2}
 
@@ -28,9 +28,8 @@ class Moments(NamedTuple):
 def moments_with_errors(draws: np.ndarray) -> Moments:
     """Return moments of (chains, draws, dim) with standard errors by batch means.
 
-    Each chain is cut into equal batches, some 64 over all chains or one a chain if there are more;
-    the spread of the batches' averages is the error, autocorrelation included as long as a batch
-    is longer than it.
+    Each chain is divided into equal batches, about 64 over all chains or one per chain if there are more chains. The
+    spread of the batch averages gives the error, including autocorrelation within batches.
 
     Examples
     --------
@@ -60,7 +59,7 @@ def moments_with_errors(draws: np.ndarray) -> Moments:
 
 
 class PathMoments(NamedTuple):
-    """Mean and variance of each coordinate (dim,) with a standard error, and the path time of a chain behind them.
+    """Mean and variance of each coordinate (dim,) with standard errors, and the path time per chain.
 
     Examples
     --------
@@ -80,19 +79,19 @@ class PathMoments(NamedTuple):
 
 
 def path_moments(sums: np.ndarray) -> PathMoments | None:
-    r"""Return moments from integrals along the paths of chains; None for fewer than two stretches of path.
+    r"""Return moments from integrals along the paths of chains; None for fewer than two pieces of path.
 
     Over a path of length T the mean is :math:`T^{-1} \int_0^T x(t)\,\mathrm{d}t`; the errors are those of a ratio of
-    sums over batches of stretches, as in `moments_with_errors`.
+    sums over batches of pieces, as in `moments_with_errors`.
 
-    All chains are cut at the same path time: chains that were stopped at their events, or after equal work, would count
-    for more where their clocks run slowly.
+    All chains are cut at the same path time. Chains stopped at events, or after equal work, would have more weight
+    where their path time advances slowly.
 
     Parameters
     ----------
     sums : ndarray, shape (chains, marks, 1 + 2 dim)
-        At marks along each chain's path, the time since its beginning, and the integrals of the position and of its
-        square up to there.
+        At marks along each chain's path, the time since its start, and the integrals of the position and of its square
+        up to there.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 r"""Compute quantiles of many columns at once.
 
-Of sorted values :math:`x_{(0)} \le \dots \le x_{(n-1)}` the quantile of a share q is
+For sorted values :math:`x_{(0)} \le \dots \le x_{(n-1)}` the quantile of level q is
 :math:`x_{(j)} + (h - j)(x_{(j+1)} - x_{(j)})` with :math:`h = q (n - 1)` and :math:`j = \lfloor h \rfloor` (Hyndman and
 Fan 1996, definition 7, https://doi.org/10.1080/00031305.1996.10473566).
 """
@@ -15,7 +15,7 @@ import numpy as np
 def column_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
     """Return quantiles of each column, interpolated linearly, as `numpy.quantile` does by default.
 
-    A few hundred numbers a column are sorted several times as fast as `numpy.quantile` selects among them.
+    For a few hundred values per column, sorting is several times faster than the selection of `numpy.quantile`.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def column_quantiles(values: np.ndarray, shares: Sequence[float]) -> np.ndarray:
     >>> diagnostics.column_quantiles(np.arange(10.0).reshape(5, 2), [0.5]).tolist()
     [[4.0, 5.0]]
     """
-    ordered = np.sort(values.T, axis=1)  # along rows of memory
+    ordered = np.sort(values.T, axis=1)  # along contiguous memory
     place = np.asarray(shares) * (len(values) - 1)
     below = place.astype(int)
     above = np.minimum(below + 1, len(values) - 1)

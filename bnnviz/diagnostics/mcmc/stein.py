@@ -1,11 +1,11 @@
-r"""Compare the variances of draws with those of the density exp(-U) that they are of, without knowing these.
+r"""Compare the variances of draws with the unknown ones of their target density exp(-U).
 
-Under :math:`\pi \propto e^{-U}` every function :math:`\psi` that does not grow too fast fulfils Stein's identity,
+Under :math:`\pi \propto e^{-U}` every function :math:`\psi` of limited growth satisfies Stein's identity,
 
 .. math:: E_\pi [\Delta \psi - \nabla U \cdot \nabla \psi] = 0.
 
-Draws from anything else break it, and by how much tells how wrong their moments are: whatever the cause, an envelope
-that is no bound, draws taken at events, or a step size too large (Mira, Solgi and Imparato 2013,
+Draws from another law violate it, and the size of the violation measures the bias of their moments for any cause: an
+envelope that is not a bound, draws taken at events, or a step size that is too large (Mira, Solgi and Imparato 2013,
 https://doi.org/10.1007/s11222-012-9344-6).
 """
 
@@ -22,21 +22,21 @@ from bnnviz.diagnostics.importance.weights import normalised, weight_ess
 
 _GROUPS = 8  # of the jackknife
 _DEGREES = {1: 4, 2: 4, 3: 4, 4: 2, 5: 2, 6: 2, 7: 2, 8: 2}  # of the polynomials psi, by dimension
-_ROWS_EACH = 25  # draws for each polynomial, at least
-_TEMPERS = (-0.3, 0.95)  # the least and largest k
-_NEARLY = 1 - 1e-9  # of a count of equal weights
-_LEAST = 1e-3  # of a variance's estimate, in units of the weighted one
+_ROWS_EACH = 25  # minimum draws per polynomial
+_TEMPERS = (-0.3, 0.95)  # range of k
+_NEARLY = 1 - 1e-9  # share of a count of equal weights
+_LEAST = 1e-3  # minimum variance estimate, relative to the weighted one
 
 
 class VarianceInflation(NamedTuple):
-    """By what share variances are too large (negative: too small), with a standard error.
+    """Share by which variances are too large (negative: too small), with a standard error.
 
     Attributes
     ----------
     share, error : float
         Averaged over the coordinates.
     each, each_error : ndarray, shape (dim,), or None
-        Of each coordinate; None in more than 8 dimensions, where the average alone is estimated.
+        For each coordinate; None in more than 8 dimensions, where only the average is estimated.
 
     Examples
     --------
@@ -57,32 +57,32 @@ class VarianceInflation(NamedTuple):
 def variance_inflation(
     draws: np.ndarray, potential: np.ndarray, gradient: np.ndarray, every: int = 1, logs: np.ndarray | None = None
 ) -> VarianceInflation | None:
-    """Estimate by what share the variances of draws are too large; None for fewer draws than that takes.
+    """Estimate the share by which the variances of draws are too large; None for too few draws.
 
-    In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials that Stein's identity says
-    are zero on average; what is left is the variance of the target. The regression is
-    weighted by exp(-k U), with k such that the weighted draws fulfil the identity for psi = ``|x - m|^2 / 2``: where
-    the draws are far too wide, their tails would decide otherwise. In more dimensions only this identity is used: the
-    mean of (x_i - m_i) dU/dx_i, which is 1, and on a Gaussian is the average of the variances' ratios. So it is for a
-    coordinate whose regression gives a negative variance, as in the tails of a funnel.
+    In up to 8 dimensions the squared deviation of a coordinate is regressed on polynomials whose expectation is zero by
+    Stein's identity; the intercept estimates the variance of the target. The regression is weighted by exp(-k U), with
+    k such that the weighted draws satisfy the identity for psi = ``|x - m|^2 / 2``; otherwise the tails would dominate
+    if the draws are far too wide. In more dimensions, and for coordinates whose regression gives a negative variance,
+    as in the tails of a funnel, only this identity is used: the mean of (x_i - m_i) dU/dx_i, which is 1 under the
+    target, and on a Gaussian the average ratio of variances.
 
-    No polynomial is the whole truth: on the banana the intervals cover what envelopes that are too low do while that is
-    under a half (above, the estimate is too small: few draws are where the target is), but exact draws stretched by
-    a fifth in variance are found 0.44 too wide.
+    The polynomials limit the accuracy. On the banana the intervals cover the true effect of low envelopes up to a half
+    (above, the estimate is too small, because few draws are near the target), but exact draws stretched by a fifth in
+    variance are estimated as 0.44 too wide.
 
     Parameters
     ----------
     draws : ndarray, shape (chains, draws, dim)
         Draws of each chain, in order.
     potential : ndarray, shape (chains, some)
-        U at each so manyth of the draws.
+        U at every ``every``-th draw.
     gradient : ndarray, shape (chains, some, dim)
         The gradient of U there.
     every : int, default 1
-        Which draws these are: ``draws[:, ::every]``.
+        Thinning of the potential: ``draws[:, ::every]``.
     logs : ndarray, shape (chains, draws), optional
-        Logarithms of the draws' weights, where they have some. A region that no draw has found is in no weight, but the
-        identity, which the weighted draws then break, tells of it.
+        Log weights of weighted draws. The weights do not show regions without draws, but the weighted draws then
+        violate the identity.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def variance_inflation(
         kept = everyones != left_out
         return found if degree is None else _variance(pooled[kept], shares[kept]) / found
 
-    with np.errstate(all="ignore"):  # chains that run away have squares that overflow
+    with np.errstate(all="ignore"):  # squares of diverging chains overflow
         full, without = ratios(-1), np.stack([ratios(one) for one in range(_GROUPS)])
     if not (np.isfinite(full).all() and np.isfinite(without).all()):
         return None
@@ -128,12 +128,12 @@ def variance_inflation(
 
 
 def _jackknife(without: np.ndarray) -> np.ndarray:
-    """Return the standard error of an estimate from its values with one group (axis 0) left out."""
+    """Return the standard error of an estimate from its values without each group (axis 0)."""
     return np.sqrt((len(without) - 1) * without.var(0))
 
 
 def _groups(chains: int, count: int) -> np.ndarray:
-    """Return the group (chains, draws) of each draw: whole chains, or of few chains stretches of time."""
+    """Return the group (chains, draws) of each draw: whole chains, or for few chains spans of time."""
     if chains >= _GROUPS:
         return np.broadcast_to((np.arange(chains) % _GROUPS)[:, None], (chains, count))
     return np.broadcast_to(np.arange(count) * _GROUPS // count, (chains, count))
@@ -145,7 +145,7 @@ def _variance(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _dealt(chains: int, count: int) -> np.ndarray:
-    """Return the group (chains, draws) of each weighted draw: some of every proposal, which are a mixture together."""
+    """Return the group (chains, draws) of each weighted draw: each contains draws of every proposal of the mixture."""
     return np.broadcast_to(np.arange(count) % _GROUPS, (chains, count))
 
 
@@ -175,16 +175,16 @@ def _variances(
     solved, *_ = np.linalg.lstsq(columns, z * z * root, rcond=None)
     if (solved[0] > _LEAST).all():
         return scale**2 * solved[0]
-    # No variance is negative: a tail that no polynomial follows has decided the regression. The mean of
-    # (x_i - m_i) dU/dx_i, which is the ratio of the variances on a Gaussian, has no such regression.
+    # Variances are positive: a negative one shows that a tail unlike any polynomial dominates the regression. The mean
+    # of (x_i - m_i) dU/dx_i, which is the ratio of the variances on a Gaussian, needs no regression.
     ratios = np.maximum(_virials(x, gradient, own), _LEAST)
     return np.where(solved[0] > _LEAST, scale**2 * solved[0], _variance(x, own) / ratios)
 
 
 def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return weights exp(-k U) (rows,) of sum 1, times the draws' own, by which the virial is as near to 1 as it gets.
+    """Return weights exp(-k U) (rows,), normalised with the draws' own, for which the virial is closest to 1.
 
-    That is the mean of (x_i - m_i) dU/dx_i.
+    The virial is the mean of (x_i - m_i) dU/dx_i.
     """
     with np.errstate(divide="ignore"):
         logs = np.log(own)
@@ -203,7 +203,7 @@ def _tempered(x: np.ndarray, potential: np.ndarray, gradient: np.ndarray, own: n
 
 
 def _exponents(dim: int, degree: int) -> list[np.ndarray]:
-    """Return the exponents (dim,) of the monomials of degree 1 and more."""
+    """Return the exponents (dim,) of the monomials of degree at least 1."""
     return [
         np.bincount(factors, minlength=dim)
         for total in range(1, degree + 1)

@@ -1,7 +1,8 @@
-r"""Test whether stated probabilities come true.
+r"""Test the calibration of predicted probabilities.
 
-Rows are put in bins :math:`B_1, \dots, B_M` by the probability of their likeliest class, the confidence. The expected
-calibration error (Guo, Pleiss, Sun and Weinberger 2017, equation 3, https://proceedings.mlr.press/v70/guo17a.html) is
+Rows are binned into :math:`B_1, \dots, B_M` by the probability of their most probable class, the confidence. The
+expected calibration error (Guo, Pleiss, Sun and Weinberger 2017, equation 3,
+https://proceedings.mlr.press/v70/guo17a.html) is
 
 .. math:: \mathrm{ECE} = \sum_{m=1}^M \frac{|B_m|}{n} \left| \mathrm{acc}(B_m) - \mathrm{conf}(B_m) \right|.
 """
@@ -22,10 +23,10 @@ PAPER_BINS = 10  # of the PDMP paper
 class Reliability(NamedTuple):
     """A reliability diagram.
 
-    ``edges`` (bins + 1,); of each bin ``count``, its rows, ``confidence``, the mean probability of their likeliest
-    class, ``accuracy``, the share of them that are of that class, and ``low`` and ``high``, the ends of its interval:
-    (bins,), nan in a bin without rows. ``ece``: the expected calibration error, from 0 to 1 (papers print it times
-    100).
+    ``edges`` (bins + 1,); for each bin ``count``, the number of rows, ``confidence``, the mean probability of the
+    most probable class, ``accuracy``, the share of rows of that class, and ``low`` and ``high``, the ends of its
+    interval: (bins,), nan in an empty bin. ``ece``: the expected calibration error, from 0 to 1 (papers often report
+    percent).
 
     Examples
     --------
@@ -63,7 +64,7 @@ def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int
     0.0
     """
     sure, right, place = _binned(probabilities, observed, bins)
-    # A bin's share of the rows times its gap is the sum of its gaps over all rows.
+    # The share of a bin times its gap is the sum of its gaps over all rows.
     gaps = np.bincount(place, weights=sure - right, minlength=bins)
     return float(np.abs(gaps).sum() / len(observed))
 
@@ -71,24 +72,24 @@ def calibration_error(probabilities: np.ndarray, observed: np.ndarray, bins: int
 def reliability(
     probabilities: np.ndarray, observed: np.ndarray, bins: int = PAPER_BINS, level: float = 0.95
 ) -> Reliability:
-    """Return how often predicted classes are right, by the confidence of the prediction.
+    """Return the accuracy of predicted classes as a function of the confidence.
 
     Parameters
     ----------
     probabilities : ndarray, shape (rows, classes)
-        Of the predictive distribution.
+        From the predictive distribution.
     observed : ndarray, shape (rows,)
         Class numbers.
     bins : int, default 10
-        Of equal width from 0 to 1, as in the PDMP paper; a row on an edge is in the bin above it. `calibration_error`
-        and `class_metrics` take 15 where nothing else is said, and so have another error.
+        Number of equal-width bins from 0 to 1, as in the PDMP paper; a row on an edge belongs to the upper bin.
+        `calibration_error` and `class_metrics` use 15 by default, and so give another error.
     level : float, default 0.95
-        Of the intervals, which are Wilson's.
+        Level of Wilson's intervals.
 
     Raises
     ------
     BnnvizError
-        If there are no rows, or not an observation for each.
+        If there are no rows, or the numbers of rows differ.
 
     Examples
     --------
@@ -102,8 +103,8 @@ def reliability(
     probabilities, observed = np.asarray(probabilities, dtype=float), np.asarray(observed)
     if probabilities.ndim != 2 or not len(probabilities) or observed.shape != probabilities.shape[:1]:
         raise BnnvizError(
-            f"Give probabilities as (rows, classes) and an observation for each row, not shapes {probabilities.shape}"
-            f" and {observed.shape}.",
+            "Give probabilities of shape (rows, classes) and one observation per row, not shapes"
+            f" {probabilities.shape} and {observed.shape}.",
             "probabilities",
         )
     sure, right, place = _binned(probabilities, observed, bins)
@@ -122,7 +123,7 @@ def reliability(
 
 
 def _binned(probabilities: np.ndarray, observed: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return of each row the probability of its likeliest class, whether it is of that class, and its bin."""
+    """Return for each row the probability of its most probable class, whether it is of that class, and its bin."""
     sure, right = probabilities.max(1), probabilities.argmax(1) == observed
     return sure, right, np.minimum((sure * bins).astype(int), bins - 1)
 

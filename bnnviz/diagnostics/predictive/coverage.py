@@ -1,10 +1,10 @@
-r"""Test whether intervals of predicted numbers hold what they should.
+r"""Test the coverage of predictive intervals.
 
 With predictive distribution functions :math:`F_i` the probability integral transform of a row is :math:`u_i =
-F_i(y_i)`, which is uniform from 0 to 1 where predictions are right (Dawid 1984, https://doi.org/10.2307/2981683;
+F_i(y_i)`, which is uniform from 0 to 1 for calibrated predictions (Dawid 1984, https://doi.org/10.2307/2981683;
 Gneiting, Balabdaoui and Raftery 2007, https://doi.org/10.1111/j.1467-9868.2007.00587.x). The central interval of level
-:math:`l` holds the row where :math:`|2 u_i - 1| \le l`. Of n right predictions the number that an interval holds is
-binomial, and so is the number in a bin of the transforms.
+:math:`l` contains the row if :math:`|2 u_i - 1| \le l`. For n calibrated predictions the number of rows in an interval
+is binomial, and so is the number in a bin of the transforms.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ LEVELS = np.linspace(0.05, 0.95, 19)
 
 
 class Coverage(NamedTuple):
-    """How many rows intervals hold, and how their transforms are spread.
+    """Coverage of predictive intervals, and distribution of the probability integral transforms.
 
-    ``levels`` (levels,) of central intervals; of each ``share``, the rows that it holds, and ``low`` and ``high``,
-    between which the share of right predictions is with the probability that was asked for. ``edges`` (bins + 1,) of
-    the transforms; of each bin ``density``, its rows over what uniform ones would be, and ``density_low`` and
-    ``density_high``, between which those of right predictions are. ``rows``: their number.
+    ``levels`` (levels,) of central intervals; for each ``share``, the covered rows, and ``low`` and ``high``, the
+    limits of that share for calibrated predictions with the requested probability. ``edges`` (bins + 1,) of the
+    transforms; for each bin ``density``, the number of rows relative to uniform ones, and ``density_low`` and
+    ``density_high``, the limits for calibrated predictions. ``rows``: their number.
 
     Examples
     --------
@@ -50,23 +50,23 @@ class Coverage(NamedTuple):
 def coverage(
     transforms: np.ndarray, levels: np.ndarray = LEVELS, bins: int = 10, probability: float = 0.95
 ) -> Coverage:
-    """Return how many rows central intervals hold, by probability integral transforms.
+    """Return the coverage of central intervals from probability integral transforms.
 
     Parameters
     ----------
     transforms : ndarray, shape (rows,)
         From 0 to 1.
     levels : ndarray, shape (levels,)
-        Of the intervals, between 0 and 1.
+        Levels of the intervals, between 0 and 1.
     bins : int, default 10
-        Of equal width from 0 to 1.
+        Number of equal-width bins from 0 to 1.
     probability : float, default 0.95
-        With which the share of each level, and the rows of each bin, are within their bands by chance.
+        Probability of the bands for each level and each bin under calibration.
 
     Raises
     ------
     BnnvizError
-        If there are no rows, or one is not from 0 to 1.
+        If there are no rows, or a transform is outside 0 to 1.
 
     Examples
     --------

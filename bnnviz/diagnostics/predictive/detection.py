@@ -1,6 +1,6 @@
-r"""Measure how well a score tells rows out of distribution (OOD) from rows of the trained kind, and how it is spread.
+r"""Measure how well a score distinguishes out-of-distribution (OOD) from in-distribution rows, and its distribution.
 
-For scores :math:`S_\mathrm{in}` and :math:`S_\mathrm{out}` of random rows of either kind,
+For scores :math:`S_\mathrm{in}` and :math:`S_\mathrm{out}` of random rows of each kind,
 
 .. math::
     \mathrm{AUROC} = P(S_\mathrm{out} > S_\mathrm{in}) + \tfrac12 P(S_\mathrm{out} = S_\mathrm{in}), \qquad
@@ -27,10 +27,10 @@ _POINTS = 200
 
 
 class Detection(NamedTuple):
-    """How well a score tells rows apart; each figure with the ends of its interval.
+    """How well a score distinguishes OOD rows; each statistic with the ends of its interval.
 
-    ``auroc``: the probability that a row out of distribution has the higher score, ties counting half; ``fpr95``: the
-    share of the rows of the trained kind that are taken for others where 95 % of the others are found.
+    ``auroc``: the probability that an OOD row has the higher score, with ties counting half; ``fpr95``: the share of
+    in-distribution rows classified as OOD at the threshold where 95 % of the OOD rows are detected.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Detection(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """A curve over values: ``x`` and ``y``.
+    """A curve: ``x`` and ``y``.
 
     Examples
     --------
@@ -68,23 +68,23 @@ class Steps(NamedTuple):
 def detection(
     inside: np.ndarray, outside: np.ndarray, level: float = 0.95, resamples: int = _RESAMPLES, seed: int = 0
 ) -> Detection:
-    """Return how well a score tells rows out of distribution, the positive ones, from rows of the trained kind.
+    """Return how well a score distinguishes OOD rows, the positive class, from in-distribution rows.
 
     Parameters
     ----------
     inside : ndarray, shape (rows,)
-        Scores of rows of the trained kind; of a Bayesian network their predictive entropies.
+        Scores of in-distribution rows; for a Bayesian network their predictive entropies.
     outside : ndarray, shape (other rows,)
-        Scores of rows out of distribution, which are to be the higher ones.
+        Scores of OOD rows, which should be higher.
     level : float, default 0.95
-        Of the intervals: percentiles of the bootstrap, rows of both kinds resampled. Where the scores of the two do
-        not overlap, every resample says the same and the interval is a point.
+        Level of the bootstrap percentile intervals, resampling rows of both kinds. If the scores do not overlap, all
+        resamples agree and the interval is a point.
     resamples, seed : int
 
     Raises
     ------
     BnnvizError
-        If there are fewer than two rows of a kind, a score is no number.
+        If there are fewer than two rows of a kind, or a score is not finite.
 
     Examples
     --------
@@ -110,14 +110,14 @@ def detection(
 
 
 def score_histogram(values: np.ndarray, top: float, bins: int = _BINS) -> Steps:
-    """Return the share of the rows (bins,) whose score lies in each bin, and the bins' edges (bins + 1,).
+    """Return the share of the rows (bins,) in each bin of the score, and the edges (bins + 1,).
 
     Parameters
     ----------
     values : ndarray, shape (rows,)
-        From 0; what is above ``top`` by rounding counts as ``top``.
+        Nonnegative; values above ``top`` due to rounding count as ``top``.
     top : float
-        Where the last bin ends: of entropies the logarithm of the number of classes.
+        Upper end of the last bin: for entropies the logarithm of the number of classes.
     bins : int, default 40
 
     Examples
@@ -132,13 +132,13 @@ def score_histogram(values: np.ndarray, top: float, bins: int = _BINS) -> Steps:
 
 
 def score_ecdf(values: np.ndarray, points: int = _POINTS) -> Steps:
-    """Return the share of the rows whose score is at most x, at so many of the steps.
+    """Return the share of the rows with a score of at most x, at selected steps.
 
     Parameters
     ----------
     values : ndarray, shape (rows,)
     points : int, default 200
-        Every so many-th, the lowest and the highest among them; all where there are no more.
+        Maximum number of evenly spaced steps, including the lowest and highest.
 
     Examples
     --------
@@ -163,6 +163,6 @@ def _scores(values: np.ndarray, field: str, least: int = 2) -> np.ndarray:
     values = np.asarray(values, dtype=float).ravel()
     if len(values) < least or not np.isfinite(values).all():
         raise BnnvizError(
-            f"{field} holds {len(values)} scores, or one that is no number; give at least {least} finite ones.", field
+            f"{field} has {len(values)} scores, or one that is not finite; give at least {least} finite ones.", field
         )
     return values

@@ -13,11 +13,11 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-_AT_ONCE = 2_000_000  # numbers that are resampled together
+_AT_ONCE = 2_000_000  # values resampled together
 
 
 def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's interval of a share: of `rows` rows `right` count.
+    """Return Wilson's interval of a share: `right` of `rows` rows.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def share_interval(right: int, rows: int, level: float = 0.95) -> tuple[float, f
 
 
 def mean_interval(values: np.ndarray, level: float = 0.95, resamples: int = 1000, seed: int = 0) -> tuple[float, float]:
-    """Return a bootstrap interval of the mean over rows: the middle of the means of resampled rows.
+    """Return a bootstrap interval of the mean over rows, from percentiles of the means of resampled rows.
 
     Parameters
     ----------

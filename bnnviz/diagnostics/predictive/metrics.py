@@ -1,4 +1,4 @@
-r"""Measure how good predictions of classes and of numbers are; what is undefined is None, with a sentence.
+r"""Measure the quality of predicted classes and numbers; an undefined metric is None, with a reason.
 
 With predictive probabilities :math:`p_{ik}`, observed classes :math:`y_i` and predictive distribution functions
 :math:`F_i`,
@@ -8,7 +8,7 @@ With predictive probabilities :math:`p_{ik}`, observed classes :math:`y_i` and p
     \mathrm{Brier} = \frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2, \quad
     \mathrm{CRPS} = \frac1n \sum_i \int (F_i(z) - 1[z \ge y_i])^2 \,\mathrm{d}z
 
-(Gneiting and Raftery 2007, https://doi.org/10.1198/016214506000001437; of mixtures of normals in closed form: Grimit,
+(Gneiting and Raftery 2007, https://doi.org/10.1198/016214506000001437; closed form for mixtures of normals: Grimit,
 Gneiting, Berrocal and Johnson 2006, https://doi.org/10.1256/qj.05.235).
 """
 
@@ -23,23 +23,23 @@ from bnnviz import optional
 from bnnviz.diagnostics.packages import has_learn, learn_metrics
 from bnnviz.diagnostics.predictive.calibration import calibration_error
 
-_PARTNERS = 30  # normals of a mixture that all of them are set beside, for its mean distance from itself
+_PARTNERS = 30  # components compared with all components of a mixture, for its mean distance from itself
 _ROOT = np.sqrt(2 * np.pi)
-# What scikit-learn computes.
+# Metrics computed by scikit-learn.
 _LEARNT_OF_TWO = ("precision", "recall", "specificity", "f1", "auc")
 _LEARNT_OF_MANY = ("precision", "recall", "f1", "f1_weighted", "auc", "auc_weighted")
-_LEAST = 1e-300  # a probability that is stored as 0 still has a logarithm
+_LEAST = 1e-300  # minimum probability, so that logarithms are finite
 
 
 class Figures(NamedTuple):
-    """Figures by name, None where one is undefined, and why, by the same names."""
+    """Metrics by name, None if undefined, and the reasons, by the same names."""
 
     values: dict[str, float | None]
     unknown: dict[str, str]
 
 
 def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int = 1) -> Figures:
-    """Return the figures of predicted classes; the predicted class is the likeliest one.
+    """Return the metrics of predicted classes; the prediction is the most probable class.
 
     Parameters
     ----------
@@ -48,17 +48,17 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
     observed : ndarray, shape (rows,)
         Class numbers from 0.
     positive : int, default 1
-        Of two classes the one that precision, recall, specificity and F1 are about.
+        The class for precision, recall, specificity and F1, if there are two.
 
     Returns
     -------
     Figures
         ``accuracy``, ``precision``, ``recall``, ``f1``, ``auc``, ``nll`` (mean over rows of minus the log
         probability of the observed class), ``ece`` (15 bins) and ``brier`` (mean squared distance of the probability
-        from 0 or 1; over more than two classes the sum of the classes'). Of two classes also ``specificity``. Of more,
-        precision, recall, F1 and AUC are means over the classes that have rows, each against the rest, and
-        ``f1_weighted`` and ``auc_weighted`` are means by the classes' rows. Without scikit-learn only accuracy, NLL,
-        ECE and Brier score are known.
+        from 0 or 1; for more than two classes summed over classes). Two classes also have ``specificity``. For more,
+        precision, recall, F1 and AUC are one-vs-rest means over the classes with rows, and ``f1_weighted`` and
+        ``auc_weighted`` are means weighted by the classes' rows. Without scikit-learn only accuracy, NLL, ECE and Brier
+        score are computed.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
 
 
 def without_learn() -> str:
-    """Return the sentence on the metrics that only scikit-learn computes.
+    """Return a note on the metrics that need scikit-learn.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _of_two(observed: np.ndarray, predicted: np.ndarray, positive: int) -> tuple
 
 def _of_many(observed: np.ndarray, predicted: np.ndarray, present: np.ndarray) -> tuple[dict, dict[str, str]]:
     score = learn_metrics().precision_recall_fscore_support
-    # A class that is never predicted has precision 0, as in scikit-learn's reports.
+    # A class that is never predicted has precision 0, as in scikit-learn.
     precision, recall, f1, rows = score(observed, predicted, labels=present, zero_division=0.0)
     means = {"precision": precision.mean(), "recall": recall.mean(), "f1": f1.mean()}
     values = means | {"f1_weighted": np.average(f1, weights=rows)}
@@ -132,7 +132,7 @@ def _of_many(observed: np.ndarray, predicted: np.ndarray, present: np.ndarray) -
 def _aucs(
     probabilities: np.ndarray, observed: np.ndarray, present: np.ndarray, positive: int
 ) -> tuple[list[float], str | None]:
-    """Return the area under the ROC curve of each class with rows against the rest, and what cannot be known."""
+    """Return the one-vs-rest area under the ROC curve of each class with rows, and the reason if undefined."""
     if len(present) < 2:
         return [], f"All rows are of class {present[0]}, so AUC is undefined."
     wanted = [positive] if probabilities.shape[1] == 2 else present
@@ -143,7 +143,7 @@ def _aucs(
 
 
 def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.ndarray:
-    """Return how many rows of each class (first axis) were predicted to be of each class (second axis).
+    """Return the number of rows by observed class (first axis) and predicted class (second axis).
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.n
 
 
 def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> Figures:
-    """Return the figures of predicted numbers, whose law at each row is an equal mixture of normals.
+    """Return the metrics of predicted numbers, whose predictive law at each row is an equal mixture of normals.
 
     Parameters
     ----------
@@ -212,15 +212,15 @@ def _crps(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> float:
 
 
 def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> float:
-    r"""Return the mean continuous ranked probability score of equal mixtures, estimated from draws without bias.
+    r"""Return the mean continuous ranked probability score of equal mixtures, an unbiased estimate from draws.
 
-    It is :math:`E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, equation 21). Pairs of one part of a mixture, and
-    pairs of two parts, count as often as independent draws of the mixture would meet.
+    It is :math:`E|X - y| - E|X - X'| / 2` (Gneiting and Raftery 2007, equation 21). Pairs within one component, and
+    pairs of two components, are weighted as in independent draws of the mixture.
 
     Parameters
     ----------
     drawn : ndarray, shape (parts, draws, rows, ...)
-        Draws of each part of the mixture, two at least; of several columns each has a score of its own.
+        At least two draws of each component of the mixture; several columns have separate scores.
     observed : ndarray, shape (rows, ...)
 
     Examples
@@ -239,7 +239,7 @@ def crps_of_draws(drawn: np.ndarray, observed: np.ndarray) -> float:
 
 
 def _sum_of_distances(values: np.ndarray, axis: int) -> np.ndarray:
-    """Return the sum of |x_i - x_j| over all i and j along an axis, from the order of the values."""
+    """Return the sum of |x_i - x_j| over all i and j along an axis, by sorting."""
     ordered, count = np.moveaxis(np.sort(values, axis), axis, -1), values.shape[axis]
     return ordered @ (2.0 * (2 * np.arange(count) - count + 1))
 

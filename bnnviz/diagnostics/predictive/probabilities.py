@@ -1,8 +1,8 @@
-r"""Show how the draws' probabilities of one row are spread: a histogram and a beta density fitted to them.
+r"""Show the distribution of the draws' probabilities for one row: a histogram and a fitted beta density.
 
 .. math:: f(p) = \frac{p^{a - 1} (1 - p)^{b - 1}}{B(a, b)},
 
-the likeliest one, or that of mean m and variance v: :math:`a + b = m (1 - m) / v - 1`, :math:`a = m (a + b)`.
+by maximum likelihood, or with mean m and variance v: :math:`a + b = m (1 - m) / v - 1`, :math:`a = m (a + b)`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import scipy
 
 _BINS = 10  # as in Fig. 5 of the PMCnet paper
 _POINTS = 150
-_SAME = 1e-6  # a smaller spread than this says that all draws agree
+_SAME = 1e-6  # spread below which all draws agree
 
 
 class ProbabilitySpread(NamedTuple):
     """A histogram of probabilities and a fitted beta density.
 
-    ``edges`` (bins + 1,) and ``density`` (bins,), of area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
-    (points,): the fitted density, empty without one; ``said``: what is to be known of the fit, "" for nothing.
+    ``edges`` (bins + 1,) and ``density`` (bins,), with area 1; ``beta``: its two parameters or None; ``x`` and ``fit``
+    (points,): the fitted density, empty without one; ``said``: a note on the fit, "" for none.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
     Returns
     -------
     ProbabilitySpread
-        The fit is the likeliest beta density on [0, 1]. Where a probability is exactly 0 or 1 that has no likelihood,
-        and the fit has the mean and variance of the probabilities; where all draws agree there is none.
+        The fit is the maximum likelihood beta density on [0, 1]. If a probability is exactly 0 or 1, the fit matches
+        mean and variance instead; if all draws agree, there is no fit.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
     beta, message = _fit(probabilities)
     if beta is None:
         return ProbabilitySpread(edges, density, None, np.empty(0), np.empty(0), message)
-    # Evenly spread in probability, and in share of the draws too: a narrow peak has points of its own.
+    # Evenly spaced in probability and in quantiles, so that a narrow peak gets enough points.
     steps = np.linspace(0.0, 1.0, _POINTS + 2)[1:-1]
     x = np.unique(np.concatenate([steps, scipy.stats.beta.ppf(steps, *beta)]))
     x = x[(x > 0) & (x < 1)]
@@ -78,21 +78,21 @@ def probability_spread(probabilities: np.ndarray, bins: int = _BINS) -> Probabil
 
 def _fit(probabilities: np.ndarray) -> tuple[tuple[float, float] | None, str]:
     if probabilities.std() < _SAME:
-        return None, f"All {len(probabilities)} draws say {probabilities.mean():.3g}: there is no density to fit."
+        return None, f"All {len(probabilities)} draws give {probabilities.mean():.3g}: there is no density to fit."
     at_ends = int(((probabilities <= 0) | (probabilities >= 1)).sum())
     if at_ends:
         count = f"{at_ends} of {len(probabilities)} probabilities"
-        message = f"{count} are exactly 0 or 1: the fit is by mean and variance."
+        message = f"{count} are exactly 0 or 1: the fit uses mean and variance."
         return _by_moments(probabilities, message)
     try:
         a, b, _, _ = scipy.stats.beta.fit(probabilities, floc=0.0, fscale=1.0)
     except scipy.stats.FitError:
-        return _by_moments(probabilities, "The likeliest beta density was not found: the fit is by mean and variance.")
+        return _by_moments(probabilities, "The maximum likelihood fit failed: the fit uses mean and variance.")
     return (float(a), float(b)), ""
 
 
 def _by_moments(probabilities: np.ndarray, message: str) -> tuple[tuple[float, float] | None, str]:
-    """Return the beta density with this mean and variance; scipy's own fit by moments begins from the skewness."""
+    """Return the beta density with this mean and variance; scipy's fit by moments starts from the skewness."""
     mean = probabilities.mean()
     both = mean * (1 - mean) / probabilities.var() - 1
     if not both > 0:

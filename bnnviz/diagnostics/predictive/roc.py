@@ -1,8 +1,8 @@
 r"""Compute ROC curves of draws, with credible envelopes.
 
 A draw's curve is :math:`t \mapsto (\mathrm{FPR}(t), \mathrm{TPR}(t))`, the shares of negative and of positive rows
-whose score is at least t (Fawcett 2006, https://doi.org/10.1016/j.patrec.2005.10.010). At each false positive rate an
-envelope holds the central share of the draws' values.
+with a score of at least t (Fawcett 2006, https://doi.org/10.1016/j.patrec.2005.10.010). At each false positive rate an
+envelope contains the central share of the draws' values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Roc(NamedTuple):
     """ROC curves on one grid of false positive rates.
 
     ``fpr`` (points,), ``mean`` (points,), ``levels`` and ``low`` and ``high`` (levels, points): the pointwise quantiles
-    between which the share ``levels`` of the draws' curves lie; ``auc_mean`` and ``auc_sd`` over the draws.
+    that enclose the share ``levels`` of the draws' curves; ``auc_mean`` and ``auc_sd`` over the draws.
 
     Examples
     --------
@@ -54,23 +54,23 @@ def roc_envelopes(
     Parameters
     ----------
     probabilities : ndarray, shape (draws, rows)
-        What each draw says of each row: the higher, the likelier positive.
+        Scores of each draw for each row; higher for positive rows.
     observed : ndarray of bool, shape (rows,)
         Which rows are positive.
     weights : ndarray or None, shape (draws,)
-        None for equal ones.
+        None for equal weights.
     levels : tuple of float, default (0.8, 0.95, 0.99)
-        Shares of the draws that the envelopes hold.
+        Shares of the draws inside the envelopes.
 
     Returns
     -------
     Roc
-        A curve's value where it rises is its upper end; between its points it is a straight line, as in its area.
+        At a jump a curve takes its upper value; between points it is linear, as for its area.
 
     Raises
     ------
     BnnvizError
-        If all rows are positive or none is.
+        If all rows are of one class.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def roc_envelopes(
     """
     observed = np.asarray(observed, dtype=bool)
     if observed.all() or not observed.any():
-        raise BnnvizError("A ROC curve needs rows of both kinds; these are all of one.", "observed")
+        raise BnnvizError("A ROC curve needs rows of both classes; these are all of one.", "observed")
     metrics = learn_metrics()
     grid = np.linspace(0.0, 1.0, _GRID)
     curves, areas = np.empty((len(probabilities), _GRID)), np.empty(len(probabilities))

@@ -1,4 +1,4 @@
-r"""Spread squared errors over the test rows: a box and a violin of :math:`\log_{10} (\hat y_i - y_i)^2`.
+r"""Show the distribution of squared errors of test rows: a box and a violin of :math:`\log_{10} (\hat y_i - y_i)^2`.
 
 A whisker ends at the last value within 1.5 heights of the box; the violin is a kernel estimate of the density (Hintze
 and Nelson 1998, https://doi.org/10.1080/00031305.1998.10480559).
@@ -12,17 +12,17 @@ import numpy as np
 import scipy
 
 _POINTS = 160
-_REACH = 1.5  # of the box's height: as far as a whisker goes at most
-_MOST = 200  # rows beyond the whiskers that are kept
+_REACH = 1.5  # maximum length of a whisker, in heights of the box
+_MOST = 200  # maximum number of stored outliers
 
 
 class ErrorSpread(NamedTuple):
     """Box and violin of the decimal logarithms of squared errors.
 
-    ``low``, ``q1``, ``median``, ``q3``, ``high``: the box and the ends of its whiskers; ``outside``: what lies beyond
-    them, at most 200 evenly spread ones of it, the extremes among them; ``y`` and ``density`` (points,): the violin,
-    empty where all errors are equal; ``mean``: the logarithm of the mean of the squared errors; ``zeros``: rows without
-    any error, which have no logarithm and are left out.
+    ``low``, ``q1``, ``median``, ``q3``, ``high``: the box and the ends of its whiskers; ``outside``: outliers, at most
+    200 evenly spaced ones including the extremes; ``y`` and ``density`` (points,): the violin, empty if all errors are
+    equal; ``mean``: the logarithm of the mean squared error; ``zeros``: the number of rows with zero error, which are
+    omitted.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class ErrorSpread(NamedTuple):
 
 
 def error_spread(squared: np.ndarray) -> ErrorSpread | None:
-    """Return box and violin of squared errors; None where every error is zero.
+    """Return box and violin of squared errors; None if every error is zero.
 
     Parameters
     ----------

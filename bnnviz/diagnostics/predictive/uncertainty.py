@@ -1,4 +1,4 @@
-r"""Measure how sure predictions are, and why not: entropies, intervals, effective sample size of functions.
+r"""Measure predictive uncertainty: entropies, intervals, effective sample size of functions.
 
 With the probabilities :math:`p_s(k)` of draws s, their mean :math:`\bar p`, and :math:`H(p) = -\sum_k p(k) \log p(k)`,
 
@@ -19,11 +19,11 @@ import scipy
 from bnnviz.diagnostics.mcmc.convergence import ess_each
 from bnnviz.errors import BnnvizError
 
-_ROUNDING = 1e-3  # that probabilities of one row may miss 1 by
+_ROUNDING = 1e-3  # tolerance of the sum of a row's probabilities
 
 
 class ClassIntervals(NamedTuple):
-    """Of each row's class probabilities over the draws: mean and central interval, each (rows, classes).
+    """Mean and central interval over the draws of each row's class probabilities, each (rows, classes).
 
     Examples
     --------
@@ -41,10 +41,10 @@ class ClassIntervals(NamedTuple):
 
 
 class FunctionEss(NamedTuple):
-    """The effective sample size of the functions that draws are.
+    """The effective sample size of the functions defined by draws.
 
-    ``each`` (rows, classes), nan where no draw differs or there are fewer than four of a chain; ``median`` and
-    ``lowest``, the smallest decile, over those that are known (nan where none is); ``unknown``: how many are not.
+    ``each`` (rows, classes), nan for constant probabilities or fewer than four draws per chain; ``median`` and
+    ``lowest``, the first decile, over the known ones (nan if all are nan); ``unknown``: the number of nan.
 
     Examples
     --------
@@ -64,21 +64,21 @@ class FunctionEss(NamedTuple):
 def predictive_entropy(
     probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the entropy (rows,) of the predictive distribution, which is the mean of the draws' probabilities.
+    """Return the entropy (rows,) of the predictive distribution, the mean of the draws' probabilities.
 
     Parameters
     ----------
     probabilities : ndarray, shape (draws, rows, classes)
-        Sum 1 over the classes.
+        With sum 1 over the classes.
     base : float, default e
-        Of the logarithm: e gives nats, 2 bits.
+        Base of the logarithm: e gives nats, 2 bits.
     weights : ndarray or None, shape (draws,)
-        What each draw counts; None: all the same.
+        Weights of the draws; None for equal ones.
 
     Raises
     ------
     BnnvizError
-        If they are no probabilities, or weights do not fit.
+        If probabilities or weights are invalid.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def predictive_entropy(
 
 
 def expected_entropy(probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the mean over the draws of their own entropies (rows,): what stays unsure once the weights are known.
+    """Return the mean over the draws of their entropies (rows,): the uncertainty that remains for known weights.
 
     Parameters and errors as in `predictive_entropy`.
 
@@ -112,9 +112,9 @@ def expected_entropy(probabilities: np.ndarray, base: float = math.e, weights: n
 def mutual_information(
     probabilities: np.ndarray, base: float = math.e, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return how much a row's class would tell of the weights (rows,): predictive minus expected entropy, from 0.
+    """Return the mutual information of a row's class and the weights (rows,): predictive minus expected entropy.
 
-    It is the draws' disagreement. Parameters and errors as in `predictive_entropy`.
+    It measures the disagreement of the draws. Parameters and errors as in `predictive_entropy`.
 
     Examples
     --------
@@ -125,14 +125,14 @@ def mutual_information(
     [1.0]
     """
     gap = predictive_entropy(probabilities, base, weights) - expected_entropy(probabilities, base, weights)
-    # It is never below zero but for rounding.
+    # Negative values are due to rounding.
     return np.maximum(gap, 0.0)
 
 
 def class_intervals(
     probabilities: np.ndarray, level: float = 0.95, weights: np.ndarray | None = None
 ) -> ClassIntervals:
-    """Return mean and central credible interval over the draws of each class's probability at each row.
+    """Return mean and central credible interval over the draws of each row's class probabilities.
 
     Parameters
     ----------
@@ -140,12 +140,12 @@ def class_intervals(
     level : float, default 0.95
         Share of the draws inside.
     weights : ndarray or None, shape (draws,)
-        With weights an end is the smallest probability at which the weights of the draws up to it reach its share.
+        With weights an end is the smallest probability at which the cumulative weight reaches its level.
 
     Raises
     ------
     BnnvizError
-        If they are no probabilities, or weights do not fit.
+        If probabilities or weights are invalid.
 
     Examples
     --------
@@ -164,20 +164,20 @@ def class_intervals(
 
 
 def function_ess(probabilities: np.ndarray) -> FunctionEss:
-    """Return the bulk effective sample size of the probabilities themselves, for each row and class.
+    """Return the bulk effective sample size of the probabilities for each row and class.
 
-    Weights of a network may change places without changing what it says, so their own effective sample size may be
-    that of nothing which matters; this is the one of the function.
+    Weights may be permuted without changing the network's function, so their effective sample size may be irrelevant;
+    this one measures the function.
 
     Parameters
     ----------
     probabilities : ndarray, shape (chains, draws, rows, classes)
-        In the order in which the draws were made.
+        In the order in which they were drawn.
 
     Raises
     ------
     BnnvizError
-        If the shape is another one.
+        If the shape is invalid.
 
     Examples
     --------
@@ -210,14 +210,14 @@ def _checked(probabilities: np.ndarray, weights: np.ndarray | None) -> tuple[np.
         raise BnnvizError(
             f"Give probabilities as (draws, rows, classes), not of shape {probabilities.shape}.", "probabilities"
         )
-    # A probability that is not a number makes a sum that is none, and no comparison with it is true.
+    # A nan makes the sum nan, for which comparisons are false.
     if not ((probabilities >= 0).all() and (np.abs(probabilities.sum(-1) - 1) < _ROUNDING).all()):
         raise BnnvizError(
-            "Probabilities must be from 0, with sum 1 over the classes; give those of a softmax.", "probabilities"
+            "Probabilities must be nonnegative with sum 1 over the classes, as from a softmax.", "probabilities"
         )
     if weights is None:
         return probabilities, np.full(len(probabilities), 1 / len(probabilities))
     weights = np.asarray(weights, dtype=float)
     if weights.shape != probabilities.shape[:1] or not (weights >= 0).all() or not 0 < weights.sum() < math.inf:
-        raise BnnvizError(f"Give {len(probabilities)} weights from 0, one for each draw, not all of them 0.", "weights")
+        raise BnnvizError(f"Give {len(probabilities)} nonnegative weights, one per draw, not all of them 0.", "weights")
     return probabilities, weights / weights.sum()
