@@ -13,10 +13,8 @@ from bnnviz.samplers import REGISTRY
 from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
 from bnnviz.views.comparison import leaderboard
-from bnnviz_app.components.cards.cards import FiguresCard, definition
+from bnnviz_app.components.cards.cards import definition
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
-
-FRAME = {"table": {"rows": [["ESS of U", "31", ""], ["Variance of x1; true 1", "<1>", "bad"]]}}
 
 
 def labels_of(target: str, sampler: str) -> set[str]:
@@ -61,25 +59,3 @@ def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_butto
         card._turn.clicks += 1
         assert card._leaderboard.explaining is explaining
     assert card._turn.label == "What they are"
-
-
-def test_a_row_that_nobody_knows_has_no_definition() -> None:
-    assert definition("Colour of the weights") == ""
-    assert "known one" in definition("Variance of x1; true 1") and "along the path" in definition("Path variance of x")
-
-
-def test_the_button_tells_what_the_rows_are_and_shows_them_again() -> None:
-    card = FiguresCard()
-    card.update(FRAME)
-    figures = card._rows.object
-    assert "<td class='bad figure'>&lt;1&gt;</td>" in figures and "title='How many independent draws" in figures
-    card._turn.clicks += 1
-    told = card._rows.object
-    assert "<dt>ESS of U</dt><dd>How many independent draws" in told and card._turn.label == "The figures"
-    card.update({"table": {"rows": FRAME["table"]["rows"][:1]}})
-    assert "Variance" not in card._rows.object
-    card._turn.clicks += 1
-    card.update(FRAME)
-    assert card._rows.object == figures
-    card.reset({})
-    assert "<td" not in card._rows.object

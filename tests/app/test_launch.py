@@ -19,7 +19,6 @@ import pytest
 from bokeh.document import Document
 from bokeh.server.views.ws import WSHandler
 from panel.io import document as panel_document
-from tornado.websocket import WebSocketClosedError
 
 from bnnviz.errors import BnnvizError
 from bnnviz_app import bokeh_fixes, launch, server
@@ -85,25 +84,6 @@ def test_workers_that_were_never_started_are_not_waited_for(started: list[str]) 
 
     asyncio.run(leave())
     assert not started
-
-
-@pytest.mark.parametrize(("error", "told"), [(WebSocketClosedError(), False), (ValueError("other"), True)])
-def test_the_log_tells_what_went_wrong_but_not_that_a_page_has_gone(
-    started: list[float], caplog: pytest.LogCaptureFixture, error: Exception, told: bool
-) -> None:
-    async def serve() -> None:
-        server.on_server_loaded(None)
-        asyncio.get_running_loop().call_exception_handler({"message": "never retrieved", "exception": error})
-        server.on_server_unloaded(None)
-
-    asyncio.run(serve())
-    assert ("never retrieved" in caplog.text) == told
-
-
-def test_a_version_that_was_not_tested_is_named_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert bokeh_fixes.untested() == []
-    monkeypatch.setattr(bokeh_fixes, "version", lambda name: "99.1")
-    assert bokeh_fixes.untested() == ["bokeh 99.1", "panel 99.1"]
 
 
 def test_what_is_written_while_the_browser_takes_something_else_is_sent_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,9 @@ from bokeh.models import ImportedStyleSheet
 from panel.io.state import set_curdoc
 
 from bnnviz_app import page as document
-from bnnviz_app import theme
 from bnnviz_app.components import widgets
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.base import RunPage
-from bnnviz_app.pages.population import PopulationPage
 from bnnviz_app.pages.recordings import RecordingsPage
 from bnnviz_app.session import Session
 
@@ -98,31 +96,12 @@ def test_a_page_has_its_style_sheets_from_this_server_however_it_is_built() -> N
     assert urls and all(url.startswith("static/") for url in urls)
 
 
-def test_cards_that_are_not_shown_follow_the_theme_too() -> None:
-    page = PAGES["population"].build(False)
-    assert isinstance(page, PopulationPage)
-    page._arrange({"population"}, None)
-    page.theme(True)
-    assert all(card.view.palette is theme.DARK for card in page.cards)
-
-
 @pytest.mark.parametrize(("status", "words"), [("error", "is larger than the 16 MB"), ("finished", "is empty")])
 def test_a_file_that_cannot_be_taken_in_is_refused_in_a_sentence(status: str, words: str) -> None:
     page = PAGES["recordings"].build(False)
     assert isinstance(page, RecordingsPage)
     page._file._handle_msg({"status": status, "name": "run.zip", "type": "", "mime_type": ""})
     assert words in page._message.root.object and "role='alert'" in page._message.root.object
-
-
-def test_colours_have_a_light_and_a_dark_side_in_every_style_sheet_that_names_them() -> None:
-    palettes = {name: scheme["palette"] for name, scheme in theme.material().items()}
-    for sheet in APP.rglob("*.css"):
-        for name in sheet.read_text(encoding="utf-8").split("var(--mui-palette-")[1:]:
-            path = name.partition(")")[0].split("-")
-            for palette in palettes.values():
-                value = palette
-                for key in path if path[0] in ("caption", "error", "success", "lanes") else path[:1]:
-                    value = value[key]
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -142,19 +121,6 @@ def test_a_button_does_what_it_is_for_and_waits_for_it(waits: bool) -> None:
 
     asyncio.run(press())
     assert done == [1]
-
-
-def test_what_the_page_sets_is_no_choice_of_its_reader() -> None:
-    heard: list[int] = []
-    slider = pmui.IntSlider(start=0, end=9, value=1)
-    choice = widgets.ReaderChoice((slider,), lambda event: heard.append(event.new))
-    with choice.setting():
-        slider.value = 2
-    slider.value = 3
-    with pytest.raises(ValueError), choice.setting():
-        raise ValueError
-    slider.value = 4
-    assert heard == [3, 4]
 
 
 def test_the_guide_names_pages_that_there_are() -> None:

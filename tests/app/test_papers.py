@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import numpy as np
 import pytest
-from bokeh.models import Plot, Toolbar
+from bokeh.models import Plot
 
-from bnnviz import paths, plots
-from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record, render
+from bnnviz import paths
+from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record
 from bnnviz.experiments.paper import PAPERS, paper_of
 from bnnviz.experiments.published import Printed
-from bnnviz.specs import url
 from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
 from bnnviz.views import DARK
 from bnnviz_app import address, deep_links
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
-from bnnviz_app.components.still import still
 from bnnviz_app.pages import PAGES
 from bnnviz_app.pages.papers import PapersPage
 
@@ -81,14 +78,6 @@ def test_every_card_opens(experiment: Experiment) -> None:
     assert f"bnnviz reproduce {experiment.name}" in [getattr(item, "line", "") for item in card._body]
     card.turn(False)
     assert len(card._body) == 0
-
-
-def test_a_card_has_the_table_of_the_document() -> None:
-    (card,) = opened()
-    assert all(html.escape(render.cell(each)) in texts(card) for each in card.results)
-    assert "First edition" in texts(card) and "51.26" in texts(card)
-    assert card._head.share == [6, 20]
-    assert "First edition" not in texts(opened("func-wells")[0])
 
 
 def test_the_address_opens_cards_and_follows_them() -> None:
@@ -149,13 +138,6 @@ def test_predictions_are_drawn_from_their_record(small: Any, folder: Path) -> No
     assert {plot.title.text for plot in drawn(card).select({"type": Plot})} == {"one, toy_a", "two, toy_a"}
 
 
-def test_the_wheel_scrolls_the_page() -> None:
-    part = {"matrix": [[8, 2], [1, 9]], "classes": ["cat", "dog"]}
-    plots.use("bokeh")
-    shown = still(plots.panels([("HMC", "confusion", part), ("SGLD", "confusion", part)])).object
-    assert [toolbar.active_scroll for toolbar in shown.select({"type": Toolbar})] == [None] * 3
-
-
 # --- links
 
 
@@ -172,14 +154,6 @@ def test_links_of_an_experiment_open_what_it_runs(experiment: Experiment) -> Non
         assert (spec, sentences) == (case.specs[0].checked(), [])
 
 
-def test_what_a_link_cannot_hold_has_none() -> None:
-    network = Spec("network", {"data": "toy_c"}, "bps")
-    assert deep_links.deep_link(network).page == "lab"
-    assert deep_links.deep_link(network.replace(chains=url.MOST_CHAINS + 1)) is None
-    assert deep_links.deep_link(network.replace(target_settings={"data": "toy_c", "hidden": "2000-2000"})) is None
-    assert deep_links.deep_link(network.replace(settings={"refresh_rate": -1})) is None
-
-
 def test_populations_wells_and_images_open_on_their_pages(small: Any) -> None:
     assert deep_links.deep_link(Spec("network", {"data": "toy_c"}, "pmcnet_light")).page == "population"
     assert deep_links.deep_link(WellsSpec({"seed": 2})).query({"theme": "dark"}) == "page=wells&seed=2&theme=dark"
@@ -193,9 +167,3 @@ def test_populations_wells_and_images_open_on_their_pages(small: Any) -> None:
     assert [lane.sampler for lane in spec.lanes] == ["bps", "sgld"]
     assert deep_links.deep_link(cases[0].specs[0]) is None
     assert deep_links.together(small(cases=cases[:1])) is None
-
-
-def test_links_keep_the_flags_of_the_address() -> None:
-    (card,) = [card for card in PapersPage(True, {}, ["pdmp-fig2"]).cards if card.open]
-    links = re.findall(r"href='\?([^']+)'", texts(card))
-    assert links and all("theme=dark" in link for link in links)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from benchmarks import budget, cuda, nuts, pdmp, peers, posteriors, tables
+from benchmarks import budget, nuts, pdmp, peers, posteriors, tables
 from benchmarks.__main__ import SUITES, cases, main
 from benchmarks.posteriors.catalogue import POSTERIORS, ReferenceMoments
 from benchmarks.posteriors.verdicts import TOLERANCE, judge
@@ -37,18 +36,6 @@ def test_every_suite_has_cases_and_refuses_others(suite: str, capsys: pytest.Cap
 )
 def test_a_goal_is_met_on_its_side_of_the_limit(sign: str, value: float, met: bool) -> None:
     assert Row("rate", value, "1/s", Goal(sign, 3)).ok is met
-
-
-def test_rows_are_one_list_of_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [Row("fast", 20.0, "1/s", Goal(">=", 15), {"peer": "x", "ratio": 2.0}), Row("unknown", math.nan, "ms")]
-    monkeypatch.setattr(nuts, "CASES", {"some": lambda seconds, tell: iter(rows)})
-    assert main(["nuts", "--json"]) == 0
-    first, second = json.loads(capsys.readouterr().out)
-    assert first == {
-        "suite": "nuts", "case": "some", "metric": "fast", "value": 20.0, "unit": "1/s", "target": ">= 15",
-        "ok": True, "peer": "x", "ratio": 2.0,
-    }  # fmt: skip
-    assert second["value"] is None
 
 
 # --- comparisons
@@ -179,14 +166,6 @@ def test_a_silent_error_misses_its_goal(monkeypatch: pytest.MonkeyPatch) -> None
         assert (row.more["verdict"], row.ok) == ("wrong", ok)
 
 
-def test_an_error_of_a_density_is_a_warning() -> None:
-    def broken(x: torch.Tensor) -> torch.Tensor:
-        raise ValueError("no such point")
-
-    found = budget.run(broken, "hmc", 1.0, dim=2)
-    assert "no such point" in found.warnings[0] and found.draws.size == 0
-
-
 # --- tables
 
 
@@ -220,22 +199,3 @@ def test_models_predict_a_line_and_the_better_judge_sets_the_goal() -> None:
 
 
 # --- a GPU, or a CPU in its place
-
-
-@pytest.mark.parametrize("case", ["floor", "peak", "lenet5"])
-def test_rows_name_their_device(case: str) -> None:
-    rows = list(cuda.CASES[case](0.01, quiet))
-    assert rows and all(row.more["device"] == cuda._name() and row.value > 0 for row in rows)
-
-
-@pytest.mark.parametrize("sampler", cuda.SAMPLERS)
-def test_steps_are_measured_eager_and_several_at_once(sampler: str) -> None:
-    rows = list(cuda._steps(sampler, 2, False, 1e12, 0.01, quiet))
-    ways = ["eager", "captured"]
-    assert [row.metric for row in rows] == [f"{sampler}_2_{way}" for way in ways]
-    assert all(row.value > 0 and 0 < row.more["peak_share"] < 1 for row in rows)
-
-
-def test_a_live_run_is_asked_for_frames() -> None:
-    rate, late = cuda._pulled(0.3, watched=True)
-    assert rate > 0 and all(seconds > 0 for seconds in late)

@@ -269,16 +269,3 @@ def test_kept_pictures_are_shown_before_anything_is_executed(
         picture.wait_for(timeout=20_000)
         assert picture.evaluate("(image) => image.complete && image.naturalWidth") > 300
     screenshot(lab.page, "jupyter-thinning")
-
-
-def test_a_race_moves_in_jupyterlab(jupyter: Served, open_page: Callable[..., Any], screenshot: Any) -> None:
-    lab = Lab(open_page(), RACE).open(jupyter.notebook(RACE))
-    lab.execute("live")
-    until(lambda: lab.live("live").count() and lab.painted("live") > 2, 60, "no figure was painted")
-    before = lab.figures("live")
-    assert set(before) == {"trajectory.0", "trajectory.1", "trajectory.2", "curves"}
-    until(
-        lambda: all(lab.figures("live")[name] != value for name, value in before.items()), 60, "a figure stands still"
-    )
-    until(lambda: lab.live("live").locator(".line", has_text="done").count(), 120, "the race did not end")
-    screenshot(lab.page, "jupyter-race")

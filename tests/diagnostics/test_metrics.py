@@ -55,18 +55,6 @@ def test_figures_of_three_classes_by_hand():
     assert found["auc_weighted"] == pytest.approx(np.average(aucs, weights=[4, 2, 2]))
 
 
-def test_what_is_undefined_is_none_with_a_sentence():
-    found = diagnostics.class_metrics(probabilities_of([0.1, 0.2, 0.3]), np.zeros(3, int))
-    for name in ("auc", "precision", "recall", "f1"):
-        assert found.values[name] is None
-        assert found.unknown[name].endswith("undefined.")
-    assert found.values["specificity"] == found.values["accuracy"] == 1.0
-    probabilities = np.eye(3)[[0, 0, 1]]
-    found = diagnostics.class_metrics(probabilities, np.array([0, 0, 1]))
-    assert found.values["auc"] == found.values["f1"] == 1.0
-    assert found.unknown["auc"] == "No row is of class 2; AUC is the mean of the others."
-
-
 def test_figures_of_numbers_agree_with_the_closed_forms():
     """The CRPS of N(0, 1) at 0 is (sqrt(2) - 1) / sqrt(pi); a mixture of equal normals is that normal."""
     for draws in (1, 7):
@@ -185,29 +173,6 @@ def test_units_are_the_datas_own_but_for_the_nll():
     assert found["nll"]["mean"] == pytest.approx(0.5 / 0.25 + np.log(0.5 * np.sqrt(2 * np.pi)))
 
 
-@pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
-def test_a_network_that_was_never_moved_is_measured(likelihood):
-    x = np.linspace(-1, 1, 8)
-    target = targets.BNN(nn.Sequential(nn.Linear(1, 3), nn.Tanh(), nn.Linear(3, 1)), (x, x > 0), likelihood)
-    start = target.initial(4, torch.Generator().manual_seed(0))
-    assert start.dtype == target.x.dtype == target.gradient(start)[1].dtype
-    moved = bnnviz.measure(target.to("cpu", torch.float64), start)
-    fresh = targets.BNN(target.module, (x, x > 0), likelihood)
-    assert bnnviz.measure(fresh, start) == moved
-
-
-def test_classes_without_test_rows_crash_nothing():
-    one = two_classes(x_test=np.ones((3, 1)), y_test=np.ones(3))
-    found = bnnviz.measure(one, logits((1.0, 0.0), (2.0, 0.0)))
-    assert found["per_draw"]["auc"] == {"mean": None, "sd": None}
-    assert found["averaged"]["specificity"] is None
-    assert found["unknown"]["auc"] == "All rows are of class 1, so AUC is undefined."
-    # One draw calls nothing a one: precision is the mean of the other's, and it is said.
-    found = bnnviz.measure(two_classes(), logits((5.0, 0.0), (0.0, -9.0)))
-    assert found["per_draw"]["precision"]["mean"] == 1.0
-    assert found["unknown"]["per_draw.precision"] == "precision is undefined for 1 of 2 draws."
-
-
 def test_what_cannot_be_measured_is_refused():
     target, draws = two_classes(), logits((1.0, 0.0))
     for call, words in (
@@ -220,15 +185,6 @@ def test_what_cannot_be_measured_is_refused():
     ):
         with pytest.raises(BnnvizError, match=words):
             call()
-
-
-def test_a_run_measures_itself_and_says_so_in_its_summary():
-    settings, network = {"mode_steps": 50}, {"data": "moons", "hidden": "3"}
-    run = bnnviz.sample("network", "hmc", draws=10, warmup=5, settings=settings, target_settings=network)
-    found = bnnviz.measure(run)
-    assert found["draws"] == 40
-    assert run.summary()["metrics"] == found
-    assert run.summary()["accuracy"] == pytest.approx(found["averaged"]["accuracy"])
 
 
 def test_the_published_rows_of_the_starting_points_are_reproduced():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -160,71 +159,9 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
     assert math.isnan(live.found.energy) and math.isfinite(live.tail)
 
 
-@pytest.mark.slow
-def test_a_summary_gives_each_size_and_what_it_cost():
-    network = {"target": "network", "target_settings": {"data": "toy_c", "hidden": "5"}, "sampler": "boomerang"}
-    for spec, functions in ((Spec(target="banana", sampler="bps"), False), (Spec(**network), True)):
-        run = ViewedRun(spec.replace(chains=4, draws=60, warmup=10).checked())
-        while not run.finished:
-            run.advance(0.1)
-        found = run.summary()
-        for name in ("ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s", "ess_per_million_grads"):
-            assert found[name] > 0, name
-        assert found["ess_per_s"] == pytest.approx(found["ess_min"] / found["seconds"])
-        assert found["ess_per_million_grads"] == pytest.approx(1e6 * found["ess_min"] / found["grad_evals"])
-        assert ("ess_function_min" in found) is ("rhat_canonical_max" in found) is functions
-        if functions:
-            assert found["rhat_function_max"] >= 0.99 and found["rhat_canonical_max"] >= 0.99
-            assert 0 < found["ess_function_min"] <= found["ess_function_median"]
-
-
 def test_a_summary_of_too_few_draws_says_none():
     run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, draws=3, warmup=0).checked())
     while not run.finished:
         run.advance(0.1)
     found = run.summary()
     assert [found[name] for name in ("ess_min", "ess_tail_min", "ess_pc1", "ess_energy", "ess_per_s")] == [None] * 5
-
-
-@pytest.mark.slow
-def test_the_table_shows_the_sizes_and_counts_the_cost_of_an_era_alone():
-    spec = Spec(target="network", target_settings={"data": "toy_c", "hidden": "5"}, sampler="bps", draws=None)
-    run = ViewedRun(spec.replace(chains=4, warmup=5).checked())
-    run.prepare()
-    for _ in range(2):
-        while run.store.common(run.alive) < 60:
-            run.advance(0.1)
-        run._frames._paces.clear()
-        run.frame(["acf", "table"])
-        rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
-        assert rows["ESS of U; functions (least, median)"].count(",") == 1
-        per_second = float(rows["ESS per second; per million gradients"].split("; ")[0])
-        seconds = run.seconds - run._frames._variances._spent[0]
-        assert per_second == pytest.approx(run._frames._variances.ess / seconds, rel=0.1)
-        run.change({"refresh_rate": 2.0})
-    assert run._frames._variances._spent[1] == run.gradients
-
-
-@pytest.mark.parametrize(("work", "known"), [(60, True), (59, False)])
-def test_a_few_draws_of_many_are_no_measure_of_them(monkeypatch: pytest.MonkeyPatch, work: int, known: bool) -> None:
-    """Four draws have an effective size of 2.4 whatever the chain: a large network has no more evaluated."""
-    run = holding(autoregressive(0.5, chains=1, draws=60)[..., None])
-    each = mixing._Values(run, None, 40).work
-    monkeypatch.setattr(mixing, "FINISHED", mixing.FINISHED._replace(work=work * each))
-    assert np.isfinite(measured_mixing(run, None).energy) == known
-
-
-@pytest.mark.parametrize(("age", "measured", "density"), [(1.0, 4.0, 2.0), (100.0, 5.0, 5.0), (1e4, 15.0, 10.0)])
-def test_what_has_been_drawn_for_long_is_measured_less_often(age: float, measured: float, density: float) -> None:
-    run = ViewedRun(Spec(target="gaussian", sampler="bps", chains=2, seed=3, warmup=0))
-    run.prepare()
-    while run.store.common(run.alive) < 30:
-        run.advance(0.05)
-    builder, now = run._frames, time.perf_counter()
-    builder._begun = builder._variances._begun = now - age
-    builder._variances._pace.share = 1e-9  # however little they cost
-    first = builder._components.first
-    builder._variances.take(first, first, True)
-    assert builder._variances._pace.left == pytest.approx(measured, abs=0.5)
-    assert builder._seldom("marginal") == pytest.approx(density, abs=0.5)
-    assert builder._seldom("path") == 0

@@ -8,8 +8,6 @@ from scipy import stats
 
 from bnnviz import BnnvizError, diagnostics
 
-metrics = pytest.importorskip("sklearn.metrics")
-
 
 def test_one_draws_curve_is_its_staircase():
     """Positives are said .9 and .4, negatives .6 and .1: up, right, up, right."""
@@ -60,31 +58,3 @@ def test_the_beta_fit_finds_its_parameters():
     assert len(found.density) == 10
     assert np.trapezoid(found.fit, found.x) == pytest.approx(1.0, abs=0.01)
     assert found.density.sum() / 10 == pytest.approx(1.0)
-
-
-def test_degenerate_chances_are_told():
-    alike = diagnostics.probability_spread(np.full(50, 0.93))
-    assert alike.beta is None
-    assert alike.said == "All 50 draws give 0.93: there is no density to fit."
-    assert alike.density.max() == pytest.approx(10.0)
-    saturated = diagnostics.probability_spread(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
-    assert "10 of 100 probabilities are exactly 0 or 1" in saturated.said
-    mean = np.mean(np.concatenate([np.ones(10), np.linspace(0.5, 0.99, 90)]))
-    assert saturated.beta[0] / sum(saturated.beta) == pytest.approx(mean, rel=1e-3)
-    split = diagnostics.probability_spread(np.array([0.0, 1.0] * 20))
-    assert (split.beta, split.said) == (None, "No beta density has the mean and variance of these probabilities.")
-
-
-def test_box_and_violin_are_of_the_logarithms():
-    rng = np.random.default_rng(6)
-    squared = np.concatenate([10 ** rng.normal(-2, 0.5, 4000), [0.0, 0.0]])
-    found = diagnostics.error_spread(squared)
-    assert found.zeros == 2
-    assert (found.q1, found.median, found.q3) == pytest.approx(stats.norm.ppf([0.25, 0.5, 0.75], -2, 0.5), abs=0.05)
-    assert found.high - found.q3 <= 1.5 * (found.q3 - found.q1)
-    assert found.mean == pytest.approx(np.log10(squared.mean()))
-    np.testing.assert_allclose(found.density, stats.norm.pdf(found.y, -2, 0.5), atol=0.08)
-    assert len(found.outside) < 60
-    equal = diagnostics.error_spread(np.full(5, 0.01))
-    assert (equal.median, len(equal.y)) == (-2.0, 0)
-    assert diagnostics.error_spread(np.zeros(4)) is None

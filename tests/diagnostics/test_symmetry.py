@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
@@ -151,64 +149,6 @@ def test_components_and_correlations_are_of_the_representatives(run):
     values = run.frame(["trace"])["trace"]["values"]
     assert np.allclose(values, rows[:, -400:, 2])
     run.watch(component={"kind": "pc", "number": 1})
-
-
-def test_a_path_is_folded_point_by_point_and_cut_where_it_jumps(run):
-    path, plane = run.frame(["path"])["path"], run._frames.plane()
-    points = np.column_stack([path["x"], path["y"]])
-    gaps = np.isnan(points[:, 0])
-    ends = [run.chain_trace.end_of(s)[0] for s in run.chain_trace.past]
-    known = folded(run, torch.stack(ends[-len(path["event_x"]) :]).numpy())
-    assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), (known - plane.centre) @ plane.axes)
-    now = folded(run, run.chain_trace.current_point().numpy())
-    assert np.allclose([path["now_x"], path["now_y"]], (now - plane.centre) @ plane.axes)
-    assert len(path["age"]) == len(points) and not gaps[[0, -1]].any()
-
-
-def test_a_crossing_is_a_gap_of_the_path(run):
-    layer = run.target.units[0]
-    x = torch.as_tensor(np.random.default_rng(5).normal(size=run.target.dim))
-    x[: layer.outputs] = torch.arange(1.0, layer.outputs + 1)
-    v = torch.zeros_like(x)
-    v[0] = 1.0  # the first unit's weight overtakes the second's
-    both = torch.stack([x, v])
-    plane = run._frames.plane()._replace(canonicalise=partial(canonical, layers=run.target.units))
-    t = np.linspace(0, 1.7, 9)
-    (piece,), heading = run.chain_trace.picture._canonical(both, t[None], plane, run.chain_trace.now.scaling)
-    # It is cut between 0.85 and 1.06, unless the flow is no straight line.
-    if not run.sampler.curved:
-        assert np.flatnonzero(np.isnan(piece[:, 0])).tolist() == [5]
-        np.testing.assert_allclose(heading, (piece[-1] - piece[-2]) / (t[-1] - t[-2]), atol=1e-9)
-    parts = np.split(piece, np.flatnonzero(np.isnan(piece[:, 0])))
-    assert sum(np.isfinite(part[:, 0]).sum() for part in parts) == 9
-
-
-def test_what_is_picked_lies_on_the_folded_path_and_the_switch_goes_back(run):
-    run.select({"view": "path", "box": [-1e9, 1e9, -1e9, 1e9]})
-    run._frames._paces.clear()
-    found, plane = run.frame(["selection"])["selection"], run._frames.plane()
-    places = (folded(run, run.draws.reshape(-1, run.target.dim)) - plane.centre) @ plane.axes
-    distance = np.abs(np.column_stack([found["path_x"], found["path_y"]])[:, None] - places[None]).max(2).min(1)
-    assert distance.max() < 1e-6
-    run.select(None)
-    draws = run.draws.copy()
-    run.watch(plane={"kind": "pca"})
-    assert run.frame(["trace"])["trace"]["label"] == "PC 1"
-    run.watch(plane={"kind": "pca", "canonical": True})
-    assert np.array_equal(draws, run.draws)
-
-
-def test_how_well_a_run_mixes_is_said_of_the_draws_themselves(run):
-    run._frames._paces.clear()
-    run._frames._variances.expire()
-    frame = run.frame(["acf", "table", "status"])
-    first = run._frames._components.first
-    assert np.isnan(frame["acf"]["ess"]), "a fold's jumps would pass for mixing"
-    assert frame["status"]["ess"] == bnnviz.diagnostics.ess(first.values)
-    assert "R-hat; bulk, tail ESS (PC 1)" in [label for label, _, _ in frame["table"]["rows"]]
-    centred = run.draws - run.draws.mean((0, 1))
-    spread = np.linalg.svd(centred.reshape(-1, run.target.dim), compute_uv=False)[0] ** 2 / centred[..., 0].size
-    assert first.values.var() == pytest.approx(spread, rel=0.1)
 
 
 def test_wide_layers_are_sorted_which_costs_less_and_a_restored_run_has_the_same_reference(monkeypatch, run):

@@ -125,24 +125,6 @@ def test_rows_on_which_all_draws_agree_have_no_ess():
 # --- reliability
 
 
-def test_reliability_by_hand():
-    """Four rows at .9, of which three are right, and one at .55 that is wrong."""
-    probabilities = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.9, 0.1], [0.55, 0.45]])
-    found = diagnostics.reliability(probabilities, np.array([0, 1, 0, 1, 1]), bins=10)
-    assert found.count.tolist() == [0, 0, 0, 0, 0, 1, 0, 0, 0, 4]
-    assert (found.confidence[9], found.accuracy[9]) == pytest.approx((0.9, 0.75))
-    assert (found.confidence[5], found.accuracy[5]) == pytest.approx((0.55, 0.0))
-    assert np.isnan(found.accuracy[:5]).all()
-    assert np.isnan(found.low[:5]).all()
-    assert found.ece == pytest.approx((4 * 0.15 + 1 * 0.55) / 5)
-    z, share, n = stats.norm.ppf(0.975), 0.75, 4
-    middle, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    assert found.low[9] == pytest.approx((middle - half) / (1 + z**2 / n))
-    assert found.high[9] == pytest.approx((middle + half) / (1 + z**2 / n))
-    # A bin in which no row is right still has an upper end.
-    assert (found.low[5], found.high[5] > 0.5) == (pytest.approx(0.0, abs=1e-12), True)
-
-
 def test_reliability_agrees_with_scikit_learn_and_with_the_error_of_the_other_figures():
     calibration = pytest.importorskip("sklearn.calibration")
     rng = np.random.default_rng(6)
@@ -229,15 +211,3 @@ def test_intervals_of_a_share_and_of_a_mean():
     assert diagnostics.mean_interval(values) == (low, high)
     assert diagnostics.mean_interval([0.3]) == (0.3, 0.3)
     assert diagnostics.mean_interval(np.full(5, 0.3)) == pytest.approx((0.3, 0.3))
-
-
-def test_histogram_and_steps():
-    found = diagnostics.score_histogram([0.0, 0.1, 0.6, 1.0 + 1e-9], top=1.0, bins=2)
-    assert (found.x.tolist(), found.y.tolist()) == ([0.0, 0.5, 1.0], [0.5, 0.5])
-    steps = diagnostics.score_ecdf([0.3, 0.1, 0.3, 0.9])
-    assert (steps.x.tolist(), steps.y.tolist()) == ([0.1, 0.3, 0.9], [0.25, 0.75, 1.0])
-    values = np.random.default_rng(10).random(5000)
-    steps = diagnostics.score_ecdf(values)
-    assert len(steps.x) == 200
-    assert (steps.x[0], steps.x[-1], steps.y[-1]) == (values.min(), values.max(), 1.0)
-    np.testing.assert_allclose(steps.y, [(values <= x).mean() for x in steps.x])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from bnnviz import diagnostics, experiments, samplers, views
+from bnnviz import experiments, samplers
 from bnnviz.cli.main import app
 from bnnviz.engine.wells import RUNS, Wells
 from bnnviz.errors import BnnvizError
@@ -47,12 +47,6 @@ def test_on_the_texts_well_too() -> None:
     assert found["func_hmc"]["median"] == pytest.approx(0.49, abs=0.03)
     assert found["hmc"]["median"] == pytest.approx(0.66, abs=0.03)
     assert found["func_hmc"]["covered"] > found["hmc"]["covered"] + 0.05
-
-
-def test_hmc_comes_nearer_in_the_end_and_the_caption_says_so() -> None:
-    wells = done(moves=400, draws_each=10)
-    caption = wells.frame(["caption"])["caption"]
-    assert "HMC is nearer now" in caption["warning"]
 
 
 def test_draws_are_counted_right(figure: Wells) -> None:
@@ -101,33 +95,6 @@ def test_another_thread_may_ask_at_any_moment(monkeypatch: pytest.MonkeyPatch) -
     assert asked == [(0, 0)]
 
 
-def test_the_views_take_every_frame(figure: Wells) -> None:
-    scene = figure.scene()
-    classes = views.views_for(scene)
-    assert {view.name for view in classes} == {"functionals", "ledger", "pooled", "ratio"}
-    frames = [Wells(WellsSpec({"moves": 1}))]
-    frames[0].prepare()
-    for view in [cls(scene, dark=True) for cls in classes]:
-        view.update(frames[0].frame(PARTS))
-        assert view.update(figure.frame(PARTS))
-        assert view.legend_html() and view.description
-
-
-def test_rejected_functionals_are_not_drawn(figure: Wells) -> None:
-    part = figure.frame(["wells"])["wells"]
-    part["accepted"][3] = False
-    view = next(cls for cls in views.views_for(figure.scene()) if cls.name == "functionals")(figure.scene())
-    view.update({"wells": part})
-    assert np.isnan(view.curves.data["y"]).sum() == part["accepted"].sum()
-
-
-def test_a_stay_and_a_crossing() -> None:
-    found = diagnostics.crossings(np.array([[1, 1, -1, -1, -1, 1], [2, 2, 2, 2, 2, 2]]))
-    assert found.count.tolist() == [2, 0]
-    assert found.longest.tolist() == [3, 6]
-    assert found.stay == 6
-
-
 @pytest.mark.parametrize(
     ("values", "field"), [({"reading": "none"}, "reading"), ({"moves": 0}, "moves"), ({"pace": 3}, "pace")]
 )
@@ -155,14 +122,6 @@ def test_links_and_json_carry_everything(chosen: dict) -> None:
     spec = WellsSpec(chosen).checked()
     assert WellsSpec.from_json(json.dumps(spec.to_json())) == spec
     assert WellsSpec().read_query(spec.to_query()) == (spec, [])
-
-
-@settings(max_examples=60)
-@given(st.dictionaries(st.sampled_from([*WellsSpec().checked().settings]) | st.text(max_size=8), st.text(max_size=30)))
-def test_reading_a_link_never_fails(query: dict) -> None:
-    spec, sentences = WellsSpec().read_query(query)
-    assert spec == spec.checked()
-    assert all(sentences)
 
 
 def test_the_script_and_the_command_repeat_it() -> None:

@@ -20,13 +20,10 @@ from bnnviz.experiments import EXPERIMENTS, Case, Experiment, pilot, record
 from bnnviz.experiments.experiment import _band
 from bnnviz.experiments.functional.curves_run import figures
 from bnnviz.experiments.paper import PAPERS, heading, paper_of
-from bnnviz.experiments.pmcnet.image_tables import PMCNET_IMAGES
-from bnnviz.experiments.pmcnet.tables import PMCNET, prior_sd
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.predictive_run import ran
 from bnnviz.specs.run import Spec
 
-IMAGES = ("rotated_mnist", "svhn_grey", "cifar10")
 CURVES, UCI = experiments.find("func-fig4"), experiments.find("pdmp-uci")
 every = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
 
@@ -69,24 +66,6 @@ def test_every_part_can_be_run(experiment: Experiment, scale: str) -> None:
         experiment.at(None, "huge")
 
 
-def test_all_tables_and_figures_of_pmcnet_are_listed() -> None:
-    names = {f"pmcnet-table{k}" for k in (2, 3, 6, 7, 9, 10, 11, 12)} | {f"pmcnet-fig{k}" for k in range(1, 12)}
-    assert {each.name for each in (*PMCNET, *PMCNET_IMAGES)} == names
-    assert prior_sd(0.0774) == pytest.approx(2.5416)
-    for case in experiments.find("pmcnet-table6").cases[-2:]:
-        (spec, *_) = case.specs
-        # M = 50 proposals, K = 100 draws, of the last of T = 50 iterations.
-        assert (spec.chains, spec.draws, spec.warmup, spec.settings["draws_each"]) == (50, 100, 4900, 100)
-    assert spec.settings["variant"] == "reference-code" and spec.settings["together_every"] == 2
-
-
-def test_the_sweep_varies_the_setting_that_it_names() -> None:
-    for case in experiments.find("pdmp-sweeps").cases:
-        for spec in case.specs:
-            assert (spec.sampler, spec.settings[case.at["setting"]]) == (case.at["sampler"], case.at["value"])
-            assert (spec.settings.get("bound") == "interpolated") == (case.at["setting"] == "alpha")
-
-
 @pytest.mark.parametrize("name", ["pdmp-table1", "pdmp-fig3"])
 def test_all_samplers_of_a_seed_start_at_one_map(name: str) -> None:
     cases = experiments.find(name).cases
@@ -109,16 +88,6 @@ def test_the_paper_scale_reads_batches() -> None:
         settings = case.specs[0].settings
         assert settings["batch_size"] == 100
         assert case.specs[0].sampler not in ("bps", "sigma_bps", "boomerang") or settings["bound"] != "grid"
-
-
-def test_the_learning_rates_of_the_curves_are_the_papers() -> None:
-    """Of the mean loss of a row: U is the loss times so many rows, and SGLD moves by half of its step size."""
-    settings = {case.name: case.specs[0].settings for case in CURVES.at(None, "paper").cases}
-    rows = 39_209
-    assert settings["SGLD"]["step_size"] / 2 * rows == pytest.approx(0.1)
-    assert settings["SGHMC"]["step_size"] * rows == pytest.approx(0.1) and settings["SGHMC"]["friction"] == 0.4
-    assert settings["pSGLD"]["step_size"] / 2 * rows == pytest.approx(1e-4)
-    assert settings["SGFuncRLD"]["step_size"] == 1e-3 and settings["SGFuncRLD"]["smoothing"] == 0.999
 
 
 # --- runs
@@ -232,23 +201,6 @@ def test_the_pilot_estimates_time_and_memory(
     spec = Spec("images", target, "sgld", {"batch_size": 20, "mode_steps": 10}, 1, 5, 0)
     cost = pilot.pilot(dataclasses.replace(small, cases=(Case("svhn", (spec,)),)))
     assert cost.synthetic == ("svhn",) and cost.hours > 0
-
-
-def test_predictions_are_drawn(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found, out = experiments.find("pdmp-fig3"), tmp_path / "bands.html"
-    target = {"data": "toy_c", "hidden": "2", "points": [[-0.2, 0.1], [0.2, 0.3]], "noise_sd": 1.0}
-
-    def brief(spec: Spec) -> Spec:
-        return spec.replace(draws=10, warmup=2, settings=spec.settings | {"mode_steps": 20}, target_settings=target)
-
-    cases = tuple(dataclasses.replace(case, specs=tuple(map(brief, case.specs[:2]))) for case in found.cases[:2])
-    monkeypatch.setitem(EXPERIMENTS, found.name, dataclasses.replace(found, cases=cases))
-    assert run_here(f"reproduce pdmp-fig3 --out {out} --json") == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert all(row["band_near"] > 0 and row["band_away"] > 0 and row["sampler"] for row in rows)
-    assert all(case.name.split(", ")[1] in out.read_text() for case in cases)
 
 
 def test_a_band_is_measured_near_the_data_and_away_from_them() -> None:

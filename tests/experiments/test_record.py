@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +78,6 @@ def test_records_of_this_machine_come_first(folders: Path, monkeypatch: pytest.M
     assert not one.here and f"reproduce {NAME}" in problem
 
 
-def test_a_record_with_more_runs_stays() -> None:
-    done = [{"rmse": 0.5}, {"rmse": 0.7}]
-    record.keep(small(), {"one": done, "two": done}, 1.0)
-    record.keep(small(), {"one": done[:1]}, 1.0)
-    assert record.records(NAME)[0][0].runs == 4
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -105,23 +97,3 @@ def test_a_changed_record_is_refused(change: dict[str, Any], tmp_path: Path) -> 
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(BnnvizError, match=NAME):
         record.read(path, NAME)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "null"])
-def test_a_file_that_is_no_record_is_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / f"{NAME}.json").write_text(text)
-    with pytest.raises(BnnvizError, match=NAME):
-        record.read(tmp_path / f"{NAME}.json", NAME)
-
-
-def test_a_large_picture_is_left_out_and_nan_is_null(tmp_path: Path) -> None:
-    class Drawn(Experiment):
-        def panels(self, done: Any) -> list[Any]:
-            return [("One", "roc", {"values": [math.inf, *[1 / 3] * done["one"][0]["count"]]})]
-
-    made = Drawn(**{field.name: getattr(small(), field.name) for field in dataclasses.fields(Experiment)})
-    for count, kept in ((10, 1), (record.MOST_BYTES, 0)):
-        one = record.read(record.write(made, {"one": [{"rmse": math.nan, "count": count}]}, 1.0, tmp_path), NAME)
-        assert one.rows[0]["rmse"] is None
-        assert len(one.panels) == kept
-        assert not kept or one.panels[0][2]["values"][:2] == [None, 0.33333]

@@ -49,12 +49,6 @@ def test_the_networks_can_be_batched_over_weights():
     torch.testing.assert_close(outputs[0], network(x))
 
 
-def test_unknown_activation_is_refused():
-    with pytest.raises(BnnvizError, match="no activation 'sine': choose one of tanh, relu") as caught:
-        mlp(1, (2,), 1, "sine")
-    assert caught.value.field == "activation"
-
-
 @pytest.mark.parametrize(
     ("sizes", "field"),
     [
@@ -68,14 +62,6 @@ def test_widths_that_are_no_widths_are_refused(sizes, field):
     with pytest.raises(BnnvizError, match=f"in {field} cannot be used") as caught:
         mlp(*sizes)
     assert caught.value.field == field
-
-
-@pytest.mark.parametrize(
-    ("text", "widths"),
-    [("50", (50,)), ("25-10", (25, 10)), (" 100 - 100 ", (100, 100)), ("1-" * 7 + "1", (1,) * 8)],
-)
-def test_hidden_is_read(text, widths):
-    assert parse_hidden(text) == widths
 
 
 @pytest.mark.parametrize(

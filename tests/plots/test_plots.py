@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -286,13 +285,6 @@ def test_what_cannot_be_drawn_is_refused(make: Callable[[], Any], says: str) -> 
 # --- many points, files, imports
 
 
-def test_many_draws_are_counted_by_datashader_or_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = np.random.default_rng(0).normal(size=(4, 26_000, 2))
-    monkeypatch.setitem(sys.modules, "datashader", None)
-    with pytest.raises(ImportError, match=r"104,000 points.*datashader"):
-        plots.pair(many)
-
-
 def test_datashader_counts_every_draw() -> None:
     pytest.importorskip("datashader")
     warnings.simplefilter("default")
@@ -300,35 +292,6 @@ def test_datashader_counts_every_draw() -> None:
     (picture,) = plots.pair(many)
     assert isinstance(picture, hv.Image)
     assert np.nansum(picture.dimension_values(2)) == 104_000
-
-
-@pytest.mark.parametrize(
-    ("figure", "name"),
-    [(plots.trace, "draw"), (plots.acf, "lag (draws)"), (plots.density, "density")],
-)
-def test_a_source_may_have_the_name_of_an_axis(figure: Make, name: str, tmp_path: Path) -> None:
-    drawn = figure({name: {"mu": draws()[..., 0]}, "another": {"mu": draws()[..., 1]}}, "mu")
-    assert plots.save(drawn, tmp_path / "figure.pdf").stat().st_size > 1000
-
-
-def test_a_pdf_has_its_fonts_in_it(tmp_path: Path) -> None:
-    figure = plots.density(draws(), "x[0]").opts(title=r"λ, ∂U, $\beta^2$") + plots.confusion(*probabilities())
-    content = plots.save(figure, tmp_path / "figure.pdf").read_bytes()
-    assert content.startswith(b"%PDF")
-    found = fonts_of(content)
-    assert found and all(found.values()), found
-    assert b"/Type3" not in content
-
-
-def fonts_of(content: bytes) -> dict[str, bool]:
-    """Return the fonts of a PDF by name, and whether each lies in it as TrueType."""
-    objects = dict(re.findall(rb"(\d+) 0 obj\n(.*?)\nendobj", content, re.DOTALL))
-    fonts = [text for text in objects.values() if re.search(rb"/Type /Font\b", text) and b"/Type0" not in text]
-    descriptors = [re.search(rb"/FontDescriptor (\d+) 0 R", font) for font in fonts]
-    return {
-        re.search(rb"/BaseFont /(\S+)", font)[1].decode(): found is not None and b"/FontFile2" in objects[found[1]]
-        for font, found in zip(fonts, descriptors, strict=True)
-    }
 
 
 def test_a_page_needs_no_network(tmp_path: Path) -> None:

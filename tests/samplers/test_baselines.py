@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from families import QUICK, TRAINED
-from traced_loop import traced_kernel
 
 import bnnviz
 from bnnviz import targets
-from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.baselines.laplace import Laplace
 from bnnviz.samplers.baselines.map import MAP
 from bnnviz.samplers.baselines.mc_dropout import MCDropout
-from bnnviz.specs.race import RaceSpec
 from bnnviz.specs.run import Spec
 from tests.quick_cases import some_quick
 
@@ -57,50 +53,6 @@ def test_where_data_change_chains_descend_anew_and_draws_wait_for_them(name: str
     assert run.gradients - spent == each, "at rest nothing is charged"
     assert run.state.adaptation.resting or run.finished
     assert run.finished == run.sampler.traits.one_point
-
-
-def test_a_compiled_step_that_descends_shows_masks_once_it_has_arrived() -> None:
-    """A step that was written down while chains descend is taken at rest too, with the same law of draws."""
-    run = running("mc_dropout", drop=0.5)
-    run.change(POINTS)
-    compiled = traced_kernel(run.sampler, run.state)
-    state, shown = run.state, []
-    for _ in range(90):
-        state, _ = compiled.step(run.numbers, state)
-        shown.append(bool((state.x == 0).any()))
-    assert not any(shown[:69])
-    assert all(shown[70:])
-    outgoing = MCDropout.factors(run.sampler, run.numbers, torch.ones_like(state.x))
-    assert set(outgoing.unique().tolist()) == {0.0, 1.0, 2.0}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 1])
-def test_in_a_race_they_set_out_from_random_points_and_end(tmp_path: Path, monkeypatch: Any, first: int) -> None:
-    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    shared = {"target": "logistic_regression", "chains": 2, "draws": None, "warmup": 5, "device": "cpu"}
-    lanes = [
-        Spec(sampler="map", settings={"steps": 40}, **shared),
-        Spec(sampler="sgld", settings={"mode_steps": 50, "start": "mode"}, **shared),
-        Spec(sampler="ensemble", settings={"steps": 3000}, **shared),
-        Spec(sampler="laplace", settings={"mode_steps": 50}, **shared),
-    ]
-    lanes = lanes[first:] + lanes[:first]
-    monkeypatch.setattr("bnnviz.engine.race.lane._DRAWS", 200)
-    race = Race(RaceSpec(tuple(lanes), 30_000).checked())
-    race.prepare()
-    assert "but those that look for one themselves, from random points" in race.start_sentence
-    by_name = {lane.spec.sampler: lane for lane in race.lanes}
-    assert torch.equal(by_name["map"].state.x, by_name["ensemble"].state.x)
-    assert not torch.equal(by_name["map"].state.x, by_name["sgld"].state.x)
-    while not race.finished:
-        race.advance(0.1)
-    assert by_name["map"].gradients == 40 * 100 * 2, "it has spent what its descent takes, and draws for nothing"
-    assert by_name["map"].store.made.min() >= 205
-    assert by_name["ensemble"].gradients <= 30_000 < 3000 * 100 * 2
-    ranks = {row["sampler"]: row["rank"] for row in race.table()}
-    assert ranks["laplace"] == 1, "a posterior that is nearly normal"
-    assert ranks["ensemble"] is None, "its descent takes more than the budget"
 
 
 @pytest.mark.parametrize(
@@ -143,35 +95,6 @@ def test_chains_that_meet_values_that_are_not_finite_stop_and_the_others_go_on()
     assert [(note.code, note.values["chain"]) for note in run.notes] == [("chain_stopped", 1)]
     assert run.draws.shape[:2] == (2, 4)
     assert np.isfinite(run.draws).all()
-
-
-@pytest.mark.parametrize("name", [*TRAINED, "laplace"])
-def test_one_draw_of_one_chain_is_enough_for_a_summary(name: str) -> None:
-    run = bnnviz.sample(**NETWORK, sampler=name, chains=1, draws=1, warmup=0, settings=QUICK[name])
-    summary = run.summary()
-    assert summary["draws"] == 1
-    assert np.isfinite(summary["rmse"])
-    assert summary["rhat_max"] is None
-
-
-def test_points_that_stand_still_are_told_so() -> None:
-    run = running("ensemble", draws=400)
-    frame = run.frame(["caption", "table"])
-    rows = {row[0]: row for row in frame["table"]["rows"]}
-    assert rows["Step of the descent; epoch"][1].startswith("70 of 70")
-    assert not any("Stein" in row for row in rows)
-    run.step_event()
-    assert run.frame(["caption"])["caption"]["text"].endswith("every draw is its end point.")
-
-
-def test_a_narrow_approximation_is_not_said_to_be_under_way() -> None:
-    run = running("laplace", draws=600, subset="last_layer", mode_steps=300)
-    run.frame(["trace", "acf", "table"])
-    run.advance(0.2)
-    remark = run._frames._variances.remark()
-    assert remark.code == "live_narrow" and "approximation" in remark.values["cause"]
-    tones = {row[0]: row[2] for row in run.frame(["table"])["table"]["rows"] if row[0].startswith("R-hat")}
-    assert tones and "good" not in tones.values(), "that its chains agree says nothing of the posterior"
 
 
 # --- Laplace, where Adam has not come to the mode

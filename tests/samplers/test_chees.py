@@ -66,11 +66,6 @@ def test_the_length_learned_is_near_the_best_one_and_stays() -> None:
     assert math.exp(run.state.adaptation.length.log_length) == length
 
 
-def test_without_scales_it_grows_as_the_widest_direction_wants() -> None:
-    run = tuned(targets.Gaussian(np.zeros(2), np.diag([1.0, 400.0])), metric="unit")
-    assert math.exp(run.state.adaptation.length.log_length) > 10
-
-
 def test_a_run_is_restored_with_it_in_its_warm_up() -> None:
     spec = Spec("gaussian", {}, "hmc", CHEES, chains=8, draws=10, warmup=60, seed=1, device="cpu")
     run = Run(spec)
@@ -82,13 +77,6 @@ def test_a_run_is_restored_with_it_in_its_warm_up() -> None:
         while not each.finished:
             each.advance(0.2)
     np.testing.assert_array_equal(run.draws, again.draws)
-
-
-def test_it_is_not_compiled_and_says_so() -> None:
-    run = Run(Spec("gaussian", {}, "hmc", CHEES, chains=8, draws=5, warmup=20, kernel="compiled", device="cpu"))
-    while not run.finished:
-        run.advance(0.2)
-    assert run.kernel == "eager" and "not_compiled" in {note.code for note in run.notes}
 
 
 @pytest.mark.slow

@@ -82,21 +82,6 @@ def test_a_family_of_one_s_own_runs_and_is_checkpointed() -> None:
     assert np.array_equal(finished(ViewedRun.restore(half.checkpoint(), sampler=Walk(width_of_step=0.7))), whole)
 
 
-@pytest.mark.parametrize("means", [{}, {"accepted": "acceptance rate"}], ids=str)
-def test_a_family_of_one_s_own_says_what_it_does(monkeypatch: pytest.MonkeyPatch, means: dict[str, str]) -> None:
-    monkeypatch.setattr(Walk, "info_means", means)
-    run = walking(draws=None)
-    run.prepare()
-    for _ in range(80):
-        run.step_proposal()
-    frame = run.frame(["table", "path"])
-    caption = run.chain_trace.part("caption", run._frames.plane(), False)["text"]
-    assert ("acceptance rate" if means else "the chain has moved") in caption
-    assert any(row[0] == "Acceptance rate" for row in frame["table"]["rows"]) == bool(means)
-    assert run.sampler_stats.sentence().endswith("." if means else " moves.")
-    assert len(frame["path"]["x"]) > 1
-
-
 def test_a_family_of_one_s_own_is_compiled() -> None:
     sampler, rng = Walk(), seeded(1)
     sampler.prepare(Gaussian().to("cpu", torch.float32), None)

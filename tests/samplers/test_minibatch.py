@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ import torch
 from families import PDMPS
 from scipy import stats
 from torch import nn
-from typer.testing import CliRunner
 
-import bnnviz
 from bnnviz import samplers, targets
-from bnnviz.cli.main import app
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.minibatch import MiniBatch
@@ -145,14 +141,6 @@ def test_what_a_step_costs(settings: dict, price: int) -> None:
     assert whole.gradients_per_step == 200
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("batch", ["proposal", "event"])
-def test_a_batch_of_all_rows_changes_nothing(batch: str) -> None:
-    spec = Spec(target="two_data", sampler="bps", draws=50, chains=3, seed=4)
-    whole = spec.replace(settings={"batch_size": 2, "batch": batch})
-    assert np.array_equal(bnnviz.sample(spec).draws, bnnviz.sample(whole).draws)
-
-
 REFUSED = [
     ("banana", {"batch_size": 3}, "batch_size = 3 needs a target with data rows, but Banana"),
     ("two_data", {"batch_size": 1, "bound": "exact"}, "set control_variates"),
@@ -198,46 +186,6 @@ def test_batches_may_change_while_a_run_goes_on() -> None:
         assert run.frame(["envelope", "caption"])["envelope"]["rate_t"].size
     with pytest.raises(BnnvizError, match="cannot change while a run goes on"):
         run.change({"control_variates": True})
-
-
-def test_points_may_be_drawn_while_batches_are_used() -> None:
-    spec = Spec(
-        target="network",
-        target_settings={"hidden": "3", "points": [[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]},
-        sampler="bps",
-        settings={"batch_size": 2, "control_variates": True, "mode_steps": 50},
-        draws=None,
-        seed=1,
-    )
-    run = ViewedRun(spec)
-    for points in (None, [[-1.0, 0.0]], [], [[-1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [2.0, 2.0]]):
-        if points is not None:
-            run.change({"target.points": points})
-        until = run.steps + 60
-        while run.steps < until:
-            run.advance(0.01)
-    assert run.error is None
-
-
-@pytest.mark.slow
-def test_the_page_warns_of_a_batch_that_is_held() -> None:
-    run = ViewedRun(Spec(target="two_data", sampler="bps", settings={"batch_size": 1, "batch": "event"}, draws=300))
-    while not run.finished:
-        run.advance(0.05)
-    (held,) = run.sampler.text(run.sampler).warnings(run.sampler_stats.summary())
-    assert held.code == "held_batch"
-    run.change(held.remedies[0].options["settings"])
-    assert run.sampler.text(run.sampler).warnings(run.sampler_stats.summary()) == []
-    assert run.event_weights() is None
-
-
-@pytest.mark.slow
-def test_from_the_command_line() -> None:
-    arguments = "sample --target two_data --sampler bps --set batch_size=1 --chains 64 --draws 60 --seed 1 --json"
-    result = CliRunner().invoke(app, arguments.split())
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.stdout)
-    assert abs(answer["cov"][0][0] - 0.5) < 4 * answer["cov_se"][0][0]
 
 
 # --- the law that batches leave

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from families import DISCRETE, QUICK, STOCHASTIC, fits, fitting, target_of
+from families import DISCRETE, QUICK, STOCHASTIC, fitting, target_of
 
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.samplers import REGISTRY
-from bnnviz.samplers.moves import MoveStats
 from bnnviz.specs.run import Spec
 
 ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "every": 7}, chains=3, draws=30, device="cpu")
@@ -39,41 +37,6 @@ def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
     assert np.array_equal(again.draws, whole.draws)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DISCRETE)
-@pytest.mark.parametrize("target", ["network", "banana", "double_well"])
-def test_frames_hold_what_the_views_need(name: str, target: str) -> None:
-    spec = NETWORK if target == "network" else NETWORK.replace(target=target, target_settings={}, settings={})
-    run = ViewedRun(spec.replace(sampler=name, settings=fitting(name, **spec.settings) | QUICK.get(name, {})).checked())
-    if not fits(name, target):
-        with pytest.raises(BnnvizError, match="needs a"):
-            run.prepare()
-        return
-    run.prepare()
-    while run.store.common(run.alive) < 40:
-        run.advance(0.1)
-    emitted = set(run.scene()["emits"])
-    assert "path" in emitted
-    assert not emitted & {"events", "envelope", "ratios"}
-    frame = run.frame(sorted(emitted))
-    assert emitted - set(frame) <= {"selection"}
-    path = frame["path"]
-    assert len(path["x"]) == len(path["y"]) == len(path["age"]) > 2
-    assert path["now_x"] == path["x"][-1]
-    assert np.isfinite([*path["x"], *path["y"]]).all()
-
-
-def test_a_step_is_one_move_and_says_so() -> None:
-    run = ViewedRun(NETWORK.checked())
-    run.prepare()
-    before = run.steps
-    run.step_event()
-    assert run.steps == before + 1
-    caption = run.frame(["caption"])["caption"]
-    assert caption["text"].startswith("Move 1: U was")
-    assert run.gradients > 0
-
-
 def test_the_step_size_may_change_while_it_runs() -> None:
     run = ViewedRun(NETWORK.checked())
     run.prepare()
@@ -84,17 +47,6 @@ def test_the_step_size_may_change_while_it_runs() -> None:
     assert float(run.frame(["table"])["table"]["rows"][-1][1]) < 1e-5
 
 
-def test_moved_data_give_another_posterior() -> None:
-    run = ViewedRun(NETWORK.checked())
-    run.prepare()
-    run.advance(0.1)
-    x = run.state.x
-    run.change({"target.points": [[0.0, 1.0], [0.2, -1.0]]})
-    assert run.state.x is x
-    run.advance(0.1)
-    assert run.era == 1
-
-
 def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
     spec = Spec("banana", {}, "sgld", {"step_size": 0.15, "every": 1}, chains=16, draws=40, warmup=0, device="cpu")
     run = finished(ViewedRun(spec.checked()))
@@ -102,13 +54,6 @@ def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
     assert 0 < len(stopped) < 16
     assert run.phase == "done"
     assert np.isfinite(run.draws).all()
-
-
-@pytest.mark.parametrize("temperature", [0.25, 1.0])
-def test_a_cold_posterior_is_not_called_wrong(temperature: float) -> None:
-    spec = Spec("gaussian", {}, "hmc", {"temperature": temperature}, chains=16, draws=300, device="cpu")
-    widening = finished(ViewedRun(spec.checked())).summary()["widening"]
-    assert abs(widening["share"]) < 5 * widening["se"]
 
 
 def test_batches_need_rows() -> None:
@@ -173,10 +118,3 @@ def test_a_batch_costs_what_it_reads() -> None:
         run.prepare()
     assert plain.sampler.gradients_per_step == 20
     assert controlled.sampler.gradients_per_step == 40
-
-
-@pytest.mark.parametrize("name", DISCRETE)
-def test_a_run_without_a_move_has_its_rows_and_its_sentence(name: str) -> None:
-    stats = MoveStats(REGISTRY.get(name)())
-    stats.rows()
-    assert stats.sentence().startswith("All chains so far: 0 moves")

@@ -10,7 +10,7 @@ import torch
 import xarray
 
 import bnnviz
-from bnnviz import diagnostics, samplers, views
+from bnnviz import diagnostics
 from bnnviz.engine.race.race import Race
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
@@ -90,47 +90,6 @@ def test_draws_that_miss_a_part_are_warned_of_though_k_hat_is_low(
     assert f"{found['pareto_k']:.2f}" in told.values["hidden"]
 
 
-def test_the_table_sets_stein_s_identity_beside_k_hat(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = finished(ViewedRun(spec(chains=20, draws=400, settings={"draws_each": 200, "sigma0": 1.0})))
-    monkeypatch.setattr(type(run.target), "cov", lambda self: None)
-    rows = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
-    text, tone = rows["Weighted variances, off by Stein's identity"]
-    assert "±" in text and (tone == "bad") <= (rows["Tail of the weights, Pareto k-hat"][1] != "good")
-
-
-def test_between_two_iterations_the_table_is_of_the_last_one_whoever_looked_before() -> None:
-    run = ViewedRun(spec(chains=20, draws=None, settings={"draws_each": 200, "sigma0": 1.0}))
-    run.prepare()
-    while run.chain_trace.count < 3 or run.chain_trace.last != 0:
-        run.step_proposal()
-    rows = {label: text for label, text, _ in run.frame(["table"])["table"]["rows"]}
-    assert rows["Weight ESS of 4,000 draws"] == f"{run.chain_trace.weight_ess:,.1f}"
-    assert len(run._frames._importance.current(50)) == 50
-
-
-def test_where_the_variances_are_known_the_table_says_nothing_else_of_them() -> None:
-    """Each iteration misses the ends of the banana, and Stein's identity would say that its draws are too wide."""
-    run = ViewedRun(
-        Spec(
-            target="banana",
-            sampler="pmcnet",
-            settings={"draws_each": 50, "sigma0": 0.5},
-            chains=20,
-            warmup=0,
-            draws=None,
-        ).checked()
-    )
-    run.prepare()
-    while run.chain_trace.count < 60:
-        run.step_proposal()
-    shown = {label: (text, tone) for label, text, tone in run.frame(["table"])["table"]["rows"]}
-    assert not any("Stein" in label for label in shown)
-    for label, true in (("Variance of x1; true 1", 1.0), ("Variance of x2; true 2.25", 2.25)):
-        text, tone = shown[label]
-        assert float(text.split(" ")[0]) < 0.8 * true and tone == "bad"
-    assert shown["Tail of the weights, Pareto k-hat"][1] != "good"
-
-
 def test_gradients_count_every_evaluation() -> None:
     run = ViewedRun(spec(draws=None))
     run.prepare()
@@ -150,21 +109,6 @@ def test_draws_without_weights_are_taken_in_proportion() -> None:
         diagnostics.systematic(np.full(3, -np.inf), 4)
 
 
-def test_weights_say_what_they_are_worth() -> None:
-    assert diagnostics.weight_ess(np.zeros(50)) == pytest.approx(50)
-    assert diagnostics.weight_ess(np.array([0.0, -np.inf, -1000.0])) == pytest.approx(1)
-    assert diagnostics.weight_ess(np.full(3, -np.inf)) == 0
-    assert diagnostics.log_evidence(np.full(4, -2000.0))[0] == pytest.approx(-2000)
-    assert math.isnan(diagnostics.log_evidence(np.full(3, -np.inf))[1])
-    rng = np.random.default_rng(0)
-    # Weights x^-1/k of a uniform x have a Pareto tail of shape k.
-    for shape in (0.3, 0.9):
-        assert diagnostics.pareto_k(-shape * np.log(rng.random(20_000))) == pytest.approx(shape, abs=0.1)
-    assert math.isnan(diagnostics.pareto_k(np.zeros(100)))
-    equal_but_for_one = np.append(-1.0, np.zeros(999))
-    assert math.isnan(diagnostics.pareto_k(equal_but_for_one))
-
-
 def test_errors_of_weighted_means_are_right() -> None:
     """Over many sets of draws their spread is what each says of itself."""
     rng = np.random.default_rng(1)
@@ -177,46 +121,6 @@ def test_errors_of_weighted_means_are_right() -> None:
     assert abs(z.std() - 1) < 0.15 and abs(z.mean()) < 0.2
     z = np.array([(each.cov[0, 0] - 1) / each.variance_se[0] for each in found])
     assert abs(z.std() - 1) < 0.2
-
-
-def test_frames_feed_the_views_of_every_phase() -> None:
-    run = ViewedRun(spec("pmcnet", "network", target_settings={"data": "toy_c", "hidden": "3"}, draws=None, warmup=0))
-    run.prepare()
-    scene = run.scene()
-    assert {"population", "gauge", "prediction"} <= set(scene["emits"]) and "trace" not in scene["emits"]
-    shown = [view(scene) for view in views.views_for(scene)]
-    assert {view.name for view in shown} >= {"population", "gauge", "prediction"}
-    for phase in range(7):
-        run.step_proposal()
-        frame = run.frame(["status", "caption", "table", "population", "gauge", "prediction"])
-        for view in shown:
-            view.update(frame)
-        part = frame["population"]
-        assert part["phase"] == phase % 5 and part["root"].shape == (6, 2, 2)
-        assert all(np.isfinite(part[name]).all() for name in ("draw_xy", "mean_xy", "root", "end_xy"))
-        assert frame["caption"]["text"].startswith(f"Iteration {1 + phase // 5}: ")
-    assert frame["status"]["ess"] > 0
-    assert frame["prediction"]["draws"] == 200
-
-
-@pytest.mark.parametrize(("data", "picture"), [("moons", "roc"), ("pmcnet_wine", "confusion"), ("toy_c", "errors2")])
-def test_test_rows_are_measured_once_an_iteration(data: str, picture: str) -> None:
-    network = {"data": data, "hidden": "3"}
-    settings = SMALL | {"start": "random"}
-    run = ViewedRun(spec(target="network", target_settings=network, draws=None, warmup=0, settings=settings))
-    run.prepare()
-    assert {"history", picture} <= set(run.scene()["emits"])
-    assert "history" not in run.frame(["history", picture])
-    for _ in range(3):
-        run.step_event()
-        frame = run.frame(["history", picture])
-        assert run.frame(["history"])["history"] is frame["history"]
-    lines = frame["history"]["lines"]
-    assert all(list(line["iteration"]) == [1, 2, 3] for line in lines)
-    if picture == "confusion":
-        assert frame["confusion"]["matrix"].sum() == len(run.target.data_set.y_test)
-    run.change({"gradient": False})
-    assert run.frame(["history"]).get("history") is None
 
 
 def test_an_iteration_is_a_step_to_the_next_event() -> None:
@@ -310,11 +214,6 @@ def test_a_full_covariance_of_too_many_dimensions_is_refused() -> None:
         ViewedRun(spec(target="network", target_settings=big)).prepare()
 
 
-def test_steps_that_cannot_be_compiled_say_so() -> None:
-    run = finished(ViewedRun(spec(kernel="compiled")))
-    assert "not_compiled" in {note.code for note in run.notes} and run.kernel == "eager"
-
-
 def test_weights_are_exported_to_arviz(tmp_path) -> None:
     run = finished(ViewedRun(spec()))
     tree = run.to_arviz()
@@ -347,7 +246,3 @@ def test_settings_of_the_ablations_change_while_a_run_goes_on() -> None:
     assert "there is no gradient step" in run.frame(["caption"])["caption"]["text"]
     with pytest.raises(BnnvizError, match="draws_each cannot change"):
         run.change({"draws_each": 30})
-
-
-def test_every_population_is_in_these_tests() -> None:
-    assert {cls.registered for cls in samplers.REGISTRY if cls.traits.weighted} == {"pmcnet", "pmcnet_light"}

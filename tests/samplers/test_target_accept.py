@@ -9,7 +9,7 @@ import pytest
 
 from bnnviz import targets
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers.mcmc.step_size import AcceptanceCurve, DualAveraging
+from bnnviz.samplers.mcmc.step_size import DualAveraging
 from bnnviz.specs.run import Spec
 from tests.quick_cases import some_quick
 
@@ -47,22 +47,6 @@ def test_the_size_is_that_of_the_wanted_acceptance(target_accept: float) -> None
     of_mean_size = np.mean([acceptance(math.exp(one.log_mean)) for one in runs])
     assert abs(mean - target_accept) < 0.03
     assert abs(mean - target_accept) < abs(of_mean_size - target_accept)
-
-
-def test_a_curve_is_found_from_what_lies_on_it() -> None:
-    curve, rng = AcceptanceCurve.begun(1.0), np.random.default_rng(2)
-    for log_size in rng.uniform(-1, 1, 3000):
-        curve = curve.updated(log_size, math.exp(-0.4 * math.exp(1.5 * log_size)))
-    assert curve.log_size(0.7) == pytest.approx(math.log(-math.log(0.7) / 0.4) / 1.5, abs=0.02)
-
-
-@pytest.mark.parametrize("size", [1e-12, 1e12])
-@pytest.mark.parametrize("seen", [0.0, 1.0])
-def test_sizes_far_off_leave_it_finite(size: float, seen: float) -> None:
-    averaging = DualAveraging.begun(1.0)
-    for _ in range(30):
-        averaging, _ = averaging.updated(math.log(size), seen, 0.8)
-    assert math.isfinite(averaging.curve.log_size(0.8)) and averaging.size(0.8) > 0
 
 
 @pytest.mark.parametrize("seed", some_quick(range(3), 1))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset, WeightedRandomSampler
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 import bnnviz
 from bnnviz.engine.run.start_points import StartPoints
@@ -66,11 +66,6 @@ def test_a_list_of_two_pairs_is_rows_and_two_lists_are_columns() -> None:
     target = bnnviz.BNN(nn.Linear(1, 1), [[0.0, 1.0], [2.0, 3.0]])
     assert (target.x[:, 0].tolist(), target.y.tolist()) == ([0.0, 1.0], [2.0, 3.0])
     assert len(bnnviz.BNN(nn.Linear(1, 1), GIVEN["pair of numbers"]).x) == 10
-
-
-def test_a_loader_with_a_sampler_of_its_own_is_read_as_it_is() -> None:
-    chosen = DataLoader(TensorDataset(X, Y), batch_size=5, sampler=WeightedRandomSampler([0.0] * 9 + [1.0], 20))
-    assert (bnnviz.BNN(perceptron(), chosen).x == X[9]).all()
 
 
 @pytest.mark.parametrize(
@@ -137,11 +132,6 @@ def test_chains_begin_at_the_weights_of_the_module(prior: str) -> None:
             np.testing.assert_allclose(target.state_dict(torch.as_tensor(points[-1]))[name], value, rtol=1e-6)
 
 
-def test_a_run_from_trained_weights_knows_it() -> None:
-    run = bnnviz.sample(bnnviz.BNN(perceptron(), (X, Y)), "hmc", start="module", **FEW)
-    assert "given_start" in {note.code for note in run.summary()["notes"]}
-
-
 def test_a_state_dict_that_does_not_fit_is_refused() -> None:
     target = bnnviz.BNN(perceptron(), (X, Y))
     weights = perceptron().state_dict()
@@ -194,22 +184,3 @@ def test_parts_are_sampled_by_name() -> None:
     for wrong, said in ((["hed"], "hed"), ([], "names no part"), ([1], "no such part")):
         with pytest.raises(BnnvizError, match=said):
             bnnviz.BNN(module, data, "categorical", sample=wrong)
-
-
-@pytest.mark.parametrize("dtype", ["float64", torch.float64])
-def test_a_network_is_sampled_in_double_precision(dtype: object) -> None:
-    target = bnnviz.BNN(perceptron(), (X, Y), likelihood="student_t", noise="learned")
-    assert bnnviz.sample(target, "hmc", dtype=dtype, **FEW).draws.dtype == np.float64
-
-
-@pytest.mark.parametrize(("prior", "named"), [("equal", ""), ("fan_in", "fan_in, "), ("learned", "learned, ")])
-def test_a_network_says_what_it_is(prior: str, named: str) -> None:
-    net = torch.nn.Sequential(torch.nn.Linear(2, 600), torch.nn.Tanh(), torch.nn.Linear(600, 1))
-    posterior = bnnviz.BNN(net, (torch.randn(30, 2), torch.randn(30)), prior_sd=0.5, prior=prior, noise="learned")
-    assert str(posterior) == f"<BNN: 2,401 weights, 30 rows, gaussian likelihood, prior {named}sd 0.5>"
-    assert repr(posterior) == str(posterior)
-
-
-def test_a_density_says_what_it_is() -> None:
-    assert str(bnnviz.targets.Banana()) == "<Banana: 2 coordinates>"
-    assert repr(bnnviz.targets.Callable(lambda x: x[:, 0].square(), 1)).endswith(": 1 coordinate>")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -16,7 +13,7 @@ from bnnviz.engine.evaluation.predictions import scores
 from bnnviz.engine.run.initialization import Descent
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
-from bnnviz.models import IMAGE_NETWORKS, image_network
+from bnnviz.models import image_network
 from bnnviz.models.resnet20 import FilterResponseNorm
 from bnnviz.specs.run import Spec
 from bnnviz.targets import bnn_curvature
@@ -57,14 +54,6 @@ def test_the_residual_network_has_twenty_layers_and_the_count_of_its_parts(shape
     assert network(torch.zeros(2, *shape)).shape == (2, 10)
 
 
-@pytest.mark.parametrize("name", IMAGE_NETWORKS)
-def test_an_image_knows_nothing_of_the_others_in_its_batch(name):
-    torch.manual_seed(0)
-    network, x = image_network(name, (3, 32, 32), 4).double(), torch.randn(3, 3, 32, 32, dtype=torch.float64)
-    network.train()
-    assert torch.allclose(network(x)[:1], network(x[:1]), atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("name", "shape", "classes", "words"),
     [
@@ -83,19 +72,6 @@ def test_what_does_not_fit_is_refused(name, shape, classes, words):
     with pytest.raises(BnnvizError, match=words) as caught:
         image_network(name, shape, classes)
     assert caught.value.field == "network"
-
-
-@pytest.mark.parametrize(
-    ("name", "least"),
-    [("lenet5", 12), ("lenet5_swish", 4), ("gtsrb", 16), ("small_cnn", 16), ("resnet20", 8), ("mlp", 1)],
-)
-def test_the_smallest_images_that_are_allowed_can_be_read(name, least):
-    assert image_network(name, (1, least, least), 3)(torch.zeros(2, 1, least, least)).shape == (2, 3)
-
-
-def test_names_of_networks_need_no_torch():
-    code = "import sys; from bnnviz.models import IMAGE_NETWORKS; assert 'torch' not in sys.modules and IMAGE_NETWORKS"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_filter_response_normalisation_is_its_formula():
@@ -235,34 +211,6 @@ def test_the_estimated_diagonal_is_the_exact_one_on_average(bars, monkeypatch):
 def bar_rows() -> tuple[np.ndarray, np.ndarray]:
     """Return inputs as a network sees them, and classes."""
     return images().scaled("train")
-
-
-def test_the_settings_choose_rows_and_refuse_what_does_not_fit(monkeypatch, bars):
-    target = targets.ImageNetwork(network="lenet5", train_rows=12, test_rows=6, prior_sd=2.0)
-    assert (target.examples, len(target.held_out()[0]), target.prior_precision) == (12, 6, 0.25)
-    assert target.describe_value() == "bars, 12 rows, lenet5, 15,031 weights"
-    assert np.bincount(target.y.numpy()).tolist() == [4, 4, 4]
-    with pytest.raises(BnnvizError, match="at least 16 x 16 pixels"):
-        targets.ImageNetwork(network="gtsrb")
-    with pytest.raises(BnnvizError, match="no setting 'hidden'"):
-        targets.ImageNetwork(hidden="50")
-
-
-def test_other_images_can_take_their_place(bars):
-    target = target_of("mlp")
-    theta, few = states(target), images(9)
-    target.replace_rows(few.x_train, few.y_train)
-    assert (target.examples, target.x.dtype, tuple(target.x.shape)) == (9, torch.uint8, (9, SIDE * SIDE))
-    assert torch.isfinite(target.gradient(theta)[1]).all()
-
-
-def test_convolutions_are_left_to_their_own_routines(bars):
-    run = ViewedRun(
-        Spec("images", {"network": "lenet5"}, "sgld", {"start": "random"}, kernel="compiled", draws=2, warmup=0)
-    )
-    run.prepare()
-    assert not run._wants_kernel and "not_compiled" in {note.code for note in run.notes}
-    assert target_of("mlp").compiles
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 """Test the derivatives of perceptrons in C++ against automatic differentiation of the same posterior."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -95,32 +94,11 @@ def test_priors_noises_and_linear_paths_have_theirs(prior: str, path: bool, nois
 
 
 @needs_compiler
-def test_layers_without_bias_and_in_another_order_of_parameters() -> None:
-    first = nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(3, 5)))  # its weights come last now
-    target = in_cpp(posterior([3], 30, module=nn.Sequential(first, nn.Tanh(), nn.Linear(5, 1, bias=False))))
-    assert target.layers[0].bias < target.layers[0].weight
-    assert_right(target, target.all_rows())
-
-
-@needs_compiler
 def test_batches_are_weighted_and_may_be_each_chains_own() -> None:
     target = in_cpp(posterior([3, 6, 1], 90))
     index = torch.randint(90, (3, 70), generator=torch.Generator().manual_seed(2))
     assert_right(target, target.weighted(*target.read(index)))
     assert_right(target, target.part(index[0])._rows)
-
-
-@needs_compiler
-def test_without_rows_it_is_the_prior() -> None:
-    target = in_cpp(posterior([3, 6, 1], 10))
-    rows = target.all_rows()
-    assert_right(target, Rows(rows.x[:0], rows.y[:0]))
-
-
-@needs_compiler
-def test_a_linear_model_is_a_perceptron_of_one_layer() -> None:
-    target = in_cpp(posterior([5, 1], 20))
-    assert_right(target, target.all_rows())
 
 
 @needs_compiler
@@ -163,14 +141,6 @@ def test_new_rows_are_read() -> None:
     target = in_cpp(posterior([3, 6, 1], 20))
     target.replace_rows(torch.randn(31, 3, dtype=torch.float64), torch.randn(31, dtype=torch.float64))
     assert_right(target, target.all_rows())
-
-
-@needs_compiler
-def test_copies_compute_with_pytorch() -> None:
-    target = in_cpp(posterior([3, 6, 1], 20))
-    assert copy.deepcopy(target)._native is None
-    assert pickle.loads(pickle.dumps(target._native)) is None
-    assert target.clone()._native is target._native
 
 
 @pytest.mark.parametrize(

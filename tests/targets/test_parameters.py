@@ -96,36 +96,6 @@ def test_draws_come_back_as_their_constraints_have_them() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["zigzag", "bps", "nuts"])
-def test_two_parameters_have_their_means_under_every_kind(sampler: str) -> None:
-    given = {"x": bnnviz.positive(), "p": bnnviz.interval(0, 1)}
-    run = bnnviz.sample(lambda parts: gamma(parts) + beta(parts), sampler, parameters=given, draws=300, seed=1)
-    found, ess = run.parameters(), run.summary()["ess_min"]
-    assert _off(found["x"], 3, ess) < LEVEL and _off(found["p"], 0.4, ess) < LEVEL
-
-
-def _eight_schools_means() -> tuple[float, float]:
-    """Integrate over mu and tau; the effects of schools are integrated in closed form."""
-    mu = torch.linspace(-30, 30, 601, dtype=torch.float64)[:, None, None]
-    log_tau = torch.linspace(-8, 6, 1401, dtype=torch.float64)[None, :, None]
-    tau = log_tau.exp()
-    variance = ERRORS.double().square() + tau.square()
-    log_density = -((EFFECTS - mu).square() / variance + variance.log()).sum(-1, keepdim=True) / 2
-    log_density = log_density - (mu / 5).square() / 2 - torch.log1p((tau / 5).square()) + log_tau
-    weights = torch.softmax(log_density.flatten(), 0).view(log_density.shape)
-    return float((weights * mu).sum()), float((weights * tau).sum())
-
-
-@pytest.mark.slow
-def test_eight_schools_have_their_means() -> None:
-    given = {"mu": (), "tau": bnnviz.positive(), "z": (8,)}
-    run = bnnviz.sample(eight_schools, "nuts", parameters=given, draws=1000, chains=4, seed=1)
-    found, ess = run.parameters(), run.summary()["ess_min"]
-    mu, tau = _eight_schools_means()
-    assert _off(found["mu"], mu, ess) < LEVEL and _off(found["tau"], tau, ess) < LEVEL
-
-
-@pytest.mark.slow
 def test_eight_schools_have_the_published_means() -> None:
     """Means of mu, tau and all effects, within the errors of ours and of the published ones (posteriordb)."""
     published = json.loads(PUBLISHED.read_text())["eight_schools_noncentred"]
@@ -195,18 +165,6 @@ def test_what_are_no_parameters_is_refused(options: dict[str, Any], said: str) -
 def test_a_constraint_that_cannot_be_is_refused(make, said: str) -> None:
     with pytest.raises(BnnvizError, match=said):
         make()
-
-
-def test_a_run_without_names_says_so() -> None:
-    run = bnnviz.start("gaussian", "nuts", paused=True)
-    with pytest.raises(BnnvizError, match="no named parameters"):
-        run.parameters()
-
-
-def test_coordinates_are_named_as_what_they_are() -> None:
-    target = targets.ParameterDensity(gamma, {"x": bnnviz.positive(), "z": (2,)})
-    assert target.names() == ["x (unbounded)", "z[0]", "z[1]"]
-    assert target.groups() == [("x", 1), ("z", 2)]
 
 
 POINT = {"x": 3.0, "w": [0.2, 0.3, 0.5], "z": [[1.0, 2.0], [3.0, 4.0]]}

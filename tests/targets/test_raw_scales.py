@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
 import bnnviz
@@ -43,11 +42,6 @@ def test_columns_of_about_the_size_one_are_taken_in_silence(values: np.ndarray) 
     assert bnnviz.BNN(network(), (with_column(values), UNIT[:, 0])).remarks() == []
 
 
-def test_a_module_that_may_scale_its_inputs_itself_is_not_judged() -> None:
-    given = with_column(1e4 * UNIT[:, 1]), UNIT[:, 0]
-    assert bnnviz.BNN(network(nn.LayerNorm(3)), given).remarks() == []
-
-
 @pytest.mark.parametrize(
     ("observed", "how"),
     [(UNIT[:, 0] * 5e4, {}), (UNIT[:, 0] + 300, {"likelihood": "student_t"}), (UNIT[:, :2] * 1e-3, {"outputs": 2})],
@@ -58,15 +52,3 @@ def test_observations_of_another_size_are_told(observed: np.ndarray, how: dict[s
     (note,) = bnnviz.BNN(module, (UNIT, observed), **how).remarks()
     assert note.code == "raw_observations"
     assert bnnviz.BNN(module, (UNIT, observed), prior_sd=100.0, **how).remarks() == []
-
-
-@pytest.mark.parametrize("likelihood, outputs", [("poisson", 1), ("categorical", 200)])
-def test_counts_and_classes_have_no_unit(likelihood: str, outputs: int) -> None:
-    observed = RNG.integers(0, 200, 40)
-    assert bnnviz.BNN(network(outputs=outputs), (UNIT, observed), likelihood=likelihood).remarks() == []
-
-
-def test_a_run_tells_it() -> None:
-    target = bnnviz.BNN(network(), (torch.as_tensor(with_column(1e4 * UNIT[:, 1])), UNIT[:, 0]))
-    run = bnnviz.sample(target, "hmc", draws=5, chains=2, warmup=5, settings={"mode_steps": 5})
-    assert "raw_inputs" in {note.code for note in run.summary()["notes"]}

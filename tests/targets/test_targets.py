@@ -87,12 +87,6 @@ def test_gradient_and_curvature_agree_with_autograd(target):
         assert torch.allclose(a, b, rtol=1e-6, atol=1e-7)
 
 
-def test_fast_path_is_taken_for_stacks_only():
-    stacks = networks()
-    assert all(target.layers is not None for target in stacks[:4])
-    assert stacks[4].layers is None  # softplus has no hand-made derivative
-
-
 @pytest.mark.parametrize("target", [t for t in DENSITIES if t.exact_draws(1) is not None], ids=lambda t: t.title)
 def test_moments_agree_with_exact_draws(target):
     draws = target.exact_draws(200_000, seed=3)
@@ -101,29 +95,6 @@ def test_moments_agree_with_exact_draws(target):
     squares = (draws - target.mean()) ** 2
     error = squares.std(0) / np.sqrt(len(draws))
     assert (np.abs(squares.mean(0) - np.diag(target.cov())) < 5 * error).all()
-
-
-def test_default_funnel_is_neals():
-    target = targets.Funnel()
-    assert np.allclose(target.cov(), np.diag([9.0, np.exp(4.5)]))
-    draws = target.exact_draws(400_000, seed=1)
-    assert draws[:, 0].std() == pytest.approx(3, rel=0.01)
-    below = draws[:, 0] < -3
-    # Given v, the other coordinate has the variance e^v.
-    assert (draws[below, 1] * np.exp(-draws[below, 0] / 2)).std() == pytest.approx(1, rel=0.02)
-    for side, column in zip(target.window(), draws.T, strict=True):
-        assert ((column >= side[0]) & (column <= side[1])).mean() == pytest.approx(0.9965, abs=0.003)
-    starts = target.initial(100_000, torch.Generator().manual_seed(0)).double().numpy()
-    assert np.quantile(np.abs(starts[:, 1]), 0.9) == pytest.approx(np.quantile(np.abs(draws[:, 1]), 0.9), rel=0.05)
-
-
-def test_two_components_are_two_wells():
-    target = targets.GaussianMixture(components=2, radius=4.0, width=0.5).to("cpu", torch.float64)
-    at = torch.tensor([[4.0, 0.0], [-4.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
-    potential = target.potential(at)
-    assert torch.allclose(potential[:2], torch.zeros(2, dtype=torch.float64), atol=1e-9)
-    assert float(potential[2]) == pytest.approx(32 - np.log(2))
-    assert np.allclose(target.cov(), np.diag([16.25, 0.25]))
 
 
 @pytest.mark.slow
@@ -201,13 +172,6 @@ def test_bad_targets_get_one_sentence(build, words):
     assert caught.value.sentence.count("\n") == 0
 
 
-@pytest.mark.parametrize("target", [t for t in DENSITIES if t.exact_draws(1) is not None], ids=lambda t: t.title)
-def test_window_holds_the_density(target):
-    draws = target.exact_draws(1000)
-    for side, column in zip(target.window(), draws.T, strict=False):
-        assert ((column >= side[0]) & (column <= side[1])).mean() > 0.99
-
-
 # --- networks on classes, and on points of the user's ---
 
 
@@ -223,31 +187,6 @@ CLASSES = {  # three classes on a line
 }
 
 
-def test_networks_on_two_classes_have_one_logit():
-    target = targets.Network(data="moons", hidden="5")
-    assert (target.likelihood.name, target.dim, target.examples) == ("bernoulli", 21, 120)
-    assert target.describe_value() == "moons, 2-5-1 tanh, 21 weights"
-    assert set(target.y.tolist()) == {0.0, 1.0}
-
-
-def test_networks_on_three_classes_have_three_logits(monkeypatch):
-    monkeypatch.setattr(data, "load", lambda *_: data.DataSet(**CLASSES))
-    target = targets.Network(hidden="5")
-    assert (target.likelihood.name, target.dim) == ("categorical", 28)
-    assert "1-5-3" in target.describe_value()
-    assert target.y.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("bias", [[40.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-def test_scores_of_classes(dtype, bias):
-    target = bnnviz.BNN(nn.Linear(1, 3), data.DataSet(**CLASSES), "categorical").to("cpu", dtype)
-    draws = torch.tensor([[[0.0, 0.0, 0.0, *bias]] * 4] * 2, dtype=dtype)
-    found = scores(target, draws)
-    assert found["accuracy"] == pytest.approx(1 / 3)
-    assert found["nll"] == pytest.approx(80 / 3 if bias[0] else np.log(3), rel=1e-5)
-
-
 def test_scores_of_two_classes_are_those_of_the_mean_chance():
     """Two draws of a logit that is the same everywhere: the probabilities are averaged, not the logits."""
     target = bnnviz.BNN(nn.Linear(2, 1), "moons", "bernoulli").to("cpu", torch.float64)
@@ -255,16 +194,6 @@ def test_scores_of_two_classes_are_those_of_the_mean_chance():
     probability = (1 / (1 + np.exp(-3)) + 1 / (1 + np.exp(1))) / 2
     assert found["accuracy"] == pytest.approx(0.5)
     assert found["nll"] == pytest.approx(-0.5 * (np.log(probability) + np.log(1 - probability)))
-
-
-def test_a_table_under_a_network_of_ones_own_is_standardised():
-    lines = "".join(f"{280 + k},{k % 7},{40 + 3 * k}\n" for k in range(30))
-    table = data.read_table(f"heat,dose,gain\n{lines}".encode(), "gain")
-    target = targets.BNN(nn.Linear(2, 1), table)
-    assert target.x.mean(0).abs().max() < 1e-9 and target.y.std(correction=0) == pytest.approx(1)
-    assert len(target.x) == 27  # a tenth is held out
-    with pytest.raises(bnnviz.BnnvizError, match="or a table of bnnviz.data.read_table"):
-        targets.BNN(nn.Linear(2, 1), ["heat", "dose", "gain"])
 
 
 def test_points_take_the_place_of_the_training_rows():
@@ -275,25 +204,6 @@ def test_points_take_the_place_of_the_training_rows():
     assert "2 drawn points" in target.describe_value()
     drawn = targets.Network(data="moons", hidden="5", points=[[0.5, -0.5, 1]])
     assert (drawn.x.tolist(), drawn.y.tolist()) == ([[0.5, -0.5]], [1.0])
-
-
-@pytest.mark.parametrize("name", ["toy_c", "moons"])
-@pytest.mark.parametrize("activation", ["tanh", "softplus"])
-def test_points_can_change_between_two_steps(name, activation):
-    row = [0.25, 1.0] if name == "toy_c" else [0.25, 0.0, 1.0]
-    target = targets.Network(data=name, hidden="4", activation=activation).to("cpu", torch.float64)
-    fresh = targets.Network(data=name, hidden="4", activation=activation, points=[row]).to("cpu", torch.float64)
-    theta = torch.randn(3, target.dim, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    original = target.gradient(theta)
-    target.with_points([row])
-    assert (target.points, target.examples, len(target.data_set.x_train)) == ([row], 1, 1)
-    assert target.x.dtype == torch.float64
-    both = target.gradient_and_curvature(theta, theta), fresh.gradient_and_curvature(theta, theta)
-    for a, b in zip(*both, strict=True):
-        assert torch.equal(a, b)
-    target.with_points(None)
-    for a, b in zip(target.gradient(theta), original, strict=True):
-        assert torch.equal(a, b)
 
 
 @pytest.mark.parametrize("name", ["toy_c", "moons"])
@@ -435,13 +345,6 @@ def test_scores_use_each_draws_own_noise():
     draws = torch.tensor([[[1.0, 0.0, 0.0], [1.0, 0.0, 4.0]]], dtype=torch.float64)
     density = (1 + np.exp(-2)) / 2 / np.sqrt(2 * np.pi)
     assert scores(target, draws) == pytest.approx({"rmse": 0.0, "nll": -np.log(density)})
-
-
-def test_classes_have_no_observation_noise():
-    target = targets.Network(data="moons", hidden="2", noise="learned")
-    assert not target.noise_is_learned
-    with pytest.raises(bnnviz.BnnvizError, match="no observation noise"):
-        target.noise_sd_of(torch.zeros(1, target.dim))
 
 
 def test_single_precision_is_enough_for_ten_thousand_rows():

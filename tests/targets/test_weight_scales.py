@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.distributions import Normal
 
 import bnnviz
@@ -104,43 +103,3 @@ def test_a_scale_is_learned_of_ten_weights_at_least(inputs, hidden, expected):
     assert target.scale_names == expected
     theta = states(target)
     torch.testing.assert_close(target.gradient(theta)[1], differentiate(target.potential, theta)[1])
-
-
-def test_a_linear_path_can_be_drawn_layer_by_layer():
-    target = network("learned", path=True)
-    assert len(target.scale_names) == 3 + 1 + 1
-    assert target.names()[:3] == ["linear.weight[0, 0]", "linear.weight[0, 1]", "linear.weight[0, 2]"]
-    assert target.last_layer() == slice(target.weights - 13, target.weights)
-    # Without spread the layers' draws are the network itself.
-    theta = states(target)
-    rows = target.all_rows()
-    noise = [torch.ones(3, layer.outputs, 30, dtype=torch.float64) for layer in target.layers]
-    noise.append(torch.ones(3, 1, dtype=torch.float64))
-    fit = target.fit_under_noise(theta, torch.zeros_like(theta), rows, noise)
-    penalty = 0.5 * (theta / 0.7).square().sum(1)
-    torch.testing.assert_close(fit + penalty, target.potential(theta))
-
-
-def test_logits_have_three_times_the_spread_where_scales_are_learned():
-    small, large = (network("learned", kind, path=True) for kind in ("gaussian", "bernoulli"))
-    theta = states(large)
-    theta[:, -len(large.scale_names) :] = 0
-    other = torch.cat([theta, theta[:, :1]], 1)  # of a regression the noise comes last
-    ratio = {name: part / small.unflatten(other)[name] for name, part in large.unflatten(theta).items()}
-    for name, part in ratio.items():
-        known = 3.0 if name in ("linear.weight", "body.4.weight", "body.4.bias") else 1.0
-        torch.testing.assert_close(part, torch.full_like(part, known))
-
-
-def test_a_convolution_has_scales_too():
-    x, y = np.random.default_rng(0).normal(size=(6, 1, 8, 8)), np.arange(6) % 2
-    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 2))
-    target = bnnviz.BNN(module, (x, y), "categorical", prior="learned")
-    theta = states(target)
-    torch.testing.assert_close(target.gradient(theta)[1], differentiate(target.potential, theta)[1])
-    assert len(target.scale_names) == 2
-
-
-def test_an_unknown_prior_is_refused():
-    with pytest.raises(bnnviz.BnnvizError, match="equal, fan_in, learned"):
-        network("wide")

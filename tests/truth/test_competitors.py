@@ -115,13 +115,6 @@ def test_descents_end_at_ridge_regression_or_at_least_squares(
     assert off(x, wrong, linear) > 10 * CLOSE
 
 
-def test_every_draw_is_the_point_that_the_descent_came_to() -> None:
-    run = bnnviz.sample("logistic_regression", "map", chains=2, draws=3, warmup=0, settings={"steps": 60})
-    assert run.draws.shape == (2, 3, 3)
-    assert (run.draws == run.draws[:, :1]).all()
-    assert run.stats["gradients"] == 60 * 100 * 2, "at rest nothing is charged"
-
-
 # --- Laplace
 
 
@@ -180,12 +173,6 @@ def _information(target: targets.BNN, theta: Tensor) -> Tensor:
             (score,) = torch.autograd.grad(loss.sum(), flat)
             total += probability * torch.outer(score, score)
     return total
-
-
-def test_a_mode_that_is_none_is_refused() -> None:
-    target = targets.REGISTRY.get("double_well")().to("cpu", torch.float64)
-    with pytest.raises(bnnviz.errors.BnnvizError, match="1 of 1 directions"):
-        begun("laplace", target, 2, torch.zeros(1, dtype=torch.float64))
 
 
 # --- Bayes by Backprop

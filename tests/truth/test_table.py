@@ -9,8 +9,6 @@ from families import PDMPS
 from scipy import stats
 
 from bnnviz import samplers, targets
-from bnnviz.errors import BnnvizError
-from bnnviz.samplers.pdmp.base import PDMP
 from bnnviz.samplers.pdmp.bounds import grid
 from truth import known_answers
 from truth.calibration import KnownAnswers, limit, of_draws, of_path, p_value
@@ -25,14 +23,6 @@ APPROXIMATE = ("interpolated", "regression")
 
 def half_reflection(self, rng, x, v, g, scaling):
     return v - (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g
-
-
-def first_coordinate(self, rng, x, v, g, scaling):
-    return torch.cat([-v[:, :1], v[:, 1:]], dim=1)
-
-
-def reflection_of_the_wrong_sign(self, rng, x, v, g, scaling):
-    return -(v - 2 * (g * v).sum(-1, keepdim=True) / (g * g).sum(-1, keepdim=True) * g)
 
 
 # --- the statistics
@@ -96,20 +86,6 @@ def test_the_table_walks_all_samplers_bounds_and_targets() -> None:
     assert 5 < known_answers.worst_allowed() < 6
 
 
-def test_rows_that_show_a_bias_have_no_limit() -> None:
-    assert not SamplerCase("bps", {"bound": "interpolated", "alpha": 1.0}).right
-    assert not SamplerCase("bps", {"bound": "regression"}).right
-    assert SamplerCase("bps", {"bound": "grid"}).right
-    assert SamplerCase("bps", {}).right
-
-
-def test_chains_that_take_too_long_are_refused() -> None:
-    with pytest.raises(BnnvizError):
-        known_answers.measure(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), 0.0, 10_000, 8)
-    with pytest.raises(BnnvizError):  # no path times of so many chains
-        known_answers.measure(SamplerCase("bps", {"samples": "events"}), targets.Gaussian(size=3), draws=4, chains=2000)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "banana", "double_well"])
 @pytest.mark.parametrize("sampler", EVERY)
@@ -128,55 +104,7 @@ def test_where_a_chain_began_is_forgotten(sampler: str) -> None:
     assert found.ok, found
 
 
-@pytest.mark.slow
-def test_the_papers_bound_widens_the_banana_less_with_a_shorter_horizon() -> None:
-    def widening(horizon: float, alpha: float) -> float:
-        chosen = {"bound": "interpolated", "horizon": horizon, "alpha": alpha, "spacing": 0.5}
-        tests = known_answers.measure(SamplerCase("bps", chosen), targets.Banana(), draws=150, chains=300)
-        return next(test.error for test in tests if test.label == "variance x1")
-
-    long, middle, short = (widening(horizon, 1.2) for horizon in (1.0, 0.3, 0.1))
-    assert long > 0.5 > middle > 0.05
-    assert middle > short
-    assert long > widening(1.0, 2.0) > middle, "the horizon matters more than alpha"
-
-
 # --- broken on purpose
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sampler", "method", "wrong"),
-    [
-        ("bps", "reflect", half_reflection),
-        ("bps", "reflect", reflection_of_the_wrong_sign),
-        ("zigzag", "reflect", first_coordinate),
-        ("sigma_bps", "reflect", half_reflection),
-    ],
-)
-def test_a_broken_sampler_makes_its_row_red(monkeypatch, sampler: str, method: str, wrong) -> None:
-    monkeypatch.setattr(samplers.REGISTRY.get(sampler), method, wrong)
-    assert not check(SamplerCase(sampler, {"bound": "grid"}), targets.Gaussian(), **FEW).ok
-
-
-def test_a_halved_envelope_makes_its_row_red(monkeypatch) -> None:
-    whole = grid.Grid._line
-    monkeypatch.setattr(grid.Grid, "_line", lambda self, *a: tuple(0.5 * part for part in whole(self, *a)))
-    monkeypatch.setattr(PDMP, "_make_bound", lambda self, anchor: grid.Grid(self.margin, self.widest_cell))
-    assert not check(SamplerCase("bps", {"bound": "grid"}), targets.Gaussian(), **FEW).ok
-
-
-@pytest.mark.slow
-def test_a_missing_refreshment_makes_its_row_red() -> None:
-    assert not far(SamplerCase("bps", {"refresh_rate": 0.0}), **FEW).ok
-
-
-@pytest.mark.slow
-def test_a_dropped_prior_makes_its_row_red() -> None:
-    target = targets.LogisticRegression(prior_sd=0.7)
-    assert target.mean() is not None
-    target.prior_precision = 0.0
-    assert not check(SamplerCase("bps", {"bound": "grid"}), target, **FEW).ok
 
 
 # --- simulated data sets

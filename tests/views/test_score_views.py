@@ -52,18 +52,6 @@ def test_an_unchanged_part_is_not_pushed_again_and_a_reset_forgets(name, number)
     assert view.update({name: PARTS[name][number]}) is True
 
 
-@pytest.mark.parametrize(("name", "number"), EACH)
-def test_the_theme_changes_colours_in_place(name, number):
-    view, dark = shown(name, number), shown(name, number, dark=True)
-    view.theme(True)
-    assert [glyph.colour for glyph in view.canvas.glyphs] == [glyph.colour for glyph in dark.canvas.glyphs]
-    assert view.legend_html() == dark.legend_html()
-    assert all(glyph.colour.startswith("#") for glyph in view.canvas.glyphs)
-    for old, new in zip(held(view), held(dark), strict=True):
-        for key in new:
-            np.testing.assert_array_equal(old[key], new[key])
-
-
 def test_one_methods_curve_has_nested_envelopes_and_several_have_one_each():
     one, many = shown("roc", 0), shown("roc", 1)
     nested = one.nested.data
@@ -89,12 +77,3 @@ def test_the_numbers_of_a_confusion_matrix_can_be_read_on_their_cells():
     view.update({"confusion": half})
     assert view.cells.data["text"] == ["1.5", "0.5", "0", "2.0"]
     assert view.root.yaxis[0].major_label_overrides == {0: "a", 1: "b"}
-
-
-def test_history_draws_the_spread_and_errors_lie_on_a_log_scale():
-    line, view = PARTS["history"][0]["lines"][0], shown("history", 0)
-    np.testing.assert_allclose(view.packed_columns[0].data["high"], line["mean"] + line["sd"], rtol=1e-5)
-    assert view.y_label == "AUC"
-    view = shown("errors2", 0)
-    assert "10⁻³" in view.root.xaxis[0].major_label_overrides.values()
-    assert view.root.yaxis[0].major_label_overrides[6] == "PMCnet"

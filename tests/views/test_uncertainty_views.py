@@ -41,37 +41,6 @@ def test_reliability_draws_points_intervals_and_shares():
     assert many.note.count(";") == 5
 
 
-def test_steps_begin_at_zero_and_end_at_one():
-    view = shown("entropy", 0)
-    part = PARTS["entropy"][0]
-    for packed, lane in zip(view.packed_columns, part["lanes"], strict=False):
-        for side in ("inside", "outside"):
-            x, y = finite(packed.data[f"{side}_x"]), finite(packed.data[f"{side}_y"])
-            assert (y[0], y[-1], x[-1]) == (0.0, 1.0, pytest.approx(part["top"]))
-            assert (np.diff(y) >= 0).all() and (np.diff(x) >= 0).all()
-            at = np.searchsorted(lane[side]["x"], 1.0, side="right") - 1
-            assert y[x <= 1.0].max() == pytest.approx(lane[side]["y"][at])
-    heights = [finite(packed.data["outside_mark_y"])[0] for packed in view.packed_columns[:6]]
-    assert (np.diff(heights) > 0.02).all()
-    assert view.note.startswith("AUROC BPS 0.")
-    assert (view.x_label, view.y_label) == ("entropy (nats)", "share of the rows up to it")
-
-
-def test_a_histogram_is_drawn_as_an_outline_of_its_shares():
-    view, part = shown("entropy", 1), PARTS["entropy"][1]
-    x, y = (finite(view.packed_columns[0].data[f"inside_{name}"]) for name in "xy")
-    area = np.sum(np.diff(x) * y[1:])
-    width = part["top"] / 25
-    assert area == pytest.approx(width, rel=1e-4)
-    assert view.root.y_range.end > max(y.max(), finite(view.packed_columns[1].data["outside_y"]).max())
-    # The other kind afterwards takes the whole height again.
-    view.update({"entropy": PARTS["entropy"][2]})
-    assert view.root.y_range.end == 1.02
-    assert not finite(view.packed_columns[0].data["outside_x"]).size
-    assert not finite(view.packed_columns[0].data["inside_mark_x"]).size
-    assert (view.note, view.legend_html().count("<svg")) == ("", 1)
-
-
 def test_attacks_are_drawn_against_the_step_with_their_bands():
     for name, figure in (("attack", "accuracy"), ("attack_entropy", "entropy")):
         view, lanes = shown(name, 0), PARTS[name][0]["lanes"]

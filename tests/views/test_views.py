@@ -7,18 +7,15 @@ import pytest
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
 from bokeh.events import RangesUpdate, Reset
-from bokeh.models import ColumnDataSource, Range1d
+from bokeh.models import ColumnDataSource
 from example_frames import KINDS as EXAMPLES
 from example_frames import example_frame, example_scene
 
-from bnnviz.views import View, views, views_for
-from bnnviz.views.axis_range import AxisRange
-from bnnviz.views.base import columns, separated
+from bnnviz.views import View, views_for
+from bnnviz.views.base import columns
 from bnnviz.views.canvas import PackedColumns
 from bnnviz.views.chain.density import DensityView
 from bnnviz.views.chain.thinning import ThinningView
-from bnnviz.views.chain.timeline import TimelineView
-from bnnviz.views.chain.trace import TraceView
 from bnnviz.views.chain.trajectory import TrajectoryView
 from bnnviz.views.predictive.prediction import PredictionView
 from bnnviz.views.predictive.spread import SpreadView
@@ -35,15 +32,6 @@ def sources(view: View) -> list[ColumnDataSource]:
 
 
 # ---- what is common to every view ------------------------------------------------------------------------
-
-
-def test_names_are_unique_and_a_scene_without_data_has_no_prediction() -> None:
-    names = [view.name for view in views()]
-    assert len(set(names)) == len(names)
-    assert PredictionView not in views_for(example_scene("banana"))
-    of_populations = {view for view in views() if view.needs[0] in ("population", "gauge", "history")}
-    assert set(views_for(example_scene("network1d"))) == set(views()) - {SpreadView, DensityView} - of_populations
-    assert set(views_for(example_scene("network2d"))) == set(views()) - {DensityView} - of_populations
 
 
 @pytest.mark.parametrize(("kind", "view"), PAIRS)
@@ -119,54 +107,6 @@ def test_numbers_that_are_missing_draw_nothing_and_move_no_range(kind: str, view
 # ---- each view --------------------------------------------------------------------------------------------
 
 
-def test_ranges_grow_in_round_steps_and_shrink_after_a_while() -> None:
-    window = AxisRange(Range1d(0, 1), memory=20)
-    window.start_at(0.0, 1.0)
-    window.cover((0.0, 0.9))
-    assert (window.range.start, window.range.end) == (0.0, 1.0)
-    window.cover((0.0, 1.01))
-    grown = window.range.end
-    assert 1.01 < grown < 1.3
-    # A wide one among the narrow ones does not hold the range open.
-    for need in [1.05] + [0.2] * 18:
-        window.remember((0.0, need))
-        assert window.range.end == grown
-    window.remember((0.0, 0.2))
-    assert 0.2 <= window.range.end < 0.3
-    window.cover((0.0, 50.0))
-    window.remember((0.0, 1.0), settle=True)
-    assert window.range.end < 1.2
-
-
-@pytest.mark.parametrize("at", [1.0, -250.0, 3e6])
-def test_a_range_does_not_blow_up_the_rounding_of_what_is_drawn(at: float) -> None:
-    """Columns are of 32 bits, in which neighbours of a number lie 1.2e-7 of it apart."""
-    window, noise = AxisRange(Range1d(0, 1)), 2e-7 * abs(at)
-    window.restart()
-    window.cover((at - noise, at + noise))
-    assert window.range.end - window.range.start > 4 * noise
-    assert window.range.start < at - noise and at + noise < window.range.end
-
-
-def test_the_current_point_never_lies_at_the_edge() -> None:
-    """Not where the path is so short beside the range that a margin for the path is none."""
-    scene = example_scene("network1d")
-    view = TrajectoryView(scene)
-    frame, ranges = example_frame(scene, 3), {"x": view.root.x_range, "y": view.root.y_range}
-    for share in (0.5, 0.001, 0.999, 0.96):
-        for axis, range_ in ranges.items():
-            at = range_.start + share * (range_.end - range_.start)
-            names = (axis, f"event_{axis}", f"now_{axis}")
-            frame["path"].update({name: 0 * frame["path"][name] + at for name in names})
-        view.update(frame)
-        for axis, range_ in ranges.items():
-            at, width = frame["path"][f"now_{axis}"], range_.end - range_.start
-            assert range_.start + 0.06 * width <= at <= range_.end - 0.06 * width
-    ends = [(range_.start, range_.end) for range_ in ranges.values()]
-    view.update({**frame, "seq": 10})
-    assert ends == [(range_.start, range_.end) for range_ in ranges.values()], "a point that stays moves no range"
-
-
 def test_a_range_that_does_not_follow_stays_and_catches_up() -> None:
     view = TrajectoryView(example_scene("banana"))
     view.follow = False
@@ -187,18 +127,6 @@ def test_a_users_zoom_stops_following_and_a_reset_goes_on() -> None:
     assert not view.follow
     view.root._trigger_event(Reset(view.root))
     assert view.follow and said == [False, True]
-
-
-def test_another_plane_resets_the_ranges_and_the_labels() -> None:
-    scene = example_scene("network1d")
-    view = TrajectoryView(scene)
-    first, second = example_frame(scene, 3), example_frame(scene, 4)
-    view.update(first)
-    second["path"].update(x_label="w12", y_label="w37", basis=1, x=second["path"]["x"] / 100)
-    second["path"].update(event_x=second["path"]["event_x"] / 100, now_x=second["path"]["now_x"] / 100)
-    view.update(second)
-    assert view.root.xaxis[0].axis_label == "w12"
-    assert view.root.x_range.end - view.root.x_range.start < 0.2
 
 
 def test_the_arrow_points_where_the_chain_is_going() -> None:
@@ -263,32 +191,6 @@ def test_a_proposal_is_accepted_where_its_uniform_mark_is_under_the_rate() -> No
     assert checked > 15
 
 
-def test_what_was_proposed_lies_inside_the_thinning_figure() -> None:
-    scene = example_scene("banana")
-    view = ThinningView(scene)
-    for seq in range(60):
-        # Seen twice, a segment is looked at; at speed the widest ones reach out.
-        view.update(example_frame(scene, seq))
-        view.update(example_frame(scene, seq))
-        data, top, right = view.source.data, view.root.y_range.end, view.root.x_range.end
-        for name in ("past", "now", "rate"):
-            assert not (data[name] > top).any()
-        assert not (data["t"] > right).any()
-
-
-def test_functions_are_one_line_with_gaps() -> None:
-    scene = example_scene("network1d")
-    view, frame = PredictionView(scene), example_frame(scene, 30)
-    view.update(frame)
-    count, points = frame["prediction"]["functions"].shape
-    y = view.functions.data["y"]
-    assert y.size == count * (points + 1)
-    assert np.isnan(y).sum() == count
-    frame["prediction"]["functions"] = np.empty((0, points))
-    assert view.update(frame)
-    assert view.functions.data["y"].size == 0
-
-
 def test_intervals_that_miss_are_marked_and_the_rmse_stands_in_the_note() -> None:
     scene = example_scene("network_many")
     view, frame = PredictionView(scene), example_frame(scene, 30)
@@ -351,50 +253,11 @@ def test_what_is_picked_is_marked_in_every_view_and_taken_back() -> None:
     assert shown["trace"].picked.data["x"].size == 0
 
 
-def test_the_trace_moves_on_by_half_a_window() -> None:
-    view = TraceView(example_scene("network1d"))
-    starts = set()
-    for first in range(0, 2000, 5):
-        index = np.arange(first, first + 400)
-        part = {"label": "PC 1", "basis": 0, "index": index, "values": np.sin(index)[None], "chains": 1}
-        view.update({"seq": first, "trace": part})
-        starts.add(view.root.x_range.start)
-        assert view.root.x_range.start <= first and view.root.x_range.end >= first + 399
-    assert len(starts) < 12
-
-
-def test_the_timeline_keeps_apart_the_steps_of_a_very_long_run() -> None:
-    view = TimelineView(example_scene("banana"))
-    step = np.arange(150) + 10**9
-    view.update({"seq": 0, "events": {"step": step, "kind": np.resize([0, 1, 2, 3, 4, 5], 150)}})
-    x = view.source.data["x"]
-    assert np.unique(x[np.isfinite(x)]).size == 101
-    assert np.nanmax(x) == 0
-
-
-def test_the_axes_of_thinning_close_in_between_segments_and_only_grow_within_one() -> None:
-    scene = example_scene("banana")
-    frame, view = example_frame(scene, 3), ThinningView(scene)
-    ends = []
-    for segment, t_max in ((1, 40.0), (2, 0.1), (2, 2.0), (2, 3.0), (3, 0.1), (3, 1.0)):
-        frame["envelope"].update(segment=segment, t_max=t_max)
-        view.update(frame)
-        ends.append(view.root.x_range.end)
-    assert ends[0] == ends[1] == ends[2] == ends[3] >= 40
-    assert 3 <= ends[4] == ends[5] < 4
-
-
 def test_a_sheet_travels_as_one_array() -> None:
     packed = PackedColumns(("x", "y"))
     packed.push(columns(y=[3, 4], x=[1, 2]))
     assert packed.model.tags == [["x", "y"]]
     assert np.array_equal(packed.model.data["packed"], np.array([1, 2, 3, 4], np.float32))
-
-
-def test_columns_are_filled_up_and_strokes_are_separated() -> None:
-    made = columns(a=[1, 2, 3], b=[4])
-    assert np.array_equal(made["b"], [4, np.nan, np.nan], equal_nan=True)
-    assert np.array_equal(separated([1, 2], [3, 4]), [1, 3, np.nan, 2, 4, np.nan], equal_nan=True)
 
 
 # ---- help -------------------------------------------------------------------------------------------------

@@ -13,14 +13,13 @@ import bnnviz
 from bnnviz import samplers
 from bnnviz.engine.automatic import limit as limits
 from bnnviz.engine.automatic.limit import Limit
-from bnnviz.engine.automatic.plan import Try, _Bench, _best, _candidates, _pilot, plan
+from bnnviz.engine.automatic.plan import Try, _Bench, _best, _candidates, _pilot
 from bnnviz.engine.automatic.tables import automatic, units
 from bnnviz.engine.drive import drive, replay
 from bnnviz.engine.monitor.verdict import MIXED
 from bnnviz.engine.run.run import Run
-from bnnviz.errors import BnnvizError
 from bnnviz.models import mlp
-from bnnviz.samplers.budget import MOST_DRAWS, Budget
+from bnnviz.samplers.budget import Budget
 from bnnviz.specs.run import Spec
 
 
@@ -40,19 +39,6 @@ class Clock:
     def __call__(self) -> float:
         self.now += self.step
         return self.now
-
-
-def test_candidates_say_how_they_spend_a_budget() -> None:
-    many = Budget(1e6, 8, 10_000, 500)
-    names = {cls.registered for cls in _candidates()}
-    assert {"hmc", "sghmc", "ensemble"} <= names
-    for cls in _candidates():
-        proposal = cls.proposal(many)
-        cls(**proposal.settings)  # settings that it has
-        assert 0 < proposal.draws <= MOST_DRAWS and "fit in the time" in proposal.reason
-        assert cls.proposal(many._replace(gradients=1)) is None
-    assert samplers.REGISTRY.get("sghmc").proposal(many._replace(rows=300)) is None
-    assert samplers.REGISTRY.get("hmc").proposal(many).warmup == 1000
 
 
 def test_the_best_candidate_is_taken_or_an_earlier_one_that_cannot_be_told_from_it() -> None:
@@ -100,13 +86,6 @@ def test_hmc_as_it_is_proposed_mixes_on_a_linear_table(seed: int) -> None:
     # Chains that stand still, or stay in a mode, show in either.
     assert found["rhat_function_max"] < MIXED
     assert "stuck" not in {each.code for each in found["warnings"]}
-
-
-def test_no_time_is_a_sentence() -> None:
-    with pytest.raises(BnnvizError, match="more time"):
-        plan(network(), 1e-6, chains=2)
-    with pytest.raises(BnnvizError, match="minutes = 0 must be above 0"):
-        automatic(Spec(), (), 0.0, network())
 
 
 def hmc_run(draws: int = 500) -> Run:
@@ -174,8 +153,3 @@ def test_sample_chooses_for_a_network_and_not_for_a_density() -> None:
     assert any("was chosen" in str(note) for note in run.summary()["notes"])
     assert run.verdict().values["held_out"] is False
     assert bnnviz.sample("gaussian", draws=4, warmup=0, chains=1).spec.sampler == "bps"
-
-
-def test_what_goes_with_a_named_sampler_is_refused() -> None:
-    with pytest.raises(BnnvizError, match="name it by sampler="):
-        bnnviz.sample(network(), settings={"step_size": 0.1})

@@ -18,7 +18,6 @@ import torch
 from conftest import needs_compiler
 from traced_loop import TracedLoop, begun, finished, sampling, traced_kernel
 
-import bnnviz
 from bnnviz import diagnostics, paths
 from bnnviz.engine.compilation import compiled_step
 from bnnviz.engine.compilation.native_step import NativeLoop, ProgramPartLoop
@@ -224,18 +223,6 @@ def test_a_program_with_other_numbers_is_refused() -> None:
     kernel._loop._step = kernel._loop._step._replace(program=lambda *inputs: [part + 1 for part in program(*inputs)])
     with pytest.raises(BnnvizError, match="other numbers"):
         compiled_step._compare(run.sampler, kernel, run.state)
-
-
-def test_a_density_that_reads_on_the_host_is_sampled_without_compilation(capfd: pytest.CaptureFixture[str]) -> None:
-    def potential(x: torch.Tensor) -> torch.Tensor:
-        return 0.5 * x.square().sum(-1) * (1.0 if float(x.detach().abs().sum()) < 1e9 else 2.0)
-
-    given = {"dim": 2, "chains": 2, "draws": 30, "warmup": 20, "seed": 1}
-    run, plain = (bnnviz.sample(potential, "hmc", kernel=kernel, **given) for kernel in ("compiled", "eager"))
-    assert np.array_equal(run.draws, plain.draws)
-    (note,) = run.summary()["notes"]
-    assert note.code == "not_compiled"
-    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_without_a_compiler_a_run_continues_with_a_note(tmp_path: Path) -> None:

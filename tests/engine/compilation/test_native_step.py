@@ -14,10 +14,10 @@ from traced_loop import begun
 
 from bnnviz import cpp
 from bnnviz.engine.compilation.compiled_kernel import CompiledKernel
-from bnnviz.engine.compilation.native_step import PythonPartLoop, eager_kernel
+from bnnviz.engine.compilation.native_step import eager_kernel
 from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
-from bnnviz.samplers import NUTS, warmup
+from bnnviz.samplers import warmup
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.tree import flat
 from bnnviz.specs.run import Spec
@@ -188,31 +188,6 @@ def test_what_a_density_returns_may_have_any_layout(density: Callable[[torch.Ten
     kernel = eager_kernel(run.sampler, run.state)
     for _ in range(3):
         compared(run, kernel, not run.sampler.is_tuned(run.state), 2e-3)
-
-
-def test_a_density_in_another_type_is_left_to_the_python_step() -> None:
-    run = begun(spec_of("Your function", warmup=10), target=OwnDensity(lambda x: x.double().square().sum(-1) / 2, 3))
-    assert run.state.proposal.potential.dtype == torch.float64
-    assert eager_kernel(run.sampler, run.state) is None
-
-
-class OtherTrees(NUTS):
-    """A subclass, which may take other steps."""
-
-
-def test_a_subclass_takes_its_own_steps() -> None:
-    run = begun(spec_of("gaussian", warmup=20), sampler=OtherTrees())
-    assert eager_kernel(run.sampler, run.state) is None
-
-
-@needs_compiler
-def test_a_run_takes_its_eager_steps_in_cpp() -> None:
-    run = begun(spec_of("gaussian", warmup=20))
-    run.take(4, 1e9)
-    assert isinstance(run._switch._eager.__self__._loop, PythonPartLoop)
-    run.change({"max_treedepth": 3})
-    run.take(4, 1e9)
-    assert run.kernel == "eager" and run.compiled_since is None
 
 
 @needs_compiler

@@ -13,7 +13,6 @@ from torch import nn
 import bnnviz
 from bnnviz import BnnvizError, data, diagnostics, targets
 from bnnviz.engine.evaluation import attack as attacking
-from bnnviz.engine.evaluation import uncertainty as unsure
 from bnnviz.engine.evaluation.metrics import predict
 
 pytest.importorskip("sklearn")
@@ -91,18 +90,6 @@ def test_the_step_on_a_line_is_known():
         assert (found["judges"], found["unit"], found["unmoved"]) == (1, "scaled", 0.0)
     step = -(2 * y[:3, None] - 1) * np.sign(draws[0, :4])
     np.testing.assert_allclose(found["examples"]["inputs"][2], x[:3] + 0.3 * step, rtol=1e-6)
-
-
-def test_a_step_the_other_way_helps(monkeypatch):
-    target, _, _ = two_classes()
-    draws = near(0.8, 5)
-    ascent = attacking._ascent
-    down = bnnviz.attack(target, draws, eps=STEPS)["accuracy"]
-    monkeypatch.setattr(attacking, "_ascent", lambda *given: -ascent(*given))
-    up = bnnviz.attack(target, draws, eps=STEPS)["accuracy"]
-    assert down == sorted(down, reverse=True)
-    assert up == sorted(up)
-    assert down[-1] < down[0] <= up[-1] == 1.0
 
 
 def test_the_softmax_of_a_linear_network_has_a_known_derivative():
@@ -202,37 +189,6 @@ def test_uncertainty_says_what_the_arrays_say():
     for name in ("mean", "low", "high"):
         np.testing.assert_allclose(arrays["intervals"][name], getattr(intervals, name))
     assert arrays["intervals"]["observed"].tolist() == y[[3, 1]].tolist()
-
-
-def test_rows_from_elsewhere_are_put_on_the_scale_that_was_trained_on():
-    target, draws = of_images()
-    other = images(9, rows=20, mean=(0.0, 0.0), sd=(1.0, 1.0))
-    seen = target.data_set.scaled_like(target.data_set)
-    expected = (other.x_test / 255 - np.array(seen.mean)[:, None, None]) / np.array(seen.sd)[:, None, None]
-    for ood in (other, other.x_test, expected):
-        np.testing.assert_allclose(unsure.outside_rows(target, ood), expected, rtol=1e-5, atol=1e-6)
-    assert len(unsure.outside_rows(target, other, most=7)) == 7
-    assert len(unsure.outside_rows(target, expected, most=7)) == 7
-    with pytest.raises(BnnvizError, match=r"of shape \(2, 3, 3\)"):
-        bnnviz.uncertainty(target, draws, ood=np.zeros((4, 18)))
-    with pytest.raises(BnnvizError, match="not finite"):
-        bnnviz.uncertainty(target, draws, ood=np.full((4, 2, 3, 3), np.nan))
-
-
-def test_a_table_from_elsewhere_is_standardised_like_the_training_rows():
-    rng = np.random.default_rng(5)
-    x, y = rng.normal(7, 3, (50, 2)), np.arange(50) % 2
-    rows = {"title": "", "doc": "", "task": "classification", "y_train": y, "y_test": y}
-    own = data.DataSet(name="own", x_train=x, x_test=x, **rows)
-    other = data.DataSet(name="other", x_train=x, x_test=x + 100, **rows)
-    target = targets.BNN(nn.Linear(2, 1), own, "bernoulli").to("cpu", torch.float64)
-    found = unsure.outside_rows(target, other)
-    np.testing.assert_allclose(found, own.scaled("test")[0] + 100 / x.std(0))
-    result = bnnviz.uncertainty(target, 5 * rng.normal(size=(30, 3)), ood=other)
-    # That far off each draw is sure, and together they are not.
-    ood, test = result["summary"]["ood"], result["summary"]["test"]
-    assert ood["expected"] < 0.1 * test["expected"]
-    assert ood["mutual"] > 0.99 * ood["entropy"]
 
 
 def test_weights_of_draws_count_and_leave_no_chain():

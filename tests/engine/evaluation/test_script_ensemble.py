@@ -10,14 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy import special, stats
+from scipy import stats
 from torch import Tensor, nn
 
 import bnnviz
 from bnnviz import targets
-from bnnviz.engine.evaluation import script_laws
 from bnnviz.errors import BnnvizError
-from bnnviz.targets import likelihoods
 from tests.engine.evaluation.test_likelihood_runs import KINDS, REAL, X, few, network
 
 LEVELS = (0.001, 0.3, 0.99)
@@ -148,21 +146,3 @@ def test_a_likelihood_of_ones_own_has_moments_and_no_quantiles() -> None:
 def test_a_likelihood_that_depends_on_the_number_of_rows_is_refused() -> None:
     with pytest.raises(BnnvizError, match="how many rows"):
         of_own(Counted()).ensemble()
-
-
-def test_the_incomplete_beta_function_is_scipys() -> None:
-    rng = np.random.default_rng(0)
-    a, b, x = 10 ** rng.uniform(-2, 5, 5000), 10 ** rng.uniform(-2, 5, 5000), rng.uniform(0, 1, 5000)
-    x[:2000] = np.clip(a / (a + b) * rng.uniform(0.9, 1.1, 5000), 0, 1)[:2000]
-    x[:2] = 0, 1
-    found = script_laws.betainc(*map(torch.as_tensor, (a, b, x, 1 - x))).numpy()
-    np.testing.assert_allclose(found, special.betainc(a, b, x), rtol=1e-8, atol=1e-9)
-
-
-@pytest.mark.parametrize("df", [2.1, 3.0, 4.0, 30.0, 1e6])
-def test_the_table_of_students_law_is_scipys(df: float) -> None:
-    law = script_laws.law_of(likelihoods.StudentT(df))
-    z = np.concatenate([np.linspace(-40, 40, 4001), [-1e9, -1e3, 1e3, 1e9]])
-    sd = torch.full((1, 1), (df / (df - 2)) ** 0.5, dtype=torch.float64)
-    found = law(torch.as_tensor(z), torch.zeros_like(sd), sd)[0].numpy()
-    np.testing.assert_allclose(found, stats.t(df).cdf(z), atol=1e-8 if df >= 3 else 1e-6, rtol=0)

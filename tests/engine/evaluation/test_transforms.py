@@ -11,11 +11,10 @@ import torch
 from scipy.stats import norm, poisson
 
 import bnnviz
-from bnnviz import diagnostics, plots
+from bnnviz import diagnostics
 from bnnviz.data import DataSet
 from bnnviz.engine.evaluation.metrics import NetworkDraws
 from bnnviz.engine.evaluation.transforms import transforms
-from bnnviz.errors import BnnvizError
 
 NOISE, DRAWS, ROWS = 0.3, 40_000, 12
 
@@ -76,15 +75,3 @@ def test_counts_have_uniform_ones_too() -> None:
     found = diagnostics.coverage(transforms(NetworkDraws(target, theta, None, 1)))
     known = found.levels
     assert (np.abs(found.share - known) <= 4 * np.sqrt(known * (1 - known) / 4000)).all()
-
-
-def test_a_run_of_a_regression_is_drawn_and_one_of_classes_is_not() -> None:
-    given = {"settings": {"steps": 50}, "draws": 1, "chains": 2}
-    numbers = bnnviz.sample("network", "map", target_settings={"data": "toy_c"}, **given)
-    shown = plots.calibration(numbers)
-    assert any(each.label.startswith("map, ") for each in shown) and plots.pit(numbers) is not None
-    classes = bnnviz.sample("network", "map", target_settings={"data": "moons"}, **given)
-    with pytest.raises(BnnvizError, match="These are classes"):
-        plots.pit(classes)
-    with pytest.raises(BnnvizError, match="Only numbers have"):
-        transforms(classes.network_draws())

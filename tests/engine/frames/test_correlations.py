@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from example_frames import example_frame, example_scene
 from torch import nn
 
 import bnnviz
 from bnnviz import diagnostics, targets
 from bnnviz.engine.frames import correlations
-from bnnviz.views.chain.correlations import CorrelationsView
-from bnnviz.views.chain.marginal import MarginalView
 from tests.engine.monitor.test_components import WIDE, holding
 
 RNG = np.random.default_rng(6)
@@ -55,17 +52,6 @@ def test_the_correlations_are_those_of_all_draws():
     assert run.frame(["marginal"])["marginal"]["label"] == "x3"
 
 
-def test_a_coordinate_that_does_not_vary_has_no_correlation_and_no_density():
-    draws = mixed()
-    draws[..., 3] = 2.0
-    run = holding(draws)
-    part = run.frame(["weights"])["weights"]
-    assert np.isnan(part["correlation"][3]).all() and np.isfinite(part["correlation"][:3, :3]).all()
-    run.watch(component={"kind": "coordinate", "i": 3})
-    assert "marginal" not in run.frame(["marginal"])
-    assert "weights" not in holding(mixed(draws=2)).frame(["weights"]), "there are too few draws"
-
-
 def test_the_density_is_one_in_all_and_lies_where_the_draws_are():
     run = holding(WIDE)
     run.watch(component={"kind": "coordinate", "i": 1})
@@ -78,44 +64,3 @@ def test_the_density_is_one_in_all_and_lies_where_the_draws_are():
 
 
 # ---- views ------------------------------------------------------------------------------------------------
-
-
-def test_a_map_has_a_cell_for_each_pair_numbered_as_in_the_draws():
-    scene = example_scene("network1d")
-    view, frame = CorrelationsView(scene), example_frame(scene, 30)
-    frame["weights"] |= {"first": 60, "block": "2.weight, 11 to 22 of 40", "chosen": 63}
-    assert view.update(frame)
-    assert view.source.data["r"].size == 144 and view._map.box == [60, 71, 60, 71] and view._map.across == 12
-    assert (view.root.x_range.start, view.root.x_range.end) == (59.5, 71.5)
-    assert view.x_label == "coordinate (2.weight, 11 to 22 of 40)"
-    assert 63 in view.chosen.data["x"]
-    frame["weights"] |= {"chosen": 3}
-    view.update(frame)
-    assert view.chosen.data["x"].size == 0, "it lies in another block"
-    frame["weights"] |= {"first": 0, "correlation": np.eye(1), "chosen": None}
-    assert view.update(frame) and view._map.across == 1
-
-
-def test_a_cell_that_is_chosen_tells_its_pair_and_gives_its_coordinate():
-    scene = example_scene("network1d")
-    view, frame = CorrelationsView(scene), example_frame(scene, 30)
-    assert view.choose(0, 0) is None, "there is nothing yet"
-    view.update(frame)
-    assert view.choose(3.2, 4.9) == 3
-    assert view.note == f"r(3, 5) {frame['weights']['correlation'][5, 3]:.2f}"
-    assert view.choose(30, 2) is None
-    view.update(frame)
-    assert view.note.startswith("r(3, 5) ")
-    frame["weights"]["block"], frame["weights"]["first"] = "others", 12
-    view.update(frame)
-    assert view.note.endswith(" draws"), "the pair was of another block"
-
-
-def test_the_density_begins_anew_with_what_is_followed():
-    scene = example_scene("network1d")
-    view, frame = MarginalView(scene), example_frame(scene, 30)
-    view.update(frame)
-    assert view.x_label == frame["marginal"]["label"]
-    frame["marginal"] |= {"label": "w12", "x": frame["marginal"]["x"] / 1000, "y": 1000 * frame["marginal"]["y"]}
-    view.update(frame)
-    assert view.x_label == "w12" and view.root.x_range.end < 0.1 < 100 < view.root.y_range.end

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from torch import nn
 
 import bnnviz
@@ -21,11 +20,6 @@ def run_of(hidden: str = "3-2", **more: object) -> ViewedRun:
     return ViewedRun(spec.checked())
 
 
-def module(*widths: int) -> nn.Sequential:
-    layers = [nn.Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)]
-    return nn.Sequential(*[each for layer in layers for each in (layer, nn.Tanh())][:-1])
-
-
 def test_layers_lie_where_the_module_has_its_weights():
     net = nn.Sequential(nn.Linear(1, 3, bias=False), nn.ReLU(), nn.Linear(3, 1))
     found = graph.layers(bnnviz.BNN(net, DATA))
@@ -33,19 +27,6 @@ def test_layers_lie_where_the_module_has_its_weights():
         {"inputs": 1, "outputs": 3, "weight": 0, "bias": None},
         {"inputs": 3, "outputs": 1, "weight": 3, "bias": 6},
     ]
-
-
-@pytest.mark.parametrize(
-    "net",
-    [
-        module(1, 65, 1),
-        module(1, 40, 40, 1),
-        nn.Linear(1, 1),
-        nn.Sequential(nn.Linear(1, 2), nn.Linear(2, 1), nn.Tanh()),
-    ],
-)
-def test_what_is_too_large_to_be_told_apart_or_no_perceptron_is_not_drawn(net: nn.Module):
-    assert graph.layers(bnnviz.BNN(net, DATA)) == []
 
 
 def test_the_part_has_the_chain_now_and_the_spread_of_all_draws():
@@ -68,32 +49,9 @@ def test_the_part_has_the_chain_now_and_the_spread_of_all_draws():
     )
 
 
-def test_draws_with_weights_have_no_network():
-    run = ViewedRun(Spec(target="network", sampler="pmcnet", target_settings={"hidden": "3"}).checked())
-    assert "graph" not in run.scene()["emits"]
-
-
 def shown(weights: np.ndarray, sd: np.ndarray, chosen: int | None = None) -> NetworkGraphView:
     """Return the view of a network of two inputs, two hidden units and one output."""
     layers = [{"inputs": 2, "outputs": 2, "weight": 0, "bias": 4}, {"inputs": 2, "outputs": 1, "weight": 6, "bias": 8}]
     view = NetworkGraphView({"layers": layers, "names": [f"w{i}" for i in range(9)]})
     assert view.update({"graph": {"weights": weights, "mean": 0 * sd, "sd": sd, "draws": 7, "chosen": chosen}})
     return view
-
-
-def test_an_edge_leads_from_its_input_to_its_unit_as_wide_as_its_weight():
-    weights, sd = np.array([1.0, -2.0, 0.5, 4.0, 0.1, -0.1, -1.0, 3.0, 0.7]), np.linspace(0.1, 0.9, 9)
-    view = shown(weights, sd)
-    edges, grey = view.edges.data, view.spread.data
-    # Row k of a matrix leads to unit k; the first unit of a layer lies above.
-    assert edges["x"].tolist() == [0, 0, 0, 0, 1, 1] and set(edges["dx"]) == {1.0}
-    top, low = 0.25, -0.25
-    assert np.allclose(edges["y"], [top, low, top, low, top, low])
-    assert np.allclose(edges["y"] + edges["dy"], [top, top, low, low, 0, 0])
-    assert edges["sign"].tolist() == [1, -1, 1, 1, -1, 1]
-    on_edges = np.abs(weights[[0, 1, 2, 3, 6, 7]])
-    assert np.allclose(
-        edges["width"] / edges["width"].max(), np.maximum(on_edges / 4, edges["width"].min() / edges["width"].max())
-    )
-    assert np.allclose(grey["width"][3:] / edges["width"].max(), sd[[3, 6, 7]] / 4), "one scale for both"
-    assert view.biases.data["sign"].tolist() == [1, -1, 1]

@@ -17,7 +17,6 @@ from torch.distributions import MultivariateNormal, Normal
 
 import bnnviz
 from bnnviz import samplers, targets
-from bnnviz.engine.monitor.approximation import WeightEffort, measured_approximation
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.baselines.bbb import BayesByBackprop
 from bnnviz.samplers.random import seeded
@@ -76,16 +75,6 @@ def test_a_normal_density_is_approximated_exactly_and_nothing_is_said(sds, dtype
     assert found["total_variation"] < 0.01 and found["infinite_share"] == 0
     assert dtype == "float32" or found["pareto_k"] is None or found["pareto_k"] < 0.6, "rounding may have any tail"
     assert found["warnings"] == []
-
-
-@pytest.mark.parametrize(("structure", "turned"), [("full", False), ("diagonal", False), ("full", True)])
-def test_a_normal_density_of_unlike_scales_is_no_plateau(structure, turned):
-    """Of curvatures 1 and 1e-12 of the largest the small one is 4,000 times what rounding may do."""
-    density = scaled(1e-6, 1.0, 1.0, turned=turned)
-    run = approximated(density, 3, structure=structure)
-    assert run.summary()["warnings"] == []
-    along = run.draws.reshape(-1, 3) @ (TURNED.numpy() if turned else np.eye(3))
-    assert np.abs(along.std(0) / [1e-6, 1, 1] - 1).max() < 4.5 / 200**0.5
 
 
 # --- figures that are known
@@ -184,32 +173,6 @@ def test_bayes_by_backprop_knows_the_density_of_the_draws_of_each_chain():
 
 
 # --- networks, and samplers without a density
-
-
-@pytest.mark.parametrize(
-    ("sampler", "settings"),
-    [
-        ("laplace", {"mode_steps": 300}),
-        ("laplace", {"mode_steps": 300, "structure": "diagonal"}),
-        ("laplace", {"mode_steps": 300, "subset": "last_layer"}),
-        ("bbb", {"steps": 70}),
-    ],
-)
-def test_of_a_network_figures_are_given_and_the_sentence_has_them(sampler, settings):
-    found = bnnviz.sample(**NETWORK, sampler=sampler, draws=20, chains=2, seed=1, settings=settings).summary()
-    assert 0 <= found["total_variation"] <= 1 and found["infinite_share"] == 0
-    assert len(poor(found)) == (found["total_variation"] >= 0.1 or (found["pareto_k"] or 0) >= 0.7)
-
-
-def test_without_a_density_nothing_is_measured():
-    assert "total_variation" not in bnnviz.sample("gaussian", "map", draws=2, chains=2).summary()
-
-
-def test_a_potential_that_takes_too_long_is_not_asked():
-    run = approximated(student, 2)
-    work = 2 * run._run.target.row_work
-    assert set(measured_approximation(run._run, WeightEffort(work=199 * work)).values()) == {None}
-    assert measured_approximation(run._run, WeightEffort(work=200 * work))["total_variation"] > 0.05
 
 
 def test_a_summary_changes_no_draw_and_is_the_same_again():

@@ -62,34 +62,6 @@ def test_a_single_coordinate_is_followed_as_it_comes_in():
     assert np.allclose(run.frame(["trace"])["trace"]["values"], WIDE[:, :9, 3]), "a new era is followed too"
 
 
-def test_the_table_and_the_status_stay_with_the_first_component():
-    run = holding(WIDE)
-    run.watch(component={"kind": "coordinate", "i": 4})
-    run._frames._paces.clear()
-    frame = run.frame(["acf", "table", "status"])
-    assert "R-hat; bulk, tail ESS (PC 1)" in [label for label, _, _ in frame["table"]["rows"]]
-    run.watch(component={"kind": "pc", "number": 1})
-    first = run.frame(["acf"])["acf"]
-    assert frame["status"]["ess"] == first["ess"] != frame["acf"]["ess"]
-
-
-def test_until_there_are_axes_a_coordinate_stands_for_each():
-    run = holding(WIDE[:, :4])
-    for number, name in ((1, "x1"), (2, "x2"), (-1, "x2")):
-        assert shown(run, kind="pc", number=number)[0]["label"] == name
-
-
-def test_a_box_on_the_trace_keeps_its_draws_when_something_else_is_followed():
-    run = holding(WIDE)
-    run.watch(component={"kind": "coordinate", "i": 0})
-    run.select({"view": "trace", "box": [-1, 100, 0.0, 1e9]})
-    first = run.frame(["selection"])["selection"]
-    assert first["count"] == (WIDE[:, :, 0] >= 0).sum()
-    run.watch(component={"kind": "coordinate", "i": 1})
-    again = run.frame(["selection"])["selection"]
-    assert again["count"] == first["count"] and (again["trace_value"] < 0).any()
-
-
 @pytest.mark.parametrize(
     "bad", [{"kind": "coordinate", "i": 5}, {"kind": "coordinate"}, {"kind": "pc", "number": 3}, {}, {"kind": "ic"}]
 )
@@ -108,10 +80,6 @@ def test_the_last_axis_is_the_narrowest_along_which_draws_vary(shape):
     along = np.linalg.norm((rows - rows.mean(0)) @ axis)
     assert along == pytest.approx(spread[min(shape[0] - 1, shape[1]) - 1], rel=1e-6)
     assert np.linalg.norm(axis) == pytest.approx(1) and axis[np.abs(axis).argmax()] > 0
-
-
-def test_the_last_axis_of_draws_that_do_not_vary_is_a_coordinate():
-    assert diagnostics.last_axis(np.ones((5, 3))).tolist() == [1, 0, 0]
 
 
 def test_a_sample_statistic_is_followed_by_its_name() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-import bnnviz
 from bnnviz import samplers
 from bnnviz.engine.monitor.move_warnings import bfmi, of_moves
 from bnnviz.engine.run.draw_store import DrawStore
@@ -63,11 +62,6 @@ def test_chains_that_stand_still_are_named_by_their_numbers() -> None:
     assert not told(x=x, weighted=True) and not told(x=x, converges=False)
 
 
-def test_a_chain_that_is_often_rejected_but_moves_is_not_named() -> None:
-    x = np.repeat(np.random.default_rng(1).normal(size=(CHAINS, DRAWS // 20, 2)), 20, axis=1)
-    assert not told(x=x)
-
-
 @pytest.mark.parametrize(
     ("places", "count"),
     [
@@ -102,8 +96,3 @@ def test_energies_that_change_slowly_are_told() -> None:
     found = told(energy=energy)
     assert (found.code, found.values["numbers"]) == ("low_bfmi", [3]) and 0 < found.values["bfmi"] < 0.3
     assert not told(energy=noise)
-
-
-def test_a_run_that_stands_still_says_so_in_its_summary() -> None:
-    found = bnnviz.sample("gaussian", "hmc", draws=40, warmup=0, chains=2, settings={"step_size": 50.0})
-    assert "stuck" in {each.code for each in found.summary()["warnings"]}

@@ -10,10 +10,8 @@ import pytest
 
 import bnnviz
 from bnnviz import samplers
-from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.monitor import remedies
 from bnnviz.engine.monitor.run_warnings import warnings
-from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.messages import Message, Remedy
 from bnnviz.models import mlp
@@ -126,49 +124,3 @@ def test_remedies_are_options_that_a_run_takes(sampler: str) -> None:
     for given in options:
         kept = {} if "sampler" in given else made.spec.settings
         made.spec.replace(**given | {"settings": kept | given.get("settings", {})}).checked()
-
-
-def test_no_remedy_is_beyond_the_bounds_of_its_setting() -> None:
-    made = run("pmcnet")
-    made.sampler = samplers.REGISTRY.get("pmcnet")(draws_each=8000)
-    assert remedies.raised(made, "more", "draws_each").options["settings"] == {"draws_each": 10_000}
-    made.sampler = samplers.REGISTRY.get("nuts")(target_accept=0.97, max_treedepth=12)
-    assert remedies.deeper_trees(made) == []
-    assert remedies.shorter_steps(made)[0].options["settings"] == {"target_accept": 0.99}
-
-
-def measures(variance: float) -> Variances:
-    """Return the measures of draws whose second variance, truly 4, is this, and which Stein's identity finds wide."""
-    found = Variances(SimpleNamespace(**run().__dict__, seconds=2.0, gradients=0))
-    found._moments, found._count = (np.array([1.0, variance]), np.array([0.1, 0.1]), np.array([1.0, 4.0])), 1000
-    found.variance_inflation = VarianceInflation(0.49, 0.05, None, None)
-    return found
-
-
-@pytest.mark.parametrize(("variance", "code"), [(1.4, "live_variance"), (6.0, "live_variance"), (4.0, "live_stein")])
-def test_the_page_has_one_message_on_variances(variance: float, code: str) -> None:
-    assert [each.code for each in measures(variance).messages()] == [code]
-
-
-@pytest.mark.parametrize(("variance", "shown"), [(1.4, 0), (4.0, 1), (6.0, 1)])
-def test_the_table_shows_no_identity_that_the_known_variances_contradict(variance: float, shown: int) -> None:
-    """It finds them 0.49 too wide."""
-    found = measures(variance)
-    found._run.target.dim, found._run.sampler.traits = 2, samplers.Traits(weighed_by="")
-    rows = [label for label, _, _ in found.rows()]
-    assert rows.count("Variances / true (Stein's identity)") == shown
-
-
-def test_the_table_shows_an_identity_that_says_one_beside_variances_that_are_wrong() -> None:
-    """Draws of one mode of two fulfil it up to chance, on either side."""
-    for share in (-0.05, 0.05):
-        found = measures(1.4)
-        found._run.target.dim, found._run.sampler.traits = 2, samplers.Traits(weighed_by="")
-        found.variance_inflation = VarianceInflation(share, 0.05, None, None)
-        assert "Variances / true (Stein's identity)" in [label for label, _, _ in found.rows()], share
-
-
-def test_what_took_no_gradients_has_no_rate_of_them() -> None:
-    found = measures(4.0)
-    found.ess, found.rhat, found._made, found._spent = 100.0, 1.0, 0, (1.0, 0)
-    assert found.mixing("PC 1", 90.0)[1] == ["ESS per second; per million gradients", "100; –", ""]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from conftest import needs_compiler
 
-from bnnviz.engine.monitor.summary import summarise
 from bnnviz.engine.monitor.waiting import Waiting
 from bnnviz.engine.run import run as run_module
 from bnnviz.engine.run.run import Run
@@ -26,12 +25,6 @@ def run(**changes: Any) -> Any:
     return SimpleNamespace(**known | changes, store=store, sampler=sampler, state=None, spec=spec, notes=[])
 
 
-def test_a_warm_up_of_unknown_length_gives_its_limit() -> None:
-    found = Waiting(run()).message()
-    assert (found.code, found.values["done"], found.values["seconds"]) == ("steps_left", 200, 240.0)
-    assert Waiting(run(seconds=0.1)).message() is None and Waiting(run(steps=0)).message() is None
-
-
 def test_a_warm_up_of_so_many_moves_gives_the_share_that_is_done() -> None:
     found = Waiting(run(share=0.25)).message()
     assert (found.code, found.values) == ("warmup_left", {"percent": 25.0, "seconds": 30.0})
@@ -41,12 +34,6 @@ def test_a_warm_up_of_so_many_moves_gives_the_share_that_is_done() -> None:
     waiting.begin_tuning()
     searched.phase, searched.seconds = "tuning", 10.0
     assert waiting.message().values["seconds"] == 12.0
-
-
-def test_a_search_for_a_start_gives_about_how_long_it_takes() -> None:
-    descent = SimpleNamespace(taken=50, steps=3000, seconds_left=59.0)
-    found = Waiting(run(phase="start", descent=descent)).message().values
-    assert (found["done"], found["most"], found["seconds"]) == (50, "3,000", 59.0)
 
 
 def test_a_run_without_a_draw_for_long_makes_no_progress() -> None:
@@ -84,10 +71,3 @@ def test_a_long_run_is_told_of_compiled_steps_once(monkeypatch: pytest.MonkeyPat
     assert short("pmcnet", monkeypatch, settings={"draws_each": 5}) == [], "its steps cannot be compiled"
     monkeypatch.setattr("bnnviz.cpp.compiler", lambda: None)
     assert short("hmc", monkeypatch) == []
-
-
-def test_a_summary_in_the_middle_of_the_warm_up_warns_that_there_are_no_draws() -> None:
-    going = Run(Spec("gaussian", {}, "nuts", {}, draws=None, device="cpu"))
-    going.prepare()
-    going.step_proposal()
-    assert [each.code for each in summarise(going)["warnings"]] == ["no_draws"]

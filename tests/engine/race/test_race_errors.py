@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from races import finished, race_of
-from sklearn.calibration import calibration_curve
 
-from bnnviz import diagnostics, samplers
+from bnnviz import samplers
 from bnnviz.engine.race import estimates, reference
 from bnnviz.engine.race.race import Race
 
@@ -46,14 +45,6 @@ def test_what_is_not_finite_never_ranks(errors):
     ranked = [row["error"] for row in rows if row["rank"] is not None]
     assert ranked == sorted(error for error in errors if math.isfinite(error))
     assert [row["rank"] for row in rows] == [*range(1, len(ranked) + 1), *[None] * (3 - len(ranked))]
-
-
-def test_the_error_is_that_of_mean_and_sd():
-    truth = estimates.TrueMoments(np.array([0.0, 2.0]), np.array([1.0, 4.0]), np.array([1.0, 4.0]))
-    found = estimates.error(estimates.MomentEstimates(np.array([0.3, 0.4]), np.array([1.5, 4.0])), truth)
-    assert found.mean == pytest.approx(math.sqrt((0.3**2 + 0.4**2) / 2))
-    assert found.sd == pytest.approx(math.sqrt(0.5**2 / 2))
-    assert found.both == pytest.approx(math.sqrt((found.mean**2 + found.sd**2) / 2))
 
 
 @pytest.mark.parametrize("quantities", [2, 30])
@@ -147,15 +138,3 @@ def test_a_reference_goes_on_from_a_checkpoint(own_home, monkeypatch):
     for path in (own_home / "references").glob("*.npz"):
         path.unlink()
     assert np.array_equal(finished(resumed).truth.mean, race.truth.mean)
-
-
-def test_the_calibration_error_is_that_of_the_reliability_curve():
-    rng = np.random.default_rng(0)
-    sure = rng.uniform(0.5, 1, 4000)
-    guess = rng.integers(0, 2, 4000)
-    observed = np.where(rng.uniform(size=4000) < sure**2, guess, 1 - guess)
-    probabilities = np.where(guess[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None])
-    right, stated = calibration_curve(guess == observed, sure, n_bins=10)
-    counts = np.histogram(sure, np.linspace(0, 1, 11))[0]
-    expected = (counts[counts > 0] * np.abs(right - stated)).sum() / 4000
-    assert diagnostics.calibration_error(probabilities, observed, bins=10) == pytest.approx(expected, abs=2e-3)

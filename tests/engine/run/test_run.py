@@ -144,17 +144,6 @@ def test_changes_are_logged_and_repeatable():
     assert np.array_equal(one.draws, two.draws)
 
 
-def test_a_tuning_that_sees_too_little_says_so(monkeypatch):
-    monkeypatch.setattr("bnnviz.samplers.Sampler.tuning_limit", 50)
-    for sampler, settings in (("bps", {}), ("sigma_bps", {"warmup_events": 100_000})):
-        run = prepared(spec(sampler=sampler, settings=settings, target_settings={"bend": 0.2}, chains=2, draws=None))
-        walked(run, 50)
-        assert run.phase == "warm-up"
-        assert [note.values["steps"] for note in run.notes if note.code == "tuning_ended"] == [50]
-        if sampler == "sigma_bps":
-            assert not run.state.adaptation.rounds_left and (run.state.adaptation.scaling != 1).all()
-
-
 def test_a_change_takes_effect_in_the_kernel():
     run = walked(prepared(spec(draws=None)), 300)
     run.change({"refresh_rate": 20.0})
@@ -255,78 +244,7 @@ def test_frames_hold_what_the_views_need():
     assert run.frame(["status"])["seq"] > frame["seq"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", PDMPS)
-def test_a_path_drawn_in_a_plane_is_the_projected_path(sampler):
-    run = prepared(spec(target="logistic_regression", sampler=sampler, draws=None, dtype="float64"))
-    while run.store.common(run.alive) < 40:
-        run.advance(0.2)
-    run.frame(["trace"])
-    run.watch(plane={"kind": "pca"})
-    path, plane = run.frame(["path"])["path"], run._frames.plane()
-    assert path["x_label"] == "PC 1"
-    ends = [run.chain_trace.end_of(s)[0] for s in run.chain_trace.past]
-    known = (torch.stack(ends[-len(path["event_x"]) :]).numpy() - plane.centre) @ plane.axes
-    assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
-    now = (run.chain_trace.current_point().numpy() - plane.centre) @ plane.axes
-    assert np.allclose([path["now_x"], path["now_y"]], now)
-
-
-@pytest.mark.parametrize("sampler", PDMPS)
-def test_a_path_that_is_looked_at_while_it_grows_has_its_corners_where_the_events_were(sampler):
-    run = prepared(spec(target="banana", sampler=sampler, draws=None, dtype="float64"))
-    for _ in range(60):
-        run.step_proposal()
-        path = run.frame(["path"])["path"]
-    ends = [run.chain_trace.end_of(s)[0] for s in run.chain_trace.past]
-    assert len(ends) > 5
-    known = torch.stack(ends[-len(path["event_x"]) :]).numpy()
-    assert np.allclose(np.column_stack([path["event_x"], path["event_y"]]), known)
-    starts = torch.stack([s.x for s in run.chain_trace.past][1:]).numpy()
-    assert np.allclose(known[:-1], starts[-len(known) + 1 :])
-
-
-@pytest.mark.slow
-def test_one_dimension_has_a_histogram_beside_the_known_density():
-    run = prepared(spec(target="gaussian", target_settings={"size": 1, "mean_list": "[2]"}, draws=None, chains=16))
-    scene = run.scene()
-    assert "density" in scene["emits"]
-    x, y = scene["density"]["x"], scene["density"]["y"]
-    assert np.allclose(y, np.exp(-((x - 2) ** 2) / 2) / np.sqrt(2 * np.pi), atol=2e-3)
-    assert run.frame(["density"]) == {"seq": 1}, "there are no draws yet"
-    while run.store.common(run.alive) < 500:
-        run.advance(0.3)
-    run._frames._paces.clear()
-    part = run.frame(["density"])["density"]
-    assert part["draws"] == 16 * run.store.common(run.alive)
-    assert part["width"] * part["y"].sum() == pytest.approx(1, abs=0.01)
-    assert np.abs(part["y"] - np.interp(part["x"], x, y)).max() < 0.08
-    assert "density" not in prepared(spec(draws=None)).scene()["emits"]
-
-
-def test_networks_report_their_predictions():
-    found = finished(ViewedRun(SPECS[4])).summary()
-    assert found["rmse"] > 0 and math.isfinite(found["nll"]) and found["ess_pc1"] > 0
-    assert found["grad_evals"] % 28 == 0  # 28 rows a gradient
-
-
-def test_saved_runs_open_in_arviz(tmp_path):
-    run = finished(ViewedRun(spec()))
-    path = run.save(tmp_path / "one")
-    import xarray
-
-    tree = xarray.open_datatree(path, engine="h5netcdf")
-    assert tree["posterior"]["x"].shape == (3, 60, 2)
-    assert Spec.from_json(json.loads(tree.attrs["bnnviz"])["spec"]) == run.spec
-
-
 # The Python calls.
-
-
-def test_sample_takes_a_function():
-    run = bnnviz.sample(lambda x: 0.5 * (x**2).sum(-1), "bps", dim=3, draws=100, warmup=20, chains=8, seed=3)
-    assert run.draws.shape == (8, 100, 3)
-    assert run.spec.settings["bound"] == "grid"
 
 
 def test_sample_takes_a_module_and_data():
@@ -356,11 +274,6 @@ def test_bad_arguments_get_one_sentence(arguments, words):
 def test_a_function_of_the_wrong_shape_is_told():
     with pytest.raises(bnnviz.BnnvizError, match="one value per chain"):
         bnnviz.sample(lambda x: x, "bps", dim=2, draws=10)
-
-
-def test_a_missing_device_is_told():
-    with pytest.raises(bnnviz.BnnvizError, match="no device 'cuda:99'"):
-        bnnviz.sample("gaussian", device="cuda:99")
 
 
 # ---- data that change while a run goes on -----------------------------------------------------------------
@@ -443,42 +356,3 @@ def watched() -> ViewedRun:
         run.advance(0.1)
     run.frame(["trace", "prediction", "path"])
     return run
-
-
-def picked(run: ViewedRun, choice: dict | None) -> dict:
-    run.select(choice)
-    run._frames._paces.clear()
-    return run.frame(["selection"])["selection"]
-
-
-def test_a_box_in_the_prediction_picks_the_functions_that_pass_through_it(watched):
-    predictor = watched._frames.predictor
-    functions = predictor.values[:, :-1]
-    column = 40
-    x, middle = predictor.raw[column, 0], float(np.median(functions[:, column]))
-    found = picked(watched, {"view": "prediction", "box": [x, x, middle, 1e9]})
-    assert found["count"] == (functions[:, column] >= middle).sum()
-    assert (found["functions"][:, column] >= middle - 1e-6).all()
-    assert found["path_x"].size == found["trace_index"].size == found["count"]
-    # A steep function crosses a thin box between two points of the grid.
-    assert picked(watched, {"view": "prediction", "box": [-9, 9, middle, middle + 1e-9]})["count"] > 0
-
-
-def test_a_box_in_the_path_or_the_trace_picks_the_draws_that_lie_in_it(watched):
-    plane, component = watched._frames.plane(), watched._frames._components.followed.values
-    rows = watched.draws.reshape(-1, watched.target.dim).astype(float)
-    places = (rows - plane.centre) @ plane.axes
-    middle = float(np.median(places[:, 0])) + 1e-6  # a draw on the edge is in or out by rounding
-    found = picked(watched, {"view": "path", "box": [middle, 1e9, -1e9, 1e9]})
-    assert found["count"] == (places[:, 0] >= middle).sum() and (found["path_x"] >= middle - 1e-4).all()
-    found = picked(watched, {"view": "trace", "box": [0, 9, -1e9, 1e9]})
-    assert found["count"] == 30 and found["trace_index"].max() == 9
-    assert np.isin(found["trace_value"], component[:, :10]).all()
-    assert found["text"] == f"30 of {rows.shape[0]} draws"
-
-
-def test_nothing_is_picked_where_nothing_was_and_what_cannot_be_picked_is_refused(watched):
-    assert picked(watched, None) == {"kind": "none"}
-    for bad in ({"view": "acf", "box": [0, 1, 0, 1]}, {"view": "path", "box": [0, 1]}, {"event": -1}):
-        with pytest.raises(bnnviz.BnnvizError):
-            watched.select(bad)

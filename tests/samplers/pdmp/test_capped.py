@@ -50,9 +50,3 @@ def test_a_cap_is_biased_and_none_is_right(most: int | None) -> None:
     each = (run.draws**2).mean(1)
     off = (each.mean(0) - truth) / (each.std(0, ddof=1) / np.sqrt(len(each)))
     assert (np.abs(off).max() > 2 * LEVEL) == (most is not None), off
-
-
-def test_presets_have_it() -> None:
-    for kind in (samplers.BPS, samplers.SigmaBPS, samplers.Boomerang):
-        (preset,) = (preset for preset in kind.presets if preset["name"] == "capped")
-        assert preset["settings"]["most_proposals"] == 10

@@ -59,19 +59,6 @@ def test_a_path_that_is_looked_at_often_is_drawn_as_one_looked_at_once(sampler: 
     assert len(seen["event_step"]) == (60 if often.sampler.curved else 120)
 
 
-def test_at_speed_a_segment_is_shown_whose_rate_needs_no_gradient(run: ViewedRun):
-    chain_trace = run.chain_trace
-    chain_trace.shown(True)
-    seen = chain_trace.count
-    while chain_trace.count < seen + 12:
-        run.step_proposal()
-    fresh = list(chain_trace.past)[-(chain_trace.count - seen) :]
-    known = [segment for segment in fresh if len(segment.knots) > 2]
-    assert chain_trace.shown(True) is (known or fresh)[-1]
-    # Step by step it is the last one, however little is known of it.
-    assert chain_trace.shown(False) in (chain_trace.now, chain_trace.past[-1])
-
-
 @pytest.mark.parametrize("unknown", [[], [0]])
 @pytest.mark.parametrize("times", [(0.0, 0.4, 1.0), (0.0, 0.2, 0.2, 0.9, 1.1, 2.0)])
 def test_the_curve_through_a_cubic_rate_is_that_cubic(times, unknown):
@@ -81,15 +68,3 @@ def test_the_curve_through_a_cubic_rate_is_that_cubic(times, unknown):
     t, rate = hermite_curve(knots[::-1])
     assert (t[0], t[-1]) == (times[0], times[-1]) and (np.diff(t) >= 0).all() and len(t) >= 48
     np.testing.assert_allclose(rate, cubic(t), atol=1e-12)
-
-
-def test_a_curve_without_slopes_goes_through_what_was_evaluated():
-    knots = [(t, math.sin(3 * t), math.nan) for t in (0.0, 0.3, 0.7, 1.0)]
-    t, rate = hermite_curve(knots)
-    for at, known, _ in knots:
-        assert np.interp(at, t, rate) == pytest.approx(known, abs=1e-12)
-
-
-def test_one_known_rate_is_a_point():
-    t, rate = hermite_curve([(0.5, 2.0, math.nan)])
-    assert (t.tolist(), rate.tolist()) == ([0.5], [2.0])

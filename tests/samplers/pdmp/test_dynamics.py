@@ -14,8 +14,6 @@ from bnnviz import samplers, targets
 from bnnviz.engine.drive import drive
 from bnnviz.engine.run.run import Run
 from bnnviz.samplers.pdmp.dynamics import Dynamics
-from bnnviz.samplers.pdmp.state import State
-from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 from bnnviz.samplers.pdmp.warmup import PathSums
 from bnnviz.samplers.random import seeded
 from bnnviz.specs.run import Spec
@@ -123,64 +121,6 @@ def test_a_flow_goes_on_from_wherever_it_is(name, seed, share):
     whole, half = (sampler.flow(x, v, part, scaling) for part in (t, share * t))
     halves = sampler.flow(*half, (1 - share) * t, scaling)
     assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(whole, halves, strict=True))
-
-
-def speed(state: State):
-    return state.v.norm(dim=1, keepdim=True)
-
-
-def scaled_speed(state: State):
-    return (state.v / state.adaptation.scaling).norm(dim=1, keepdim=True)
-
-
-def speeds(state: State):
-    return state.v.abs()
-
-
-def energy_of_the_reference(state: State):
-    centre, precision, *_ = state.adaptation.scaling
-    return (precision * ((state.x - centre).square() + state.v.square())).sum(1, keepdim=True)
-
-
-KEPT = {"bps": speed, "sigma_bps": scaled_speed, "zigzag": speeds, "boomerang": energy_of_the_reference}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PDMPS)
-@settings(max_examples=20, deadline=None)
-@given(
-    seed=seeds,
-    dim=st.integers(1, 6),
-    correlation=st.floats(-0.9, 0.9),
-    spread=st.floats(0.1, 10),
-    bound=st.sampled_from(["grid", "interpolated", "exact"]),
-)
-def test_only_a_refreshment_changes_what_the_dynamics_keep(name, seed, dim, correlation, spread, bound):
-    """Along whole paths, whatever bound finds the event times: speed, speeds or energy; and the path has no gaps."""
-    target = targets.Gaussian(size=dim, correlation=correlation, spread=spread).to("cpu", torch.float64)
-    sampler = samplers.REGISTRY.get(name)(bound=bound, refresh_rate=0.5)
-    sampler.prepare(target, torch.linspace(-0.5, 0.5, dim, dtype=torch.float64))
-    rng = seeded(seed)
-    state = sampler.init(torch.as_tensor(target.exact_draws(8, seed)), rng)
-    if name == "sigma_bps":
-        state = sampler.rescaled(rng, state, torch.linspace(0.5, 2.0, dim, dtype=torch.float64))
-    bounces = 0
-    for _ in range(60):
-        before = state
-        state, info = sampler.step(rng, before)
-        kept = info.kind != REFRESH
-        bounces += int((info.kind == BOUNCE).sum())
-        old, new = KEPT[name](before), KEPT[name](state)
-        assert torch.allclose(old[kept], new[kept], rtol=1e-7)
-        event = (info.kind == BOUNCE) | (info.kind == REFRESH)
-        there = sampler.flow(before.x, before.v, info.t, before.adaptation.scaling)[0]
-        assert torch.equal(state.x[event], there[event])
-        assert torch.equal(state.x[~event], before.x[~event])
-    assert bounces
-
-
-def test_every_sampler_says_what_its_dynamics_keep():
-    assert set(KEPT) == set(PDMPS)
 
 
 @pytest.mark.parametrize("name", PDMPS)

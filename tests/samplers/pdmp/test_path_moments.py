@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-import bnnviz
 from bnnviz.diagnostics import path_moments
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
@@ -103,12 +102,6 @@ def test_chains_count_by_equal_time() -> None:
     assert found.time == pytest.approx(10)
 
 
-def test_it_takes_two_stretches_of_path() -> None:
-    assert path_moments(np.zeros((4, 1, 3))) is None
-    assert path_moments(np.zeros((4, 5, 0))) is None
-    assert path_moments(np.zeros((4, 5, 3))) is None
-
-
 @pytest.mark.slow
 def test_draws_can_be_taken_at_events_or_along_the_path_while_it_runs() -> None:
     run = ViewedRun(spec("bps", refresh_rate=0.1).replace(draws=None))
@@ -135,26 +128,6 @@ def test_a_checkpoint_goes_on_with_the_same_integrals() -> None:
         for _ in range(300):
             run.step_proposal()
     assert np.array_equal(one.path_moments().variance, other.path_moments().variance)
-
-
-@pytest.mark.slow
-def test_many_numbers_are_not_integrated() -> None:
-    run = bnnviz.sample(spec("bps").replace(chains=4096, draws=4, warmup=0, target_settings={"size": 2}))
-    assert "path_mean" not in run.summary()
-    assert "path_mean" in bnnviz.sample(spec("bps").replace(draws=40)).summary()
-
-
-@pytest.mark.slow
-def test_the_table_shows_the_three_ways_side_by_side() -> None:
-    run = ViewedRun(spec("bps", refresh_rate=0.1, samples="events").replace(draws=None, target_settings={"size": 1}))
-    run.prepare()
-    while run.steps < 1000:
-        run.take(1000 - run.steps, 1000.0)
-    run.frame(["acf"])
-    rows = {row[0]: float(row[1].split()[0]) for row in run.frame(["table"])["table"]["rows"] if "Variance" in row[0]}
-    assert rows["Variance of x1; true 1"] > 1.4
-    assert rows["Variance of x1 weighted by 1 / rate"] == pytest.approx(1, abs=0.15)
-    assert rows["Variance of x1 along the path"] == pytest.approx(1, abs=0.15)
 
 
 def drawn(each: int) -> torch.Tensor:

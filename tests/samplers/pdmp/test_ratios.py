@@ -8,14 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from example_frames import example_scene
 
-from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.pdmp.draw_collector import RatioStats
 from bnnviz.samplers.pdmp.thinning import BOUNCE, PROBE
-from bnnviz.specs.run import Spec
-from bnnviz.views.chain.rate_ratios import EDGE, FARTHEST, RateRatiosView
 
 NAMES = ("least", "q25", "median", "q75", "q99", "most")
 
@@ -58,33 +54,4 @@ def test_a_ratio_without_an_envelope_is_infinite_and_one_that_is_no_number_count
     assert found["most"] == math.inf and found["least"] == 0.5
 
 
-def test_a_tally_that_goes_on_from_a_checkpoint_has_the_same_box():
-    one = counted(np.array([0.2, 0.9, 1.4]))
-    other = RatioStats()
-    other.load(one.save())
-    assert other.box() == one.box()
-
-
-def test_a_run_gives_its_box():
-    run = ViewedRun(Spec(target="banana", sampler="bps", settings={"bound": "interpolated"}, draws=None).checked())
-    run.prepare()
-    while run.steps < 200:
-        run.take(8)
-    run.frame([])  # at rest nothing is left out
-    part = run.frame(["ratios"])["ratios"]
-    assert "ratios" in run.scene()["emits"]
-    assert [part[name] for name in NAMES] == sorted(part[name] for name in NAMES)
-    assert part["proposals"] == run.sampler_stats.proposals
-
-
 # ---- the view ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("most", [37.0, math.inf])
-def test_what_lies_beyond_the_axis_is_marked_at_its_end(most):
-    view = RateRatiosView(example_scene("banana"))
-    view.update({"ratios": box(q99=9.0, most=most, violation_share=0.02)})
-    right = view.root.x_range.end
-    assert FARTHEST <= right < 1.5 * FARTHEST
-    assert np.nanmax(view.source.data["over_most"]) == pytest.approx(EDGE * right, rel=1e-6)
-    assert np.nanmax(view.source.data["over_x"]) <= right

@@ -14,8 +14,7 @@ from scipy import integrate
 from bnnviz.samplers.pdmp.bounds.grid import Grid
 from bnnviz.samplers.pdmp.bounds.interpolated import Interpolated
 from bnnviz.samplers.pdmp.bounds.raised import RaisedGrid
-from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REJECTED, START, RatePoint, first_arrival
-from bnnviz.samplers.pdmp.trace.segment import clipped_line
+from bnnviz.samplers.pdmp.thinning import BOUNCE, HORIZON, PROBE, PROPOSAL, REJECTED, RatePoint, first_arrival
 
 numbers = st.floats(-50, 50, allow_nan=False).map(lambda x: round(x, 6))
 
@@ -112,11 +111,6 @@ def test_first_line_runs_through_zero_and_t_init():
     assert [float(plan.piece.at(tensor(t))) for t in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0, 0, 1, 3])
     assert int(plan.kind) == PROPOSAL
     assert float(plan.t) == pytest.approx(0.25 + math.sqrt(2 * 1.0 / 4))
-
-
-def test_t_init_never_lies_beyond_the_horizon():
-    _, probe = after_first_line(interpolated(t_init=5.0), 1.0, 1.0, horizon=0.2)
-    assert float(probe.t) == pytest.approx(0.2)
 
 
 def test_second_line_forgets_t_init():
@@ -221,17 +215,3 @@ def test_the_reach_grows_with_a_rate_above_the_line_and_stays_for_the_next_cells
     following = bound.learn(following, point(1.0, 1.0), kind(PROBE))
     _, plan = bound.plan(following, tensor(0.0), drawing(0.01), tensor(1.0))
     assert float(plan.piece.at(plan.t)) >= 7.0 - 0.01
-
-
-def test_kinds_are_distinct():
-    assert len({PROBE, PROPOSAL, HORIZON, START}) == 4
-
-
-@settings(max_examples=100, deadline=None)
-@given(t0=st.floats(0, 3), length=st.floats(0.01, 3), slope=numbers, height=numbers)
-def test_drawn_pieces_follow_the_clipped_line(t0, length, slope, height):
-    t1 = t0 + length
-    for a, b, h0, h1 in clipped_line(t0, t1, slope, height):
-        assert t0 <= a <= b <= t1 + 1e-9
-        for t, h in ((a, h0), (b, h1)):
-            assert h == pytest.approx(max(0.0, slope * t + height), abs=1e-6)
