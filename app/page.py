@@ -133,7 +133,7 @@ def _lead(nav: Text, page: Any) -> None:
 
 def _menu(page: Any) -> pmui.MenuButton:
     """Return the menu of a page, which follows what the page offers."""
-    menu = pmui.MenuButton(label="More", size="small", variant="text", **HEADER)
+    menu = pmui.MenuButton(label="More", size="small", variant="text", stylesheets=[_STYLES["menu"]], **HEADER)
     menu.on_click(lambda item: page.menu()[item["label"]]())
 
     def fill() -> None:

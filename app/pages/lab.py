@@ -17,7 +17,7 @@ from bnnviz_app.access import roles
 from bnnviz_app.components.cards.branches import BranchBar
 from bnnviz_app.components.cards.cards import Card, FiguresCard
 from bnnviz_app.components.cards.chip import Chip
-from bnnviz_app.components.cards.places import DRAWER, PLACES, Place, grid, shared_out
+from bnnviz_app.components.cards.places import DRAWER, ORDER, PLACES, Place, grid, shared_out
 from bnnviz_app.components.cards.selection import PART, SelectionLink
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.controls.data_editor import PointEditor
@@ -369,7 +369,7 @@ class LabPage(RunPage):
             self.components.append(card)
             self.stage.append(card.root)
         root = self.cards[part].root
-        set_changed(root, styles=root.styles | {"grid-area": area})
+        set_changed(root, styles=root.styles | {"grid-area": area, "order": str(ORDER[area])})
 
     def _card(self, view: views.View) -> Card:
         return Card(view, **self._tools(view.needs[0]))

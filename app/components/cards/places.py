@@ -27,6 +27,8 @@ PLACES = {
     "detail": {"acf": "ACF", "marginal": "Density", "weights": "Correlations", "history": "History"},
     "table": {"table": "Summary"},
 }
+#: On a phone, where cards lie under each other.
+ORDER = {name: number for number, name in enumerate(PLACES, 1)}
 DRAWER = ("trace", "detail", "table")
 _BESIDE = "why"  # takes the path if the sampler turns at no events
 _PATH = "path"
@@ -89,7 +91,7 @@ class Place(PageComponent):
             *(self._tabs, self._line),
             sizing_mode="stretch_width",
             margin=0,
-            styles={"grid-area": f"{name}-tabs"},
+            styles={"grid-area": f"{name}-tabs", "order": str(ORDER[name])},
             stylesheets=[_STYLES["tabs"]],
         )
 
