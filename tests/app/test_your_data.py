@@ -147,7 +147,7 @@ def test_a_link_opens_it_and_play_begins_the_run(no_server) -> None:
     assert page.data._dialog.is_open
     spec = look(FILE, "houses.csv", TableChoices("price", missing=(), leave_out=("day",)), OWNER).opened.spec
     page._begin_own(spec, ["HMC was taken."])
-    assert page.session.playing and page.session.spec == spec and page.controls._target.name == spec.target
+    assert page.session.playing and page.session.spec == spec and page.controls.target.name == spec.target
     assert page.controls._chosen().checked() == spec
     assert page.verdict.root.visible is False
     page._arrange({"status", "verdict", "row"})

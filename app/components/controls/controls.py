@@ -10,12 +10,13 @@ import panel as pn
 import panel_material_ui as pmui
 
 from bnnviz.files import plain_json
-from bnnviz_app.components.widgets import Message, ReaderChoice
+from bnnviz_app.components.widgets import Message, ReaderChoice, set_changed
 
 Setting = dict[str, Any]
 
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
 _BOXED = {"margin": (9, 14, 3, 14)}  # a box's label stands on its upper edge
+CHANGED = " •"  # after the label of a setting that is not at its default
 LONG = 200  # whole numbers with a longer range are typed, not slid
 _FOLD = {
     "boxShadow": "none",
@@ -65,6 +66,7 @@ class SettingControl:
         # Made when they are first needed: every element costs the page's first paint some milliseconds.
         self._messages: dict[bool, Message] = {}
         self.widget = self._make(setting["default"])
+        self._label, self._words = self.widget.label, ""
         slid = isinstance(self.widget, pmui.FloatSlider | pmui.IntSlider)
         self._choice = ReaderChoice((self.widget,), self._chosen, "value_throttled" if slid else "value")
         self.root = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -101,6 +103,7 @@ class SettingControl:
                 # A choice that is not offered by itself, such as a file of one's own.
                 self.widget.options = self._choices() | {self._titles.get(value, str(value)): value}
             self.widget.value = ("" if value is None else _repr(value)) if self._is_typed else value
+        self._mark()
         self.error("")
 
     def offer(self, choices: list[str]) -> None:
@@ -110,8 +113,18 @@ class SettingControl:
 
     def remark(self, words: str) -> None:
         """Add a few words to the label; none take them back."""
-        label = label_of(self.setting)
-        self.widget.label = f"{label} ({words})" if words else label
+        self._words = f" ({words})" if words else ""
+        self._mark()
+
+    def matches(self, text: str) -> bool:
+        """Return whether a text is in the name, the label or the doc."""
+        said = f"{self.name} {self._label} {self.setting['doc']}"
+        return text.casefold() in said.casefold()
+
+    def _mark(self) -> None:
+        """Write the label, with a mark where the value is not the default."""
+        mark = "" if self.value == self.setting["default"] else CHANGED
+        set_changed(self.widget, label=f"{self._label}{self._words}{mark}")
 
     def error(self, sentence: str) -> None:
         """Say what is wrong with the value; an empty sentence takes it back."""
@@ -130,6 +143,7 @@ class SettingControl:
 
     def _chosen(self, event: Any) -> None:
         if event.new != event.old:
+            self._mark()
             self._on_change(self.name, self.value)
 
     def _make(self, value: Any) -> Any:
@@ -180,7 +194,7 @@ class Controls:
         titles: dict[str, str] | None = None,
         apart: bool = False,
     ) -> None:
-        self._report = on_change
+        self._report, self._sought = on_change, ""
         # Points are drawn in a view; they have no widget.
         self._controls = {
             s["name"]: SettingControl(s, self._changed, titles) for s in settings if s["type"] != "points"
@@ -201,6 +215,13 @@ class Controls:
 
     def __getitem__(self, name: str) -> SettingControl:
         return self._controls[name]
+
+    def seek(self, text: str) -> None:
+        """Show only the settings that have a text in their name, label or doc, folded or not."""
+        self._sought = text
+        if self._fold is not None:
+            self._fold.active = [0] if text else []
+        self._hide()
 
     def values(self) -> dict[str, Any]:
         """Return the chosen values by name."""
@@ -235,7 +256,8 @@ class Controls:
     def _hide(self) -> None:
         for control in self._controls.values():
             when = control.setting["when"] or {}
-            control.show(all(_fits(self._controls[other].value, fits) for other, fits in when.items()))
+            applies = all(_fits(self._controls[other].value, fits) for other, fits in when.items())
+            control.show(applies and (control.root in self.foremost or control.matches(self._sought)))
 
 
 def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:

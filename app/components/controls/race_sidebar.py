@@ -116,7 +116,7 @@ class RaceSidebar(SpecSidebar):
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
         self._add = button("Add a lane", self._append, icon="add", margin=(2, 14))
         samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
-        self.root = column(section("TARGET"), self._target.root, *samplers, *race)
+        self.root = column(self.tools, section("TARGET"), self.target.root, *samplers, *race)
         self.show(spec)
 
     def show(self, spec: RaceSpec) -> None:
@@ -168,8 +168,8 @@ class RaceSidebar(SpecSidebar):
         super()._renew()
 
     def _chosen(self) -> RaceSpec:
-        settings, run = self._target.controls.values(), self._run.values()
+        settings, run = self.target.controls.values(), self._run.values()
         budget = run.pop("budget")
-        shared = {"target": self._target.name, "target_settings": settings, **run}
+        shared = {"target": self.target.name, "target_settings": settings, **run}
         whole = int(budget) if isinstance(budget, float) and budget.is_integer() else budget
         return type(self._spec)(tuple(lane.lane for lane in self._lanes), whole).replace(**shared)

@@ -11,8 +11,8 @@ import panel_material_ui as pmui
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.controls.controls import Controls
-from bnnviz_app.components.widgets import ReaderChoice, Text
+from bnnviz_app.components.controls.controls import CHANGED, Controls
+from bnnviz_app.components.widgets import ReaderChoice, Text, icon_button
 from bnnviz_app.theme import styles
 
 _DATA = "data"
@@ -20,6 +20,7 @@ _CUSTOM = "as set below"
 # A description that came later would change the number of hooks of its React component, which fails then.
 _NO_PRESET = "Settings that belong together; these are of no preset."
 _STYLES = styles(__file__)
+_IN_TOOLS = {"sizing_mode": "stretch_width", "margin": (8, 4, 4, 14)}
 _IN_BAR = {"width": 200, "margin": (9, 4, 3, 4), "size": "small"}
 _SELECT = {"sizing_mode": "stretch_width", "margin": (9, 14, 3, 14), "size": "small"}
 
@@ -134,8 +135,15 @@ class SpecSidebar(PageComponent):
         settings: Sequence[dict[str, Any]] = (),
     ) -> None:
         self._on_spec, self._spec = on_spec, spec
+        self._before: list[Any] = []  # specs, for undo
+        self.search = pmui.TextInput(
+            label="Search", placeholder=f"{CHANGED.strip()} marks a changed setting", size="small", **_IN_TOOLS
+        )
+        self.search.param.watch(lambda event: self._seek(event.new), "value_input")
+        self.undo = icon_button("undo", "Undo the last change", self._go_back, margin=(8, 8, 0, 0), disabled=True)
+        self.tools = pn.Row(self.search, self.undo, sizing_mode="stretch_width", margin=0)
         self._titles = {data["name"]: data["title"] for data in catalogue["data"]}
-        self._target = CatalogueChoice(
+        self.target = CatalogueChoice(
             catalogue["targets"], "Target", self._titles, self._renew, self._target_changed, self._first(spec).target
         )
         run = {setting["name"]: setting for setting in catalogue["run"]}
@@ -144,19 +152,19 @@ class SpecSidebar(PageComponent):
         run["device"] = {**run["device"], "type": "choice", "choices": self._devices}
         self._run = Controls([*settings, *(run[name] for name in self.shared)], lambda changed: self._renew())
         self._attached = {data["name"] for data in catalogue["data"] if data["attached"]}
-        self.bar: list[Any] = [self._target.select]
+        self.bar: list[Any] = [self.target.select]
 
     def show(self, spec: Any) -> None:
         """Show a spec in the controls."""
         self._spec, first = spec, self._first(spec)
-        self._target.show(first.target, first.target_settings)
+        self.target.show(first.target, first.target_settings)
         # A spec may name a device that is not offered here; a control without it would choose another.
         self._run["device"].offer([*self._devices, first.device])
         self._run.set({name: getattr(first, name) for name in self.shared})
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Say beside the choice of data what is to be known of them."""
-        self._target.note(scene["remarks"])
+        self.target.note(scene["remarks"])
 
     def devices(self, names: list[str]) -> None:
         """Offer these devices."""
@@ -181,7 +189,7 @@ class SpecSidebar(PageComponent):
         return spec
 
     def _all_controls(self) -> list[Any]:
-        return [self._target.controls, self._run]
+        return [self.target.controls, self._run]
 
     def _target_changed(self, changed: dict[str, Any]) -> None:
         self._renew()
@@ -196,8 +204,30 @@ class SpecSidebar(PageComponent):
             self.error(error)
             return
         if spec != self._spec:  # what was mistyped and put right harms no run
+            self._keep()
             self._spec = spec
             self._on_spec(spec)
+
+    def _keep(self) -> None:
+        """Keep the spec that is about to be changed."""
+        self._before.append(self._spec)
+        self.undo.disabled = False
+
+    def _go_back(self) -> None:
+        """Undo the last change."""
+        spec = self._before.pop()
+        self.undo.disabled = not self._before
+        now = self._spec
+        self.show(spec)
+        self._return_to(spec, now)
+
+    def _return_to(self, spec: Any, now: Any) -> None:
+        """Run a spec again in the place of what runs now."""
+        self._on_spec(spec)
+
+    def _seek(self, text: str) -> None:
+        for controls in self._all_controls():
+            controls.seek(text)
 
     def _chosen(self) -> Any:
         """Return the spec that the controls show, not checked."""
@@ -218,20 +248,20 @@ class Sidebar(SpecSidebar):
     ) -> None:
         super().__init__(catalogue, on_spec, spec)
         self._on_live = on_live
-        self._sampler = CatalogueChoice(
+        self.sampler = CatalogueChoice(
             catalogue["samplers"], "Sampler", self._titles, self._renew, self._sampler_changed, spec.sampler, apart=True
         )
-        self.bar += [self._sampler.select, self._sampler.foremost]
+        self.bar += [self.sampler.select, self.sampler.foremost]
         self._dims = {item["name"]: item["dim"] for item in catalogue["targets"]}
-        sampler, run = (section("SAMPLER"), self._sampler.root), (section("RUN"), self._run.root)
-        self.root = column(section("TARGET"), self._target.root, *sampler, *run)
+        sampler, run = (section("SAMPLER"), self.sampler.root), (section("RUN"), self._run.root)
+        self.root = column(self.tools, section("TARGET"), self.target.root, *sampler, *run)
         self.show(spec)
 
     def show(self, spec: Spec) -> None:
         """Show a spec in the controls."""
         super().show(spec)
         self._remark()
-        self._sampler.show(spec.sampler, spec.settings)
+        self.sampler.show(spec.sampler, spec.settings)
 
     def hold(self, points: list[list[float]] | None) -> None:
         """Keep these points for the next spec; None goes back to the data's own with a new run."""
@@ -242,17 +272,17 @@ class Sidebar(SpecSidebar):
 
     def apply(self, settings: dict[str, Any]) -> None:
         """Take over settings of the sampler, as a remedy offers them."""
-        self._sampler.controls.set(settings)
+        self.sampler.controls.set(settings)
         self._sampler_changed(settings)
 
     def _all_controls(self) -> list[Any]:
-        return [self._sampler.controls, *super()._all_controls()]
+        return [self.sampler.controls, *super()._all_controls()]
 
     def _remark(self) -> None:
         """Say beside the data's name when their points are not their own any more."""
-        if _DATA in self._target.controls:
+        if _DATA in self.target.controls:
             redrawn = self._spec.target_settings.get("points") is not None
-            self._target.controls[_DATA].remark("points redrawn" if redrawn else "")
+            self.target.controls[_DATA].remark("points redrawn" if redrawn else "")
 
     def _target_changed(self, changed: dict[str, Any]) -> None:
         if _DATA in changed:
@@ -261,13 +291,13 @@ class Sidebar(SpecSidebar):
 
     def _point_settings(self, points: list[list[float]] | None) -> dict[str, Any]:
         """Return the points under the name that the target has for them; they have no control."""
-        return {s["name"]: points for s in self._target.settings if s["type"] == "points"}
+        return {s["name"]: points for s in self.target.settings if s["type"] == "points"}
 
     def _sampler_changed(self, changed: dict[str, Any]) -> None:
-        if not self._sampler.controls.live(set(changed)):
+        if not self.sampler.controls.live(set(changed)):
             self._renew()
             return
-        self._sampler.controls.clear()
+        self.sampler.controls.clear()
         changed = {name: value for name, value in changed.items() if self._spec.settings[name] != value}
         try:
             spec = self._spec.replace(settings={**self._spec.settings, **changed}).checked()
@@ -275,13 +305,21 @@ class Sidebar(SpecSidebar):
             self.error(error)
             return
         if changed:
+            self._keep()
             self._spec = spec
             self._on_live(changed)
 
+    def _return_to(self, spec: Spec, now: Spec) -> None:
+        changed = {name: value for name, value in spec.settings.items() if now.settings.get(name) != value}
+        if spec == now.replace(settings=spec.settings) and self.sampler.controls.live(set(changed)):
+            self._on_live(changed)
+        else:
+            self._on_spec(spec)
+
     def _target_settings(self) -> dict[str, Any]:
         """Return the controls' values, and the points as long as the data are the same."""
-        settings = self._target.controls.values()
-        same = self._target.name == self._spec.target
+        settings = self.target.controls.values()
+        same = self.target.name == self._spec.target
         points = self._spec.target_settings.get("points") if same else None
         return settings | self._point_settings(points)
 
@@ -290,10 +328,10 @@ class Sidebar(SpecSidebar):
         if settings.get("data") not in self._attached:
             self._spec = self._spec.replace(file=None, attachment=None)
         spec = self._spec.replace(
-            target=self._target.name,
+            target=self.target.name,
             target_settings=settings,
-            sampler=self._sampler.name,
-            settings=self._sampler.controls.values(),
+            sampler=self.sampler.name,
+            settings=self.sampler.controls.values(),
             **self._run.values(),
         )
         return spec if self._keeps_start(spec) else spec.replace(start=None, start_points=None)
