@@ -5,7 +5,7 @@ from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.bnn_network import Network
 from bnnviz.targets.densities import Banana, DoubleWell, Funnel, Gaussian, GaussianMixture
 from bnnviz.targets.few_data import LogisticRegression, TwoData
-from bnnviz.targets.foreign import DistributionDensity, PyroDensity, StanDensity
+from bnnviz.targets.foreign import DistributionDensity, PyroDensity
 from bnnviz.targets.images import ImageNetwork
 from bnnviz.targets.likelihoods import Likelihood
 from bnnviz.targets.minibatch import LinearLosses, Rows, RowTarget
@@ -32,7 +32,6 @@ __all__ = [
     "PyroDensity",
     "RowTarget",
     "Rows",
-    "StanDensity",
     "Target",
     "TwoData",
     "above",

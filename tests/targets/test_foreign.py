@@ -1,8 +1,4 @@
-"""Densities of other libraries: distributions of PyTorch, models of Pyro, and of Stan by a stand-in for BridgeStan.
-
-BridgeStan needs a compiler and Stan's sources, so what is tested is the adapter, on the interface that its
-documentation has (https://roualdes.us/bridgestan/latest/languages/python.html).
-"""
+"""Densities of other libraries: distributions of PyTorch and models of Pyro."""
 
 from __future__ import annotations
 
@@ -200,63 +196,3 @@ def test_pyro_models_without_a_density_are_refused() -> None:
     for model, said in ((discrete, "k of the Pyro model is discrete"), (moving, "change"), (observed, "no latent")):
         with pytest.raises(BnnvizError, match=said):
             targets.PyroDensity(model)
-
-
-# --- Stan, by a stand-in
-
-
-class StandIn:
-    """What BridgeStan's ``StanModel`` documents, of sigma ~ Gamma(3, 1) and theta[2, 2] ~ N(0, sigma)."""
-
-    def name(self) -> str:
-        return "stand_in"
-
-    def param_unc_num(self) -> int:
-        return 5
-
-    def param_unc_names(self) -> list[str]:
-        return ["sigma", "theta.1.1", "theta.2.1", "theta.1.2", "theta.2.2"]
-
-    def param_names(self, *, include_tp: bool = False, include_gq: bool = False) -> list[str]:
-        return self.param_unc_names()
-
-    def param_constrain(self, theta_unc: np.ndarray, **options: object) -> np.ndarray:
-        return np.concatenate([np.exp(theta_unc[:1]), theta_unc[1:]])
-
-    def log_density_gradient(self, theta_unc: np.ndarray, propto: bool = True, jacobian: bool = True):
-        s, theta = theta_unc[0], theta_unc[1:]
-        if s > 20:
-            raise RuntimeError("gamma_lpdf: Random variable is inf")
-        sigma = math.exp(s)
-        value = 2 * s - sigma - 4 * s - (theta**2).sum() / (2 * sigma**2) + s * jacobian
-        slope = 2 - sigma - 4 + (theta**2).sum() / sigma**2 + jacobian
-        return value, np.concatenate([[slope], -theta / sigma**2])
-
-
-@pytest.mark.slow
-def test_a_stan_model_is_sampled_by_its_own_gradient() -> None:
-    target = targets.StanDensity(StandIn()).to("cpu", torch.float64)
-    x = torch.randn(4, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-
-    def potential(at: torch.Tensor) -> torch.Tensor:
-        s, theta = at[:, 0], at[:, 1:]
-        return s.exp() + s + theta.square().sum(1) / (2 * (2 * s).exp())
-
-    same = targets.Callable(potential, 5)
-    np.testing.assert_allclose(target.potential(x), same.potential(x))
-    v = torch.ones_like(x)
-    for mine, exact in zip(target.gradient_and_product(x, v), same.gradient_and_product(x, v), strict=True):
-        np.testing.assert_allclose(mine, exact, rtol=1e-6, atol=1e-6)
-    leaf = x.clone().requires_grad_(True)
-    np.testing.assert_allclose(torch.autograd.grad(target.potential(leaf).sum(), leaf)[0], same.gradient(x)[1])
-    values = target.named_values(x)
-    assert values["theta"].shape == (4, 2, 2)
-    np.testing.assert_array_equal(values["theta"][:, 1, 0], x[:, 2])  # columns first, as Stan writes them
-    np.testing.assert_allclose(values["sigma"], x[:, 0].exp())
-    x[0, 0] = 30.0
-    assert target.potential(x)[0] == math.inf
-    assert target.rejected.count == 1
-    run = bnnviz.sample(targets.StanDensity(StandIn()), "nuts", draws=300, warmup=200, chains=4, seed=2)
-    sigma = run.parameters()["sigma"].astype(float)
-    error = sigma.std() / math.sqrt(run.summary()["ess_min"])
-    assert abs(sigma.mean() - 3) < LEVEL * error

@@ -1,7 +1,6 @@
-"""Wrap densities of other libraries: distributions of PyTorch, models of Pyro and Stan."""
+"""Wrap densities of other libraries: distributions of PyTorch, models of Pyro."""
 
 from bnnviz.targets.foreign.distributions import DistributionDensity
 from bnnviz.targets.foreign.pyro_models import PyroDensity
-from bnnviz.targets.foreign.stan_models import StanDensity
 
-__all__ = ["DistributionDensity", "PyroDensity", "StanDensity"]
+__all__ = ["DistributionDensity", "PyroDensity"]
