@@ -22,9 +22,10 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports
         wells as wells,
     )
     from bnnviz.api.race import BackgroundRace as Race, race as race
-    from bnnviz.api.recorded import recording as recording
+    from bnnviz.api.recorded import PublicRecording as Recording, recording as recording
     from bnnviz.api.run import BackgroundRun as Run, resume as resume, sample as sample, start as start
-    from bnnviz.errors import BnnvizError as BnnvizError
+    from bnnviz.engine.evaluation.predictive_distribution import PredictiveDistribution as PredictiveDistribution
+    from bnnviz.errors import BnnvizError as BnnvizError, SamplingWarning as SamplingWarning
     from bnnviz.lessons.embed import lesson as lesson
     from bnnviz.specs.race import RaceSpec as RaceSpec
     from bnnviz.specs.run import Spec as Spec
@@ -43,15 +44,16 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time `_NAMES` imports
 # six times as long. Read when torch is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-#: The public names by module.
+#: The public names by the modules that have them.
 _NAMES = {
     "bnnviz.api.analysis": (
         *("attack", "measure", "replay", "search_iterations", "search_prior", "uncertainty", "wells"),
     ),
     "bnnviz.api.race": ("BackgroundRace", "race"),
-    "bnnviz.api.recorded": ("recording",),
+    "bnnviz.api.recorded": ("PublicRecording", "recording"),
     "bnnviz.api.run": ("BackgroundRun", "resume", "sample", "start"),
-    "bnnviz.errors": ("BnnvizError",),
+    "bnnviz.engine.evaluation.predictive_distribution": ("PredictiveDistribution",),
+    "bnnviz.errors": ("BnnvizError", "SamplingWarning"),
     "bnnviz.lessons.embed": ("lesson",),
     "bnnviz.specs.race": ("RaceSpec",),
     "bnnviz.specs.run": ("Spec",),
@@ -60,9 +62,11 @@ _NAMES = {
         *("above", "below", "interval", "positive", "simplex"),
     ),
 }
-#: The packages with further public names.
+#: Classes whose public names are shorter.
+_RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race", "PublicRecording": "Recording"}
+#: The packages with public names of their own.
 _PACKAGES = ("data", "diagnostics", "models", "plots", "samplers", "sklearn", "targets")
-_HOMES = {name.removeprefix("Background"): (module, name) for module, names in _NAMES.items() for name in names}
+_HOMES = {_RENAMED.get(name, name): (module, name) for module, names in _NAMES.items() for name in names}
 
 __all__ = ["__version__"] + list(_HOMES)
 

@@ -1,6 +1,9 @@
-"""Define the error raised for invalid input."""
+"""Define the error that a user's input can cause, and the warning of a run's diagnostics."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 from bnnviz.messages import Message, Remedy
 
@@ -41,3 +44,32 @@ class BnnvizError(ValueError):
 
     def __reduce__(self) -> tuple:
         return type(self), (self.message, self.field)
+
+
+class SamplingWarning(UserWarning):
+    """Warn that the diagnostics of a finished run show unreliable estimates.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import bnnviz
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     run = bnnviz.sample("banana", "hmc", draws=10, warmup=5, chains=2)
+    >>> [each.category.__name__ for each in caught]
+    ['SamplingWarning']
+    """
+
+
+def nearest(name: object, known: Iterable[str]) -> str | None:
+    """Return the known name that is meant by a misspelled one, or None."""
+    lowered = {each.lower(): each for each in known}
+    found = difflib.get_close_matches(str(name).lower().replace("-", "_"), lowered, n=1)
+    return lowered[found[0]] if found else None
+
+
+def none_of(noun: str, name: object, known: Iterable[str]) -> BnnvizError:
+    """Return the error for a name that is not known, with the nearest one or all of them."""
+    known = list(known)
+    meant = nearest(name, known)
+    rest = f"choose one of {', '.join(known)}." if meant is None else f"did you mean {meant!r}?"
+    return BnnvizError(f"There is no {noun} {str(name)[:60]!r}; {rest}", noun)

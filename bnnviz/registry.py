@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import none_of
 
 
 class Registry:
@@ -23,9 +23,9 @@ class Registry:
         return cls
 
     def get(self, name: str) -> type:
-        """Return the class with a name; raise a `BnnvizError` that lists the names otherwise."""
+        """Return the class of a name; raise `BnnvizError` if there is none."""
         if name not in self._classes:
-            raise BnnvizError(f"There is no {self.noun} {name!r}; choose one of {', '.join(self._classes)}.", self.noun)
+            raise none_of(self.noun, name, self._classes)
         return self._classes[name]
 
     def __iter__(self) -> Iterator[type]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import param
 
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, nearest
 
 _EXTRAS = ("unit", "scale", "when", "live", "hidden", "empty")
 MOST_POINTS = 200  # maximum in a link
@@ -195,6 +195,17 @@ def bounds_text(low: float | None, high: float | None) -> str:
 
 #: Settings of a run in addition to those of its target and sampler.
 OF_RUNS = frozenset({"chains", "draws", "warmup", "seed", "device", "dtype", "kernel"})
+#: Settings as PyMC, NumPyro, blackjax and scikit-learn call them.
+ELSEWHERE = {
+    "max_tree_depth": "max_treedepth",
+    "max_depth": "max_treedepth",
+    "target_accept_prob": "target_accept",
+    "target_acceptance_rate": "target_accept",
+    "num_integration_steps": "num_leapfrog_steps",
+    "lr": "step_size",
+    "learning_rate": "step_size",
+    "thinning": "thin",
+}
 
 
 def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> dict[str, Any]:
@@ -202,9 +213,10 @@ def fill(settings: list[dict[str, Any]], given: dict[str, Any], owner: str) -> d
     known = {setting["name"]: setting for setting in settings}
     for name in given:
         if name not in known:
-            options = ", ".join(known) or "none"
-            hint = f" {name} is a setting of the run, not of the sampler or target." if name in OF_RUNS else ""
-            raise BnnvizError(f"{owner} has no setting {name!r}; its settings are {options}.{hint}", name)
+            meant = nearest(ELSEWHERE.get(name, name), known)
+            hint = f"its settings are {', '.join(known) or 'none'}." if meant is None else f"did you mean {meant!r}?"
+            hint = f"{name} is a setting of the run." if name in OF_RUNS else hint
+            raise BnnvizError(f"{owner} has no setting {name!r}; {hint}", name)
     return {
         name: check(setting, given[name], owner) if name in given else setting["default"]
         for name, setting in known.items()

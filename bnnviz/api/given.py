@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,11 +12,42 @@ import torch
 from bnnviz import samplers, targets
 from bnnviz import settings as declared
 from bnnviz.engine.run.start_points import StartPoints
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, nearest
 from bnnviz.specs.run import Spec
 
 #: What a start is called that has the weights of a network's module.
 MODULE = "module"
+
+
+#: What PyMC, NumPyro, blackjax and Stan call our keywords.
+_ELSEWHERE = {
+    "num_samples": "draws",
+    "n_samples": "draws",
+    "nsamples": "draws",
+    "iter_sampling": "draws",
+    "tune": "warmup",
+    "num_warmup": "warmup",
+    "iter_warmup": "warmup",
+    "n_tune": "warmup",
+    "burn_in": "warmup",
+    "burnin": "warmup",
+    "num_chains": "chains",
+    "n_chains": "chains",
+    "nchains": "chains",
+    "random_seed": "seed",
+    "rng_seed": "seed",
+    "rng_key": "seed",
+    "random_state": "seed",
+    "initvals": "start",
+    "init_params": "start",
+    "inits": "start",
+    "model": "target",
+    "step": "sampler",
+    "method": "sampler",
+    "kernel_type": "sampler",
+    "progressbar": "progress_bar",
+    "trace": "record",
+}
 
 
 def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
@@ -31,12 +61,12 @@ def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
     for name in unknown:
         named = isinstance(sampler, str) and sampler in samplers.REGISTRY.names()
         own = list(declared.declared(samplers.REGISTRY.get(sampler))) if named else []
-        close = difflib.get_close_matches(name, [*own, *known], n=1)
-        if close and close[0] in own:
-            meant = "" if name in own else f"did you mean {close[0]}? "
-            way = f"settings of {sampler} are given as settings={{{close[0]!r}: ...}}"
-            raise BnnvizError(f"There is no keyword {name}; {meant}{way}.", name)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}."
+        meant = _ELSEWHERE.get(name) or nearest(declared.ELSEWHERE.get(name, name), [*own, *known])
+        if meant in own:
+            question = "" if name == meant else f"did you mean {meant}? "
+            way = f"settings of {sampler} are given as settings={{{meant!r}: ...}}"
+            raise BnnvizError(f"There is no keyword {name}; {question}{way}.", name)
+        hint = f"did you mean {meant}?" if meant else f"choose from {', '.join(known)}."
         raise BnnvizError(f"There is no keyword {name}; {hint}", name)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import logging
+import secrets
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 import numpy as np
 import torch
@@ -27,18 +30,27 @@ from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
 from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, SamplingWarning
 from bnnviz.messages import Message
 from bnnviz.progress_bar import RunProgress
 from bnnviz.specs.catalogue import OWN
 from bnnviz.specs.run import POINTS, Spec
 
 if TYPE_CHECKING:
+    import xarray
+
     from bnnviz.data import UserTable
     from bnnviz.notebook.widget import Live
     from bnnviz.targets import BNN
 
 log = logging.getLogger(__name__)
+
+Kernel = Literal["eager", "compiled", "auto"]
+Dtype = Literal["float32", "float64", "auto"]
+StartFrom = Literal["last", "draws"]
+Seed = int | np.random.Generator | torch.Generator | None
+_SHOWN = ("chains", "draws", "ess_min", "rhat_max", "seconds")  # of a summary, in the representation of a run
+_IN_LINE = ("ess_min", "rhat_max")
 
 
 class WithFigures(Background):
@@ -198,7 +210,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return self._run.stats
 
-    def to_arviz(self, predictions: bool | None = None) -> Any:
+    def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
         """Return the draws as an ArviZ data tree (an ``xarray.DataTree``).
 
         Groups are ``posterior``, ``sample_stats``, and of a network ``log_likelihood``, ``posterior_predictive``,
@@ -213,7 +225,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         with self._lock:
             return self._run.to_arviz(predictions)
 
-    def save(self, path: Any) -> Any:
+    def save(self, path: str | Path) -> Path:
         """Write draws and header to a NetCDF file that ArviZ opens; return its path."""
         with self._lock:
             return self._run.save(path)
@@ -228,7 +240,25 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
 
     def __repr__(self) -> str:
         shape = "x".join(str(n) for n in self.draws.shape)
-        return f"<Run {self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}, draws {shape}>"
+        title = f"{self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}, draws {shape}"
+        return f"<Run {title}{''.join(f', {name} {value}' for name, value in self._figures() if name in _IN_LINE)}>"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{value}</td></tr>" for name, value in self._figures())
+        messages = map(str, self._judgement()) if self.phase == "done" else ()
+        title = f"{self._run.sampler.title} on {self._run.target.describe_value()}: {self.phase}"
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in (title, *messages))
+        return f"{lines}<table>{cells}</table>"
+
+    def _figures(self) -> list[tuple[str, str]]:
+        """Return the figures of a finished run that its representation shows."""
+        found = self.summary() if self.phase == "done" else {}
+        return [(name, f"{found[name]:.4g}") for name in _SHOWN if found.get(name) is not None]
+
+    def _judgement(self) -> list[Message]:
+        """Return the verdict and the warnings of the diagnostics."""
+        found = self.summary()
+        return [*([found["verdict"]] if "verdict" in found else []), *found["warnings"]]
 
 
 @torch.inference_mode(False)
@@ -240,26 +270,26 @@ def _unpickled(checkpoint: bytes, target: targets.Target | None) -> BackgroundRu
 @torch.inference_mode(False)
 def start(
     target: Any,
-    sampler: Any = "bps",
+    sampler: str | samplers.Sampler = "bps",
     *,
     dim: int | None = None,
     parameters: Mapping[str, Any] | None = None,
     draws: int | None = 1000,
     warmup: int = 200,
     chains: int = 4,
-    seed: int = 0,
+    seed: Seed = 0,
     device: str | torch.device = "auto",
-    dtype: str | torch.dtype = "float32",
-    kernel: str = "eager",
+    dtype: Dtype | torch.dtype = "float32",
+    kernel: Kernel = "eager",
     settings: dict[str, Any] | None = None,
     target_settings: dict[str, Any] | None = None,
     paused: bool = False,
     callback: Callable[[BackgroundRun], Any] | None = None,
     record: str | Path | None = None,
     start: Any = None,
-    start_from: str = POINTS[0],
+    start_from: StartFrom = "last",
     minutes: float | None = None,
-    **unknown: Any,
+    **unknown: Never,
 ) -> BackgroundRun:
     """Start sampling in the background and return at once.
 
@@ -287,8 +317,8 @@ def start(
         Draws of each chain to throw away first.
     chains : int
         Chains in lock-step.
-    seed : int
-        Seed of the run's one generator.
+    seed : int, numpy.random.Generator, torch.Generator or None
+        Seed of the run's one generator, or a generator that chooses it; None chooses one at random. The spec has it.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64", "auto"} or torch.dtype
@@ -354,7 +384,7 @@ def start(
     if isinstance(target, Spec):
         spec, own = target.checked(), None
     else:
-        run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": seed}
+        run = {"draws": draws, "warmup": warmup, "chains": chains, "seed": _seed(seed)}
         run |= {"device": device, "dtype": dtype, "kernel": kernel, "attachment": attachment}
         spec, own = spec_of(target, sampler, dim, settings, target_settings, run, parameters)
     chosen = None
@@ -380,54 +410,130 @@ def _keywords() -> list[str]:
     return list(inspect.signature(start).parameters)[:-1]
 
 
-def sample(target: Any, sampler: Any = "auto", *, progress_bar: bool | None = None, **options: Any) -> BackgroundRun:
-    """Sample and return the finished run; takes what `start` takes.
+def _seed(seed: Seed) -> Any:
+    """Return the seed that was given, or that a generator chooses."""
+    if seed is None:
+        return secrets.randbelow(2**31)
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**31))
+    if isinstance(seed, torch.Generator):
+        return int(torch.randint(2**31, (), generator=seed, device=seed.device))
+    return seed
+
+
+def sample(
+    target: Any,
+    sampler: str | samplers.Sampler = "auto",
+    *,
+    dim: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    draws: int | None = 1000,
+    warmup: int = 200,
+    chains: int = 4,
+    seed: Seed = 0,
+    device: str | torch.device = "auto",
+    dtype: Dtype | torch.dtype = "float32",
+    kernel: Kernel = "eager",
+    settings: dict[str, Any] | None = None,
+    target_settings: dict[str, Any] | None = None,
+    callback: Callable[[BackgroundRun], Any] | None = None,
+    record: str | Path | None = None,
+    start: Any = None,
+    start_from: StartFrom = "last",
+    minutes: float | None = None,
+    progress_bar: bool | None = None,
+    **unknown: Never,
+) -> BackgroundRun:
+    """Sample and return the finished run.
+
+    The other parameters are those of `start`.
 
     Parameters
     ----------
     target : str, Spec, PriorSearch, UserTable, Target or callable
         As of `start`.
     sampler : str or Sampler
-        As of `start`; the default is ``auto``: of a network on a table a pilot chooses, of a density it is ``bps``.
+        As of `start`. With ``auto``, a pilot chooses for a network on a table; for a density it is ``bps``.
     progress_bar : bool, optional
-        Whether phase, share and time left are shown on stderr meanwhile, and taken away at the end. Left out, they are
-        where stderr is a terminal and ``rich`` is installed; in a notebook ask for it.
-    **options
-        As of `start`.
+        Whether to show phase, share and time left on stderr. Default: if stderr is a terminal and ``rich`` is
+        installed.
+
+    Warns
+    -----
+    SamplingWarning
+        Once, if the diagnostics show unreliable estimates.
 
     Raises
     ------
     BnnvizError
-        As of `start`; or if every chain met values that are not finite. It has the run as far as it came as its
-        ``run``.
+        As of `start`; or if every chain met values that are not finite. Its attribute ``run`` is the run so far.
 
     Examples
     --------
     >>> import bnnviz
-    >>> run = bnnviz.sample("gaussian", "hmc", draws=50, chains=8)
+    >>> run = bnnviz.sample("gaussian", "hmc", draws=500, chains=8)
     >>> run.draws.shape
-    (8, 50, 2)
+    (8, 500, 2)
     """
+    given.refuse(unknown, [*_keywords(), "progress_bar"], sampler)
     with RunProgress(progress_bar) as shown:
-        run = start(target, sampler, **options)
+        run = _start(
+            target,
+            sampler,
+            dim=dim,
+            parameters=parameters,
+            draws=draws,
+            warmup=warmup,
+            chains=chains,
+            seed=seed,
+            device=device,
+            dtype=dtype,
+            kernel=kernel,
+            settings=settings,
+            target_settings=target_settings,
+            callback=callback,
+            record=record,
+            start=start,
+            start_from=start_from,
+            minutes=minutes,
+        )
         run.listen(lambda: shown.show(run._run))
-        return run.run_to_end()
+        finished = run.run_to_end()
+    if finished.phase == "done" and (found := finished.summary()["warnings"]):
+        warnings.warn(" ".join(map(str, found)), SamplingWarning, stacklevel=2)
+    return finished
+
+
+_start = start  # in `sample` the name is a parameter's
 
 
 @torch.inference_mode(False)
 def resume(
-    word: str | Path, *, target: targets.Target | None = None, sampler: samplers.Sampler | None = None, **options: Any
+    word: str | Path,
+    *,
+    target: targets.Target | None = None,
+    sampler: samplers.Sampler | None = None,
+    paused: bool = False,
+    callback: Callable[[BackgroundRun], Any] | None = None,
+    **unknown: Never,
 ) -> BackgroundRun:
-    """Go on with a recorded run in the background, with the draws that it would have made, and record these too.
+    """Continue a recorded run in the background, with the draws that it would have made, and record these too.
 
     Parameters
     ----------
     word : str or Path
         The recording's name, or its folder.
     target, sampler : optional
-        Objects of your own, where the run began with such.
-    **options
-        ``paused`` and ``callback``, as of `start`.
+        Objects of your own, if the run began with such.
+    paused : bool
+        As of `start`.
+    callback : callable, optional
+        As of `start`.
+
+    Warns
+    -----
+    UserWarning
+        If the run has all its draws already.
 
     Raises
     ------
@@ -439,12 +545,25 @@ def resume(
     >>> import bnnviz
     >>> import tempfile
     >>> folder = f"{tempfile.mkdtemp()}/mine"
-    >>> run = bnnviz.sample("gaussian", "hmc", draws=20, warmup=10, chains=2, record=folder)
+    >>> run = bnnviz.start("gaussian", "hmc", draws=20, warmup=10, chains=2, record=folder).stop()
     >>> bnnviz.resume(folder).wait().draws.shape
     (2, 20, 2)
     """
+    for name in unknown:
+        raise BnnvizError(
+            f"A resumed run keeps its {name}; for more draws, give start={str(word)!r} to bnnviz.start."
+            if name in _keywords()
+            else f"There is no keyword {name}; choose from target, sampler, paused, callback.",
+            name,
+        )
     folder = reader.find(word)
-    return BackgroundRun(resuming.resume(folder, target=target, sampler=sampler), **options)._keep(folder).begin()
+    found = resuming.resume(folder, target=target, sampler=sampler)
+    if found.finished:
+        warnings.warn(
+            f"The run {str(word)!r} has all its draws; for more, give start={str(word)!r} to bnnviz.start.",
+            stacklevel=3,
+        )
+    return BackgroundRun(found, callback, paused=paused)._keep(folder).begin()
 
 
 def spec_of(

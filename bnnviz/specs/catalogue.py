@@ -14,7 +14,7 @@ from reprlib import repr as short_repr
 from typing import Any
 
 from bnnviz import settings
-from bnnviz.errors import BnnvizError
+from bnnviz.errors import BnnvizError, none_of
 
 VERSION = 1
 _FILE = "catalogue.json"
@@ -97,7 +97,7 @@ def find(kind: str, name: str) -> dict[str, Any]:
         )
     entries = {item["name"]: item for item in load()[kind]}
     if name not in entries:
-        raise BnnvizError(f"There is no {noun} {name[:60]!r}; choose one of {', '.join(entries)}.", noun)
+        raise none_of(noun, name, entries)
     return entries[name]
 
 

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 #: Names of classes that are public by another one.
-_RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race"}
+_RENAMED = {"BackgroundRun": "Run", "BackgroundRace": "Race", "PublicRecording": "Recording"}
 #: What Python prints of a figure: its picture stands above.
 _PRINTED = (":Overlay", ":Layout", ":Image")
 

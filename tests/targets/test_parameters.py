@@ -235,7 +235,7 @@ def test_points_that_do_not_fit_are_refused(given: Any, says: str) -> None:
         ("stepsize", "did you mean step_size"),
         ("chain", "did you mean chains?"),
         ("n_chains", "did you mean chains?"),
-        ("wibble", "there are target, sampler, dim, parameters, draws"),
+        ("wibble", "choose from target, sampler, dim, parameters, draws"),
     ],
 )
 def test_a_keyword_that_there_is_not_is_told_with_what_may_be_meant(keyword: str, says: str) -> None:

@@ -1,0 +1,83 @@
+"""What a program meets first: names, signatures, misspellings, the warning at the end of a run, resuming."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import bnnviz
+
+
+def sample(*args: Any, **options: Any) -> bnnviz.Run:
+    return bnnviz.sample(*args, **{"draws": 4, "warmup": 2, "chains": 2} | options)
+
+
+def test_sample_takes_what_start_takes() -> None:
+    own, others = (dict(inspect.signature(each).parameters) for each in (bnnviz.sample, bnnviz.start))
+    assert set(own) - {"progress_bar"} == set(others) - {"paused"}
+    for name in set(own) & set(others) - {"sampler"}:
+        assert own[name] == others[name]
+
+
+@pytest.mark.parametrize(
+    ("options", "meant"),
+    [
+        ({"sampler": "hmcc"}, "'hmc'"),
+        ({"sampler": "NUTS"}, "'nuts'"),
+        ({"target": "banan"}, "'banana'"),
+        ({"drawz": 5}, "draws"),
+        ({"num_samples": 5}, "draws"),
+        ({"tune": 5}, "warmup"),
+        ({"num_warmup": 5}, "warmup"),
+        ({"random_seed": 5}, "seed"),
+        ({"rng_key": 5}, "seed"),
+        ({"num_chains": 5}, "chains"),
+        ({"max_tree_depth": 5}, "max_treedepth"),
+        ({"settings": {"target_accept_prob": 0.9}}, "'target_accept'"),
+        ({"settings": {"step_sise": 0.9}}, "'step_size'"),
+    ],
+)
+def test_a_misspelled_or_foreign_name_is_answered_with_ours(options: dict[str, Any], meant: str) -> None:
+    with pytest.raises(bnnviz.BnnvizError) as caught:
+        sample(**{"target": "banana", "sampler": "nuts"} | options)
+    assert f"did you mean {meant}?" in caught.value.sentence
+
+
+def test_a_seed_is_a_number_or_comes_from_a_generator() -> None:
+    def seed(given: Any) -> int:
+        return bnnviz.start("gaussian", "hmc", paused=True, seed=given).stop().spec.seed
+
+    assert seed(5) == 5
+    assert seed(np.random.default_rng(1)) == seed(np.random.default_rng(1)) != seed(np.random.default_rng(2))
+    assert seed(torch.Generator().manual_seed(1)) == seed(torch.Generator().manual_seed(1))
+    assert seed(None) != seed(None)
+
+
+def test_a_run_that_has_not_converged_warns_once_and_a_good_one_does_not() -> None:
+    with pytest.warns(bnnviz.SamplingWarning) as caught:
+        run = sample("banana", "hmc")
+    assert len(caught) == 1
+    assert str(run.summary()["warnings"][0]) in run._repr_html_().replace("&quot;", '"')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = bnnviz.sample("gaussian", "nuts", draws=1000)
+    assert f"rhat_max {run.summary()['rhat_max']:.4g}" in repr(run)
+
+
+def test_a_finished_run_has_nothing_to_resume(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = sample("gaussian", "hmc", record=tmp_path / "mine")
+    with pytest.warns(UserWarning, match="all its draws"):
+        again = bnnviz.resume(tmp_path / "mine").wait()
+    np.testing.assert_array_equal(again.draws, run.draws)
+    for unknown in ({"draws": 10}, {"drawz": 10}):
+        with pytest.raises(bnnviz.BnnvizError) as caught:
+            bnnviz.resume(tmp_path / "mine", **unknown)
+        assert caught.value.field in unknown
