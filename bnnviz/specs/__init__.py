@@ -1,1 +1,1 @@
-"""Write what to run as plain JSON, a link, Python and a command; and hold the catalogue of what there is. No torch."""
+"""Describe what to run as plain JSON, a link, Python and a command, with the catalogue of options; without torch."""

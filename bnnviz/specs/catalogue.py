@@ -1,7 +1,7 @@
 """Write and read the catalogue: every sampler, target, data set and run setting as plain JSON.
 
-The page has no torch and learns from the catalogue what can be run; it is generated from the
-registries by ``python -m bnnviz.specs.catalogue`` and shipped as ``catalogue.json``. A test keeps it true.
+The page runs without torch and reads the catalogue instead. It is generated from the registries by
+``python -m bnnviz.specs.catalogue`` and shipped as ``catalogue.json``. A test compares both.
 """
 
 from __future__ import annotations
@@ -18,37 +18,36 @@ from bnnviz.errors import BnnvizError, none_of
 
 VERSION = 1
 _FILE = "catalogue.json"
-#: Targets that a caller gave and no catalogue lists, by the titles that stand for them, and what they are.
+#: Titles of targets given by a caller, which are not in the catalogue, and their kinds.
 OWN = {"Your network": "network", "Your function": "function"}
 
 
 class RunSettings(settings.param.Parameterized):
-    """The settings of a run that are not the sampler's or the target's."""
+    """The settings of a run that do not belong to the sampler or the target."""
 
-    chains = settings.Integer(4, bounds=(1, 16_384), doc="Chains that advance in lock-step, one row of the state each.")
+    chains = settings.Integer(4, bounds=(1, 16_384), doc="Chains that advance together, one row of the state each.")
     draws = settings.Integer(
         1000,
         bounds=(1, 1_000_000),
         allow_None=True,
-        doc="Draws kept of each chain; empty means a live run without an end.",
+        doc="Draws kept per chain; empty: a live run without an end.",
     )
     warmup = settings.Integer(
         200,
         bounds=(0, 1_000_000),
-        doc="Draws of each chain thrown away before the first one is kept; of a sampler that learns"
-        " in a number of moves, as HMC and NUTS do, the moves of its warm-up.",
+        doc="Draws per chain that are discarded at the start; for samplers that warm up by moves, such as HMC and NUTS,"
+        " the number of warm-up moves.",
     )
-    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the run's one random generator.")
+    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of the run's random generator.")
     device = settings.Text("auto", doc="auto, cpu, cuda or cuda:N.")
     dtype = settings.Choice("float32", objects=["float32", "float64"], doc="Precision of states and gradients.")
     kernel = settings.Choice(
         "eager",
         objects=["eager", "compiled", "auto"],
-        doc="How a step is computed. eager: operation by operation. compiled: as machine code made of the whole step,"
-        " many times as fast with few chains; it takes half a minute the first time, during which a live run"
-        " goes on as it is, and needs a C++ compiler. auto: eager, and compiled beside it in a run that takes long,"
-        " which waits for nothing. On a GPU compiled captures the step as one CUDA graph, in a"
-        " moment and without a compiler.",
+        doc="How steps are computed. eager: operation by operation. compiled: the whole step as machine code, many"
+        " times faster with few chains; it needs a C++ compiler, and the first compilation takes half a minute, during"
+        " which a live run continues. auto: eager, while long runs compile in the background. On a GPU compiled"
+        " captures the step as a CUDA graph, at once and without a compiler.",
     )
 
 
@@ -86,13 +85,13 @@ def load() -> dict[str, Any]:
 def find(kind: str, name: str) -> dict[str, Any]:
     """Return one entry of the catalogue."""
     noun = {"samplers": "sampler", "targets": "target", "data": "data set"}[kind]
-    if not isinstance(name, str):  # a file may hold anything
-        raise BnnvizError(f"The {noun} is given by its name, a text, not {short_repr(name)}.", noun)
+    if not isinstance(name, str):  # a file may contain anything
+        raise BnnvizError(f"The {noun} must be a name, not {short_repr(name)}.", noun)
     if kind == "targets" and name in OWN:
         raise BnnvizError(
-            f"This run began on a {OWN[name]} of somebody's own, which no file holds. In Python"
-            " bnnviz.recording(name, target=...) reads it with yours, and bnnviz.resume(name, target=...) goes on with"
-            " it; its draws are there all the same.",
+            f"This run used a custom {OWN[name]}, which recordings cannot store. In Python, pass it again:"
+            " bnnviz.recording(name, target=...) reads the recording, and bnnviz.resume(name, target=...) continues it."
+            " Its draws are available without it.",
             "target",
         )
     entries = {item["name"]: item for item in load()[kind]}
@@ -102,7 +101,7 @@ def find(kind: str, name: str) -> dict[str, Any]:
 
 
 def own_data() -> str:
-    """Return the name of the data set that stands for a file of the user's."""
+    """Return the name of the data set that represents a user's file."""
     return next(item["name"] for item in load()["data"] if item["attached"])
 
 

@@ -1,4 +1,4 @@
-"""Tell of which form values are that somebody may have made up: in the files of a recording, and in checkpoints."""
+"""Check the form of values from untrusted sources: files of recordings, and checkpoints."""
 
 from __future__ import annotations
 
@@ -14,73 +14,73 @@ Check = Callable[[Any], bool]
 
 #: The phases of a run.
 PHASES = frozenset({"start", "tuning", "warm-up", "sampling", "done", "failed"})
-_MOST_COUNT = 1 << 53  # whole numbers that JSON has everywhere
+_MOST_COUNT = 1 << 53  # largest exact integer in JSON
 _MOST_TEXT, _MOST_NAME = 1 << 16, 100
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a value is a whole number from 0 on."""
+    """Return whether a value is a nonnegative integer."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNT
 
 
 def is_positive(value: Any) -> bool:
-    """Tell whether a value is a whole number from 1 on."""
+    """Return whether a value is a positive integer."""
     return is_count(value) and value > 0
 
 
 def is_amount(value: Any) -> bool:
-    """Tell whether a value is a finite number from 0 on."""
+    """Return whether a value is a finite nonnegative number."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 <= value <= _MOST_COUNT  # which nan is not
+    return number and 0 <= value <= _MOST_COUNT  # false for nan
 
 
 def is_text(value: Any) -> bool:
-    """Tell whether a value is a text that a page can hold."""
+    """Return whether a value is a text that a page can display."""
     return isinstance(value, str) and len(value) <= _MOST_TEXT
 
 
 def is_name(value: Any) -> bool:
-    """Tell whether a value may name a sampler, a setting or a version."""
+    """Return whether a value can be the name of a sampler, a setting or a version."""
     return isinstance(value, str) and 0 < len(value) <= _MOST_NAME and value.isprintable()
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether a value is true or false."""
+    """Return whether a value is true or false."""
     return isinstance(value, bool)
 
 
 def is_object(value: Any) -> bool:
-    """Tell whether a value is a JSON object."""
+    """Return whether a value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_settings(value: Any) -> bool:
-    """Tell whether a value has values by the names of settings."""
+    """Return whether a value is a mapping from names to values of settings."""
     return isinstance(value, dict) and all(map(is_name, value))
 
 
 def is_change(value: Any) -> bool:
-    """Tell whether a value is an entry of a change log: a step, and settings."""
+    """Return whether a value is an entry of a change log: a step, and settings."""
     return isinstance(value, list | tuple) and len(value) == 2 and is_count(value[0]) and is_settings(value[1])
 
 
 def is_phase(value: Any) -> bool:
-    """Tell whether a value is a phase of a run."""
+    """Return whether a value is a phase of a run."""
     return isinstance(value, str) and value in PHASES
 
 
 def matches(pattern: re.Pattern[str]) -> Check:
-    """Return a check for texts that a pattern describes."""
+    """Return a check for texts that match a pattern."""
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def or_none(check: Check) -> Check:
-    """Return a check that takes None too."""
+    """Return a check that also accepts None."""
     return lambda value: value is None or check(value)
 
 
 def is_message(value: Any) -> bool:
-    """Return whether a value is what `bnnviz.messages.Message.to_json` made."""
+    """Return whether a value is a result of `bnnviz.messages.Message.to_json`."""
     try:
         Message.from_json(value)
     except ValueError:
@@ -89,7 +89,7 @@ def is_message(value: Any) -> bool:
 
 
 def list_of(check: Check, least: int = 0) -> Check:
-    """Return a check for lists, each part of which passes a check."""
+    """Return a check for lists whose elements pass a check."""
     return lambda value: isinstance(value, list) and len(value) >= least and all(map(check, value))
 
 
@@ -99,7 +99,7 @@ def record(checks: Mapping[str, Check], optional: Mapping[str, Check] | None = N
 
 
 def unfit(found: Mapping[str, Any], checks: Mapping[str, Check], optional: Mapping[str, Check]) -> str | None:
-    """Return the first key whose value is missing or does not fit; None where all do."""
+    """Return the first key whose value is missing or invalid; None if all are valid."""
     missing = next((name for name, check in checks.items() if name not in found or not check(found[name])), None)
     return missing or next((name for name, check in optional.items() if name in found and not check(found[name])), None)
 
@@ -125,6 +125,6 @@ _SPEC_KEYS = {"version", *(field.name for field in dataclasses.fields(Spec) if f
 
 
 def is_spec(value: Any) -> bool:
-    """Tell whether a value has the form of a spec; whether its names are known is not asked."""
+    """Return whether a value has the form of a spec, without looking its names up."""
     known = isinstance(value, dict) and value.keys() <= _SPEC_KEYS
     return known and unfit(value, _SPEC, _SPEC_OPTIONAL) is None

@@ -14,44 +14,44 @@ from bnnviz.specs.run import VERSION, Spec, read_json
 
 FEWEST, MOST = 2, 6
 LEAST_BUDGET, MOST_BUDGET = 1_000, 10**12
-MOST_BUDGET_OF_LINK = 10**10  # one page must not keep a worker for ever
+MOST_BUDGET_OF_LINK = 10**10  # a page must not keep a worker busy forever
 DEFAULT_BUDGET = 1_000_000
-#: What all lanes have in common, as fields of a spec.
+#: Fields shared by all specs of a race.
 SHARED = ("target", "target_settings", "chains", "seed", "device", "dtype", "file")
-#: What each lane has of its own.
+#: Fields of each sampler of a race.
 _OWN_RUN = ("warmup", "kernel")
 _OWN = ("sampler", "settings", *_OWN_RUN)
 _FIELDS = (*SHARED, "budget", "lanes")
 _SEPARATOR = ","
-#: Settings of samplers that all lanes have alike.
+#: Settings of samplers shared by all of them.
 START = ("start", "mode_steps")
 _WORDS = {"target_settings": "settings of the target", "file": "data file"}
 
 
 class RaceSettings(param.Parameterized):
-    """The settings of a race that are neither the lanes' nor the run's."""
+    """The settings of a race except those of its runs."""
 
     budget = settings.Integer(
         DEFAULT_BUDGET,
         bounds=(LEAST_BUDGET, MOST_BUDGET),
         unit="gradients",
         scale="log",
-        doc="Per-example gradients that each sampler may spend, all its chains together: rejected proposals, tuning and"
-        " warm-up are charged.",
+        doc="Per-example gradients for each sampler, over all its chains, including rejected proposals, tuning and"
+        " warm-up.",
     )
 
 
 @dataclass(frozen=True)
 class RaceSpec:
-    """What races.
+    """Samplers to compare in a race.
 
     Parameters
     ----------
     lanes : tuple of Spec
-        Two to six, alike in all but the sampler, its settings, the warm-up and the kernel. The budget decides when a
-        lane ends: their ``draws`` are None.
+        Two to six, equal except for sampler, its settings, warm-up and kernel. The budget decides when a run ends, so
+        their ``draws`` are None.
     budget : int
-        Per-example gradients that each lane may spend, all its chains together, tuning and warm-up included.
+        Per-example gradients for each sampler, over all its chains, including tuning and warm-up.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class RaceSpec:
     ['Bouncy Particle', 'HMC']
     """
 
-    #: What executes it, ``module:name``.
+    #: Class that executes it, ``module:name``.
     factory: ClassVar[str] = "bnnviz.engine.race.race:Race"
 
     lanes: tuple[Spec, ...]
@@ -69,16 +69,16 @@ class RaceSpec:
 
     @classmethod
     def described(cls) -> list[dict[str, Any]]:
-        """Return the settings of the race itself as plain JSON, as a catalogue has them."""
+        """Return the settings of the race itself as plain JSON, in the form of the catalogue."""
         return settings.describe(RaceSettings)
 
     @property
     def attachment(self) -> bytes | None:
-        """The rows of the user's own file, which are not part of the JSON."""
+        """The rows of the user's file, which are not part of the JSON."""
         return self.lanes[0].attachment
 
     def to_json(self) -> dict[str, Any]:
-        """Return the race as a JSON object: what the lanes have in common once, then each lane's own."""
+        """Return the race as a JSON object: shared fields once, then each sampler's fields."""
         lanes = [lane.to_json() for lane in self.lanes]
         shared = {name: lanes[0][name] for name in SHARED}
         return {
@@ -96,7 +96,7 @@ class RaceSpec:
         ----------
         value : dict or str
         attachment : bytes or None, default None
-            What the JSON cannot hold: the rows of the user's own file.
+            The rows of the user's file, which the JSON does not contain.
 
         Raises
         ------
@@ -107,23 +107,23 @@ class RaceSpec:
         if not isinstance(given.get("lanes"), list):
             raise BnnvizError("A race is a JSON object with the keys target and lanes, a list of samplers.", "lanes")
         shared = {name: given[name] for name in SHARED if name in given}
-        own = [read_json(lane, "A lane", _OWN) for lane in given["lanes"]]
+        own = [read_json(lane, "A sampler of a race", _OWN) for lane in given["lanes"]]
         lanes = tuple(Spec(**shared, **lane, draws=None, attachment=attachment) for lane in own)
         return cls(lanes, given.get("budget", DEFAULT_BUDGET)).checked()
 
     def checked(self, own_target: bool = False) -> Self:
-        """Return the same race with its names and values checked and every default filled in.
+        """Return the same race with names and values checked and every default filled in.
 
         Parameters
         ----------
         own_target : bool, default False
-            The target is an object of the caller's, as of `Spec.checked`.
+            Whether the target is a caller's object, as in `Spec.checked`.
 
         Raises
         ------
         BnnvizError
-            If there are too few or too many lanes, if they differ in more than they may, or if a value does not fit;
-            ``field`` is that of the setting, for a lane's own after its number from 0 and a dot.
+            If the number of samplers, their differences or a value is invalid. ``field`` is the setting's name, for a
+            sampler's settings preceded by its number from 0 and a dot.
         """
         if not FEWEST <= len(self.lanes) <= MOST:
             raise BnnvizError(f"A race has {FEWEST} to {MOST} samplers, not {len(self.lanes)}.", "lanes")
@@ -140,44 +140,44 @@ class RaceSpec:
         return type(self)(lanes, budget)
 
     def names(self) -> list[str]:
-        """Return what to call each lane: the sampler, and the settings that tell it from another lane of its kind."""
+        """Return a label for each sampler: its title, and the settings that distinguish it from others of its kind."""
         titles = [catalogue.find("samplers", lane.sampler)["title"] for lane in self.lanes]
         differences = [self._differences(number) for number in range(len(self.lanes))]
         names = [
             f"{title} ({text})" if text and titles.count(title) > 1 else title
             for title, text in zip(titles, differences, strict=True)
         ]
-        # Two lanes that are alike in every setting differ by a number.
+        # Identical samplers are numbered.
         again = [f" {names[: i + 1].count(name)}" if names.count(name) > 1 else "" for i, name in enumerate(names)]
         return [name + number for name, number in zip(names, again, strict=True)]
 
     def _differences(self, number: int) -> str:
-        """Return the settings of a lane that another lane of the same sampler has otherwise."""
+        """Return the settings in which a sampler differs from others of its kind."""
         lane = self.lanes[number]
         rivals = [other for other in self.lanes if other.sampler == lane.sampler]
         differing = [n for n, v in lane.settings.items() if any(other.settings.get(n) != v for other in rivals)]
         return ", ".join(f"{name} {_short(lane.settings[name])}" for name in differing)
 
     def differing(self, number: int) -> dict[str, Any]:
-        """Return the settings of a lane's sampler that are not the defaults."""
+        """Return the sampler's settings that differ from the defaults."""
         lane = self.lanes[number]
         return url.differing(catalogue.find("samplers", lane.sampler)["settings"], lane.settings)
 
     def replace(self, **shared: Any) -> Self:
-        """Return a race with some fields changed, ``budget`` or those that all lanes have in common (not checked)."""
+        """Return a race with ``budget`` or shared fields changed (not checked)."""
         budget = shared.pop("budget", self.budget)
         return type(self)(tuple(lane.replace(**shared) for lane in self.lanes), budget)
 
     # --- links, scripts and commands
 
     def shareable(self) -> str:
-        """Return why it cannot be shared as a link or a script; an empty text if it can."""
+        """Return the reason why it cannot be shared as a link or a script; empty if it can."""
         return self.lanes[0].shareable()
 
     def to_query(self) -> dict[str, str]:
-        """Return a checked race as a link's parameters: target, lanes, budget, and what differs from the defaults.
+        """Return a checked race as a link's parameters: target, samplers, budget, and values other than the defaults.
 
-        A lane's own parameters have its number from 1 before them: ``2.step_size``.
+        A sampler's parameters are preceded by its number from 1: ``2.step_size``.
         """
         query = {"target": self.lanes[0].target, "lanes": _SEPARATOR.join(lane.sampler for lane in self.lanes)}
         for number, lane in enumerate(self.lanes, 1):
@@ -189,14 +189,14 @@ class RaceSpec:
         return query | {"budget": str(self.budget)}
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Read a link; whatever it holds, there is a race to run: see `bnnviz.specs.run.Spec.read_query`."""
+        """Read a link; any content gives a valid race: see `bnnviz.specs.run.Spec.read_query`."""
         link, opening = url.Link(query), self.checked()
         names = _read_lanes(link, opening)
         budget = {"title": "The race", "settings": self.described()}
         limits = {"budget": MOST_BUDGET_OF_LINK}
         values = link.take_values(budget, {"budget": opening.budget}, limits=limits)
         lanes = _at_one_start(_read_each(link, opening, names), link)
-        # What all have in common was read for each of them alike, but for limits that depend on nothing else.
+        # Shared parameters were read equally for each sampler, up to limits that depend on nothing else.
         return type(self)(tuple(lanes), **values).checked(), link.sentences
 
     def as_python(self) -> str:
@@ -216,7 +216,7 @@ class RaceSpec:
         )
 
     def as_command(self) -> str:
-        """Return a line for the shell that repeats the race."""
+        """Return a shell command that repeats the race."""
         first, words = self.lanes[0], ["race"]
         for number, lane in enumerate(self.lanes):
             own = ",".join(f"{name}={url.write_value(value)}" for name, value in self.differing(number).items())
@@ -233,16 +233,14 @@ class RaceSpec:
 
 @dataclass(frozen=True)
 class ImageRaceSpec(RaceSpec):
-    """What is compared on the page of uncertainty: a race on a target of images, each asked what it is unsure of."""
+    """A race on images with uncertainty estimates, for the Uncertainty page."""
 
     factory: ClassVar[str] = "bnnviz.engine.race.image_race:ImageRace"
 
 
 def _checked(number: int, lane: Spec, own_target: bool = False) -> Spec:
     if lane.start is not None:
-        raise BnnvizError(
-            "A race has one start for all, which it looks for itself: leave out the lanes' start.", "start"
-        )
+        raise BnnvizError("A race finds one start for all samplers; leave out the start of each.", "start")
     try:
         return lane.replace(draws=None).checked(own_target)
     except BnnvizError as error:
@@ -250,7 +248,7 @@ def _checked(number: int, lane: Spec, own_target: bool = False) -> Spec:
 
 
 def of_lane(error: BnnvizError, number: int, lane: Spec) -> BnnvizError:
-    """Return an error of a lane as one of the race: a setting of the sampler is that of this lane."""
+    """Return an error of one run as an error of the race, with its field."""
     own = error.field == "sampler" or any(
         setting["name"] == error.field
         for item in catalogue.load()["samplers"]
@@ -259,27 +257,27 @@ def of_lane(error: BnnvizError, number: int, lane: Spec) -> BnnvizError:
     )
     if not own:
         return error
-    return BnnvizError(f"Lane {number + 1}: {error.sentence}", f"{number}.{error.field}")
+    return BnnvizError(f"Sampler {number + 1}: {error.sentence}", f"{number}.{error.field}")
 
 
 def _refuse_difference(first: Spec, lane: Spec) -> None:
     for name in SHARED:
         if getattr(first, name) != getattr(lane, name):
             word = _WORDS.get(name, name)
-            raise BnnvizError(f"All lanes of a race have the same {word}; give it once for all of them.", name)
+            raise BnnvizError(f"All samplers of a race share the {word}; give it once for all of them.", name)
 
 
 def _refuse_starts(lanes: tuple[Spec, ...]) -> None:
-    """Raise where samplers would set out from different places: a race has one start."""
+    """Raise if samplers would start differently."""
     for name in START:
         values = list(dict.fromkeys(lane.settings[name] for lane in lanes if name in lane.settings))
         if len(values) > 1:
             listed = ", ".join(map(str, values))
-            raise BnnvizError(f"A race has one start for all: give all lanes the same {name}, not {listed}.", name)
+            raise BnnvizError(f"A race has one start: give all samplers the same {name}, not {listed}.", name)
 
 
 def _read_lanes(link: url.Link, opening: RaceSpec) -> list[str]:
-    """Return the names of the samplers that a link lists; those of the opening race where it lists too few."""
+    """Return the samplers listed in a link, or those of the opening race if there are too few."""
     text = link.take("lanes")
     before = [lane.sampler for lane in opening.lanes]
     if text is None:
@@ -295,15 +293,15 @@ def _read_lanes(link: url.Link, opening: RaceSpec) -> list[str]:
     )
     names = [name for name in listed if name in known]
     if len(names) > MOST:
-        link.note(f"A race has at most {MOST} lanes; the first {MOST} were taken.")
+        link.note(f"A race has at most {MOST} samplers; the first {MOST} were used.")
     if len(names) < FEWEST:
-        link.note(f"A race has at least {FEWEST} lanes; those of the opening race were taken.")
+        link.note(f"A race has at least {FEWEST} samplers; those of the opening race were used.")
         return before
     return names[:MOST]
 
 
 def _read_each(link: url.Link, opening: RaceSpec, names: list[str]) -> list[Spec]:
-    """Read each lane as a link of its own would be read: what all share, and what has its number before it."""
+    """Read each sampler of a link: shared parameters, and those with its number."""
     shared: dict[str, str] = {}
     own: list[dict[str, str]] = [{} for _ in names]
     for name, text in link.texts.items():
@@ -313,27 +311,27 @@ def _read_each(link: url.Link, opening: RaceSpec, names: list[str]) -> list[Spec
         elif 1 <= int(number) <= len(names):
             own[int(number) - 1] |= {rest if rest in _OWN_RUN else f"s.{rest}": text}
         else:
-            link.note(f"The link has no lane {number}; {name} was left out.")
+            link.note(f"The link has no sampler {number}; {name} was left out.")
     lanes = []
     for number, (name, texts) in enumerate(zip(names, own, strict=True)):
         same = number < len(opening.lanes) and opening.lanes[number].sampler == name
         begin = opening.lanes[number] if same else opening.lanes[0].replace(sampler=name, settings={})
-        # A link that names a target begins with the defaults, one that does not with the opening race.
+        # A link with a target starts from the defaults, one without from the opening race.
         chosen = {} if same and "target" not in shared and not texts else {"sampler": name}
         lane, sentences = begin.read_query(shared | chosen | texts)
         link.note(*sentences)
         if lane.start is not None:
-            link.note("A race looks for its one start itself; that of the link was left out.")
+            link.note("A race finds its start itself; that of the link was left out.")
         lanes.append(lane.replace(start=None))
     return lanes
 
 
 def _at_one_start(lanes: list[Spec], link: url.Link) -> list[Spec]:
-    """Return the lanes with one start, that of the first lane."""
+    """Return the specs with one start, that of the first sampler."""
     for name in START:
         values = [lane.settings[name] for lane in lanes if name in lane.settings]
         if len(set(values)) > 1:
-            link.note(f"A race has one start for all; {name} = {values[0]} was taken for every lane.")
+            link.note(f"A race has one start; {name} = {values[0]} was used for every sampler.")
             lanes = [
                 lane.replace(settings=lane.settings | {name: values[0]}) if name in lane.settings else lane
                 for lane in lanes

@@ -1,6 +1,6 @@
-"""Make a file that somebody opens on the page the data of a spec, and read rows that are typed in; no torch.
+"""Attach a file opened on the page to a spec, and parse typed rows; without torch.
 
-The page has from here what it shows of a user's table.
+The page gets its view of a user's table from here.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ __all__ = [
     "training_rows",
 ]
 
-MOST_BYTES = 16_000_000  # of a file that is opened on the page; the command line takes larger ones
+MOST_BYTES = 16_000_000  # of a file opened on the page; the command line accepts larger ones
 
 
 def attach(
     spec: Spec, content: bytes, name: str, target_column: str, task: Any = None, **reading: Any
 ) -> tuple[Spec, list[str]]:
-    """Put a file's rows in the place of a spec's data."""
+    """Replace a spec's data by the rows of a file."""
     table = read_table(content, target_column, task, name, **reading)
     on_data = next(item for item in catalogue.load()["targets"] if any(s["name"] == "data" for s in item["settings"]))
     settings = dict(spec.target_settings) if spec.target == on_data["name"] else {}
     settings |= {"data": catalogue.own_data(), "points": None, "split": 0}
     changed = spec.replace(target=on_data["name"], target_settings=settings, file=None, attachment=table.pack())
-    changed = changed.replace(start=None, start_points=None)  # points of other weights
+    changed = changed.replace(start=None, start_points=None)  # these belong to other weights
     return changed.checked(), list(table.notes)
 
 
 def training_rows(spec: Spec) -> int:
-    """Return how many rows of its file a spec trains on."""
+    """Return the number of training rows of a spec's file."""
     return len(split_rows(spec.file["rows"], 0).train)

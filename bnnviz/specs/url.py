@@ -1,8 +1,7 @@
-"""Write described settings as short texts, in links, scripts and commands, and read them.
+"""Write settings as short texts in links, scripts and commands, and read them.
 
-A link's parameters are short texts that anybody may have typed or cut off, so reading them never fails:
-what does not fit is clamped or left out, with one sentence each. A spec's class says which settings it has
-(`bnnviz.specs.run.Spec.read_query`).
+A link's parameters may be mistyped or truncated, so reading never fails: invalid values are clamped or left out, with a
+message for each. A spec's class defines its settings (`bnnviz.specs.run.Spec.read_query`).
 """
 
 from __future__ import annotations
@@ -22,30 +21,30 @@ from bnnviz.files import plain_json
 from bnnviz.settings import MOST_POINTS
 
 MOST_CHARACTERS = 8192
-MOST_CHAINS = 64  # one page must not fill a worker
+MOST_CHAINS = 64  # a page must not fill a worker
 MOST_DRAWS = 100_000
 MOST_NUMBERS = 100_000  # chains times dimensions
 MOST_KEPT = 50_000_000  # chains times dimensions times draws: 200 MB
-BATCH_DRAWS = 1000  # draws of a script that repeats a live run, which has no end
+BATCH_DRAWS = 1000  # draws of a script that repeats a live run without an end
 MOST_SENTENCES = 4
-#: Parameters of the page's own, not of the spec.
+#: Parameters of the page, not of the spec.
 PAGE = ("page", "scene", "step", "play", "speed", "projector", "hide", "theme", "recording", "your_data")
-PAGE += ("view", "bare")  # of a figure alone
+PAGE += ("view", "bare")  # for a single figure
 
-#: What stands after a question mark, as a server or a test has it.
+#: The part of a link after the question mark, as received by a server or test.
 Query = str | Mapping[str, str | bytes | Sequence[str | bytes]]
 
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
 _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _NOTHING = ("none", "null")
-_LISTED = 12  # choices in a sentence
+_LISTED = 12  # maximum number of choices in a message
 
 
 # --- one value
 
 
 def write_value(value: Any) -> str:
-    """Write a value as a link and a command do."""
+    """Write a value for links and commands."""
     if value is None:
         return _NOTHING[0]
     if isinstance(value, bool):
@@ -56,7 +55,7 @@ def write_value(value: Any) -> str:
 
 
 def parse_value(setting: dict[str, Any], text: str) -> Any:
-    """Read a text in its setting's type; what cannot be read stays a text, for the check to refuse."""
+    """Parse a text in its setting's type; unreadable text is returned for the check to refuse."""
     kind = setting["type"]
     if text.lower() in _NOTHING and (setting.get("optional") or setting["default"] is None):
         return None
@@ -83,10 +82,10 @@ def write_points(points: Iterable[Sequence[float]]) -> str:
 
 
 def read_points(text: str) -> list[list[float]]:
-    """Read rows of two or three numbers from ``x,y;x,y``; an empty text is no point."""
+    """Parse rows of two or three numbers from ``x,y;x,y``; an empty text has no points."""
     rows = [row for row in text.split(";") if row.strip()]
     if len(rows) > MOST_POINTS:
-        raise BnnvizError(f"{len(rows)} points are too many; a link holds at most {MOST_POINTS}.", "points")
+        raise BnnvizError(f"{len(rows)} points are too many; a link can have at most {MOST_POINTS}.", "points")
     points = []
     for row in rows:
         try:
@@ -104,7 +103,7 @@ def read_points(text: str) -> list[list[float]]:
 
 
 def short(text: str) -> str:
-    """Return a text as a sentence quotes it: printable and not long."""
+    """Return a text for quotation in a message: printable and short."""
     plain = "".join(character if character.isprintable() else " " for character in text)
     return repr(plain if len(plain) <= 40 else plain[:37] + "...")
 
@@ -113,23 +112,23 @@ def short(text: str) -> str:
 
 
 def differing(described: list[dict[str, Any]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values that are not the defaults, in declared order."""
+    """Return the given values that differ from the defaults, in declared order."""
     return {s["name"]: given[s["name"]] for s in described if s["name"] in given and given[s["name"]] != s["default"]}
 
 
 def write_query(described: list[dict[str, Any]], given: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return the parameters that say what is not a default: texts by name, not yet quoted."""
+    """Return the parameters for values other than the defaults: texts by name, not yet quoted."""
     return {prefix + name: write_value(value) for name, value in differing(described, given).items()}
 
 
 def query_text(query: Mapping[str, str]) -> str:
-    """Join a link's parameters to what stands after the question mark, as readable as it may be."""
+    """Join a link's parameters, keeping them as readable as possible."""
     return "&".join(f"{quote_plus(name)}={quote_plus(value, safe=',;:')}" for name, value in query.items())
 
 
 def script_values(item: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of an item of the catalogue that are not the defaults, as a script and a command say them."""
-    # Points are rounded wherever they are written, so that a link, a script and a command agree.
+    """Return an item's settings that differ from the defaults, for scripts and commands."""
+    # Points are rounded in every form, so that links, scripts and commands agree.
     chosen = differing(item["settings"], given)
     return {n: read_points(write_points(v)) if isinstance(v, list) else v for n, v in chosen.items()}
 
@@ -142,7 +141,7 @@ def python_call(head: str, positional: Sequence[Any], named: Mapping[str, Any], 
 
 
 def command(words: Sequence[str], assigned: Mapping[str, Any], options: Mapping[str, Any] | None = None) -> str:
-    """Return a line for the shell."""
+    """Return a shell command."""
     line = ["bnnviz", *words]
     for key, value in assigned.items():
         line += ["--set", f"{key}={json.dumps(value) if isinstance(value, list) else write_value(value)}"]
@@ -164,7 +163,7 @@ def _literal(value: Any) -> str:
 
 
 class Link:
-    """A link while it is read: the parameters that nobody has taken yet, and a sentence for each that does not fit."""
+    """A link while it is read: its unread parameters, and messages on those that do not fit."""
 
     def __init__(self, query: Query) -> None:
         self.texts: dict[str, str] = {}
@@ -175,7 +174,7 @@ class Link:
             if name in PAGE or name.startswith("bokeh-") or not texts:
                 continue
             if len(texts) > 1:
-                self.note(f"The link gives {short(name)} {len(texts)} times; the first was taken.")
+                self.note(f"The link has {short(name)} {len(texts)} times; the first was used.")
             self.texts[name] = texts[0]
         if sum(len(name) + len(text) for name, text in self.texts.items()) > MOST_CHARACTERS:
             self.texts.clear()
@@ -184,12 +183,12 @@ class Link:
             ]
 
     def note(self, *sentences: str) -> None:
-        """Keep sentences on what does not fit."""
+        """Add messages on invalid parameters."""
         self._sentences += sentences
 
     @property
     def sentences(self) -> list[str]:
-        """What does not fit: each sentence once, and as many as anybody reads at once."""
+        """Messages on invalid parameters, without repetition and limited in number."""
         sentences = list(dict.fromkeys(self._sentences))
         if len(sentences) <= MOST_SENTENCES:
             return sentences
@@ -197,7 +196,7 @@ class Link:
         return [*shown, f"{len(sentences) - len(shown)} more parameters of the link did not fit."]
 
     def take(self, name: str) -> str | None:
-        """Return a parameter's text, None where the link has none; it counts as read."""
+        """Return and remove a parameter's text; None if missing."""
         return self.texts.pop(name, None)
 
     def take_values(
@@ -207,7 +206,7 @@ class Link:
         prefix: str = "",
         limits: Mapping[str, int] | None = None,
     ) -> dict[str, Any]:
-        """Return values to begin with, changed where the link has one that can be read."""
+        """Return the initial values, updated with valid ones of the link."""
         values = dict(begin)
         for setting in item["settings"]:
             name = setting["name"]
@@ -216,12 +215,12 @@ class Link:
                 try:
                     values[name] = self._value(setting, text, item["title"], (limits or {}).get(name))
                 except BnnvizError as error:
-                    self.note(f"{error.sentence}; {_taken(setting, values[name])} was taken.")
+                    self.note(f"{error.sentence}; {_taken(setting, values[name])} was used.")
         return values
 
     def _value(self, setting: dict[str, Any], text: str, owner: str, limit: int | None) -> Any:
-        """Read one value; raise the beginning of a sentence if that is not possible."""
-        refused = BnnvizError(f"{setting['name']} = {short(text)} {_wanted(setting)}")
+        """Parse one value; raise the start of a message if it is invalid."""
+        refused = BnnvizError(f"{setting['name']} = {short(text)} {_expectation(setting)}")
         if setting["name"] == "device" and not _DEVICE.fullmatch(text):
             raise refused
         try:
@@ -239,12 +238,12 @@ class Link:
         taken = value if low is None else max(value, low)
         taken = taken if high is None else min(taken, high)
         if taken != value:
-            why = f"more than a link may ask for ({high})" if within else "out of range"
-            self.note(f"{setting['name']} = {write_value(value)} is {why}; {write_value(taken)} was taken.")
+            why = f"more than the limit of a link ({high})" if within else "out of range"
+            self.note(f"{setting['name']} = {write_value(value)} is {why}; {write_value(taken)} was used.")
         return taken
 
     def refuse_rest(self, items: Mapping[str, dict[str, Any]] | None = None) -> None:
-        """Say of each parameter that nobody has taken that it was left out."""
+        """Report each unread parameter."""
         for name in self.texts:
             prefix, dot, rest = name.partition(".")
             item = (items or {}).get(prefix) if dot else None
@@ -260,7 +259,7 @@ def _decoded(text: str | bytes) -> str:
     return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
-def _wanted(setting: dict[str, Any]) -> str:
+def _expectation(setting: dict[str, Any]) -> str:
     kind = setting["type"]
     if kind == "choice":
         choices = [str(choice) for choice in setting["choices"]]
@@ -268,15 +267,15 @@ def _wanted(setting: dict[str, Any]) -> str:
         return f"is not one of {', '.join(choices[:_LISTED])}{more}"
     return {
         "boolean": "is neither true nor false",
-        "integer": "is no whole number",
-        "number": "is no finite number",
+        "integer": "is not an integer",
+        "number": "is not a finite number",
         "text": "is not auto, cpu or cuda:N" if setting["name"] == "device" else "is too long",
-        "points": "are no points",
+        "points": "is not a list of points",
     }[kind]
 
 
 def _taken(setting: dict[str, Any], value: Any) -> str:
-    """Return what stands in a sentence for the value taken instead."""
+    """Describe the value that is used instead."""
     if setting["type"] == "points":
         return "the data set's own"
     return {None: "the automatic value", "": "the default"}.get(value, write_value(value))

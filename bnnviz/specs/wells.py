@@ -1,4 +1,4 @@
-"""Specify the double well, which has nothing but settings."""
+"""Specify the double well, which consists only of settings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
 from bnnviz.specs.run import VERSION, read_json
 
-#: What is sampled, by a sampler of functionals and by one of points.
+#: The target, for a sampler of functionals and for one of points.
 TARGET, FUNCTIONAL, POINT = "double_well", "func_hmc", "hmc"
 
 
 class WellsSettings(param.Parameterized):
-    """What can be chosen; both samplers have the step size, the leapfrog steps and the momentum in common."""
+    """Settings of the page; both samplers share step size, leapfrog steps and momentum."""
 
     reading = settings.Choice(
         "figure",
@@ -36,36 +36,36 @@ class WellsSettings(param.Parameterized):
     terms = settings.Integer(
         4, bounds=(2, 8), when={"form": ["hermite"]}, doc="Polynomials; from 4 on a functional may have two modes."
     )
-    entropy = settings.Boolean(True, doc="Take the entropy from the energy; without it FuncHMC becomes HMC.")
+    entropy = settings.Boolean(True, doc="Subtract the entropy from the energy; without it FuncHMC becomes HMC.")
     first_sd = settings.Number(
         1.0,
         bounds=(0.01, 10.0),
         scale="log",
         label="First functional: sd",
-        doc="FuncHMC begins with N(0, sd^2), HMC with a draw of it.",
+        doc="FuncHMC starts from N(0, sd^2), HMC from a draw of it.",
     )
-    step_size = settings.Number(0.2, bounds=(0.001, 2.0), scale="log", doc="Size of a leapfrog step, of both.")
+    step_size = settings.Number(0.2, bounds=(0.001, 2.0), scale="log", doc="Leapfrog step size of both samplers.")
     num_leapfrog_steps = settings.Integer(
         10,
         bounds=(1, 200),
         scale="log",
         label="Leapfrog steps",
-        doc="Leapfrog steps of a move; the paper does not say.",
+        doc="Leapfrog steps of a move; not given in the paper.",
     )
     momentum_persistence = settings.Number(
-        0.5, bounds=(0.0, 0.99), step=0.05, doc="Share of the velocity that a move keeps."
+        0.5, bounds=(0.0, 0.99), step=0.05, doc="Share of the velocity that is kept between moves."
     )
-    draws_each = settings.Integer(100, bounds=(1, 1000), scale="log", doc="Draws that are made of each functional.")
-    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Of all random numbers.")
+    draws_each = settings.Integer(100, bounds=(1, 1000), scale="log", doc="Draws from each functional.")
+    seed = settings.Integer(0, bounds=(0, 2**31 - 1), doc="Seed of all random numbers.")
 
 
 @dataclass(frozen=True)
 class WellsSpec:
-    """What is shown on the Wells page; its settings are those of `WellsSettings`."""
+    """Specification of the Wells page, with the settings of `WellsSettings`."""
 
-    #: What executes it, ``module:name``.
+    #: Class that executes it, ``module:name``.
     factory: ClassVar[str] = "bnnviz.engine.wells:Wells"
-    #: What error messages call it.
+    #: Its name in error messages.
     owner: ClassVar[str] = "The double well"
     attachment: ClassVar[None] = None
 
@@ -73,7 +73,7 @@ class WellsSpec:
 
     @classmethod
     def described(cls) -> list[dict[str, Any]]:
-        """Return the settings as plain JSON, as a catalogue has them."""
+        """Return the settings as plain JSON, in the form of the catalogue."""
         return settings.describe(WellsSettings)
 
     def to_json(self) -> dict[str, Any]:
@@ -94,34 +94,34 @@ class WellsSpec:
         return replace(self, **changes)
 
     def differing(self) -> dict[str, Any]:
-        """Return the settings that are not the defaults."""
+        """Return the settings that differ from the defaults."""
         return url.differing(self.described(), self.checked().settings)
 
     def shareable(self) -> str:
-        """Return why it cannot be shared: it always can, an empty text."""
+        """Return an empty text, since it can always be shared."""
         return ""
 
     def to_query(self) -> dict[str, str]:
-        """Return what differs from the defaults as a link's parameters."""
+        """Return values other than the defaults as a link's parameters."""
         return url.write_query(self.described(), self.checked().settings)
 
     def read_query(self, query: url.Query) -> tuple[Self, list[str]]:
-        """Read a link; whatever it holds, there is something to run: see `bnnviz.specs.run.Spec.read_query`."""
+        """Read a link; any content gives a valid spec: see `bnnviz.specs.run.Spec.read_query`."""
         link, described = url.Link(query), self.described()
         values = link.take_values({"title": self.owner, "settings": described}, self.checked().settings)
         link.refuse_rest()
         try:
             return self.replace(settings=values).checked(), link.sentences
-        except BnnvizError as error:  # each value fits, but not to the others
+        except BnnvizError as error:  # the values are valid, but not together
             link.note(f"{error.sentence} It was left out of the link.")
             own = {setting["name"]: setting["default"] for setting in described}
             return self.replace(settings=values | {error.field: own[error.field]}).checked(), link.sentences
 
     def as_python(self) -> str:
-        """Return a complete script that repeats what is seen."""
+        """Return a complete script that repeats the experiment."""
         then = ["for name, figures in wells.figures().items():", "    print(name, figures)"]
         return url.python_call("wells = bnnviz.wells", [], self.differing(), then)
 
     def as_command(self) -> str:
-        """Return a line for the shell that repeats it."""
+        """Return a shell command that repeats it."""
         return url.command(["wells"], self.differing())

@@ -61,7 +61,7 @@ def test_any_setting_of_any_link_opens_something(page: str) -> None:
 @pytest.mark.parametrize("page", ["lab", "race", "population", "uncertainty"])
 def test_a_link_to_a_file_of_somebodys_own_says_so_and_takes_other_data(page: str) -> None:
     visit = address.read({"target": [b"network"], "t.data": [b"own"]}, OPENINGS[page])
-    assert any("open that file on this page" in sentence for sentence in visit.sentences)
+    assert any("open it on this page" in sentence for sentence in visit.sentences)
     lanes = getattr(visit.spec, "lanes", (visit.spec,))
     assert {lane.target for lane in lanes} == {"network"} and "own" not in {
         lane.target_settings["data"] for lane in lanes

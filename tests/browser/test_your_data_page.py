@@ -87,4 +87,4 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     screenshot(lab.page, "your-data-row")
     lab.page.get_by_label(re.compile("^depth")).press("Escape")
     lab.page.get_by_role("button", name="Share", exact=True).click()
-    lab.page.get_by_text("data of your own").first.wait_for()
+    lab.page.get_by_text("your own data").first.wait_for()

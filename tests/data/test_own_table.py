@@ -164,7 +164,7 @@ def test_a_link_alone_cannot_bring_the_file():
     with pytest.raises(BnnvizError) as caught:
         Spec.from_json(own_spec().to_json())
     assert caught.value.sentence == (
-        "This spec's data came from a file (mine.csv) that a link cannot carry; open the file again."
+        "This spec's data came from a file (mine.csv), which a link cannot contain; open the file again."
     )
     assert caught.value.field == "data"
 
@@ -177,7 +177,7 @@ def test_a_spec_without_its_file_is_refused(file):
 
 
 def test_another_file_than_the_specs_is_refused():
-    with pytest.raises(BnnvizError, match=r"mine.csv is not the one that this spec was made with"):
+    with pytest.raises(BnnvizError, match=r"mine.csv differs from the one in this spec"):
         Spec.from_json(own_spec().to_json(), read(GOOD.replace("29,", "30,")).pack())
 
 

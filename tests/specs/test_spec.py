@@ -70,7 +70,7 @@ def test_presets_fit():
         ({"version": 9}, "version", "version 9"),
         ({"colour": 1}, "colour", "no key 'colour'"),
         ({"target": "moon"}, "target", "no target 'moon'"),
-        ({"target": 3}, "target", "by its name"),
+        ({"target": 3}, "target", "must be a name"),
         ({"sampler": "magic"}, "sampler", "no sampler 'magic'"),
         ({"settings": [1]}, "settings", "JSON object of names"),
         ({"settings": {"speed": 1}}, "speed", "no setting 'speed'"),

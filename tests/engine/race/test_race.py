@@ -70,10 +70,10 @@ def lanes_of(**changes: Any) -> dict[str, Any]:
         (lanes_of() | {"budget": 10}, "budget", "from 1,000 to"),
         (lanes_of() | {"budget": 2e6}, "budget", "whole number"),
         (lanes_of() | {"chains": 0}, "chains", "from 1 to"),
-        (lanes_of(target="banana"), "target", "A lane has no key 'target'"),
-        (lanes_of(sampler="magic"), "1.sampler", "Lane 2: There is no sampler 'magic'"),
-        (lanes_of(settings={"num_leapfrog_steps": 0}), "1.num_leapfrog_steps", "Lane 2: HMC: num_leapfrog_steps"),
-        (lanes_of(settings={"start": "mode"}), "start", "one start for all"),
+        (lanes_of(target="banana"), "target", "A sampler of a race has no key 'target'"),
+        (lanes_of(sampler="magic"), "1.sampler", "Sampler 2: There is no sampler 'magic'"),
+        (lanes_of(settings={"num_leapfrog_steps": 0}), "1.num_leapfrog_steps", "Sampler 2: HMC: num_leapfrog_steps"),
+        (lanes_of(settings={"start": "mode"}), "start", "one start"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_field(value, field, words):
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_refused_with_its_field(value, field, words):
 def test_lanes_with_other_targets_or_seeds_are_refused():
     lanes = race_of("bps", "hmc").lanes
     for change in ({"seed": 5}, {"chains": 4}, {"target": "gaussian", "target_settings": {}}, {"dtype": "float64"}):
-        with pytest.raises(BnnvizError, match="All lanes of a race have the same"):
+        with pytest.raises(BnnvizError, match="All samplers of a race share the"):
             RaceSpec((lanes[0], lanes[1].replace(**change)), 6000).checked()
 
 

@@ -144,7 +144,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_recording_goes_on_with_the_network_it_began_with_and_no_other(recorded: str) -> None:
-    with pytest.raises(BnnvizError, match="a network of somebody's own, which no file holds"):
+    with pytest.raises(BnnvizError, match="a custom network, which recordings cannot store"):
         bnnviz.resume(recorded)
     with pytest.raises(BnnvizError, match="has 21 dimensions, and the one that this run began with 13"):
         bnnviz.resume(recorded, target=network(5))
