@@ -24,8 +24,6 @@ from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
 
 PERIOD = 0.062  # seconds between two ticks
-SLOW_EVERY = 5  # ticks between two updates of a slow view
-SLOW_SPEED = 5.0  # steps a second up to which every view follows every step
 IDLE_PERIOD = 0.2  # seconds between two looks at a run that waits; whatever is asked of it comes at once
 STILL_PERIOD = 0.5  # seconds between two ticks where reduced motion is asked for
 HIDDEN_PERIOD = 1.0  # seconds between two signs of life of a page that nobody sees
@@ -59,17 +57,20 @@ class Screen(Protocol):
     def show_playing(self) -> None:
         """Show whether the run plays."""
 
-    def wanted(self, turn: int | None) -> set[str]:
-        """Name the parts that this turn's views need; None means every view."""
+    def show_spec(self, spec: Any) -> None:
+        """Show what the run's log makes of its spec."""
+
+    def wanted(self) -> set[str]:
+        """Name the parts that the views need."""
 
 
 class Session:
-    """Hold a spec and its run, and keep the loop between the run and the page."""
+    """Hold a run, whose log owns the spec, and keep the loop between the run and the page."""
 
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
-        self._spec = spec
-        self.on_spec: Callable[[Spec], None] = lambda spec: None  # told of every other spec
-        self.on_jump: Callable[[Spec], None] = lambda spec: None  # told of the spec of another state or future
+        self._asked: Any = spec  # the spec of a run that is to be started; None once it has started
+        self._shown: Any = spec
+        self.on_begin: Callable[[], None] = lambda: None  # called when another run is asked for
         self._first: Callable[[], None] | None = None
         self.origin: str | None = None  # the recording whose run goes on, at the next start
         self.playing = False
@@ -79,17 +80,14 @@ class Session:
         self._role = roles.present()
         self._handle: Any = None
         self._before: Any = None  # the run before, until the new one stands
-        self._good = spec  # what it runs
         self._jumps = 0  # of the run, from one state to another, that the page has followed
         self._starting = True  # a new spec waits to be started
         self._bringing = False  # one is being started
-        self._every_view = True
         self._notice = ("", False)  # what the page says at present, and whether it is about a failure
         self._lingers = 0.0
         self._greeting: list[str] = []  # said once the next run is there
         self._refusing = False  # whether that says what could not be done
         self._asked_devices = False
-        self._turn = 0
         self._idle = False  # nothing is new
         self._last_seen = time.monotonic()
         self._loaded = False
@@ -109,14 +107,9 @@ class Session:
     # ---- what the page asks for ---------------------------------------------------------------------------
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> Any:
         """What runs, or is about to."""
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: Spec) -> None:
-        self._spec = spec
-        self.on_spec(spec)
+        return self._handle.spec if self._asked is None else self._asked
 
     @property
     def runs(self) -> Any:
@@ -136,22 +129,21 @@ class Session:
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
         """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on."""
-        if not self._starting and self._handle is not None:
-            self._good = self.spec
-        self.spec = spec
-        self._first = first
+        self._asked, self._first = spec, first
         self._starting = True
+        self.on_begin()
         self._wake.set()
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings of the sampler while it runs."""
-        before = {name: self.spec.settings[name] for name in settings}
-        self.spec = self.spec.replace(settings={**self.spec.settings, **settings})
-        self._send("change", settings=settings, undo=before)
+        if self._asked is not None:
+            self._asked = self._asked.replace(settings={**self._asked.settings, **settings})
+        self._send("change", settings=settings)
 
     def draw(self, points: list[list[float]]) -> None:
         """Put other data points in the place of the present ones while the run goes on."""
-        self.spec = self.spec.replace(target_settings={**self.spec.target_settings, "points": points})
+        if self._asked is not None:
+            self._asked = self._asked.replace(target_settings={**self._asked.target_settings, "points": points})
         self._send_latest("change", settings={"target.points": points})
 
     def pick(self, choice: dict[str, Any] | None) -> None:
@@ -179,7 +171,8 @@ class Session:
 
     def look(self) -> None:
         """Show every view again: the page has chosen to look at something else."""
-        self._every_view = True
+        if self._handle is not None:
+            self._handle.look_again()
         self._wake.set()
 
     def set_speed(self, value: float | None) -> None:
@@ -236,43 +229,36 @@ class Session:
             await self._tick(handle)
 
     async def _tick(self, handle: Any) -> None:
-        complete = self._every_view or not self.playing or self.heartbeat.still or (self.speed or 1e9) <= SLOW_SPEED
-        self._every_view = False
-        want = self._screen.wanted(None if complete else self._turn % SLOW_EVERY)
-        self._turn += 1
-        frame = await handle.frame(sorted(want))
+        frame = await handle.frame(sorted(self._screen.wanted()))
         self._idle = frame is None
         await self._tell(handle.notice or "", failed=handle.state == "failed")
-        if frame is None:
-            self._every_view = self._every_view or complete
-            if not (self._commands or self._starting) and handle is self._handle and handle.playing != self.playing:
-                # Nothing new to draw would leave the button as it is, whatever became of a command.
-                self.playing = handle.playing
-                await self._show(self._screen.show_playing)
-        elif handle is self._handle and not self._starting:
+        if handle is not self._handle or self._starting:
+            return
+        if frame is not None:
             jumps = frame.get("status", {}).get("jumps", self._jumps)
             scene = None if jumps == self._jumps else await handle.scene()
             self._jumps = jumps
-            await self._show(self._follow, frame, scene)
+            await self._show(self._paint, frame, scene)
+        elif not self._commands and (handle.playing != self.playing or handle.spec != self._shown):
+            # Nothing new to draw would leave the controls as they are, whatever became of a command.
+            await self._show(self._agree)
 
-    def _follow(self, frame: dict[str, Any], scene: dict[str, Any] | None) -> None:
+    def _paint(self, frame: dict[str, Any], scene: dict[str, Any] | None) -> None:
         """Show a frame; a scene comes with another state or future of the run, which is shown like one that begins."""
         if scene is not None:
-            self._every_view = True
             self._screen.show_scene(scene)
-        # In its past a run may change as it did then.
-        spec = frame.get("status", {}).get("spec")
-        if spec is not None and not self._commands and spec != self.spec.to_json():
-            self.spec = self._good = Spec.from_json(spec, self.spec.attachment, self.spec.start_points)
-            self.on_jump(self.spec)
-        self._paint(frame)
-
-    def _paint(self, frame: dict[str, Any]) -> None:
-        status = frame.get("status")
-        if status is not None and not self._commands:
-            self.playing = bool(status["playing"])
+        if not self._commands:
+            self._agree()
         self._screen.show_frame(frame)
         self.heartbeat.beat()
+
+    def _agree(self) -> None:
+        """Show the spec of the run, and whether it plays, as its host reported them last."""
+        self.playing = self._handle.playing
+        self._screen.show_playing()
+        if self._handle.spec != self._shown:
+            self._shown = self._handle.spec
+            self._screen.show_spec(self._shown)
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()
@@ -300,7 +286,7 @@ class Session:
         try:
             self._role.check(spec, self.origin)
         except BnnvizError:
-            self.spec = spec if self._handle is None else self._good
+            self._asked = spec if self._handle is None else None
             raise
         if self._handle is not None:
             self._before, self._handle = self._handle, None
@@ -325,9 +311,10 @@ class Session:
             self._spawn(self._stop(handle))
             return
         self._let_go_before()
-        self._handle, self._every_view, self._jumps = handle, True, 0
-        # What was changed while it was being prepared it does not know.
-        self._starting = self._starting or self.spec is not spec
+        self._handle, self._jumps = handle, 0
+        # The run does not have what was changed while it was prepared.
+        self._starting = self._starting or self._asked is not spec
+        self._asked = self._asked if self._starting else None
         await self._show(self._screen.show_scene, scene)
         self._lingers = 0.0  # what was said of the run before is over, and is said again where it befalls this one
         await self._tell("")
@@ -356,7 +343,7 @@ class Session:
         """Take up the run before again: the new one cannot be run."""
         before, self._before = self._before, None
         if before is not None and before.alive and not self._starting:
-            self._handle, self.spec, self._every_view = before, self._good, True
+            self._handle, self._asked = before, None
         elif before is not None:
             self._spawn(self._stop(before))
 
@@ -366,11 +353,10 @@ class Session:
         """Return whether no run is there that could go on."""
         return self._handle is None or self._handle.state in ("ended", "failed")
 
-    def _send(self, name: str, undo: dict[str, Any] | None = None, **args: Any) -> None:
-        """Send a command; where it is refused, the settings in ``undo`` are those that run on."""
+    def _send(self, name: str, **args: Any) -> None:
         if self._handle is not None and not self._starting:
             self._commands += 1
-            self._spawn(self._command(self._handle, name, args, undo))
+            self._spawn(self._command(self._handle, name, args))
 
     def _send_latest(self, name: str, **args: Any) -> None:
         """Send a command that overtakes its own kind: a pointer moves faster than a worker answers."""
@@ -387,21 +373,19 @@ class Session:
             args = self._latest.pop(name)
         await self._command(handle, name, args)
 
-    async def _command(self, handle: Any, name: str, args: dict[str, Any], undo: dict[str, Any] | None = None) -> None:
+    async def _command(self, handle: Any, name: str, args: dict[str, Any]) -> None:
         async with self._in_order:
             try:
                 await handle.command(name, **args)
             except BnnvizError as error:
-                if undo is not None:
-                    self.spec = self.spec.replace(settings={**self.spec.settings, **undo})
                 await self._complain(error)
             finally:
                 self._commands -= 1
-        self._every_view = True
         self._wake.set()
 
     def _let_go(self) -> None:
         """End the run, if there is one."""
+        self._asked = self.spec
         handle, self._handle = self._handle, None
         if handle is not None:
             self._spawn(self._stop(handle))

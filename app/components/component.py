@@ -13,7 +13,6 @@ class PageComponent:
     """
 
     needs: frozenset[str] = frozenset()
-    hot: bool = False
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""

@@ -26,7 +26,7 @@ from bnnviz_app.components.run.transport import StepTransport, Transport
 from bnnviz_app.components.widgets import button, set_class
 from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.pages import PAGES
-from bnnviz_app.session import SLOW_EVERY, Session
+from bnnviz_app.session import Session
 from bnnviz_app.theme import SHEETS
 
 _THEME = {False: "default", True: "dark"}  # in the address
@@ -175,7 +175,7 @@ class RunPage(Page):
         self.stage.styles = {"grid-template": self.grid} if self.grid else {}
         self.components: list[PageComponent] = []
         self._build(visit)
-        self.session.on_spec = lambda spec: self._readdress()
+        self.session.on_begin = self._readdress
         self._lay_out()
         if self.large:
             self._resize()
@@ -249,12 +249,14 @@ class RunPage(Page):
         # A control may be out of sight.
         self.caption.notice(error.message.text, failed=True)
 
-    def wanted(self, turn: int | None) -> set[str]:
-        """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
-        fed = self._fed()
-        slow = [shown for shown in fed if shown.needs and not shown.hot]
-        due = slow if turn is None else slow[turn::SLOW_EVERY]
-        return {part for shown in [*due, *(s for s in fed if s.hot)] for part in shown.needs}
+    def show_spec(self, spec: Any) -> None:
+        """Show what the run's log makes of its spec."""
+        self.controls.show(spec)
+        self._readdress()
+
+    def wanted(self) -> set[str]:
+        """Name the parts that the views need."""
+        return {part for shown in self._fed() for part in shown.needs}
 
     # ---- what a class may say otherwise -------------------------------------------------------------------
 

@@ -52,6 +52,11 @@ class DoubleWellPage(RunPage):
         """Return the spec that the page opens on."""
         return WellsSpec().checked()
 
+    def show_spec(self, spec: WellsSpec) -> None:
+        """Show the settings that run."""
+        self.controls.set(spec.settings)
+        self._readdress()
+
     def show_devices(self, names: list[str]) -> None:
         """Take no notice: so little work needs no device."""
 

@@ -92,17 +92,19 @@ class LabPage(RunPage):
             self._hurries = False
             self.transport.show_speed(SPEED)
 
-    def wanted(self, turn: int | None) -> set[str]:
-        """Name the parts that this turn's views need: the hot ones, and the slow ones in their turn."""
-        wanted = super().wanted(turn)
-        return wanted | {PART} if self.selection.active and not turn else wanted
+    def show_spec(self, spec: Spec) -> None:
+        """Show what the run's log makes of its spec."""
+        super().show_spec(without_start(spec))
+
+    def wanted(self) -> set[str]:
+        """Name the parts that the views need."""
+        return super().wanted() | ({PART} if self.selection.active else set())
 
     # ---- what it is made of -------------------------------------------------------------------------------
 
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
         self.controls = Sidebar(catalogue.load(), self._begin, self.session.change, without_start(spec))
-        self.session.on_jump = self.controls.show
         return self.controls.root
 
     def _transport(self) -> Transport:
@@ -335,7 +337,7 @@ class LabPage(RunPage):
                 self.cards[part].view.forget()
                 self.cards[part].head()
             for shown in self._fed():
-                if shown.hot and shown.needs <= OF_PATH:
+                if shown.needs and shown.needs <= OF_PATH:
                     shown.reset(self._scene)
 
     def _arrange(self, emits: set[str]) -> None:
@@ -422,7 +424,7 @@ class Strip(PageComponent):
     """Feed a view that has no card of its own."""
 
     def __init__(self, view: views.View) -> None:
-        self.needs, self.hot = frozenset(view.needs), view.hot
+        self.needs = frozenset(view.needs)
         self.reset, self.update, self.theme = view.reset, view.update, view.theme
 
 

@@ -14,10 +14,8 @@ from bnnviz_app.components.controls.race_sidebar import RaceSidebar
 from bnnviz_app.components.run import race_cards
 from bnnviz_app.components.run.race_cards import LaneCard, RaceTransport
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
-from bnnviz_app.session import SLOW_EVERY
 
 CURVES = "curves"
-AT_ONCE = 2  # pictures in one frame, of those that move
 
 
 class RacePage(RunPage):
@@ -44,16 +42,11 @@ class RacePage(RunPage):
             for card in self.cards:
                 card.stand(status["lanes"][card.number], status["budget"], status["chains"])
 
-    def wanted(self, turn: int | None) -> set[str]:
-        """Name the parts that this turn's views need: some pictures each time, figures and words in their turn."""
-        # What the sentence says is in the table of the same frame.
-        slow = [(self.caption, self.leaderboard), (self.transport,), (self.curves,), (self.transport,)]
-        due = [shown for group in (slow if turn is None else slow[turn::SLOW_EVERY]) for shown in group]
-        seen = [card for card in self.cards if card.root.visible]
-        rounds = max(1, -(-len(seen) // AT_ONCE))
-        self._round += 1
-        moving = seen if turn is None else seen[self._round % rounds :: rounds]
-        return {part for shown in (*due, *moving) for part in shown.needs}
+    def wanted(self) -> set[str]:
+        """Name the parts that the views need."""
+        shown = [self.caption, self.leaderboard, self.transport, self.curves]
+        shown += [card for card in self.cards if card.root.visible]
+        return {part for each in shown for part in each.needs}
 
     def _controls(self, spec: RaceSpec) -> Any:
         self.controls = RaceSidebar(catalogue.load(), self.session.begin, spec)
@@ -65,7 +58,6 @@ class RacePage(RunPage):
         return RaceTransport(self.session, self.pictures)
 
     def _build(self, visit: address.Visit) -> None:
-        self._round = 0
         self._classes = {view.needs[0]: view for view in views.views() if view.needs[0] in race_cards.TITLES}
         curves = next(view for view in views.views_for({"emits": [CURVES]}))
         self.curves, self.leaderboard = Card(curves(dark=self.dark), legend=False), LeaderboardCard()

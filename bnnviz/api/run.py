@@ -8,7 +8,6 @@ import logging
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Never
 
@@ -28,7 +27,6 @@ from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws
 from bnnviz.engine.evaluation.prior_search import PriorSearch
 from bnnviz.engine.recording import reader, warm_start
 from bnnviz.engine.recording import resume as resuming
-from bnnviz.engine.recording.writer import RecordingWriter
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError, SamplingWarning
 from bnnviz.messages import Message
@@ -111,43 +109,13 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     """
 
     _run: ViewedRun
-    _writer: RecordingWriter | None = None
-
-    def _keep(self, folder: Path) -> BackgroundRun:
-        """Record the run from now on."""
-        self._writer = RecordingWriter(self._run, folder)
-        return self
 
     @property
     def recording(self) -> PublicRecording | None:
         """The recording of the run."""
-        if self._writer is None:
+        if self._folder is None:
             return None
-        return PublicRecording(self._writer.folder, self._run.target if self.spec.target in OWN else None)
-
-    def _let_go(self) -> None:
-        self._run.release()
-
-    def _advance(self) -> bool:
-        worked = super()._advance()
-        if self._writer is not None and worked:
-            self._write(self._writer.note)
-        return worked
-
-    def _work(self) -> None:
-        super()._work()
-        if self._writer is not None:
-            with self._lock:
-                self._write(partial(self._writer.close, asks=self._failure is None))
-
-    def _write(self, write: Callable[[], Any]) -> None:
-        """Write what is new; what is wrong with that is kept once in its notes, and the run goes on."""
-        try:
-            write()
-        except BnnvizError as error:
-            if error.message not in self._run.notes:
-                self._run.notes.append(error.message)
-                log.warning("%s", error.sentence)
+        return PublicRecording(self._folder, self._run.target if self.spec.target in OWN else None)
 
     def change(self, **settings: Any) -> BackgroundRun:
         """Change settings of the sampler between two steps; return the run.
@@ -159,10 +127,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         BnnvizError
             If a value does not fit, the setting cannot change while running, or the run has ended.
         """
-        with self._lock:
-            self._check_going()
-            self._run.change(settings)
-        return self._moved()
+        return self._command("change", settings=settings)
 
     @property
     def draws(self) -> np.ndarray:
@@ -402,8 +367,7 @@ def start(
         chosen.attach(made)
     elif minutes is not None:
         Limit(made, 60 * minutes)
-    run = BackgroundRun(made, callback, paused=paused)
-    return (run if folder is None else run._keep(folder)).begin()
+    return BackgroundRun(made, callback, paused=paused, folder=folder).begin()
 
 
 def _keywords() -> list[str]:
@@ -563,7 +527,7 @@ def resume(
             f"The run {str(word)!r} has all its draws; for more, give start={str(word)!r} to bnnviz.start.",
             stacklevel=3,
         )
-    return BackgroundRun(found, callback, paused=paused)._keep(folder).begin()
+    return BackgroundRun(found, callback, paused=paused, folder=folder).begin()
 
 
 def spec_of(

@@ -1,4 +1,4 @@
-"""Advance runs and races in threads of this process: each waits, plays and steps on command."""
+"""Execute runs and races in threads of this process."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 from bnnviz import optional
-from bnnviz.engine.drive import Pace
+from bnnviz.engine.host import Host
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -64,9 +65,9 @@ class FairLock:
 
 
 class Background:
-    """Advance a run or a race in a thread of its own.
+    """Execute a run or a race in a thread of its own.
 
-    Watching, pausing and stepping change no draw. What changes it or reads it waits until the
+    Watching, pausing and stepping change no draw. What changes the run or reads it waits until the
     steps under way are done, a tenth of a second at most unless a single step takes longer.
 
     Parameters
@@ -75,11 +76,23 @@ class Background:
     callback : callable, optional
         Called with this object about ten times a second, in its thread.
     paused : bool
+    folder : Path, optional
+        Where the run is recorded.
     """
 
-    def __init__(self, run: Any, callback: Callable[[Any], Any] | None = None, *, paused: bool = False) -> None:
+    def __init__(
+        self,
+        run: Any,
+        callback: Callable[[Any], Any] | None = None,
+        *,
+        paused: bool = False,
+        folder: Path | None = None,
+    ) -> None:
         self._run, self._callback = run, callback
-        self._playing, self._pace = not paused, Pace()
+        self._host = Host(run, playing=not paused)
+        if folder is not None:
+            self._host.keep_in(folder)
+        self._folder = folder
         self._calls, self._seen = Throttle(least=_CALLBACK_S), -math.inf
         self._failure: BaseException | None = None
         self._listeners: list[Callable[[], Any]] = []
@@ -123,22 +136,21 @@ class Background:
             # the draws stay readable.
             self._failure = failure
         finally:
-            self._playing = False
-            if self._stop.is_set() or self._failure is not None:
-                self._let_go()
+            with self._lock:
+                self._host.playing = False
+                self._host.end_recording(summary=self._failure is None)
+                if self._stop.is_set() or self._failure is not None:
+                    self._run.release()
             self._tell()
-
-    def _let_go(self) -> None:
-        """Have what works for a run that was stopped end with it."""
 
     def _advance(self) -> bool:
         """Work for a slice, or do what the speed asks for; return whether there was something to do."""
-        run = self._run
-        now = time.monotonic()
-        if run.phase != "start" and (not self._playing or self._pace.rests(now)):
+        host, now = self._host, time.monotonic()
+        if not host.going or (host.playing and self._run.phase != "start" and host.pace.rests(now)):
             return False
-        watched = self._pace.speed is not None or now - self._seen < _WATCHED_FOR_S
-        self._pace.advance(run, _WATCHED_SLICE_S if watched else _SLICE_S)
+        watched = host.pace.speed is not None or now - self._seen < _WATCHED_FOR_S
+        host.advance(_WATCHED_SLICE_S if watched else _SLICE_S)
+        host.keep()
         return True
 
     def _join(self, timeout: float | None = None) -> bool:
@@ -154,9 +166,10 @@ class Background:
 
     def _rest(self) -> float | None:
         """Return the seconds until there is something to do again; None if somebody must call first."""
-        if not self._playing or self._pace.speed is None:
+        host = self._host
+        if not host.playing or host.pace.speed is None:
             return None
-        return max(self._pace.due - time.monotonic(), 0.0)
+        return max(host.pace.due - time.monotonic(), 0.0)
 
     def _call_back(self) -> None:
         if self._callback is not None and (self._calls.due or self._run.finished):
@@ -167,19 +180,9 @@ class Background:
         for listener in tuple(self._listeners):
             listener()
 
-    def _moved(self) -> Self:
-        """Let everybody know that the run is not as it was."""
-        self._wake.set()
-        self._tell()
-        return self
-
     @property
     def _ended(self) -> bool:
         return self._run.finished or self._stop.is_set() or self._failure is not None
-
-    def _check_going(self) -> None:
-        if self._ended:
-            raise BnnvizError("This run has ended; start a new one.")
 
     @property
     def spec(self) -> Any:
@@ -194,7 +197,7 @@ class Background:
     @property
     def playing(self) -> bool:
         """Whether it goes on by itself: neither paused nor at its end."""
-        return self._playing
+        return self._host.playing
 
     @property
     def phase(self) -> str:
@@ -209,15 +212,11 @@ class Background:
     @property
     def speed(self) -> float | None:
         """Steps a second that it takes at most; None, which it is at first, is full speed. May be set."""
-        return self._pace.speed
+        return self._host.pace.speed
 
     @speed.setter
     def speed(self, value: float | None) -> None:
-        if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
-            raise BnnvizError(f"speed = {value!r} must be a number of steps a second above 0, or None.", "speed")
-        with self._lock:
-            self._pace.set(value)
-        self._moved()
+        self._command("speed", value=value)
 
     def play(self) -> Self:
         """Go on; return the run.
@@ -227,17 +226,11 @@ class Background:
         BnnvizError
             If it has ended.
         """
-        with self._lock:
-            self._check_going()
-            self._playing = True
-            self._pace.restart()
-        return self._moved()
+        return self._command("play")
 
     def pause(self) -> Self:
         """Rest until `play`; return the run."""
-        with self._lock:
-            self._playing = False
-        return self._moved()
+        return self._command("pause")
 
     def step(self) -> Self:
         """Pause, then take exactly one step: one evaluation for every chain; return the run.
@@ -247,7 +240,7 @@ class Background:
         BnnvizError
             If it has ended.
         """
-        return self._step(self._run.step_proposal)
+        return self._command("proposal")
 
     def step_event(self) -> Self:
         """Pause, then step until the watched chain has had an event; return the run.
@@ -257,14 +250,16 @@ class Background:
         BnnvizError
             If it has ended.
         """
-        return self._step(self._run.step_event)
+        return self._command("event")
 
-    def _step(self, step: Callable[[], None]) -> Self:
+    def _command(self, name: str, **args: Any) -> Self:
         with self._lock:
-            self._check_going()
-            self._playing = False
-            step()
-        return self._moved()
+            if self._ended and name not in ("pause", "speed"):
+                raise BnnvizError("This run has ended; start a new one.")
+            self._host.command(name, **args)
+        self._wake.set()
+        self._tell()
+        return self
 
     def listen(self, listener: Callable[[], Any]) -> None:
         """Have a function called, in whatever thread, each time the run may have something new to show."""
@@ -273,25 +268,23 @@ class Background:
     def scene(self) -> dict[str, Any]:
         """Return what stays the same for views while the run goes on (see ARCHITECTURE, frame)."""
         with self._lock:
-            return self._run.scene()
+            return self._host.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the wanted parts of what views show now (see ARCHITECTURE, frame)."""
         with self._lock:
             self._seen = time.monotonic()
-            frame = self._run.frame(want)
+            frame = self._host.frame(want)
         if "status" in frame:
-            more = {"playing": self._playing, "speed": self._pace.speed, "ended": self._ended}
+            frame["status"]["ended"] = self._ended
             if self._failure is not None:
-                more["message"] = str(self._failure)
-            frame["status"] = frame["status"] | more
+                frame["status"]["message"] = str(self._failure)
         return frame
 
     @property
     def moment(self) -> tuple:
         """Something that is different whenever a frame would be."""
-        run = self._run
-        return run.steps, run.phase, run.era, self._playing, self._pace.speed, self._ended
+        return *self._host.moment, self._host.playing, self._host.pace.speed, self._ended
 
     def wait(self, timeout: float | None = None) -> Self:
         """Wait until the run has ended, or ``timeout`` seconds have passed; return the run.
@@ -302,7 +295,7 @@ class Background:
             If every chain met values that are not finite, or the target or sampler failed. The draws
             made until then stay in ``draws``. Also if the run is paused and there is no timeout.
         """
-        if timeout is None and not (self._playing or self._ended):
+        if timeout is None and not (self._host.playing or self._ended):
             raise BnnvizError("The run is paused and would be waited for in vain; play() it first.")
         self._join(timeout)
         if self._failure is not None:

@@ -53,6 +53,9 @@ class SamplerComparison:
     def select(self, choice: dict[str, Any] | None) -> None:
         """Select nothing: the samplers have no draws in common."""
 
+    def release(self) -> None:
+        """End whatever works for steps that nobody takes."""
+
     def checkpoint(self) -> bytes:
         """Return everything needed to go on with the same draws."""
         return checkpoint.pack({"version": _CHECKPOINT_VERSION, "spec": self.spec.to_json(), **self._save()})

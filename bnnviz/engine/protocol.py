@@ -57,6 +57,9 @@ class Driven(Protocol):
     def checkpoint(self) -> bytes:
         """Return everything needed to go on."""
 
+    def release(self) -> None:
+        """End whatever works for steps that nobody takes."""
+
 
 class Simulation(Driven, Protocol):
     """Declare what is driven and shown."""
@@ -205,20 +208,20 @@ class Forked(Simulation, Protocol):
 
 
 class Place(Protocol):
-    """A simulation's place in a loop, as its history sees it.
+    """A host, as its history sees it.
 
     Attributes
     ----------
-    replay : deque of (step, settings)
+    script : deque of (step, settings)
         Changes that are still to be made at their steps.
+    goal : int or None
+        The step that the run is on its way to.
     """
 
     run: Any
-    replay: deque[LoggedChange]
-    changes: int
+    script: deque[LoggedChange]
+    goal: int | None
     playing: bool
-    dirty: bool
-    hurry: bool
 
-    def show_again(self) -> None:
-        """Make the scene of what runs now."""
+    def advance(self, seconds: float) -> int:
+        """Work for at most so many seconds."""

@@ -14,7 +14,6 @@ from bnnviz import diagnostics, samplers, targets
 from bnnviz.engine.comparison import SamplerComparison
 from bnnviz.engine.monitor.words import number
 from bnnviz.engine.run import checkpoint
-from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import as_dicts
@@ -26,8 +25,8 @@ _BINS, _POINTS = 40, 241
 _SHOWN = 40  # functionals, and points, in a picture
 _LEDGER = 200  # moves in the ledger
 # Of the ratio: points of the benchmark, draws at most, the kernels' width in distances of a mode from 0 (choosing it by
-# cross-validation each time would take ten times as long), kernels; and how long it rests, in times of what one takes.
-_BENCHMARK, _DRAWS, _WIDTH, _CENTRES, _RATIO_SHARE = 400, 1000, 0.3, 30, 1 / 3
+# cross-validation each time would take ten times as long), kernels.
+_BENCHMARK, _DRAWS, _WIDTH, _CENTRES = 400, 1000, 0.3, 30
 _FEWEST = 3  # draws for a ratio
 _SIDES = {"func": FUNCTIONAL, "point": POINT}
 _TITLES = {"func": "FuncHMC", "point": "HMC"}
@@ -143,7 +142,6 @@ class Wells(SamplerComparison):
         self.rng = torch.Generator().manual_seed(self._values["seed"])
         self.sides: dict[str, Side] = {}
         self._ratios: tuple[int, dict[str, np.ndarray]] = (-1, {})
-        self._ratio_pace = Throttle(_RATIO_SHARE)
 
     def _known(self) -> tuple[np.ndarray, Tensor]:
         """Return the density on the line, and its mass in the bins."""
@@ -401,10 +399,8 @@ class Wells(SamplerComparison):
 
     def _ratio(self) -> dict[str, Any]:
         """Return the ratio of the truth's density to that of each sampler's draws, by KLIEP from samples of both."""
-        if self._ratios[0] != self.steps and (self.finished or self._ratio_pace.due):
-            begun = time.perf_counter()
+        if self._ratios[0] != self.steps:
             self._ratios = self.steps, {name: self._ratio_of(side) for name, side in self.sides.items()}
-            self._ratio_pace.spent(time.perf_counter() - begun)
         return {"x": self.line, **self._ratios[1]}
 
     def _ratio_of(self, side: Side) -> np.ndarray:

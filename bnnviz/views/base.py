@@ -91,7 +91,6 @@ class View:
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
-    hot: ClassVar[bool] = False
     title: str = ""
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:

@@ -40,7 +40,14 @@ class Refusing:
             return None
 
         return SimpleNamespace(
-            scene=scene, stop=stop, frame=frame, state="failed", alive=False, playing=False, notice="It has no units."
+            spec=spec,
+            scene=scene,
+            stop=stop,
+            frame=frame,
+            state="failed",
+            alive=False,
+            playing=False,
+            notice="It has no units.",
         )
 
 
@@ -62,7 +69,8 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Any:
             show_devices=lambda names: None,
             show_scene=lambda scene: said.append("scene"),
             show_waiting=lambda waiting: None,
-            wanted=lambda turn: set(),
+            show_spec=lambda spec: None,
+            wanted=set,
         )
         ready: Future = Future()
         ready.set_result(backend)
@@ -112,7 +120,7 @@ def test_play_is_not_taken_back_by_the_run_before_another_one(begun: Any) -> Non
             session.play()
 
         session._starting = False
-        session._handle = SimpleNamespace(frame=frame, state="running", playing=False, notice=None, waits=False)
+        session._handle = SimpleNamespace(frame=frame, state="running", playing=False, notice=None, spec=session.spec)
         await session._tick(session._handle)
         return session.playing, said
 

@@ -82,7 +82,7 @@ class Card(PageComponent):
             body = pn.Row(*beside, body, sizing_mode="stretch_both", margin=0)
         self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
         self.root.css_classes = [*self.root.css_classes, "figure-card"]
-        self.needs, self.hot = frozenset(view.needs), view.hot
+        self.needs = frozenset(view.needs)
         # The view's figures are shown at a pace at which they can be read: words cost the browser a layout.
         self._note_pace = Throttle(least=NOTE_S)
         self.head()

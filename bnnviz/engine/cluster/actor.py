@@ -11,15 +11,14 @@ import contextlib
 import importlib
 import logging
 import weakref
-from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from bnnviz.engine.cluster.checkpoints import Checkpoints
 from bnnviz.engine.cluster.loop import LiveLoop, live_loop
-from bnnviz.engine.cluster.slot import ALIVE, Slot, Waiter, checked_speed
-from bnnviz.engine.drive import Pace
+from bnnviz.engine.cluster.slot import ALIVE, Slot, Waiter
 from bnnviz.engine.history.timeline import MAGIC
+from bnnviz.engine.host import Host
+from bnnviz.engine.protocol import LoggedChange
 from bnnviz.errors import BnnvizError
 
 WAIT_S = 1.5  # how long an actor's method waits; the caller gives up after 2 s
@@ -32,8 +31,14 @@ class LiveRun:
 
     Parameters
     ----------
-    changes : iterable of (step, settings)
+    play, speed, watch, record
+        What the run does and shows at first; `record` is the name of a recording that exists.
+    restore : bool
+        Whether the run was lost: it goes on from its last checkpoint.
+    past : iterable of (step, settings)
         The change log of that run.
+    origin : str, optional
+        The name of the recording whose run goes on.
     """
 
     def __init__(
@@ -45,7 +50,7 @@ class LiveRun:
         speed: float | None = None,
         watch: dict[str, Any] | None = None,
         restore: bool = False,
-        changes: Iterable[tuple[int, dict[str, Any]]] = (),
+        past: Iterable[LoggedChange] = (),
         record: str | None = None,
         origin: str | None = None,
         factory: str,
@@ -54,29 +59,24 @@ class LiveRun:
         self._loop = loop or live_loop()
         checkpoints = self._loop.checkpoints
 
-        def build(slot: Slot) -> Any:
+        def build(slot: Slot) -> Host:
             module, name = factory.split(":")
             run_class = getattr(importlib.import_module(module), name)
-            run = _restored(run_class, checkpoints, slot) if restore else None
+            run = _restored(run_class, checkpoints.read(run_id), run_id) if restore else None
             if run is None:
                 run = run_class(_with_start(spec)) if origin is None else _recorded(origin)
             if restore:
                 slot.resumed = int(run.steps)
-            # Who looks on does not wait for a compiler.
+            # A page does not wait for a compiler.
             run.wait_for_compile = False
-            if slot.watch:
-                run.watch(**slot.watch)
-            return run
+            if watch:
+                run.watch(**watch)
+            host = Host(run, playing=play and not run.finished, speed=speed, past=past, travels=True)
+            if record is not None:
+                _go_on_recording(host, record)
+            return host
 
-        self._slot = Slot(
-            run_id,
-            build,
-            playing=play,
-            pace=Pace(checked_speed(speed)),
-            watch=dict(watch or {}),
-            replay=deque(changes),
-            record=record,
-        )
+        self._slot = Slot(run_id, build)
         self._loop.add(self._slot)
         # when the page's process has gone, the scheduler drops the actor
         weakref.finalize(self, self._loop.abandon, self._slot).atexit = False
@@ -84,16 +84,16 @@ class LiveRun:
     async def ready(self) -> dict[str, Any]:
         """Return the status, after waiting for a run that is being built."""
         await self._built()
-        return self._slot.report()
+        return self._slot.full_report()
 
     async def status(self) -> dict[str, Any]:
-        """Return the state, the step, and a sentence if there is something to say."""
+        """Return the state, the step and a message."""
         return self._slot.report()
 
     async def scene(self) -> dict[str, Any]:
         """Return the status and the scene, which is None while the run is not built."""
         await self._built()
-        return self._slot.report() | {"scene": self._slot.scene}
+        return self._slot.full_report() | {"scene": self._slot.scene}
 
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
         """Return the status and a fresh frame, which is None if there is nothing new, pickled.
@@ -105,8 +105,8 @@ class LiveRun:
         if not changed:
             self._loop.wake()  # it may have been resting
             return slot.nothing_new()
-        waiter = _waiter()
-        slot.pulls.append((changed, waiter))
+        waiter = Waiter.here()
+        slot.pulls.append((changed, seen, waiter))
         self._loop.wake()
         return await waiter.future or slot.nothing_new()
 
@@ -115,7 +115,7 @@ class LiveRun:
         slot = self._slot
         if slot.state not in ALIVE:
             raise BnnvizError(f"{slot.message} Start it again to go on.")
-        waiter = None if slot.run is None else _waiter()
+        waiter = None if slot.host is None else Waiter.here()
         slot.commands.append((name, args, waiter))
         self._loop.wake()
         return slot.report() if waiter is None else await waiter.future
@@ -126,43 +126,28 @@ class LiveRun:
         self._loop.wake()
 
     async def _built(self) -> None:
-        if self._slot.run is None and self._slot.state in ALIVE:
-            waiter = _waiter()
+        if self._slot.host is None and self._slot.state in ALIVE:
+            waiter = Waiter.here()
             self._slot.builders.append(waiter)
-            if self._slot.run is not None:  # built meanwhile
+            if self._slot.host is not None:  # built meanwhile
                 return
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(waiter.future, WAIT_S)
 
 
-def _waiter() -> Waiter:
-    loop = asyncio.get_running_loop()
-    return Waiter(loop, loop.create_future())
-
-
-def _restored(run_class: Any, checkpoints: Checkpoints, slot: Slot) -> Any:
-    """Return a lost run as its last checkpoint has it; None if there is none that can be read."""
-    try:
-        saved = checkpoints.read(slot.run_id)
-        if saved is None:
-            return None
-        run = _read(run_class, saved.data)
-    except Exception:
-        log.exception("the checkpoint of live run %s cannot be used; it starts again", slot.run_id)
+def _restored(run_class: Any, data: bytes | None, run_id: str) -> Any:
+    """Return a lost run or fork as its last checkpoint has it; None if there is none that can be read."""
+    if data is None:
         return None
-    slot.changes = saved.changes
-    for _ in range(min(saved.changes, len(slot.replay))):
-        slot.replay.popleft()
-    return run
+    try:
+        if not data.startswith(MAGIC):
+            return run_class.restore(data)
+        from bnnviz.engine.history.fork import Fork
 
-
-def _read(run_class: Any, data: bytes) -> Any:
-    """Return the run of a checkpoint, or the fork."""
-    if not data.startswith(MAGIC):
-        return run_class.restore(data)
-    from bnnviz.engine.history.fork import Fork
-
-    return Fork.restore(data)
+        return Fork.restore(data)
+    except Exception:
+        log.exception("the checkpoint of live run %s cannot be used; it starts again", run_id)
+        return None
 
 
 def _with_start(spec: Any) -> Any:
@@ -179,3 +164,13 @@ def _recorded(name: str) -> Any:
     from bnnviz.engine.recording.resume import resume
 
     return resume(reader.place(name))
+
+
+def _go_on_recording(host: Host, name: str) -> None:
+    """Go on with the recording of a run that was taken up again; the run goes on without if that fails."""
+    from bnnviz.engine.recording import reader
+
+    try:
+        host.go_on_in(reader.place(name))
+    except BnnvizError as error:
+        host.message = error.sentence

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from bnnviz import files
@@ -17,14 +15,6 @@ STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swe
 LEAST_S = 3.0  # between two checkpoints of a run that has done nothing in particular
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Saved:
-    """Hold a checkpoint: the run's own bytes, and how many changes they contain."""
-
-    changes: int
-    data: bytes
 
 
 class Checkpoints:
@@ -38,39 +28,36 @@ class Checkpoints:
         """Return the file of a run."""
         return self.folder / f"{run_id}.ckpt"
 
-    def read(self, run_id: str) -> Saved | None:
+    def read(self, run_id: str) -> bytes | None:
         """Return the last checkpoint of a run, or None if there is none here."""
         try:
-            raw = self.path(run_id).read_bytes()
+            return self.path(run_id).read_bytes()
         except FileNotFoundError:
             return None
-        head, data = raw.split(b"\n", 1)
-        return Saved(json.loads(head)["changes"], data)
 
     def save(self, slot: Slot, runs: int) -> None:
-        """Write a checkpoint of a run that has moved, where it is time for one; so many runs share the time."""
-        if not slot.dirty:
-            return
+        """Write a checkpoint of a run that has moved if it is time for one; so many runs share the time."""
         slot.saving.cost = runs * (slot.packing_s + slot.writing_s)
         slot.saving.least = 0.0 if slot.hurry else LEAST_S
         if slot.saving.due and (slot.writing is None or slot.writing.done()):
             self.write_now(slot)
 
     def write_now(self, slot: Slot) -> None:
-        """Write a checkpoint of a run that has moved, unless it is on its way to a step that was, which is known."""
-        if not slot.dirty or slot.under_way:
+        """Write a checkpoint of a run that has moved, unless it is on its way to a step of its past."""
+        moment = slot.host.moment
+        if moment == slot.saved or slot.host.waits:
             return
         _learn(slot)
         begin = time.perf_counter()
-        data = slot.run.checkpoint()
+        data = slot.host.run.checkpoint()
         slot.packing_s = time.perf_counter() - begin
         slot.saving.spent()
-        slot.dirty = slot.hurry = False
-        slot.writing = self.write(slot.run_id, Saved(slot.changes, data))
+        slot.saved, slot.hurry = moment, False
+        slot.writing = self.write(slot.run_id, data)
 
-    def write(self, run_id: str, saved: Saved) -> Future[float]:
+    def write(self, run_id: str, data: bytes) -> Future[float]:
         """Write a checkpoint in the background; the result is the time it took in seconds."""
-        return self._writer.submit(self._write, run_id, saved)
+        return self._writer.submit(self._write, run_id, data)
 
     def remove(self, run_id: str) -> None:
         """Remove the checkpoint of a run, after all its pending writes."""
@@ -84,11 +71,10 @@ class Checkpoints:
         """Finish the pending writes."""
         self._writer.shutdown(wait=True)
 
-    def _write(self, run_id: str, saved: Saved) -> float:
+    def _write(self, run_id: str, data: bytes) -> float:
         begin = time.perf_counter()
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        head = json.dumps({"changes": saved.changes}).encode()
-        files.write_whole(self.path(run_id), head + b"\n" + saved.data)
+        files.write_whole(self.path(run_id), data)
         return time.perf_counter() - begin
 
     def _sweep(self) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.local_cluster import WORKER_S
+from bnnviz.engine.protocol import LoggedChange
 from bnnviz.errors import BnnvizError
 
 CALL_S = 2.0  # every call to a worker gives up after this
@@ -58,7 +59,7 @@ class LiveHandle:
         self._backend = backend
         self._fixed = fixed
         self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None, "record": fixed["origin"]}
-        self._changes: list[tuple[int, dict[str, Any]]] = []
+        self._log: list[LoggedChange] = []  # as the run told it last
         self._future: Any = None
         self._actor: Any = None
         self.address: str | None = None
@@ -102,6 +103,10 @@ class LiveHandle:
     async def frame(self, want: list[str]) -> dict[str, Any] | None:
         """Return a fresh frame with these parts; None if nothing is new or the run is not ready."""
         return await self._on_client(self._frame(list(want)))
+
+    def look_again(self) -> None:
+        """Have the next frame show everything."""
+        self._seen.clear()
 
     async def command(self, name: str, **args: Any) -> dict[str, Any]:
         """Have a command executed and return the status after it."""
@@ -152,7 +157,7 @@ class LiveHandle:
             **self._carried,
             **self._fixed,
             restore=lost is not None,
-            changes=self._changes,
+            past=self._log,
             actor=True,
             key=f"bnnviz-{self.run_id}-{self._attempts}",
             workers=[self.address],
@@ -236,9 +241,13 @@ class LiveHandle:
             self._say(_taken_up(reply) if self.state != "failed" else "")
         self._message, self._field = reply["message"], reply["field"]
         self._held = reply["held"]
-        self._carried["play"] = reply["playing"]
-        self._carried["speed"] = reply["speed"]
-        self._carried["record"] = reply["record"]
+        if reply["state"] != "starting":
+            self._carried["play"] = reply["playing"]
+        if self._held:
+            self._carried["speed"] = reply["speed"]
+            self._carried["record"] = reply["record"]
+        if "spec" in reply:
+            self.spec, self._log = reply["spec"], reply["log"]
 
     def _say(self, text: str, seconds: float = NOTICE_S) -> None:
         self._notice = (text, time.monotonic() + seconds)
@@ -305,12 +314,6 @@ class LiveHandle:
         self._take(reply)
         if name == "watch":
             self._carried["watch"] = (self._carried["watch"] or {}) | args
-        if name == "change":
-            # a worker that has taken up a lost run may not have come to the later changes of it
-            del self._changes[max(0, reply["changes"] - 1) :]
-            self._changes.append((reply["step"], args["settings"]))
-        if "log" in reply:
-            self._changes = [tuple(change) for change in reply["log"]]
         return reply
 
     async def _stop(self) -> None:

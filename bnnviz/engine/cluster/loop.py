@@ -11,16 +11,16 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from bnnviz import paths
-from bnnviz.engine.cluster import slot_recording
 from bnnviz.engine.cluster.checkpoints import Checkpoints
-from bnnviz.engine.cluster.slot import STATUS, TIMELINE, Slot, checked_speed, resolve_all
+from bnnviz.engine.cluster.slot import Slot, resolve_all
 from bnnviz.engine.frames import wire
-from bnnviz.engine.history.commands import COMMANDS, HistoryCommands
+from bnnviz.engine.history.time_travel import COMMANDS as TRAVELS
+from bnnviz.engine.host import STATUS, STEPS
 from bnnviz.engine.protocol import Simulation
 from bnnviz.errors import BnnvizError
 
@@ -29,8 +29,6 @@ SLICE_S = 0.02  # time one run has before the next one's turn
 AHEAD_S = 0.05  # of the time that the others have had, at most
 IDLE_S = 0.2  # between two looks at checkpoints and recordings when there is nothing to advance
 MOST_RUNS = 64  # live runs that a worker holds: memory is bounded
-STEPS = ("proposal", "event")
-
 log = logging.getLogger(__name__)
 
 
@@ -45,16 +43,6 @@ class LiveLoop:
         self._woken = threading.Event()
         self._ready: set[str] = set()  # runs that wanted time at the last look
         self._closing = False
-        self._commands: dict[str, Callable[[Slot, dict[str, Any]], Any]] = {
-            "play": lambda slot, args: self._play(slot),
-            "pause": lambda slot, args: self._pause(slot),
-            "speed": lambda slot, args: slot.pace.set(checked_speed(args.get("value"))),
-            **{name: lambda slot, args, name=name: self._step(slot, name, args) for name in STEPS},
-            "watch": lambda slot, args: slot.run.watch(**args),
-            "select": lambda slot, args: slot.run.select(args.get("choice")),
-            "change": lambda slot, args: self._change(slot, args["settings"]),
-            "record": lambda slot, args: slot_recording.record(slot, args.get("recording")),
-        }
         self._thread = threading.Thread(target=self._loop, name="bnnviz-live", daemon=True)
         self._thread.start()
 
@@ -83,7 +71,6 @@ class LiveLoop:
                 "run_id": slot.run_id,
                 "state": slot.state,
                 "playing": slot.playing,
-                "speed": slot.pace.speed,
                 "step": slot.step,
             }
             for slot in self._all()
@@ -132,7 +119,7 @@ class LiveLoop:
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
-        ready = [s for s in slots if s.going and not s.pace.rests(now)]
+        ready = [s for s in slots if s.going and not s.host.pace.rests(now)]
         # who comes back gets its share from now on, not the time that the others have had meanwhile; and who took long,
         # for its start or for one step, does not stand still until all others have had as much
         least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
@@ -146,7 +133,7 @@ class LiveLoop:
         """Return how long there is nothing to do; None if nothing will be without being asked."""
         if not slots:
             return None
-        due = [slot.pace.due - now for slot in slots if slot.going]
+        due = [slot.host.pace.due - now for slot in slots if slot.going]
         return max(0.0, min([IDLE_S, *due]))
 
     def _attend(self, slot: Slot) -> None:
@@ -157,13 +144,13 @@ class LiveLoop:
             self._end(slot, "The page that started this run has gone, so it was ended; its checkpoint is kept.")
         elif slot.state == "starting":
             self._build(slot)
-        if slot.run is not None:
+        if slot.host is not None:
             with self._guarded(slot):
                 self._obey(slot)
                 self._show(slot)
                 if slot.state == "running":
                     self.checkpoints.save(slot, runs=sum(other.state == "running" for other in self._all()))
-                slot_recording.keep(slot)
+                    self._keep(slot)
 
     @contextlib.contextmanager
     def _guarded(self, slot: Slot) -> Iterator[None]:
@@ -180,15 +167,12 @@ class LiveLoop:
 
     def _build(self, slot: Slot) -> None:
         with self._guarded(slot):
-            if sum(other.run is not None for other in self._all()) >= MOST_RUNS:
+            if sum(other.host is not None for other in self._all()) >= MOST_RUNS:
                 raise BnnvizError(f"This worker already holds {MOST_RUNS} live runs; close another page and try again.")
-            run = slot.build(slot)
-            slot.run = run
-            slot.history = _history(slot)
-            slot.show_again()
-            slot.catch_up()
+            slot.host = slot.build(slot)
+            slot.take_scene()
+            slot.saved = slot.host.moment
             slot.state = "running"
-        slot_recording.begin(slot)
         slot.saving.spent()
         self._changed_together(slot)
         resolve_all(slot.builders)
@@ -208,19 +192,21 @@ class LiveLoop:
             self._drop(slot, "ended", message)
 
     def _drop(self, slot: Slot, state: str, message: str) -> None:
-        slot_recording.end(slot)
+        if slot.host is not None:
+            slot.host.close()
         with self._lock:
             self._slots.pop(slot.run_id, None)
         slot.state, slot.message = state, message
-        slot.playing = False
         # its memory goes now, not when the last caller has let go of the actor or Python next looks for cycles
-        slot.run = slot.history = None
+        slot.host = slot.spec = None
         gc.collect()
         self._answer_all(slot)
         self._changed_together()
 
     def _fail(self, slot: Slot, message: str) -> None:
-        slot.state, slot.message, slot.playing = "failed", message, False
+        slot.state, slot.message = "failed", message
+        if slot.host is not None:
+            slot.host.playing = False
         slot.touch()
         self._answer_all(slot)
         self._changed_together()
@@ -229,7 +215,7 @@ class LiveLoop:
         """Leave nobody waiting for a run that has ended."""
         resolve_all(slot.builders)
         while slot.pulls:
-            slot.pulls.popleft()[1].resolve()
+            slot.pulls.popleft()[2].resolve()
         while slot.commands:
             waiter = slot.commands.popleft()[2]
             if waiter is not None:
@@ -247,17 +233,19 @@ class LiveLoop:
     def _obey(self, slot: Slot) -> None:
         while slot.commands and slot.state == "running":
             name, args, waiter = slot.commands.popleft()
-            if name in STEPS and (slot.run.phase == "start" or slot.under_way):
-                # to find the starting point, or a step that was, takes a while: the step waits, the caller does not
+            if name in STEPS and slot.host.waits:
+                # The caller does not wait until the run has found its start or is back at a step.
                 slot.commands.appendleft((name, args, None))
                 if waiter is not None:
                     waiter.resolve(slot.report())
                 return
             try:
-                self._command(slot, name, args)
+                slot.host.command(name, **args)
+                if name in TRAVELS or name == "change":
+                    slot.take_scene()
             except BnnvizError as error:
                 if waiter is None:
-                    slot.message = error.sentence
+                    slot.host.message = error.sentence
                 else:
                     waiter.resolve(error=error)
             except Exception as error:
@@ -265,79 +253,45 @@ class LiveLoop:
                     waiter.resolve(error=BnnvizError(_sentence(error)))
                 raise
             else:
+                slot.hurry = slot.hurry or name in (*TRAVELS, "change", "pause")
+                self._ask(slot)
                 self._changed_together(slot)
                 if waiter is not None:
-                    waiter.resolve(slot.report() | ({"log": slot.history.whole_log} if name in COMMANDS else {}))
-
-    def _command(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
-        if name in COMMANDS:
-            if slot.history is None:
-                raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
-            slot_recording.leave(slot, name)
-            slot.history.obey(name, args)
-        elif name in self._commands:
-            self._commands[name](slot, args)
-        else:
-            raise BnnvizError(f"A live run has no command {name!r}.", "command")
-
-    def _pause(self, slot: Slot) -> None:
-        slot.playing = False
-        slot.hurry = True
-
-    def _change(self, slot: Slot, settings: dict[str, Any]) -> None:
-        plays_on = slot.run.finished and slot.ended_playing
-        slot.change(settings)
-        if plays_on and not slot.run.finished:
-            self._play(slot)
-
-    def _play(self, slot: Slot) -> None:
-        if slot.run.finished:
-            raise BnnvizError("This run has made all its draws; reset it to play again.")
-        slot.playing = True
-        slot.message = ""
-        slot.pace.restart()
-
-    def _step(self, slot: Slot, name: str, args: dict[str, Any]) -> None:
-        slot.playing = False
-        if slot.run.finished:
-            raise BnnvizError("This run has made all its draws; reset it to step again.")
-        slot.catch_up()
-        for _ in range(args.get("times", 1)):
-            getattr(slot.run, f"step_{name}")()
-        if slot.history is not None:
-            slot.history.moved()
-        slot.dirty = True
-        self._ask(slot)
+                    waiter.resolve(slot.full_report())
 
     # advancing
 
     def _advance(self, slot: Slot) -> None:
         with self._guarded(slot):
-            phase, begin = slot.run.phase, _worked(slot.run)
+            run = slot.host.run
+            phase, begin = run.phase, _worked(run)
             # Frames do not count: runs of one kind are to advance alike, whatever their pages look at.
             try:
-                steps = slot.advance(self._slice_s)
+                steps = slot.host.advance(self._slice_s)
             finally:
-                slot.used += _worked(slot.run) - begin
-            slot.dirty = slot.dirty or steps > 0
-            if slot.history is not None:
-                slot.history.moved()
-            # On the way to its start a run does not step, but says now and then how far it is.
+                slot.used += _worked(run) - begin
+            # On the way to its start a run does not step, but reports now and then how far it is.
             tells = phase == "start" and time.monotonic() >= slot.changed_at + START_S
-            if steps or slot.run.phase != phase or tells:
+            if steps or run.phase != phase or tells:
                 slot.touch()
             self._ask(slot)
 
     def _ask(self, slot: Slot) -> None:
         """Ask a run whether it has ended by itself."""
-        if slot.run.phase == "failed":
-            log.error("live run %s stopped at step %d: %s", slot.run_id, slot.step, slot.run.error)
-            self._fail(slot, str(slot.run.error or "This run stopped without giving a reason."))
-        elif slot.run.finished:
-            slot.ended_playing, slot.playing = slot.playing, False
+        run = slot.host.run
+        if run.phase == "failed":
+            log.error("live run %s stopped at step %d: %s", slot.run_id, slot.step, run.error)
+            self._fail(slot, str(run.error or "This run stopped without giving a reason."))
+        elif run.finished:
             slot.hurry = True
-            slot_recording.end(slot)
+            slot.host.end_recording()
             self._changed_together(slot)
+
+    def _keep(self, slot: Slot) -> None:
+        message = slot.host.message
+        slot.host.keep()
+        if slot.host.message != message:
+            slot.touch()
 
     # frames
 
@@ -348,43 +302,23 @@ class LiveLoop:
             pulls.append(slot.pulls.popleft())
         if not pulls:
             return
-        wanted = list(dict.fromkeys(part for want, _ in pulls for part in want))
+        wanted = list(dict.fromkeys(part for want, _, _ in pulls for part in want))
         try:
-            frame = slot.run.frame([part for part in wanted if part != TIMELINE])
+            frame = slot.host.frame(wanted)
         except Exception:
-            for _, waiter in pulls:
+            for _, _, waiter in pulls:
                 waiter.resolve()
             if slot.state == "failed":  # it has failed before: what it has left cannot be drawn
                 return
             raise
+        slot.look_at_spec()
         if STATUS in frame:
-            frame[STATUS] = frame[STATUS] | self._status(slot, frame[STATUS])
-        if TIMELINE in wanted and slot.history is not None:
-            frame[TIMELINE] = slot.history.shown()
-        for want, waiter in pulls:
+            frame[STATUS]["shared"] = sum(other.playing for other in self._all())
+        for want, seen, waiter in pulls:
             part = {name: value for name, value in frame.items() if name == "seq" or name in want}
-            waiter.resolve(wire.dumps(slot.report() | {"frame": part}))
-        pulls[-1][1].sent()
-
-    def _status(self, slot: Slot, status: dict[str, Any]) -> dict[str, Any]:
-        """Return what the loop knows and the run does not."""
-        return {
-            "playing": slot.playing,
-            "speed": slot.pace.speed,
-            "shared": sum(other.alive and other.playing for other in self._all()),
-            "record": slot.record,
-            "message": slot.message or status.get("message", ""),
-            **({} if slot.history is None else slot.history.status()),
-        }
-
-
-def _history(slot: Slot) -> HistoryCommands | None:
-    """Return what obeys commands about the past of a run; None of one that cannot go back."""
-    if not slot.run.has_history:
-        return None
-    from bnnviz.engine.history.fork import taken_up  # a run is there, and so is torch
-
-    return HistoryCommands(slot, taken_up)
+            report = slot.report() if seen >= slot.spec_version else slot.full_report()
+            waiter.resolve(wire.dumps(report | {"frame": part if part.keys() > {"seq"} else None}))
+        pulls[-1][2].sent()
 
 
 def _worked(run: Simulation) -> float:

@@ -1,4 +1,4 @@
-"""Hold a live run's place in the loop of its worker: what it is to do, who waits for it, how much time it has had."""
+"""Hold a live run's place in the loop of its worker: what is asked of it and how much time it has had."""
 
 from __future__ import annotations
 
@@ -13,16 +13,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from bnnviz.engine.drive import Pace, make_changes, replay
-from bnnviz.engine.history.commands import HistoryCommands
+from bnnviz.engine.host import STATUS, Host
 from bnnviz.engine.throttle import Throttle
-from bnnviz.errors import BnnvizError
 
 CHECKPOINT_SHARE = 0.05  # of the time, at most
-SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: pull on for so long after a change
+SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: frames are made for so long after a change
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
-TIMELINE, STATUS = "timeline", "status"  # parts of frames that the loop knows of
 ALIVE = ("starting", "running")
 
 
@@ -33,9 +30,15 @@ class Waiter:
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
 
+    @classmethod
+    def here(cls) -> Waiter:
+        """Return one for the running event loop."""
+        loop = asyncio.get_running_loop()
+        return cls(loop, loop.create_future())
+
     def resolve(self, value: Any = None, error: Exception | None = None) -> None:
         """Give the answer, or the error that is raised instead; call from the other thread."""
-        with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the event loop is closed
             self.loop.call_soon_threadsafe(self._set, value, error)
 
     def sent(self) -> None:
@@ -68,39 +71,32 @@ def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[],
 
 @dataclass
 class Slot:
-    """Hold a run's place in the loop: what it is to do, who waits for it, how much time it has had."""
+    """Hold a run's place in the loop."""
 
     run_id: str
-    build: Callable[[Slot], Any]
-    playing: bool = False
-    pace: Pace = field(default_factory=Pace)
-    watch: dict[str, Any] = field(default_factory=dict)
-    replay: deque[tuple[int, dict[str, Any]]] = field(default_factory=deque)
-    record: str | None = None  # the name of its recording
-    ended_playing: bool = False  # whether it played when its run ended by itself, so that a change has it play on
+    build: Callable[[], Host]
 
-    run: Any = None
-    writer: Any = None
-    history: HistoryCommands | None = None  # of a run that can go back
+    host: Host | None = None
     scene: dict[str, Any] | None = None
+    spec: Any = None  # of the run, at the last frame or command
     state: str = "starting"
     message: str = ""
     about: str | None = None  # the setting that the message is about
     resumed: int | None = None  # the step at which a lost run was taken up again
-    changes: int = 0  # entries of the change log that the run contains
     stopping: bool = False
     abandoned: bool = False  # nobody can reach the run any more
 
     used: float = 0.0  # seconds of the loop thread in which it has advanced
     version: int = 0  # grows with everything that a frame could show
     drawn: int = 0  # the version of the last change that is more than one of its status
+    spec_version: int = 0  # the version in which the spec was another one
     changed_at: float = 0.0
 
     commands: deque[tuple[str, dict[str, Any], Waiter | None]] = field(default_factory=deque)
-    pulls: deque[tuple[list[str], Waiter]] = field(default_factory=deque)
+    pulls: deque[tuple[list[str], int, Waiter]] = field(default_factory=deque)
     builders: deque[Waiter] = field(default_factory=deque)
 
-    dirty: bool = False  # has moved since the last checkpoint
+    saved: tuple[Any, ...] | None = None  # the moment of the last checkpoint
     hurry: bool = False  # a checkpoint is due sooner than after the usual time
     saving: Throttle = field(default_factory=lambda: Throttle(CHECKPOINT_SHARE))
     packing_s: float = 0.0  # what the last checkpoint took to make
@@ -115,29 +111,26 @@ class Slot:
     @property
     def step(self) -> int:
         """Steps the run has done."""
-        return 0 if self.run is None else int(self.run.steps)
+        return 0 if self.host is None else int(self.host.run.steps)
+
+    @property
+    def playing(self) -> bool:
+        """Whether the run plays."""
+        return self.state == "running" and self.host.playing
 
     @property
     def going(self) -> bool:
-        """Whether it wants to advance: it plays, or it has still to find its starting point."""
-        if self.state != "running" or self.run.finished:
-            return False
-        return self.playing or self.run.phase == "start" or self.under_way
+        """Whether the run wants to advance."""
+        return self.state == "running" and self.host.going
 
-    @property
-    def under_way(self) -> bool:
-        """Whether it is on its way to a step that was."""
-        return self.history is not None and self.history.replay_to is not None
-
-    def is_up_to_date(self, seen: int, now: float) -> bool:
-        """Whether a caller who has seen this version has seen everything."""
-        return seen == self.version and now - self.changed_at > SETTLE_S
-
-    def show_again(self) -> None:
+    def take_scene(self) -> None:
         """Make the scene of what runs now."""
-        scene = self.run.scene()
-        known = [TIMELINE] if self.history is not None else []
-        self.scene = scene | {"emits": [*scene["emits"], *known]} if known else scene
+        self.scene = self.host.scene()
+
+    def look_at_spec(self) -> None:
+        """Note whether the run has another spec than before."""
+        if self.host.run.spec is not self.spec:
+            self.spec, self.spec_version = self.host.run.spec, self.version
 
     def touch(self) -> None:
         """Note that something has changed that a frame could show."""
@@ -145,71 +138,46 @@ class Slot:
         self.drawn, self.changed_at = self.version, time.monotonic()
 
     def touch_status(self) -> None:
-        """Note that its status alone has changed, which one frame shows."""
+        """Note that only the status has changed."""
         self.version += 1
-
-    def advance(self, seconds: float) -> int:
-        """Let the run step for at most so many seconds, or as its speed asks; return the steps done."""
-        if self.under_way:
-            return self.history.advance(seconds)
-        if self.replay and self.playing:
-            return self._replay(seconds)
-        return self.pace.advance(self.run, seconds)
-
-    def _replay(self, seconds: float) -> int:
-        """Make the changes of a lost run at the steps where they were made: the draws are the same."""
-        known = self.changes + len(self.replay)
-        steps = replay(self.run, self.replay, self.replay[-1][0], seconds=seconds, slice_s=seconds)
-        self._catch_up(known)
-        return steps
-
-    def catch_up(self) -> None:
-        """Make the changes of the lost run that belong to this step."""
-        self._catch_up(self.changes + len(self.replay))
-
-    def _catch_up(self, known: int) -> None:
-        make_changes(self.run, self.replay)
-        self.changes = known - len(self.replay) if self.history is None else len(self.history.log)
-
-    def change(self, settings: dict[str, Any]) -> None:
-        """Change settings of the run."""
-        if self.history is not None:
-            self.history.change(settings)
-            self.changes = len(self.history.log)
-        else:
-            self.run.change(settings)
-            # a new change takes the place of what a lost run would have done later
-            self.replay.clear()
-            self.changes += 1
-        self.dirty = self.hurry = True
 
     def report(self) -> dict[str, Any]:
         """Return what a caller must know besides the frame."""
-        finished = self.state == "running" and self.run.finished
-        return {
-            "state": "ended" if finished else self.state,
+        told = {
+            "state": self.state,
             "message": self.message,
             "field": self.about,
-            "playing": self.playing,
-            "speed": self.pace.speed,
             "step": self.step,
             "resumed": self.resumed,
-            "changes": self.changes,
-            "record": self.record,
             "version": self.version,
-            "held": self.run is not None,
+            "held": self.host is not None,
+            "playing": self.playing,
         }
+        if self.host is None:
+            return told
+        ended = self.state == "running" and self.host.run.finished
+        return told | {
+            "state": "ended" if ended else self.state,
+            "message": self.message or self.host.message,
+            "speed": self.host.pace.speed,
+            "record": self.host.record,
+            "changes": len(self.host.log),
+        }
+
+    def full_report(self) -> dict[str, Any]:
+        """Return the report with the spec and the change log of the run, which own them."""
+        return self.report() | ({} if self.host is None else {"spec": self.host.run.spec, "log": self.host.log})
 
     def nothing_new(self) -> bytes:
         """Return what a caller gets who gets no frame."""
         return pickle.dumps(self.report() | {"frame": None})
 
     def pull(self, want: list[str], seen: int) -> list[str]:
-        """Note that somebody asks for parts of a frame who has seen a version; return those that may have changed."""
-        now = time.monotonic()
-        if self.run is None or self.is_up_to_date(seen, now):
+        """Return the parts of a frame that may have changed for a caller who has seen a version."""
+        settled = time.monotonic() - self.changed_at > SETTLE_S
+        if self.host is None or (seen == self.version and settled):
             return []
-        if seen >= self.drawn and now - self.changed_at > SETTLE_S:
+        if seen >= self.drawn and settled:
             return [part for part in want if part == STATUS]
         return want
 
@@ -218,12 +186,3 @@ def resolve_all(waiters: deque[Waiter]) -> None:
     """Let go of all who wait."""
     while waiters:
         waiters.popleft().resolve()
-
-
-def checked_speed(value: Any) -> float | None:
-    """Return a speed that somebody has asked for, in steps a second; None is as fast as it goes."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise BnnvizError(f"The speed is a number of steps per second above 0, not {value!r}.", "speed")
-    return float(value)

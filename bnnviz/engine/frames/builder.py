@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,9 +21,8 @@ from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.monitor.importance import Importance
 from bnnviz.engine.monitor.mixing import LiveMixing
 from bnnviz.engine.monitor.test_metrics import TestMetrics
-from bnnviz.engine.monitor.variances import AGED, Variances
+from bnnviz.engine.monitor.variances import Variances
 from bnnviz.engine.protocol import SingleRun
-from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
@@ -38,16 +37,6 @@ _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
 
 
-class FramePolicy(NamedTuple):
-    """Say how often parts of frames are built while a run goes at full speed."""
-
-    share: float
-    longest_wait: float
-    least: dict[str, float]
-    least_at_most: float
-
-
-POLICY = FramePolicy(0.05, 2.0, {"weights": 2.0, "marginal": 2.0, "ratios": 1.0}, 10.0)
 # Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
 _MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
 _CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin again. ", 6.0
@@ -72,7 +61,6 @@ class FrameBuilder:
         self._graph = graph.GraphPart(run, chain, self._components)
         self._seq = self._last_steps = 0
         self._last_frame = -np.inf
-        self._paces: dict[str, Throttle] = {}  # of the parts
         self._rates = Rates()
         self._variances, self._mixing = Variances(run), LiveMixing(run, self.predictor)
         self._importance = Importance(run, chain)
@@ -92,7 +80,7 @@ class FrameBuilder:
             "weights": self._weights,
             "marginal": self._marginal,
             "density": self._density,
-            "graph": self._graph.part,
+            "graph": lambda fast: self._graph.part(),
             "selection": self._selected,
             "prediction": lambda fast: self._predicted("prediction"),
             "spread": lambda fast: self._predicted("spread"),
@@ -101,7 +89,7 @@ class FrameBuilder:
     def forget(self) -> None:
         """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
         held = (
-            *(self._components, self._graph, self._variances, self._mixing, self._importance),
+            *(self._components, self._variances, self._mixing, self._importance),
             *(self._test_metrics, self.predictor, self._own),
         )
         for each in held:
@@ -148,18 +136,15 @@ class FrameBuilder:
         if component is not None:
             self._components.follow(component)
             self._variances.expire()
-            self._paces.pop("marginal", None)
         if block is not None:
             self._choose_block(block)
         if row is not None:
             self._own.choose(row)
-            self._paces.pop("row", None)
 
     def _choose_block(self, block: int) -> None:
         if not isinstance(block, int) or not 0 <= block < len(self._blocks):
             raise BnnvizError(f"There is no block {block!r}; choose 0 to {len(self._blocks) - 1}.", "block")
         self._block = self._blocks[block]
-        self._paces.pop("weights", None)
 
     def select(self, choice: dict[str, Any] | None) -> None:
         """Pick draws or an event (`ViewedRun.select`)."""
@@ -266,34 +251,15 @@ class FrameBuilder:
         return Projection("coordinates", labels, np.zeros(target.dim), axes, components.basis, canonicalise)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Build the wanted parts; at full speed a costly part is left out until it can be afforded."""
+        """Build the wanted parts."""
         run = self.run
         fast = self._goes_fast()
         self._seq += 1
         self._rates.note(run)
-        self._counted.note(run, fast)
-        frame: dict[str, Any] = {"seq": self._seq}
-        for name in want:
-            pace = self._paces.setdefault(name, Throttle(POLICY.share, most=POLICY.longest_wait))
-            if fast and not pace.due:
-                continue
-            # CPU time: what else runs on this machine does not make a part expensive.
-            begun = time.thread_time() - self._apart
-            part = self._part(name, fast)
-            if part:
-                frame[name] = part
-            pace.spent(time.thread_time() - self._apart - begun, least=self._seldom(name))
-        return frame
-
-    def _seldom(self, name: str) -> float:
-        """Return for how long a part that changes slowly stays at full speed: longer the more draws there are."""
-        least = POLICY.least.get(name, 0.0)
-        return least and max(least, min(AGED * (time.perf_counter() - self._begun), POLICY.least_at_most))
-
-    @property
-    def _apart(self) -> float:
-        """CPU seconds of what takes its own time when it is due, in whichever part that falls."""
-        return self._variances.cpu_seconds + self._mixing.cpu_seconds + self._own.cpu_seconds
+        if "status" in want:
+            self._counted.note(run)
+        parts = {name: self._part(name, fast) for name in want}
+        return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
 
     def _goes_fast(self) -> bool:
         """Return whether more steps were made since the last frame than anybody follows one by one."""
@@ -305,7 +271,7 @@ class FrameBuilder:
     def aside(self, name: str, since: int) -> dict[str, Any]:
         """Build one part, the last one being so many steps ago, for somebody beside the page, which notices nothing."""
         fast = since > _FEW_STEPS
-        self._counted.note(self.run, fast)
+        self._counted.note(self.run)
         return self._part(name, fast)
 
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
@@ -434,7 +400,7 @@ class FrameBuilder:
             return {}
         followed = self._components.followed
         acf = diagnostics.autocorrelation(followed.values)
-        self._variances.take(self._components.first, followed, fast)
+        self._variances.take(self._components.first, followed)
         return {
             "label": followed.label,
             "lag": np.arange(len(acf)),
@@ -472,9 +438,9 @@ class FrameBuilder:
             return {"rows": [*counts, *own]}
         first = self._components.first
         if first.values.size:
-            self._variances.take(first, self._components.followed, fast)
+            self._variances.take(first, self._components.followed)
             self._mixing.take(first.values)
-        mixing = self._variances.mixing(first.label, self._mixing.tail)
+        mixing = self._variances.mixing(first.label)
         return {"rows": [*self._variances.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
 
 

@@ -5,28 +5,18 @@ from __future__ import annotations
 import time
 
 from bnnviz.engine.protocol import SingleRun
-from bnnviz.engine.throttle import Throttle
-
-_LEAST_S = 1.5  # at full speed the counts change this often, in all views together
 
 
 class Counts:
-    """Say what all chains did so far; at full speed it stays for long enough to be read."""
+    """Count what all chains did so far, for all parts of a frame."""
 
     def __init__(self) -> None:
-        self._pace = Throttle(least=_LEAST_S)
         self.figures: dict[str, float] = {}
         self.rows: list[list[str]] = []
         self.sentence = ""
 
-    def note(self, run: SingleRun, fast: bool) -> None:
-        """Count again, unless it is too soon."""
-        if fast and not self._pace.due:
-            return
-        if fast:
-            self._pace.spent()
-        else:
-            self._pace.expire()
+    def note(self, run: SingleRun) -> None:
+        """Count again."""
         sampler_stats = run.sampler_stats
         self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
         if run.phase == "tuning":

@@ -23,11 +23,6 @@ class OwnTable:
         self._mixing, self._weighted = mixing, run.sampler.traits.weighted
         self._typed, self._judged = TypedRow(run), LiveVerdict(run)
 
-    @property
-    def cpu_seconds(self) -> float:
-        """CPU seconds that judging has taken, which has its own pace."""
-        return self._judged.cpu_seconds
-
     def forget(self) -> None:
         """Drop what was found of earlier draws."""
         self._typed.forget()

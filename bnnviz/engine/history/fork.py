@@ -309,6 +309,11 @@ class Fork:
     def _future(self, number: int, part: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
         return {"letter": self.branches[number].letter, **{name: part[name] for name in names}}
 
+    def release(self) -> None:
+        """End whatever compiles steps of the branches."""
+        for run in self._runs:
+            run.release()
+
     # --- kept
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bnnviz.engine.drive import replay
 from bnnviz.engine.protocol import Forked, LoggedChange, ShownRun
 from bnnviz.errors import BnnvizError
 
@@ -38,10 +36,6 @@ class Checkpoint(NamedTuple):
     data: bytes
     folder: Path | None = None
     blocks: frozenset[str] = frozenset()
-
-
-#: Returns what a checkpoint was made of.
-Restore = Callable[[Checkpoint, "BlockStore | None"], "ShownRun | Forked"]
 
 
 def asked(changes: list[LoggedChange]) -> list[LoggedChange]:
@@ -127,12 +121,11 @@ class History:
     Checkpoints are dense near the present and the sparser the older they are.
     """
 
-    def __init__(self, restore: Restore) -> None:
-        self._restore = restore
+    def __init__(self, furthest: int = 0) -> None:
         self.timeline = Timeline()
-        self.furthest = 0
+        self.furthest = furthest
         self._checkpoints: list[Checkpoint] = []
-        self._block_store: BlockStore | None = None
+        self.block_store: BlockStore | None = None
         self._forks: list[int] = []  # where the run was parted; no way leads over such a step
         self._log: Log | None = None  # as it was when somebody went back
 
@@ -157,13 +150,13 @@ class History:
 
     def note(self, run: ShownRun | Forked) -> None:
         """Keep a checkpoint of the run as it is now."""
-        if self._block_store is None:
+        if self.block_store is None:
             from bnnviz.engine.run.draw_store import BlockStore
 
-            self._block_store = BlockStore()
-        self._block_store.asked.clear()
-        data = run.checkpoint(block_store=self._block_store)
-        self.add(Checkpoint(run.steps, data, None, frozenset(self._block_store.asked)))
+            self.block_store = BlockStore()
+        self.block_store.asked.clear()
+        data = run.checkpoint(block_store=self.block_store)
+        self.add(Checkpoint(run.steps, data, None, frozenset(self.block_store.asked)))
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint, and as many of the others as there is room for."""
@@ -175,26 +168,22 @@ class History:
             # Where there are too many, all are as large; where they are too large, those go first that free the most.
             sizes = [1] * len(self._checkpoints) if len(self._checkpoints) > _MOST_CHECKPOINTS else self._own()
             del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest, sizes)]
-        if self._block_store is not None:
-            self._block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
+        if self.block_store is not None:
+            self.block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
 
     def _size(self) -> int:
         """Return how many bytes all checkpoints take."""
         blocks = set().union(*(each.blocks for each in self._checkpoints))
-        return sum(len(each.data) for each in self._checkpoints) + (self._block_store.size(blocks) if blocks else 0)
+        return sum(len(each.data) for each in self._checkpoints) + (self.block_store.size(blocks) if blocks else 0)
 
     def _own(self) -> list[int]:
         """Return how many bytes go with each checkpoint alone."""
         users = Counter(block for each in self._checkpoints for block in each.blocks)
         alone = [[block for block in each.blocks if users[block] == 1] for each in self._checkpoints]
         return [
-            len(each.data) + (self._block_store.size(blocks) if blocks else 0)
+            len(each.data) + (self.block_store.size(blocks) if blocks else 0)
             for each, blocks in zip(self._checkpoints, alone, strict=True)
         ]
-
-    def taken_up(self, checkpoint: Checkpoint) -> ShownRun | Forked:
-        """Return what a checkpoint was made of, as it was then."""
-        return self._restore(checkpoint, self._block_store)
 
     def recall(self, step: int, folder: Path) -> None:
         """Remember a checkpoint that a recording has."""
@@ -248,37 +237,8 @@ def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
     return 1 + int(np.argmin(gaps))
 
 
-class ReplayTo:
-    """Replay what was restored up to a step that was, with the changes that were made on the way.
-
-    Attributes
-    ----------
-    left : deque of (step, settings)
-        The changes that a run has still to make; in the end those at the goal and after it. A fork has them itself.
-    """
-
-    def __init__(self, run: ShownRun | Forked, goal: int, log: Log) -> None:
-        self.run, self.goal = run, goal
-        self.left: deque[LoggedChange] = deque()
-        if run.is_fork:
-            for branch in run.branches:
-                branch.script = _rest(branch.run, log.branches.get(branch.letter, log.lead))
-        else:
-            self.left = _rest(run, log.lead)
-
-    @property
-    def done(self) -> bool:
-        """Whether it is there."""
-        return self.run.steps >= self.goal or self.run.finished
-
-    def advance(self, seconds: float) -> int:
-        """Go on for at most so many seconds; return the steps that were taken."""
-        return replay(self.run, self.left, self.goal, seconds=seconds, slice_s=seconds)
-
-
-def _rest(run: ShownRun, log: list[LoggedChange]) -> deque[LoggedChange]:
-    """Return the changes that a run has not made yet; a kernel that was compiled at some step is so again there."""
-    rest = deque(log[len(run.changes) :])
-    if run.compiled_since is None and any(set(settings) == _KERNEL for _, settings in rest):
+def rest(run: ShownRun, changes: list[LoggedChange]) -> deque[LoggedChange]:
+    """Return the changes that a run has not made yet; it compiles its kernel again at the step at which it did."""
+    if any(set(settings) == _KERNEL for _, settings in changes) and run.compiled_since is None:
         run.spec = run.spec.replace(kernel="eager")
-    return rest
+    return deque(changes)

@@ -9,6 +9,7 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.frames.watched_chain import WatchedChain
+from bnnviz.engine.monitor.mixing import stated
 from bnnviz.engine.monitor.variances import EFFORT, is_clear, weighted_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
@@ -84,7 +85,7 @@ class Importance:
         return [
             [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
             ["Tail of the weights, Pareto k-hat", number(k, ".2f"), tone],
-            *_coverage(stein, missed),
+            *_coverage(stein, missed, stated(self._stein[0], self._chain.chain_trace.iteration)),
             ["log of the integral of exp(-U)", with_error(log_z, error), ""],
             *known[:_MOST_VARIANCES],
         ]
@@ -109,9 +110,9 @@ class Importance:
         return variance_rows(zip(target.names(), variance, error, true, tones, strict=True))
 
 
-def _coverage(stein: VarianceInflation | None, missed: bool) -> list[list[str]]:
+def _coverage(stein: VarianceInflation | None, missed: bool, at: str) -> list[list[str]]:
     """Return the row of how far variances are off by Stein's identity; none where nothing is known of that."""
     if stein is None:
         return []
     text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %"
-    return [["Weighted variances, off by Stein's identity", text, "bad" if missed else ""]]
+    return [[f"Weighted variances, off by Stein's identity{at}", text, "bad" if missed else ""]]

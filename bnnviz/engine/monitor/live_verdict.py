@@ -35,7 +35,7 @@ class LiveVerdict:
     """Judge a run of a network as often as a small share of the time allows."""
 
     def __init__(self, run: SingleRun) -> None:
-        self._run, self.cpu_seconds = run, 0.0
+        self._run = run
         self.forget()
 
     def forget(self) -> None:
@@ -53,9 +53,7 @@ class LiveVerdict:
         if (draws, run.finished) != self._judged and (self._pace.due or run.finished or not self._part):
             begun = time.thread_time()
             self._judge(rhat, draws)
-            cost = time.thread_time() - begun
-            self.cpu_seconds += cost
-            self._pace.spent(cost)
+            self._pace.spent(time.thread_time() - begun)
         return self._part
 
     def _waits(self, draws: int) -> Message:

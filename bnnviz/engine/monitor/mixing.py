@@ -33,7 +33,7 @@ class MixingEffort(NamedTuple):
 
 # The sizes of a few draws of many say nothing of the many.
 LIVE, FINISHED = MixingEffort(8, 20, 2000, 25, 1e8), MixingEffort(40, 100, 20_000, 100, 3e9)
-_SHARE, _LONGEST_WAIT = 0.002, 10.0  # of the time that a run that goes on may be measured, and seconds
+_SHARE, _LONGEST_WAIT = 0.01, 10.0  # of the time that a run that goes on may be measured, and seconds
 _CHUNK = 64
 _ORDERED = 2000  # draws whose units are put in order, at most
 _ASSIGNMENT = 3e5  # multiply-adds that are as long as the assignment of a layer's units
@@ -110,33 +110,30 @@ def _worst_rhat(table: np.ndarray) -> float:
 
 
 class LiveMixing:
-    """Measure a run that goes on, as often as a small share of the time allows."""
+    """Measure a run that goes on, as often as a small share of the time allows; the rows state their step."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None) -> None:
-        self._run, self._predictor, self.cpu_seconds = run, predictor, 0.0
+        self._run, self._predictor = run, predictor
         self.forget()
 
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
-        self.found, self.tail = MixingEss(), float("nan")
+        self.found, self._step = MixingEss(), 0
         self._values = _Values(self._run, self._predictor, LIVE.points)
         self._ordered = _OrderedWeights(self._run, LIVE.weights)
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
-        """Measure again, if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
+        """Measure again if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
         run = self._run
         made = int(run.store.made.sum())
         if made == self._made or (not self._pace.due and not run.finished):
             return
-        begun, self._made = time.thread_time(), made
-        self.tail = diagnostics.ess_tail(component)
+        begun, self._made, self._step = time.thread_time(), made, run.steps
         if self._values.work <= LIVE.work:
             most = max(LIVE.draws, LIVE.least_draws * len(component))
             self.found = _measured(self._values.values(most, LIVE.work / self._values.work), self._in_order(most))
-        cost = time.thread_time() - begun
-        self.cpu_seconds += cost
-        self._pace.spent(cost)
+        self._pace.spent(time.thread_time() - begun)
 
     def _in_order(self, most: int) -> np.ndarray | None:
         """Return weights of draws with hidden units in one order; None where there are none, or that takes too long."""
@@ -149,9 +146,11 @@ class LiveMixing:
         energy, least, median = (number(size, ",.0f") for size in self.found[:3])
         if not np.isfinite(self.found.energy):
             return []
+        at = stated(self._step, self._run.steps)
         if self._predictor is None:
-            return [["ESS of U", energy, ""]]
-        return [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""], *self._rhats()]
+            return [[f"ESS of U{at}", energy, ""]]
+        rows = [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""], *self._rhats()]
+        return [[f"{label}{at}", *row] for label, *row in rows]
 
     def _rhats(self) -> list[list[str]]:
         """Return the row of R-hat where it does not matter that hidden units change places."""
@@ -162,6 +161,11 @@ class LiveMixing:
         if not np.isnan(canonical):
             label, text = f"{label}; weights in one order", f"{text}; {canonical:.2f}"
         return [[label, text, rhat_tone(rhat, self._run.sampler.traits.converges)]]
+
+
+def stated(step: int, now: int) -> str:
+    """Return the step of a figure as an addition to its label; "" if it is the present one."""
+    return "" if step == now else f" at step {step:,}"
 
 
 def rhat_tone(rhat: float, converges: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -12,23 +11,11 @@ from torch import Tensor
 from bnnviz import diagnostics
 from bnnviz.engine.monitor.components import Component
 from bnnviz.engine.monitor.identity import says_nothing
-from bnnviz.engine.monitor.mixing import rhat_tone
+from bnnviz.engine.monitor.mixing import rhat_tone, stated
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
-from bnnviz.engine.throttle import Throttle
 from bnnviz.messages import Message
-
-AGED = 0.05  # of its age, by which what has been drawn for long is measured less often
-
-
-class MeasurePolicy(NamedTuple):
-    """Say how often a run that goes at full speed is measured: seconds, and the share of the time that it may take."""
-
-    least_wait: float = 1.0
-    share: float = 0.001
-    longest_wait: float = 4.0
-    longest_wait_when_old: float = 15.0
 
 
 class SteinEffort(NamedTuple):
@@ -41,7 +28,7 @@ class SteinEffort(NamedTuple):
     growth: float = 1.25
 
 
-POLICY, EFFORT = MeasurePolicy(), SteinEffort()
+EFFORT = SteinEffort()
 _FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
@@ -54,38 +41,37 @@ _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 
 
 class Variances:
-    """Measure the variances of a run's draws now and then; nothing here is anything that a draw depends on."""
+    """Measure the variances of a run's draws; no draw depends on it."""
 
     def __init__(self, run: DrawSource) -> None:
-        self._run, self.cpu_seconds = run, 0.0
+        self._run = run
         self.forget()
 
     def forget(self) -> None:
         """Drop what was measured of earlier draws."""
-        self.ess = self.rhat = self.followed = float("nan")
+        self.ess = self.rhat = self._tail = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.variance_inflation: diagnostics.VarianceInflation | None = None
-        self._pace, self._made = Throttle(POLICY.share, least=POLICY.least_wait), -1
-        self._begun = time.perf_counter()
+        self._made = -1
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self._weighted: list[float] = []
         self._of_moves: list[Message] = []
         self._path: diagnostics.PathMoments | None = None
-        self._count = self._tried = 0
+        self._count = self._tried = self._tried_at = 0
 
     def expire(self) -> None:
         """Have the measures taken again at the next occasion."""
-        self._pace.expire()
         self._made, self.followed = -1, float("nan")
 
-    def take(self, first: Component, followed: Component, fast: bool) -> None:
-        """Measure other draws by their first component and the one that is followed; at full speed not each time."""
+    def take(self, first: Component, followed: Component) -> None:
+        """Measure other draws by their first component and the one that is followed."""
         made = int(self._run.store.made.sum())
-        if made == self._made or (fast and not self._pace.due):
+        if made == self._made:
             return
-        self._made, begun = made, time.thread_time()
+        self._made = made
         self._of_moves = list(of_moves(self._run))
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
+        self._tail = diagnostics.ess_tail(first.values)
         if followed.canonical:
             # What the canonical form does to a chain would pass for mixing.
             self.followed = float("nan")
@@ -93,10 +79,6 @@ class Variances:
             self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
         self._compare()
         self._try_identity()
-        cost = time.thread_time() - begun
-        self.cpu_seconds += cost
-        age = time.perf_counter() - self._begun
-        self._pace.spent(cost, most=min(max(AGED * age, POLICY.longest_wait), POLICY.longest_wait_when_old))
 
     def _compare(self) -> None:
         """Compare the variances with the known ones, once there are enough draws."""
@@ -124,7 +106,7 @@ class Variances:
     def _try_identity(self) -> None:
         """Measure the variance inflation where there are a quarter more draws than at the last try."""
         if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
-            self._tried = self._count
+            self._tried, self._tried_at = self._count, self._run.steps
             self.variance_inflation = measured_variance_inflation(self._run)
 
     def messages(self) -> list[Message]:
@@ -196,11 +178,11 @@ class Variances:
         variances = zip(names, self._path.variance, self._path.variance_se, strict=True)
         return [[f"Path variance of {name}", with_error(variance, error), ""] for name, variance, error in variances]
 
-    def mixing(self, label: str, tail: float) -> list[list[str]]:
-        """Return rows on how well the first component, called ``label``, mixes; ``tail`` is its tail ESS."""
+    def mixing(self, label: str) -> list[list[str]]:
+        """Return rows on how well the first component, called ``label``, mixes."""
         if self._made < 0:
             return []
-        sizes = f"{number(self.rhat, '.2f')}; {number(self.ess, ',.0f')}, {number(tail, ',.0f')}"
+        sizes = f"{number(self.rhat, '.2f')}; {number(self.ess, ',.0f')}, {number(self._tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
@@ -214,7 +196,7 @@ class Variances:
         ratio, error = 1 + self.variance_inflation.share, self.variance_inflation.error
         tone = "bad" if self._is_off() else "good" if abs(ratio - 1) + error < _NEAR else ""
         told = f"{ratio:.2f} ± {error:.2f}" if ratio > 0 else "far below 1"
-        return [["Variances / true (Stein's identity)", told, tone]]
+        return [[f"Variances / true (Stein's identity){stated(self._tried_at, self._run.steps)}", told, tone]]
 
 
 class Off(NamedTuple):

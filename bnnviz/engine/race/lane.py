@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from bnnviz.engine.evaluation.predictions import chosen_draws, scores, weights
 from bnnviz.engine.monitor.components import Components
 from bnnviz.engine.race.estimates import FUNCTION_FIGURES, Estimates, MomentEstimates
 from bnnviz.engine.run.run import Run
-from bnnviz.engine.throttle import Throttle
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
@@ -27,8 +25,6 @@ _STRETCH = 1 / 500
 _DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
 _FREE = 1000  # steps that cost no gradient, at once
 _SCORED = 400  # draws
-# Of the time that the figures may take while a lane goes on, and seconds between two.
-_SHARE, _LONGEST_WAIT = 0.03, 10.0
 
 
 class Note(NamedTuple):
@@ -144,7 +140,7 @@ class Lane(ViewedRun):
             self.recorded.append(Note(self.gradients, self.store.common(self.alive), moments))
 
     def figures(self) -> dict[str, float]:
-        """Return ESS and R-hat of the first component, and of a network its scores; now and then taken again."""
+        """Return ESS and R-hat of the first component, and of a network its scores."""
         return self._figures.take()
 
     def scores(self) -> dict[str, float]:
@@ -169,22 +165,21 @@ class Lane(ViewedRun):
 
 
 class LaneFigures:
-    """Take figures of a lane's draws that are too expensive for each frame."""
+    """Take figures of a lane's draws, once for the same draws."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
         self._components = Components(lane)
         self._found: dict[str, float] = {}
-        self._made, self._pace = 0, Throttle(_SHARE, most=_LONGEST_WAIT)
+        self._made = 0
 
     def take(self) -> dict[str, float]:
-        """Return the figures, taken again where there are other draws and it is time to."""
+        """Return the figures, taken again if there are other draws."""
         lane = self._lane
         made = int(lane.store.made.sum())
-        if made != self._made and (self._pace.due or lane.over) and lane.store.common(lane.alive):
-            begun, self._made = time.thread_time(), made
+        if made != self._made and lane.store.common(lane.alive):
+            self._made = made
             self._found = self._mixing() | lane.scores()
-            self._pace.spent(time.thread_time() - begun)
         return self._found
 
     def _mixing(self) -> dict[str, float]:

@@ -259,6 +259,11 @@ class Race(SamplerComparison):
         """Return what ``bnnviz race --json`` prints."""
         return self._view.summary()
 
+    def release(self) -> None:
+        """End whatever compiles steps of lanes."""
+        for lane in self.lanes:
+            lane.release()
+
     # checkpoints
 
     @classmethod

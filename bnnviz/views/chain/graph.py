@@ -32,7 +32,6 @@ class NetworkGraphView(View):
     name = "graph"
     title = "Network"
     needs = ("graph",)
-    hot = True
 
     def _build(self) -> None:
         fig = self._figure("", "", (-_SIDE, 1 + _SIDE), (-0.5, 0.5))

@@ -52,7 +52,6 @@ class ThinningView(View):
     name = "thinning"
     title = "Thinning, this segment"
     needs = ("envelope",)
-    hot = True
 
     def _build(self) -> None:
         fig = self._figure("time since the last event (path time)", "rate (1/time)", TIMES, RATES)

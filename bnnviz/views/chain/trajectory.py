@@ -24,7 +24,6 @@ class TrajectoryView(PlaneView):
     name = "trajectory"
     title = "Trajectory"
     needs = ("path",)
-    hot = True
 
     def _build(self) -> None:
         self._build_plane()

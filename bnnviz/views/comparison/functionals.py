@@ -21,7 +21,6 @@ class FunctionalsView(View):
     name = "functionals"
     title = "FuncHMC's functionals and HMC's points"
     needs = ("wells",)
-    hot = True
 
     def _build(self) -> None:
         fig = self._figure("t", "density", (-2.0, 2.0), (0.0, 1.0))

@@ -29,7 +29,6 @@ class PopulationView(PlaneView):
     name = "population"
     title = "Population"
     needs = ("population",)
-    hot = True
 
     def _build(self) -> None:
         self._build_plane()

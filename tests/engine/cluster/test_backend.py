@@ -22,7 +22,6 @@ from bnnviz.engine.cluster import checkpoints, live_handle, slot
 from bnnviz.engine.cluster import loop as live
 from bnnviz.engine.cluster.actor import LiveRun
 from bnnviz.engine.cluster.backend import Backend
-from bnnviz.engine.cluster.checkpoints import Saved
 from bnnviz.engine.cluster.loop import LiveLoop
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
@@ -43,6 +42,7 @@ class PlainRun:
         self.phase, self.steps, self.finished, self.error = "start", 0, False, None
         self.rng = np.random.default_rng(spec.seed)
         self.x, self.gain, self.watched, self.values = 0.0, 1.0, None, []
+        self.era, self.changes = 0, []
         if self.does.get("breaks") == "build":
             raise BnnvizError("This cannot be built; try another target.")
 
@@ -83,6 +83,10 @@ class PlainRun:
         if set(settings) != {"gain"}:
             raise BnnvizError("The only setting is gain; choose that one.", next(iter(settings)))
         self.gain = settings["gain"]
+        self.changes.append((self.steps, settings))
+
+    def release(self) -> None:
+        pass
 
     def watch(self, chain: int = 0) -> None:
         self.watched = chain
@@ -96,6 +100,8 @@ class PlainRun:
         parts = {
             "status": {"step": self.steps, "phase": self.phase, "message": "", "chain": self.watched},
             "trace": {"values": np.array(self.values)},
+            "path": {"step": self.steps},
+            "events": {},
         }
         return {"seq": self.steps, **{name: parts[name] for name in want}}
 
@@ -186,7 +192,7 @@ def test_commands_do_what_they_say(loop: LiveLoop) -> None:
     async def main() -> None:
         run = start(loop)
         assert (await run.scene())["scene"] == {"title": "plain"}
-        await until(lambda: loop._slots["a"].run.phase == "sampling")
+        await until(lambda: loop._slots["a"].host.run.phase == "sampling")
         await run.command("proposal", {})
         assert await step_of(run) == 1
         await run.command("event", {})
@@ -249,10 +255,10 @@ def test_frames_are_fresh_and_only_made_when_asked_for(loop: LiveLoop, monkeypat
         waits, steps = [], []
         for _ in range(20):
             begin = time.monotonic()
-            reply = await look(run, "status")
+            reply = await look(run, "path")
             waits.append(time.monotonic() - begin)
-            steps.append(reply["frame"]["status"]["step"])
-            assert set(reply["frame"]) == {"seq", "status"}
+            steps.append(reply["frame"]["path"]["step"])
+            assert set(reply["frame"]) == {"seq", "path"}
             await asyncio.sleep(0.005)
         assert np.all(np.diff(steps) > 0)
         assert np.median(waits) < 0.04, waits
@@ -260,10 +266,15 @@ def test_frames_are_fresh_and_only_made_when_asked_for(loop: LiveLoop, monkeypat
         pictures = []
         for _ in range(10):
             made.clear()
-            both = await asyncio.gather(look(run, "status"), look(run, "trace"))
-            assert [set(reply["frame"]) for reply in both] == [{"seq", "status"}, {"seq", "trace"}]
+            both = await asyncio.gather(look(run, "path"), look(run, "events"))
+            assert [set(reply["frame"]) for reply in both] == [{"seq", "path"}, {"seq", "events"}]
             pictures.append(len(made))
         assert np.median(pictures) == 1, pictures
+        # at full speed the parts with numbers come now and then, all of one step
+        complete = [
+            frame for frame in [(await look(run, "status", "path"))["frame"] for _ in range(20)] if "status" in frame
+        ]
+        assert len(complete) < 20 and all(frame["status"]["step"] == frame["path"]["step"] for frame in complete)
         # once nothing moves any more, a caller who has seen it all gets nothing; another one does
         await run.command("pause", {})
         seen = (await look(run, "status"))["version"]
@@ -316,7 +327,7 @@ def test_a_worker_holds_a_bounded_number_of_runs(loop: LiveLoop, monkeypatch: py
         await until(lambda: third._slot.state == "failed")
         assert "2 live runs" in third._slot.message
         await first.stop()
-        await until(lambda: first._slot.run is None)
+        await until(lambda: first._slot.host is None)
         fourth = start(loop, run_id="d")
         assert (await fourth.ready())["state"] == "running"
 
@@ -329,7 +340,7 @@ def test_a_run_that_has_ended_leaves_nothing_in_memory(loop: LiveLoop) -> None:
     async def main() -> None:
         run = LiveRun(spec, "a", factory=spec.factory, loop=loop, play=True)
         await run.ready()
-        kept = [weakref.ref(run._slot.run), weakref.ref(run._slot.history)]
+        kept = [weakref.ref(run._slot.host.run), weakref.ref(run._slot.host.travel)]
         await until(lambda: run._slot.step > 100)
         await run.stop()
         await until(lambda: loop.census() == [] and [ref() for ref in kept] == [None, None])
@@ -345,7 +356,7 @@ def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(checkpoints, "LEAST_S", 0.1)
     old, young = tmp_path / "old.ckpt", tmp_path / "young.ckpt"
     for path in (old, young):
-        path.write_bytes(b"{}\n")
+        path.write_bytes(b"")
     os.utime(old, (0, 0))
     loop = LiveLoop(tmp_path)
 
@@ -358,7 +369,7 @@ def test_checkpoints_are_written_swept_and_removed(tmp_path: Path, monkeypatch: 
         assert not old.exists() and young.exists()
         await run.command("pause", {})
         step = await step_of(run)
-        await until(lambda: PlainRun.restore(loop.checkpoints.read("a").data).steps == step)
+        await until(lambda: PlainRun.restore(loop.checkpoints.read("a")).steps == step)
         await run.stop()
         await until(lambda: not path.exists())
         assert loop.census() == []
@@ -375,30 +386,29 @@ def test_a_lost_run_makes_the_same_draws(loop: LiveLoop, kept: str) -> None:
     async def main() -> tuple[list[float], list[float]]:
         run = start(loop)
         await run.ready()
-        log = []
-        for gain in (2.0, 0.5):
+        log: list = []
+        for enough, gain in ((100, 2.0), (200, 0.5)):
             await run.command("play", {})
-            await until(lambda: loop._slots["a"].step > 100 + 100 * len(log))
+            await until(lambda enough=enough: loop._slots["a"].step > enough)
             await run.command("pause", {})
             if kept == "early" and not log:
-                early = loop._slots["a"].run.checkpoint()
-            reply = await run.command("change", {"settings": {"gain": gain}})
-            log.append((reply["step"], {"gain": gain}))
+                early = loop._slots["a"].host.run.checkpoint()
+            log = (await run.command("change", {"settings": {"gain": gain}}))["log"]
         await run.command("play", {})
         await until(lambda: loop._slots["a"].step > 400)
         await run.command("pause", {})
-        lost = loop._slots["a"].run
+        lost = loop._slots["a"].host.run
         if kept == "all":
-            loop.checkpoints.write("b", Saved(2, lost.checkpoint())).result()
+            loop.checkpoints.write("b", lost.checkpoint()).result()
         if kept == "early":
-            loop.checkpoints.write("b", Saved(0, early)).result()
+            loop.checkpoints.write("b", early).result()
         last = lost.steps
-        new = start(loop, run_id="b", restore=True, changes=log, play=True)
+        new = start(loop, run_id="b", restore=True, past=log, play=True)
         await new.ready()
         resumed = (await new.status())["resumed"]
         assert {"nothing": resumed == 0, "early": 0 < resumed < 200, "all": resumed > 400}[kept]
         await until(lambda: loop._slots["b"].step >= last)
-        return lost.values[:last], loop._slots["b"].run.values[:last]
+        return lost.values[:last], loop._slots["b"].host.run.values[:last]
 
     lost, new = asyncio.run(main())
     assert lost == new
@@ -502,7 +512,7 @@ def test_a_real_run_survives_its_worker_with_the_same_draws(backend: Backend, ho
         stood = (await pull(handle, "status"))["status"]["step"]
 
         def last() -> bytes:
-            return saved.read_bytes().split(b"\n", 1)[1]
+            return saved.read_bytes()
 
         # On a slow machine there is an older one, which the pause's replaces.
         await until(lambda: saved.exists() and Run.restore(last()).steps == stood)

@@ -16,10 +16,10 @@ def test_what_diverges_while_a_sampler_learns_its_step_is_no_alarm(sampler: str)
     stats = MoveStats(samplers.REGISTRY.get(sampler)())
     stats.moves, stats.sums["diverging"] = 100, 10.0
     counts, run = Counts(), SimpleNamespace(sampler_stats=stats, phase="tuning")
-    counts.note(run, fast=False)
+    counts.note(run)
     (row,) = [row for row in counts.rows if row[0].endswith("that diverged")]
     assert row[1:] == ["10% (warm-up)", ""]
     run.phase = "sampling"
-    counts.note(run, fast=False)
+    counts.note(run)
     (row,) = [row for row in counts.rows if row[0].endswith("that diverged")]
     assert row[1:] == ["10%", "bad"]

@@ -67,13 +67,13 @@ class Lab:
     @property
     def run(self) -> Any:
         """The run; the loop's thread has it, so only look while it rests."""
-        return self.actor._slot.run
+        return self.actor._slot.host.run
 
     async def do(self, name: str, **args: Any) -> dict[str, Any]:
         while (await self.actor.ready())["state"] != "running":
             await asyncio.sleep(0.01)
         reply = await self.actor.command(name, args)
-        while self.run.phase == "start" or self.actor._slot.under_way or self.actor._slot.commands:
+        while self.run.phase == "start" or self.actor._slot.host.goal is not None or self.actor._slot.commands:
             await asyncio.sleep(0.01)
             assert (await self.actor.status())["state"] == "running"
         return reply
@@ -134,7 +134,7 @@ def test_a_step_that_was_is_reached_bit_for_bit_and_so_is_the_front(travel: Any,
 def test_the_event_before_and_the_event_before_that(travel: Any) -> None:
     async def story(lab: Lab) -> None:
         await lab.play_to(300)
-        events = list(lab.actor._slot.history._history.timeline.steps)
+        events = list(lab.actor._slot.host.travel.history.timeline.steps)
         for expected in events[-1:-5:-1]:
             if expected < lab.run.steps:
                 await lab.do("back", step=None)
@@ -184,8 +184,7 @@ def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Pat
     async def story(lab: Lab) -> None:
         await lab.play_to(150)
         await lab.do("fork")
-        await lab.do("change", settings={"refresh_rate": 5.0})
-        kept["log"] = [(lab.run.steps, {"refresh_rate": 5.0})]
+        kept["log"] = (await lab.do("change", settings={"refresh_rate": 5.0}))["log"]
         await lab.play_to(300)
         saved = tmp_path / "live" / "run.ckpt"
         written = saved.stat().st_mtime_ns if saved.exists() else 0
@@ -208,7 +207,7 @@ def test_a_lost_fork_is_taken_up_with_all_its_futures(travel: Any, tmp_path: Pat
         assert same(lab.run.branches[0].run, at(spec, lab.run.steps))
 
     travel(story, spec)
-    travel(taken_up, spec, restore=True, changes=kept["log"])
+    travel(taken_up, spec, restore=True, past=kept["log"])
 
 
 def test_a_recording_ends_where_its_run_is_left(travel: Any) -> None:
@@ -256,7 +255,7 @@ def test_a_run_that_goes_on_with_its_recording_goes_back_to_before_that(
 
 
 def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> None:
-    history = History(taken_up)
+    history = History()
     for step in range(0, 200_000, 50):
         history.reached(step)
         history.add(Checkpoint(step, bytes(1000)))
@@ -267,13 +266,13 @@ def test_a_history_keeps_few_checkpoints_and_the_young_ones_close_together() -> 
     assert gaps[-20:].max() <= 300
     assert (gaps <= 0.25 * age + 200).all()
     # Large ones: what they take has a limit, and the first and the last stay.
-    large = History(taken_up)
+    large = History()
     for step in range(40):
         large.add(Checkpoint(step, bytes(timetravel._MOST_BYTES // 10)))
     assert len(large._checkpoints) <= 10
     assert (large._checkpoints[0].step, large._checkpoints[-1].step) == (0, 39)
     with pytest.raises(BnnvizError, match="can go back to a later step at the earliest"):
-        History(taken_up).before(10)
+        History().before(10)
 
 
 # --- draws of many checkpoints
@@ -300,7 +299,7 @@ def noted(history: History, run: ViewedRun, each: int, last: int) -> dict[int, A
 def all_come_back(history: History, had: dict[int, Any]) -> int:
     """Take every mark up, and compare its stores; return how many marks there are."""
     for mark in history._checkpoints:
-        for found, wanted in zip(kept(history.taken_up(mark)), had[mark.step], strict=True):
+        for found, wanted in zip(kept(taken_up(mark, history.block_store)), had[mark.step], strict=True):
             assert torch.equal(found[0], wanted[0])
             assert (found[1] == wanted[1]).all()
             assert (found[2] == wanted[2]).all()
@@ -311,12 +310,12 @@ def all_come_back(history: History, had: dict[int, Any]) -> int:
 def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through thinning of the store, changes that begin it anew, and a run that was taken up."""
     monkeypatch.setattr(kept_draws, "LIVE_CAPACITY", 32)
-    history, run = History(taken_up), ViewedRun(spec_of(chains=3))
+    history, run = History(), ViewedRun(spec_of(chains=3))
     had = noted(history, run, 25, 1250)
     assert run.store.every >= 4
     run.change({"refresh_rate": 3.0})
     had |= noted(history, run, 25, 1600)
-    again = history.taken_up(history._checkpoints[20])
+    again = taken_up(history._checkpoints[20], history.block_store)
     had |= noted(history, again, 25, 1000)
     assert all_come_back(history, had) == 64
     # Each store once for each of its thinnings and eras, and for each mark the block that was not full yet.
@@ -325,11 +324,11 @@ def test_marks_of_one_run_have_their_draws_in_common(monkeypatch: pytest.MonkeyP
     times = len({(step > 1250, *(every for *_, every in found)) for step, found in had.items()})
     full = sum(store.buffer.numel() * store.buffer.element_size() for store in stores)
     assert (
-        history._block_store.size(history._block_store._blocks)
+        history.block_store.size(history.block_store._blocks)
         < times * full + len(history._checkpoints) * draw_store.BLOCK * each
     )
     history.part(500)
-    history.note(history.taken_up(history._checkpoints[-1]))
+    history.note(taken_up(history._checkpoints[-1], history.block_store))
     assert all_come_back(history, had) == 20
 
 

@@ -1,0 +1,176 @@
+"""Move a live run in its past: go back to a step, fork there, keep one of the futures.
+
+Nothing here imports torch; what does is imported where a run is there already.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.engine.history.timeline import History, rest
+from bnnviz.engine.protocol import Place
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.engine.recording.reader import Recording
+
+_EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints, and of the time that making them may take
+COMMANDS = ("back", "return", "fork", "follow", "keep")
+
+
+class TimeTravel:
+    """Execute the commands that concern the past of a host's run and its futures."""
+
+    def __init__(self, host: Place) -> None:
+        self._host = host
+        self.history = History(host.run.steps)
+        self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
+        self.jumps = 0  # grows whenever another state is shown than the one before
+        self._follow_events(host.run)
+
+    def _follow_events(self, run: Any) -> None:
+        """Show the events of a run, or of the followed branch of a fork."""
+        if run.is_fork:
+            self.history.timeline = run.branches[run.followed].timeline
+        else:
+            self.history.timeline.follow(run)
+
+    def moved(self) -> None:
+        """Note that the run may have moved; now and then a checkpoint is kept."""
+        run = self._host.run
+        if run.phase == "start":
+            return
+        self.history.reached(run.steps)
+        if self.history.empty or self._pace.due:
+            begun = time.perf_counter()
+            self.history.note(run)
+            self._pace.spent(time.perf_counter() - begun)
+
+    def recall(self, recording: Recording) -> None:
+        """Take over checkpoints and events of the recording that the run goes on with."""
+        from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
+
+        step = self._host.run.steps
+        for checkpoint in recording.progress["marks"]:
+            if checkpoint["step"] < step:
+                self.history.recall(checkpoint["step"], recording.folder)
+        kinds = (recording.steps() or {}).get("kind", np.empty(0))[:step]
+        for number in np.flatnonzero(np.isin(kinds, (BOUNCE, REFRESH))).tolist():
+            self.history.timeline.add(number + 1, int(kinds[number]))
+
+    def obey(self, name: str, step: int | None = None, branch: str | None = None) -> None:
+        """Execute a command."""
+        if name not in ("back", "return"):
+            self._check_arrived("fork")
+        commands = {
+            "back": lambda: self._back(step),
+            "return": lambda: self._go(self.history.furthest),
+            "fork": self._fork,
+            "follow": lambda: self._follow_branch(branch),
+            "keep": lambda: self._keep(branch),
+        }
+        commands[name]()
+        self.jumps += 1
+
+    def part_for(self, settings: dict[str, Any]) -> None:
+        """Prepare a change: if it is known what comes next, the change is made in another future."""
+        self._check_arrived(next(iter(settings)))
+        if not self.history.behind:
+            return
+        if self._host.run.is_fork:
+            self.history.part(self._host.run.steps)
+            self.history.timeline.cut(self._host.run.steps)
+        else:
+            self._fork()
+            self.jumps += 1
+
+    def _check_arrived(self, field: str) -> None:
+        goal = self._host.goal
+        if goal is not None:
+            raise BnnvizError(f"The run is on its way to step {goal:,}; wait until it is there.", field)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the part ``timeline`` of a frame."""
+        run = self._host.run
+        return self.history.shown(run.steps) | {"fork": run.at if run.is_fork else None}
+
+    def status(self) -> dict[str, Any]:
+        """Return what the part ``status`` of a frame has of the past."""
+        goal, history = self._host.goal, self.history
+        behind = history.behind or goal is not None
+        return {"behind": behind, "furthest": history.furthest, "jumps": self.jumps, "goal": goal}
+
+    def _back(self, step: int | None) -> None:
+        """Go back to a step; None is the last event before this one."""
+        if step is None:
+            # On its way the run passes steps from the checkpoint before its goal on.
+            here = self._host.run.steps if self._host.goal is None else self._host.goal
+            step = self.history.timeline.before(here)
+            if step is None:
+                raise BnnvizError("No event of this run is known before this step.", "step")
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            raise BnnvizError(f"A step is a whole number from 0 on, not {step!r}.", "step")
+        self._go(min(step, self.history.furthest))
+
+    def _go(self, step: int) -> None:
+        from bnnviz.engine.history.fork import taken_up
+
+        host, history = self._host, self.history
+        checkpoint = history.before(step)
+        if host.goal is None:
+            history.leave(host.run)
+        before, log = host.run, history.log(host.run)
+        run = taken_up(checkpoint, history.block_store)
+        host.script = deque()
+        if run.is_fork:
+            for branch in run.branches:
+                branch.script = rest(branch.run, log.branches.get(branch.letter, log.lead)[len(branch.run.changes) :])
+        else:
+            host.script = rest(run, log.lead[len(run.changes) :])
+        run.look_like(before)
+        run.show_here()
+        history.timeline.follow(None)
+        self._follow_events(run)
+        host.run, host.goal, host.playing = run, step, False
+        host.advance(0.0)
+
+    def _fork(self) -> None:
+        """Part the run in two, or add another future to those there are."""
+        from bnnviz.engine.history.fork import Fork
+
+        host, history = self._host, self.history
+        if host.run.phase == "start":
+            raise BnnvizError("This run is still looking for its start; fork it after its first step.", "fork")
+        if host.run.is_fork:
+            host.run.split()
+        else:
+            host.run = Fork.of(host.run, history.timeline, host.script)
+        host.script = deque()
+        history.part(host.run.steps)
+        self._follow_events(host.run)
+        history.timeline.cut(host.run.steps)
+        history.parted(host.run)
+
+    def _follow_branch(self, letter: str | None) -> None:
+        fork = self._chosen()
+        fork.follow(letter)
+        self._follow_events(fork)
+
+    def _keep(self, letter: str | None) -> None:
+        """End the fork: one of its branches goes on alone."""
+        fork, history = self._chosen(), self.history
+        fork.follow(letter)
+        branch = fork.branches[fork.followed]
+        self._host.run, self._host.script = branch.run, branch.script
+        history.timeline = branch.timeline
+        history.joined(branch.run, fork.at)
+
+    def _chosen(self) -> Any:
+        if not self._host.run.is_fork:
+            raise BnnvizError("This run has one future only; fork it first.", "branch")
+        return self._host.run

@@ -1,0 +1,306 @@
+"""Execute a run: commands come in, frames go out.
+
+A `Host` has no thread of its own. `bnnviz.engine.background` executes one in a thread of this process and
+`bnnviz.engine.cluster.loop` many in the thread of a Dask worker. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.engine.drive import Pace, make_changes, replay
+from bnnviz.engine.history.time_travel import COMMANDS as TRAVELS
+from bnnviz.engine.history.time_travel import TimeTravel
+from bnnviz.engine.history.timeline import rest
+from bnnviz.engine.protocol import LoggedChange
+from bnnviz.engine.throttle import Throttle
+from bnnviz.errors import BnnvizError
+
+if TYPE_CHECKING:
+    from bnnviz.engine.recording.writer import RecordingWriter
+
+STATUS, TIMELINE = "status", "timeline"  # parts of frames to which the host adds
+#: Parts that move with every frame and state no number; all others are of one step, and wait for each other.
+MOVING = {"path", "envelope", "events", TIMELINE}
+STEPS = ("proposal", "event")
+_SLOW = 5.0  # steps per second up to which every frame is complete
+_SHARE, _LEAST_S, _MOST_S = 0.1, 0.3, 10.0  # of the time that complete frames may take, and seconds between two
+_SUMMARISED = 5_000_000  # numbers in a run's draws up to which its recording gets a summary
+
+log = logging.getLogger(__name__)
+
+
+class Host:
+    """Execute a run, a race or the double well between the calls of a thread.
+
+    Parameters
+    ----------
+    run : Simulation
+    playing : bool
+    speed : float, optional
+        Steps per second; None is full speed.
+    past : iterable of (step, settings)
+        The change log of a run that was lost; the run repeats the changes that its checkpoint lacks.
+    travels : bool
+        Whether the run keeps its history, so that it can go back and fork.
+
+    Attributes
+    ----------
+    script : deque of (step, settings)
+        Changes that the run makes again at their steps.
+    goal : int or None
+        The step that a run in its past is on its way to.
+    message : str
+        What happened to the run or to its recording, in a sentence.
+    """
+
+    def __init__(
+        self,
+        run: Any,
+        *,
+        playing: bool = False,
+        speed: float | None = None,
+        past: Iterable[LoggedChange] = (),
+        travels: bool = False,
+    ) -> None:
+        self.run, self.playing, self.pace = run, playing, Pace()
+        self._set_speed(speed)
+        self.script: deque[LoggedChange] = deque()
+        self.goal: int | None = None
+        self.message = ""
+        self._complete = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
+        self._ended_playing = False  # a change lets such a run play on
+        self._writer: RecordingWriter | None = None
+        self.travel = TimeTravel(self) if travels and run.has_history else None
+        self.script = rest(run, list(past)[len(self.log) :])
+        make_changes(run, self.script)
+        self._commands: dict[str, Callable[..., Any]] = {
+            "play": self._play,
+            "pause": self._pause,
+            "speed": lambda value=None: self._set_speed(value),
+            "proposal": lambda times=1: self._step(run_step="step_proposal", times=times),
+            "event": lambda times=1: self._step(run_step="step_event", times=times),
+            "watch": lambda **what: self.run.watch(**what),
+            "select": lambda choice=None: self.run.select(choice),
+            "change": self._change,
+            "record": self._record,
+        }
+
+    @property
+    def log(self) -> list[LoggedChange]:
+        """The change log, with the changes that the run makes again."""
+        run = self.run
+        return [*run.changes, *(run.branches[run.followed].script if run.is_fork else self.script)]
+
+    @property
+    def going(self) -> bool:
+        """Whether the run advances by itself."""
+        return not self.run.finished and (self.playing or self.run.phase == "start" or self.goal is not None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a step has to wait until the run has found its start or the step that it goes back to."""
+        return self.run.phase == "start" or self.goal is not None
+
+    @property
+    def moment(self) -> tuple[Any, ...]:
+        """What differs whenever a checkpoint would differ."""
+        run = self.run
+        return run.steps, run.phase, len(run.changes), None if self.travel is None else self.travel.jumps
+
+    @property
+    def recording(self) -> Path | None:
+        """The folder of the recording."""
+        return None if self._writer is None else self._writer.folder
+
+    # commands
+
+    def command(self, name: str, **args: Any) -> None:
+        """Execute a command between two slices of work."""
+        self._complete.expire()
+        if name in TRAVELS:
+            if self.travel is None:
+                raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
+            self._leave(name)
+            self.travel.obey(name, **args)
+        elif name in self._commands:
+            self._commands[name](**args)
+        else:
+            raise BnnvizError(f"A live run has no command {name!r}.", "command")
+
+    def _play(self) -> None:
+        if self.run.finished:
+            raise BnnvizError("This run has made all its draws; reset it to play again.")
+        self.playing, self.message = True, ""
+        self.pace.restart()
+
+    def _pause(self) -> None:
+        self.playing = False
+
+    def _set_speed(self, value: float | None) -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (number and 0 < value < float("inf")):
+            raise BnnvizError(f"speed = {value!r} must be a number of steps per second above 0, or None.", "speed")
+        self.pace.set(value)
+
+    def _step(self, run_step: str, times: int) -> None:
+        self.playing = False
+        if self.run.finished:
+            raise BnnvizError("This run has made all its draws; reset it to step again.")
+        make_changes(self.run, self.script)
+        for _ in range(times):
+            getattr(self.run, run_step)()
+        self._moved()
+
+    def _change(self, settings: dict[str, Any]) -> None:
+        if self.travel is not None:
+            if self._has(settings):
+                return
+            self.travel.part_for(settings)
+        plays_on = self.run.finished and self._ended_playing
+        self.run.change(settings)
+        self.script.clear()
+        if plays_on and not self.run.finished:
+            self._play()
+
+    def _has(self, settings: dict[str, Any]) -> bool:
+        """Whether the run has these settings already."""
+        spec = self.run.spec
+        known = spec.settings | {f"target.{name}": value for name, value in spec.target_settings.items()}
+        return all(name in known and known[name] == value for name, value in settings.items())
+
+    # advancing
+
+    def advance(self, seconds: float) -> int:
+        """Work for at most so many seconds; return the steps that were done."""
+        if self.goal is not None:
+            steps = replay(self.run, self.script, self.goal, seconds=seconds, slice_s=seconds)
+            if self.run.steps >= self.goal or self.run.finished:
+                self.goal = None
+        elif self.script and self.playing:
+            steps = replay(self.run, self.script, self.script[-1][0], seconds=seconds, slice_s=seconds)
+            make_changes(self.run, self.script)
+        else:
+            steps = self.pace.advance(self.run, seconds)
+        self._moved()
+        return steps
+
+    def _moved(self) -> None:
+        if self.travel is not None and self.goal is None:
+            self.travel.moved()
+        if self.run.finished and self.playing:
+            self._ended_playing, self.playing = True, False
+
+    # frames
+
+    def scene(self) -> dict[str, Any]:
+        """Return what stays the same for views."""
+        scene = self.run.scene()
+        return scene if self.travel is None else scene | {"emits": [*scene["emits"], TIMELINE]}
+
+    def frame(self, want: list[str]) -> dict[str, Any]:
+        """Return the wanted parts of what views show now.
+
+        At full speed a complete frame, whose numbers are all of one step, comes now and then; between two only the
+        parts that move.
+        """
+        fast = self.playing and (self.pace.speed or math.inf) > _SLOW
+        if fast and not self._complete.due:
+            want = [part for part in want if part.partition(".")[0] in MOVING]
+        begun = time.thread_time()
+        frame = self.run.frame([part for part in want if part != TIMELINE])
+        if STATUS in want:
+            self._complete.spent(time.thread_time() - begun)
+        if STATUS in frame:
+            frame[STATUS] |= {"playing": self.playing, "speed": self.pace.speed, "record": self.record}
+            frame[STATUS] |= {} if self.travel is None else self.travel.status()
+            frame[STATUS]["message"] = self.message or frame[STATUS]["message"]
+        if TIMELINE in want and self.travel is not None:
+            frame[TIMELINE] = self.travel.shown()
+        return frame
+
+    # recording
+
+    @property
+    def record(self) -> str | None:
+        """The name of the recording."""
+        return None if self._writer is None else self._writer.folder.name
+
+    def _record(self, recording: str | None = None) -> None:
+        from bnnviz.engine.recording import reader
+
+        if recording is None:
+            self.end_recording()
+        else:
+            reader.place(recording)  # a page names no paths
+            self.keep_in(reader.new_place(recording))
+
+    def keep_in(self, folder: Path) -> None:
+        """Record the run in a folder from now on."""
+        from bnnviz.engine.recording.writer import RecordingWriter
+
+        if self.run.is_fork:
+            raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
+        if not self.run.can_record:
+            raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
+        self.end_recording()
+        self._writer = RecordingWriter(self.run, folder)
+
+    def go_on_in(self, folder: Path) -> None:
+        """Go on with a recording, and take over the checkpoints that it has."""
+        from bnnviz.engine.recording.reader import Recording
+
+        if self.travel is not None:
+            self.travel.recall(Recording(folder))
+        self.keep_in(folder)
+
+    def keep(self) -> None:
+        """Write what is new; the run goes on if that fails, and its message says why."""
+        if self._writer is None:
+            return
+        from bnnviz.engine.recording.lock import RecordingGone
+
+        try:
+            self._writer.note()
+        except RecordingGone as error:
+            self._writer.abandon()
+            self._writer = None
+            self._say(error)
+        except BnnvizError as error:
+            self._say(error)
+
+    def end_recording(self, summary: bool = True) -> None:
+        """Finish the recording, if there is one."""
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        # The other runs of a worker wait for a summary.
+        quick = self.travel is None or writer.run.store.buffer.numel() <= _SUMMARISED
+        try:
+            writer.close(summary=quick, asks=summary)
+        except BnnvizError as error:
+            self._say(error)
+
+    def _leave(self, command: str) -> None:
+        """End the recording if a command leaves its run."""
+        name = self.record
+        if name is not None and command in ("back", "return", "keep"):
+            self.end_recording()
+            self.message = f"The recording {name} ended where the run was left; it keeps what was recorded."
+
+    def _say(self, error: BnnvizError) -> None:
+        if self.message != error.sentence:
+            self.message = error.sentence
+            self.run.notes.append(error.message)
+            log.warning("%s", error.sentence)
+
+    def close(self, summary: bool = True) -> None:
+        """End the recording and whatever works for steps that nobody takes."""
+        self.end_recording(summary)
+        self.run.release()
