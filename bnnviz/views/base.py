@@ -19,13 +19,11 @@ from bokeh.models import (
 from bokeh.plotting import figure
 from bokeh.themes import Theme
 
-from bnnviz.engine.throttle import Throttle
 from bnnviz.views.axis_range import AxisRange
 from bnnviz.views.canvas import Canvas, Glyph, PackedColumns
 from bnnviz.views.palette import DARK, LIGHT, Kind, Palette
 from bnnviz.views.pointer import Pointer
 
-DESCRIBE_S = 0.6  # between two descriptions of a figure in words
 FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 LOW, END = 55, 16  # pixels of height, and of the border beyond an axis's end
@@ -95,7 +93,6 @@ class View:
 
     def __init__(self, scene: dict | None = None, dark: bool = False) -> None:
         self.note = ""
-        self._describing = Throttle(least=DESCRIBE_S)
         self.palette: Palette = DARK if dark else LIGHT
         self._paints: list[tuple[Any, dict[str, str]]] = []
         self._windows: list[AxisRange] = []
@@ -269,9 +266,6 @@ class View:
 
     def _describe(self) -> None:
         """Give the figure its description, now and then."""
-        if not self._describing.due:
-            return
-        self._describing.spent()
         words = {**self.root.html_attributes, "aria-label": self.description}
         if words != self.root.html_attributes:
             self.root.html_attributes = words

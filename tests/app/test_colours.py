@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -76,20 +74,3 @@ def test_every_figure_says_in_words_what_it_shows(kind: str) -> None:
         assert said == view.description
         assert "nothing yet" not in said
         assert any(letter.isdigit() for letter in said), said
-
-
-def test_the_description_follows_at_a_pace(monkeypatch: Any) -> None:
-    scene = example_scene("banana")
-    view = views_for(scene)[0](scene)
-    shown, later = example_frame(scene, 3), example_frame(scene, 30)
-    for name in [name for name in shown["path"] if name.startswith("event_")]:
-        shown["path"][name] = shown["path"][name][:10]
-    view.update(shown)
-    first = view.root.html_attributes
-    clock = time.perf_counter() - view._describing.passed
-    monkeypatch.setattr("bnnviz.engine.throttle.time.perf_counter", lambda: clock + 0.1)
-    view.update(later)
-    assert view.root.html_attributes is first
-    monkeypatch.setattr("bnnviz.engine.throttle.time.perf_counter", lambda: clock + 1.0)
-    view.update(later)
-    assert view.root.html_attributes != first

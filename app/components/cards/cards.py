@@ -10,7 +10,6 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.engine.throttle import Throttle
 from bnnviz.views.base import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, Text, button, set_changed, set_class
@@ -18,7 +17,6 @@ from bnnviz_app.theme import LARGE, SHEETS, styles
 
 MANY, CROWDED = 6, 8  # lines of the table, from which on they lie closer, and closer still
 LINE = 42  # letters of label and figure, in the type of a projector: cards.css has 22 times its size across
-NOTE_S = 0.3  # between two changes of the figures in a heading
 #: What the title of a figure offers (figures.js).
 _ACTIONS = {
     "enlarge": "Enlarge (Esc ends it)",
@@ -83,14 +81,11 @@ class Card(PageComponent):
         self.root = surface(head, *below, legend_line, body, area=place or view.needs[0])
         self.root.css_classes = [*self.root.css_classes, "figure-card"]
         self.needs = frozenset(view.needs)
-        # The view's figures are shown at a pace at which they can be read: words cost the browser a layout.
-        self._note_pace = Throttle(least=NOTE_S)
         self.head()
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.view.reset(scene)
-        self._note_pace.expire()
         self.head()
 
     def head(self) -> None:
@@ -102,11 +97,8 @@ class Card(PageComponent):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self.view.update(frame)
-        note = self._noted()
-        if note != self._note.object and self._note_pace.due:
-            self._note_pace.spent()
-            self._note.object = note
-            self._write_legend()
+        set_changed(self._note, object=self._noted())
+        self._write_legend()
         set_changed(self._title, object=self._heading())
 
     def _heading(self) -> str:

@@ -93,7 +93,12 @@ export function render({model}) {
 
   const speaker = make("div", {className: "narration", role: "status", ariaLive: "polite"})
   speaker.style.cssText = "position: fixed; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)"
-  model.on("message", () => { speaker.textContent = model.message })
+  const speak = () => {
+    speaker.ariaLive = model.live ? "polite" : "off"
+    speaker.textContent = model.message
+  }
+  model.on("live", speak)
+  model.on("message", speak)
 
   model.on("remove", () => {
     watcher.disconnect()

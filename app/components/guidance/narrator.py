@@ -11,15 +11,17 @@ from panel.custom import JSComponent
 
 from bnnviz.engine.throttle import Throttle
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import script
+from bnnviz_app.components.widgets import script, set_changed
 
-PACE_S = 3.0  # between two sentences while the run plays: a screen reader needs the time to say one
+PACE_S = 3.0  # between two announcements while the run plays: a screen reader needs the time to read one
 
 
 class Access(JSComponent):
     """Speak from an element that is not seen, and mend in the browser what the widgets do not do themselves."""
 
-    message = param.String(default="", doc="What a screen reader says next.")
+    message = param.String(default="", doc="The text for a screen reader.")
+
+    live = param.Boolean(default=True, doc="Whether a screen reader announces the text when it changes.")
 
     _esm = script(__file__, "narrator.js")
 
@@ -38,18 +40,18 @@ class Narrator(PageComponent):
         self._pace.expire()
 
     def update(self, frame: dict[str, Any]) -> None:
-        """Tell what a frame shows."""
-        if not self._playing() or self._pace.due:
+        """Write what a frame shows; while the run plays, only some of the texts are announced."""
+        announced = not self._playing() or self._pace.due
+        if announced:
             self._pace.spent()
-            figures = _figures(frame["status"]) if self._figures else ""
-            self.say(
-                " ".join(part for part in (frame["caption"]["text"], frame["caption"]["warning"], figures) if part)
-            )
+        figures = _figures(frame["status"]) if self._figures else ""
+        parts = (frame["caption"]["text"], frame["caption"]["warning"], figures)
+        self.say(" ".join(part for part in parts if part), announced)
 
-    def say(self, text: str) -> None:
-        """Say something, unless it has just been said; an empty text says nothing."""
-        if text and text != self.root.message:
-            self.root.message = text
+    def say(self, text: str, announced: bool = True) -> None:
+        """Write a text; an empty one changes nothing."""
+        if text:
+            set_changed(self.root, live=announced, message=text)
 
 
 def _figures(status: dict[str, Any]) -> str:
