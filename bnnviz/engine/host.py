@@ -18,7 +18,7 @@ from bnnviz.engine.drive import Pace, make_changes, replay
 from bnnviz.engine.history.time_travel import COMMANDS as TRAVELS
 from bnnviz.engine.history.time_travel import TimeTravel
 from bnnviz.engine.history.timeline import rest
-from bnnviz.engine.protocol import LoggedChange
+from bnnviz.engine.protocol import MOVING, LoggedChange
 from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from bnnviz.engine.recording.writer import RecordingWriter
 
 STATUS, TIMELINE = "status", "timeline"  # parts of frames to which the host adds
-#: Parts that move with every frame and state no number; all others are of one step, and wait for each other.
-MOVING = {"path", "envelope", "events", TIMELINE}
 STEPS = ("proposal", "event")
 _SLOW = 5.0  # steps per second up to which every frame is complete
 _SHARE, _LEAST_S, _MOST_S = 0.1, 0.3, 10.0  # of the time that complete frames may take, and seconds between two
@@ -215,7 +213,7 @@ class Host:
             want = [part for part in want if part.partition(".")[0] in MOVING]
         begun = time.thread_time()
         frame = self.run.frame([part for part in want if part != TIMELINE])
-        if STATUS in want:
+        if not MOVING.issuperset(want):
             self._complete.spent(time.thread_time() - begun)
         if STATUS in frame:
             frame[STATUS] |= {"playing": self.playing, "speed": self.pace.speed, "record": self.record}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 LoggedChange = tuple[int, dict[str, Any]]
 
+#: Parts that move with every frame and state no number; all others are of one step, and wait for each other.
+MOVING = frozenset({"path", "envelope", "events", "timeline"})
+
 
 class Driven(Protocol):
     """What a driver prepares, advances, steps, changes and saves."""

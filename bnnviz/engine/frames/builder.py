@@ -22,7 +22,7 @@ from bnnviz.engine.monitor.importance import Importance
 from bnnviz.engine.monitor.mixing import LiveMixing
 from bnnviz.engine.monitor.test_metrics import TestMetrics
 from bnnviz.engine.monitor.variances import Variances
-from bnnviz.engine.protocol import SingleRun
+from bnnviz.engine.protocol import MOVING, SingleRun
 from bnnviz.errors import BnnvizError
 from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
@@ -256,7 +256,7 @@ class FrameBuilder:
         fast = self._goes_fast()
         self._seq += 1
         self._rates.note(run)
-        if "status" in want:
+        if not MOVING.issuperset(want):
             self._counted.note(run)
         parts = {name: self._part(name, fast) for name in want}
         return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
