@@ -169,7 +169,7 @@ class RunPage(Page):
         self.narrator = Narrator(lambda: self.session.playing)
         self.controls: Any = None
         self.left = self._controls(visit.spec)
-        self.caption, self.share = Caption(self._remedy, lambda: self.session.playing), Share(self.what)
+        self.caption, self.share = Caption(self._remedy), Share(self.what)
         self.transport = self._transport()
         self.stage = pn.Column(sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["stage"]])
         self.stage.styles = {"grid-template": self.grid} if self.grid else {}

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 STATUS, TIMELINE = "status", "timeline"  # parts of frames to which the host adds
 STEPS = ("proposal", "event")
-_SLOW = 5.0  # steps per second up to which every frame is complete
-_SHARE, _LEAST_S, _MOST_S = 0.1, 0.3, 10.0  # of the time that complete frames may take, and seconds between two
+_SLOW = 2.0  # steps per second up to which every frame is complete
+_SHARE, _LEAST_S, _MOST_S = 0.1, 0.5, 10.0  # of the time that complete frames may take, and seconds between two
 _SUMMARISED = 5_000_000  # numbers in a run's draws up to which its recording gets a summary
 
 log = logging.getLogger(__name__)

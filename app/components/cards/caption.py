@@ -8,7 +8,6 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.engine.throttle import Throttle
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.theme import SHEETS, styles
@@ -22,7 +21,6 @@ _LINK = {
 }
 _LINK_HEIGHT = {False: 16, True: 20}  # pixels, by whether it is for a projector
 _PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goes on with what is asked about."
-_PACE_S = 0.5  # between two captions of a run that plays, which are to be read
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
@@ -31,9 +29,8 @@ class Caption(PageComponent):
 
     needs = frozenset({"caption"})
 
-    def __init__(self, on_remedy: Callable[[dict[str, Any]], None], playing: Callable[[], bool]) -> None:
-        self._on_remedy, self._playing = on_remedy, playing
-        self._pace = Throttle(least=_PACE_S)
+    def __init__(self, on_remedy: Callable[[dict[str, Any]], None]) -> None:
+        self._on_remedy = on_remedy
         # A question is open, and a warning would answer it.
         self.reserved: Callable[[], bool] = lambda: False
         self._notice, self._failed, self._large = "", False, False
@@ -66,9 +63,7 @@ class Caption(PageComponent):
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         self._caption = frame["caption"]
-        if self._pace.due or not self._playing():
-            self._pace.spent()
-            self.write()
+        self.write()
 
     def notice(self, sentence: str, *, failed: bool = False) -> None:
         """Say what the run waits for or what befell it; an empty sentence takes it back."""

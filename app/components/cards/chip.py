@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from bnnviz.engine.throttle import Throttle
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed
 
 FEWEST = 50  # draws of each chain that a verdict needs
 ENOUGH = 100  # draws at which the diagnostics open by themselves
-_PACE_S = 0.5
 
 
 class Chip(PageComponent):
@@ -24,26 +22,22 @@ class Chip(PageComponent):
         self._on_turn = on_turn
         self.open, self._touched = False, False
         self.reason = ""
-        self._pace = Throttle(least=_PACE_S)
         self.root = button("Diagnostics", self._turn, variant="outlined", margin=(4, 4), align="center")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
         self.reason = ""
-        self._pace.expire()
         set_changed(self.root, label="Diagnostics", color="default")
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         status = frame["status"]
-        if self._pace.due or not status["playing"]:
-            self._pace.spent()
-            colour, verdict, self.reason = judged(status["draws"], frame["caption"], frame["table"])
-            ess = f" · ESS {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
-            draws = status["draws"] * status["chains"]
-            set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", color=colour)
-            if not self._touched and (status["draws"] >= ENOUGH or colour == "error"):
-                self._turn()
+        colour, verdict, self.reason = judged(status["draws"], frame["caption"], frame["table"])
+        ess = f" · ESS {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
+        draws = status["draws"] * status["chains"]
+        set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", color=colour)
+        if not self._touched and (status["draws"] >= ENOUGH or colour == "error"):
+            self._turn()
 
     def show(self) -> None:
         """Open the diagnostics."""
