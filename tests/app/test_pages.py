@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-import json
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -23,7 +22,6 @@ from bnnviz_app.pages.base import RunPage
 from bnnviz_app.pages.recordings import RecordingsPage
 from bnnviz_app.session import Session
 
-APP = Path(document.__file__).parent
 #: What a library will no longer take is not waited for.
 pytestmark = pytest.mark.filterwarnings("error::PendingDeprecationWarning", "error::DeprecationWarning")
 
@@ -120,8 +118,3 @@ def test_a_button_does_what_it_is_for_and_waits_for_it(waits: bool) -> None:
 
     asyncio.run(press())
     assert done == [1]
-
-
-def test_the_guide_names_pages_that_there_are() -> None:
-    words = json.loads((APP / "components/guidance/help.json").read_text(encoding="utf-8"))
-    assert set(words["pages"]) <= set(PAGES)

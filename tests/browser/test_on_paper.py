@@ -82,12 +82,12 @@ def check(found: dict[str, Any]) -> None:
 
 def test_the_lab_is_printed_with_its_settings(open_page: Callable[..., Any], dashboard: Any) -> None:
     page = open_page(f"{dashboard.url}?target=banana&sampler=bps&theme=dark&play=1")
-    page.get_by_text("Acceptance / violations").wait_for(timeout=60_000)
+    page.get_by_text("Accepted proposals").wait_for(timeout=60_000)
     page.emulate_media(media="print")
     until(lambda: page.evaluate(f"{SHEET} !== null"), 20, "there is no sheet")
     found = page.evaluate(PRINTED)
     check(found | {"over": 0})  # the window is wider than paper
-    assert "Sampler: Bouncy Particle" in found["words"] and "Acceptance / violations" in found["words"]
+    assert "Sampler: Bouncy Particle" in found["words"] and "Accepted proposals" in found["words"]
     assert found["drawings"] >= 3
     assert "target=banana" in found["address"] and "theme" not in found["address"]
 

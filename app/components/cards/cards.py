@@ -27,6 +27,16 @@ _ACTIONS = {
 }
 #: What rows of the table are, by the beginning of their labels, the longest first.
 _EXPLANATIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
+#: What rows should be, by the beginning of their labels.
+_LIMITS = {
+    "R-hat": "below 1.01",
+    "Bulk ESS": "above 400",
+    "Tail ESS": "above 400",
+    "ESS of functions (least)": "above 400",
+    "Violations": "0 %",
+    "Envelope exceeded by": "0",
+    "Tail of the weights": "below 0.7",
+}
 _MENU = html.escape(json.dumps(_ACTIONS))
 _STYLES = styles(__file__)
 
@@ -234,8 +244,10 @@ class FiguresCard(ExplainedCard):
     def _row(self, label: str, meaning: str, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return a row; one text without a label has all of its width."""
         if not label and len(texts) == 1:
-            return f"<tr><td colspan='2' class='figure'>{self._written(texts[0])}</td></tr>"
-        return f"<tr><td title='{html.escape(meaning)}'>{self._written(label)}</td>{self._cells(texts, tones)}</tr>"
+            return f"<tr><td colspan='3' class='figure'>{self._written(texts[0])}</td></tr>"
+        limit = next((text for beginning, text in _LIMITS.items() if label.startswith(beginning)), "")
+        cells = f"{self._cells(texts, tones)}<td class='limit'>{limit}</td>"
+        return f"<tr><td title='{html.escape(meaning)}'>{self._written(label)}</td>{cells}</tr>"
 
     def _cells(self, texts: Sequence[str], tones: Sequence[str]) -> str:
         """Return the cells of a row: one text, or that of each future."""

@@ -6,6 +6,7 @@ import html
 import json
 from pathlib import Path
 
+from bnnviz.lessons import content
 from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
 from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
@@ -42,8 +43,7 @@ class Guide:
 
     def __init__(self, page: str) -> None:
         self._marks = Text("", stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
-        tables = dict(_HELP["tables"])
-        tables["Words"] = _HELP["pages"].get(page, {}) | tables["Words"]
+        tables = _HELP | {"Words": dict(content.glossary().values())}
         self.words = _about(page) + "".join(f"<h3>{title}</h3>{_table(rows)}" for title, rows in tables.items())
         self._words = Text(self.words, stylesheets=[_STYLES["guide"]], sizing_mode="stretch_width")
         self._dialog = Dialog(TITLE, self._words, self._marks)

@@ -441,7 +441,7 @@ class FrameBuilder:
             self._variances.take(first, self._components.followed)
             self._mixing.take(first.values)
         mixing = self._variances.mixing(first.label)
-        return {"rows": [*self._variances.rows(), *counts, *mixing[:1], *self._mixing.rows(), *mixing[1:], *own]}
+        return {"rows": [*self._variances.rows(), *counts, *mixing[:3], *self._mixing.rows(), *mixing[3:], *own]}
 
 
 _PHASES = {

@@ -39,6 +39,7 @@ _ORDERED = 2000  # draws whose units are put in order, at most
 _ASSIGNMENT = 3e5  # multiply-adds that are as long as the assignment of a layer's units
 #: R-hat from which on chains disagree, and below which they agree.
 BAD_RHAT, GOOD_RHAT = 1.05, 1.01
+JUDGED = 50  # draws of each chain from which an R-hat is judged
 
 
 class MixingEss(NamedTuple):
@@ -143,24 +144,22 @@ class LiveMixing:
 
     def rows(self) -> list[list[str]]:
         """Return rows (label, text, tone) of the table."""
-        energy, least, median = (number(size, ",.0f") for size in self.found[:3])
-        if not np.isfinite(self.found.energy):
-            return []
+        found = self.found
+        sizes = {
+            "ESS of U": found.energy,
+            "ESS of functions (least)": found.least,
+            "ESS of functions (median)": found.median,
+        }
+        # Chains that agree in one order of the hidden units agree on functions; the reverse need not hold.
+        rhats = {
+            "R-hat of functions": (found.rhat, rhat_tone(found.rhat, self._run)),
+            "R-hat of weights in one order": (found.canonical_rhat, ""),
+        }
         at = stated(self._step, self._run.steps)
-        if self._predictor is None:
-            return [[f"ESS of U{at}", energy, ""]]
-        rows = [["ESS of U; functions (least, median)", f"{energy}; {least}, {median}", ""], *self._rhats()]
-        return [[f"{label}{at}", *row] for label, *row in rows]
-
-    def _rhats(self) -> list[list[str]]:
-        """Return the row of R-hat where it does not matter that hidden units change places."""
-        rhat, canonical = self.found.rhat, self.found.canonical_rhat
-        if np.isnan(rhat):
-            return []
-        label, text = "R-hat of functions", f"{rhat:.2f}"
-        if not np.isnan(canonical):
-            label, text = f"{label}; weights in one order", f"{text}; {canonical:.2f}"
-        return [[label, text, rhat_tone(rhat, self._run.sampler.traits.converges)]]
+        return [
+            *([f"{label}{at}", number(size, ",.0f"), ""] for label, size in sizes.items() if np.isfinite(size)),
+            *([f"{label}{at}", f"{rhat:.2f}", tone] for label, (rhat, tone) in rhats.items() if not np.isnan(rhat)),
+        ]
 
 
 def stated(step: int, now: int) -> str:
@@ -168,9 +167,11 @@ def stated(step: int, now: int) -> str:
     return "" if step == now else f" at step {step:,}"
 
 
-def rhat_tone(rhat: float, converges: bool) -> str:
+def rhat_tone(rhat: float, run: DrawSource) -> str:
     """Judge an R-hat; chains of a sampler that does not converge to the target may agree on what is wrong."""
-    return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and converges else ""
+    if run.store.common(run.alive) < JUDGED:
+        return ""
+    return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and run.sampler.traits.converges else ""
 
 
 def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:

@@ -182,12 +182,14 @@ class Variances:
         """Return rows on how well the first component, called ``label``, mixes."""
         if self._made < 0:
             return []
-        sizes = f"{number(self.rhat, '.2f')}; {number(self.ess, ',.0f')}, {number(self._tail, ',.0f')}"
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
         rates = [_rate(self.ess / cost) if cost > 0 else "–" for cost in spent]
         return [
-            [f"R-hat; bulk, tail ESS ({label})", sizes, rhat_tone(self.rhat, self._run.sampler.traits.converges)],
-            ["ESS per second; per million gradients", "; ".join(rates), ""],
+            [f"R-hat ({label})", number(self.rhat, ".2f"), rhat_tone(self.rhat, self._run)],
+            [f"Bulk ESS ({label})", number(self.ess, ",.0f"), ""],
+            [f"Tail ESS ({label})", number(self._tail, ",.0f"), ""],
+            ["ESS per second", rates[0], ""],
+            ["ESS per million gradients", rates[1], ""],
         ]
 
     def _inflation_row(self) -> list[list[str]]:

@@ -97,12 +97,12 @@ def statistics_rows(figures: dict[str, float]) -> list[list[str]]:
     if not figures["proposals"]:
         return [refreshed, ["Proposals", "none", ""]]
     bad = "bad" if figures["violation_share"] > 0.01 else ""
-    shares = f"{figures['acceptance']:.2f} / {100 * figures['violation_share']:.1f} %"
-    exceeded = f"{figures['excess']:.3f}; {max(figures['ratio_q99'] - 1, 0):.2f}"
     return [
         refreshed,
-        ["Acceptance / violations", shares, bad],
-        ["Envelope exceeded by (mean; worst 1%)", exceeded, bad],
+        ["Accepted proposals", f"{100 * figures['acceptance']:.0f} %", ""],
+        ["Violations", f"{100 * figures['violation_share']:.1f} %", bad],
+        ["Envelope exceeded by, mean", f"{figures['excess']:.3f}", bad],
+        ["Envelope exceeded by, worst 1 %", f"{max(figures['ratio_q99'] - 1, 0):.2f}", bad],
     ]
 
 
