@@ -156,7 +156,7 @@ def test_what_costs_too_much_is_evaluated_bit_by_bit_or_not_at_all(monkeypatch):
     assert live._values.values(2000, 400).shape == (4, 200, 1)
     monkeypatch.setattr(mixing, "LIVE", mixing.LIVE._replace(work=work / 2))
     live.take(autoregressive(0.5))
-    assert math.isnan(live.found.energy) and math.isfinite(live.tail)
+    assert math.isnan(live.found.energy)
 
 
 def test_a_summary_of_too_few_draws_says_none():
