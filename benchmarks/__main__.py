@@ -17,11 +17,11 @@ from bnnviz.files import to_json
 #: The suites, each a module with ``CASES``.
 SUITES = {
     "live": "the dashboard in a real browser while a sampler runs",
-    "pdmp": "events and effective draws of the PDMP samplers, beside pdmp-jax",
-    "nuts": "NUTS beside that of numpyro and blackjax",
-    "posteriors": "every sampler at its defaults on published posteriors, beside numpyro's NUTS",
-    "tables": "default settings on tables, beside models of scikit-learn (hours; --case NAME for one)",
-    "cuda": "launches, steps of many chains, LeNet-5 and a live run on a GPU; cut short on a CPU",
+    "pdmp": "events and effective draws of the PDMP samplers, compared with pdmp-jax",
+    "nuts": "NUTS, compared with numpyro and blackjax",
+    "posteriors": "every sampler at its defaults on published posteriors, compared with numpyro's NUTS",
+    "tables": "default settings on tables, compared with scikit-learn (hours; --case NAME for one)",
+    "cuda": "launches, steps of many chains, LeNet-5 and a live run on a GPU; reduced on a CPU",
 }
 
 
@@ -31,7 +31,7 @@ def cases(suite: str) -> dict[str, Case]:
 
 
 def measure(suite: str, case: str | None, seconds: float) -> Iterator[dict[str, Any]]:
-    """Measure one case of a suite, or all, and give each row as JSON."""
+    """Measure one case of a suite, or all, and yield each row as JSON."""
     found = cases(suite)
     if case is not None and case not in found:
         raise BnnvizError(f"The suite {suite} has no case {case!r}; choose one of {', '.join(found)}.")
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long each part is measured")
     parser.add_argument("--json", action="store_true", help="print all rows as one list")
     given = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that browsers and servers are ended
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that browsers and servers are stopped
     rows = []
     try:
         for row in measure(given.suite, given.case, given.seconds):
@@ -73,8 +73,8 @@ def _line(row: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _report(sentence: str) -> None:
-    sys.stderr.write(f"{sentence}\n")
+def _report(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 

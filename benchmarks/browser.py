@@ -1,4 +1,4 @@
-"""Open a real browser on the dashboard, with a probe in it that notes what is painted when."""
+"""Open a real browser on the dashboard, with a probe that records paint times."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 _SIZE = (1400, 900)
 _TITLE_BAR = 87  # pixels of a window's height that are not the page's
 _LONGEST_MS = 60_000
-_QUIET_S = 1.0  # a page that has painted nothing for so long has come to rest
+_QUIET_S = 1.0  # time without painting after which a page counts as idle
 
 _CODE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8").strip()
 
 
 def script(name: str, given: str = "") -> str:
-    """Return the function of ``browser.js`` of this name, as a page evaluates it, with the name of its argument."""
+    """Return a named function of ``browser.js`` in the form that a page evaluates, with its argument's name."""
     return f"({given}) => ({_CODE}).{name}({given})"
 
 
 @dataclass(frozen=True)
 class PaintLog:
-    """What the probe has recorded; all moments are in seconds since the epoch."""
+    """Records of the probe; all times are in seconds since the epoch."""
 
     now: float
     frames: list[tuple[float, float, float]]
     paints: dict[str, list[float]]
 
     def between(self, begin: float, end: float) -> PaintLog:
-        """Return what was painted between two moments, as read at the second."""
+        """Return the records between two times, as read at the second."""
         paints = {name: [at for at in moments if begin <= at <= end] for name, moments in self.paints.items()}
         return PaintLog(end, [frame for frame in self.frames if begin <= frame[2] <= end], paints)
 
 
 class LabTab:
-    """The page in a tab of a browser that Playwright drives."""
+    """The page in a browser tab driven by Playwright."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
 
     def open(self, url: str, query: str = "") -> None:
-        """Open the dashboard, and wait until every figure can be seen."""
+        """Open the dashboard, and wait until every figure is visible."""
         self.page.goto(f"{url}{'&' if '?' in url else '?'}tour=0{query}", timeout=_LONGEST_MS)
         self._wait("figuresSeen")
 
@@ -62,7 +62,7 @@ class LabTab:
         self._wait("painted")
 
     def wait_for_first_frame(self) -> None:
-        """Wait until the run, which is paused, has sent something."""
+        """Wait until the paused run has sent a frame."""
         self._wait("frameCame")
 
     def _wait(self, condition: str) -> None:
@@ -78,12 +78,12 @@ class LabTab:
         begun = self.read().now
         while (seen := self.read()).now < begun + _QUIET_S or seen.between(seen.now - _QUIET_S, seen.now).frames:
             if time.monotonic() > until:
-                raise BnnvizError("The page did not come to rest before play.")
+                raise BnnvizError("The page did not become idle before play.")
             time.sleep(0.2)
         return self._play.evaluate(script("untilPainted", "button"), timeout=_LONGEST_MS) / 1000
 
     def seconds_from_drag(self, x: float, y: float, end: float, least: float) -> float:
-        """Drag the data point at (x, y) to a height; return the seconds until the mean there has moved by so much."""
+        """Drag the data point at (x, y) to a height; return the seconds until the mean there has moved by ``least``."""
         moving = self.page.evaluate_handle(f"(at) => ({{done: ({script('untilMoved', 'at')})(at)}})", [x, least])
         self.page.mouse.move(*self.page.evaluate(script("place", "at"), [x, y]))
         self.page.mouse.down()
@@ -92,15 +92,15 @@ class LabTab:
         return moving.evaluate("async (moving) => await moving.done") / 1000
 
     def take_turns(self, looks: Sequence[str], rate: float, hot: list[str], begin: float, each_s: float) -> None:
-        """Look at the tab in turns from a moment on (seconds since the epoch), each for so long."""
+        """Look at the tab in turns, starting at a time in seconds since the epoch."""
         self.page.evaluate(script("turns", "given"), [list(looks), rate, hot, 1000 * begin, 1000 * each_s])
 
     def probe(self, delay_s: float = 0.0) -> None:
-        """Begin to note what is painted, in a browser that takes so much longer for a frame."""
+        """Start the probe, in a browser slowed down by ``delay_s`` per frame."""
         self.page.evaluate(script("probe", "delay"), 1000 * delay_s)
 
     def read(self) -> PaintLog:
-        """Return what the probe has recorded."""
+        """Return the records of the probe."""
         now, recorded = json.loads(self.page.evaluate(script("read")))
         frames = [tuple(float("nan") if ms is None else ms / 1000 for ms in frame) for frame in recorded["frames"]]
         return PaintLog(now / 1000, frames, {name: [ms / 1000 for ms in at] for name, at in recorded["paints"].items()})
@@ -116,10 +116,10 @@ class LabTab:
 
 
 class Window:
-    """The only window of a Chromium, which can be left alone while it is measured.
+    """The only window of a Chromium, which can run undisturbed while it is measured.
 
-    Playwright gets each message of a page's sockets. On two cores that interrupted a sampler beside the page 414 times
-    a second, and 80 times without, as when a person looks at the page.
+    Playwright receives each message of a page's sockets. On two cores this interrupted a sampler 414 times a second,
+    compared with 80 times without it, as when a person looks at the page.
     """
 
     def __init__(self, playwright: Any, process: psutil.Process, address: str) -> None:
@@ -132,7 +132,7 @@ class Window:
 
     @contextmanager
     def left_alone(self) -> Iterator[None]:
-        """Disconnect from the browser for a while; what is scheduled in the page continues."""
+        """Disconnect from the browser for a while; scheduled functions of the page continue."""
         self._browser.close()  # closes the connection only
         yield
         self._connect()
@@ -154,9 +154,9 @@ def window() -> Iterator[Window]:
     drivers: list[psutil.Process] = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         size = f"--window-size={_SIZE[0]},{_SIZE[1] + _TITLE_BAR}"
-        # For tests: no bar above the page that tells of the other flags.
+        # For tests: no bar above the page about the other flags.
         flags = [size, "--test-type", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
-        # Its own session, as a person's browser has.
+        # A separate session, as for a person's browser.
         child = subprocess.Popen(
             [path, *BROWSER_FLAGS, *flags, "about:blank"],
             stdout=subprocess.DEVNULL,
@@ -170,14 +170,14 @@ def window() -> Iterator[Window]:
                 yield Window(playwright, process, _address(Path(profile), child))
         except Error as error:
             reason = error.message.splitlines()[0].rstrip(".")
-            raise BnnvizError(f"The page could not be measured ({reason}).") from error
+            raise BnnvizError(f"Measuring the page failed ({reason}).") from error
         finally:
             end([*process.children(recursive=True), process, *drivers] if process.is_running() else drivers)
             child.wait()
 
 
 def _address(profile: Path, child: subprocess.Popen) -> str:
-    """Return the address by which a Chromium is driven, which it writes to its profile."""
+    """Return the remote control address of a Chromium, read from its profile."""
     port_file, until = profile / "DevToolsActivePort", time.monotonic() + _LONGEST_MS / 1000
     while not (port_file.is_file() and port_file.read_text().count("\n")):
         if child.poll() is not None or time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""Run samplers for some CPU seconds, and take times."""
+"""Run samplers for a number of CPU seconds, and measure times."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets import Target
 
 CHAINS = 4
-#: Draws of a chain at most. A run without an end keeps only some 2,000, which would cap the effective sample size.
+#: Maximum number of draws per chain. A run without an end keeps only about 2,000, which would cap the ESS.
 MOST_DRAWS = 20_000
-_LEAST = 5  # calls that a median is of
+_LEAST = 5  # minimum number of calls for a median
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch work on one thread, as the peers do."""
+    """Restrict torch to one thread, like the peers."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -42,12 +42,12 @@ class BudgetRun(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings of the run; an error is one."""
+        """Warnings of the run; an error counts as a warning."""
         return [self.error] if self.error else [str(each) for each in self.summary.get("warnings", [])]
 
 
 def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **options: Any) -> BudgetRun:
-    """Run a sampler for so many CPU seconds of this process, initial positions and warm-up included."""
+    """Run a sampler for ``seconds`` CPU seconds of this process, including initial positions and warm-up."""
     begun = time.process_time()
 
     def watch(background: BackgroundRun) -> None:
@@ -60,7 +60,7 @@ def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **opt
         running = start(target, sampler, callback=watch, **options)
         running.run_to_end()
         error = ""
-    except (BnnvizError, ArithmeticError, RuntimeError, ValueError) as failure:  # also of the density itself
+    except (BnnvizError, ArithmeticError, RuntimeError, ValueError) as failure:  # including errors of the density
         error = f"{type(failure).__name__}: {str(failure).splitlines()[0][:160]}"
     spent = time.process_time() - begun
     if running is None:
@@ -69,14 +69,14 @@ def run(target: Target | Any, sampler: str, seconds: float, seed: int = 0, **opt
 
 
 def per(amount: float, cost: float) -> float:
-    """Return an amount by its cost; NaN without a cost."""
+    """Return an amount per cost; NaN without a cost."""
     return amount / cost if cost > 0 else math.nan
 
 
 def medians(calls: list[Callable[[], object]], seconds: float, device: torch.device) -> list[float]:
-    """Return the median seconds of calls that take turns, after a first call of each.
+    """Return the median seconds of calls executed in turns, after a first call of each.
 
-    On a CPU these are CPU seconds, on a GPU those of the clock with its queue empty before and after.
+    On a CPU these are CPU seconds; on a GPU wall-clock seconds with an empty queue before and after.
     """
     for call in calls:
         call()

@@ -1,7 +1,7 @@
-"""Measure samplers on a GPU: what a launch costs, and what eager, compiled and captured steps make of the card.
+"""Measure samplers on a GPU: launch costs, and throughput of eager, compiled and captured steps.
 
-Every case runs on the CPU too, with its sizes cut, so that it is known to work where a card is; each row says which
-device it is of. Times are medians: on a GPU of the clock, its queue emptied before and after, on a CPU of one thread.
+Every case also runs on the CPU with reduced sizes, as a test; each row names its device. Times are medians: wall-clock
+times on a GPU, with an empty queue before and after, and CPU times of one thread on a CPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 
 from benchmarks import peers
 from benchmarks.budget import medians, one_thread
-from benchmarks.rows import Case, Row, Tell
+from benchmarks.rows import Case, Report, Row
 from bnnviz.engine.compilation.captured_step import CapturedKernel
 from bnnviz.engine.compilation.compiled_step import Compilation
 from bnnviz.engine.run.run import Run
@@ -38,7 +38,7 @@ _TINY, _CALLS = 8, 200
 
 
 class Sizes(NamedTuple):
-    """What is measured on a device: chains, those whose step is compiled, chains of LeNet-5, and a side of a matrix."""
+    """Sizes for a device: chains, chains with compiled steps, chains of LeNet-5, and the side of a matrix."""
 
     chains: tuple[int, ...]
     compiled: tuple[int, ...]
@@ -53,14 +53,14 @@ SIZES = {
 
 
 def device() -> torch.device:
-    """Return the device that is measured: a GPU where there is one."""
+    """Return the measured device: a GPU if available."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def floor(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure one small operation, called by itself and within a graph: no step is faster than its launches."""
+def floor(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure a small operation, called directly and within a graph: launches bound the speed of steps."""
     x = torch.ones(_TINY, device=device())
-    tell(f"{_CALLS} small operations on {x.device.type}.")
+    report(f"{_CALLS} small operations on {x.device.type}.")
 
     def calls() -> None:
         for _ in range(_CALLS):
@@ -77,16 +77,16 @@ def floor(seconds: float, tell: Tell) -> Iterator[Row]:
             yield _row("launch_in_graph", 1e6 * each / _CALLS, "us")
 
 
-def peak(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure the operations a second of a large product of matrices, which shares are of."""
+def peak(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure the operations per second of a large matrix product, the reference for shares."""
     side = SIZES[device().type].matrix
-    tell(f"Products of matrices of {side} rows on {device().type}.")
+    report(f"Products of matrices of {side} rows on {device().type}.")
     for dtype in (torch.float32, torch.float64):
         yield _row(f"matmul_{str(dtype).removeprefix('torch.')}", 1e-9 * _peak(dtype, seconds), "GFLOP/s")
 
 
 def _peak(dtype: torch.dtype, seconds: float) -> float:
-    """Return the floating-point operations a second of a product of two matrices."""
+    """Return the floating-point operations per second of a matrix product."""
     side = SIZES[device().type].matrix
     a = torch.ones(side, side, device=device(), dtype=dtype)
     with one_thread():
@@ -94,36 +94,36 @@ def _peak(dtype: torch.dtype, seconds: float) -> float:
     return 2 * side**3 / each
 
 
-def chains(seconds: float, tell: Tell) -> Iterator[Row]:
+def chains(seconds: float, report: Report) -> Iterator[Row]:
     """Measure steps of the network with 1 to 16,384 chains: eager, compiled or captured.
 
-    A figure is the time of one gradient of every chain, and what belongs to it of a step.
+    The result is the time of one gradient of every chain, including its part of a step.
     """
     most, sizes = _peak(torch.float32, seconds), SIZES[device().type]
     with one_thread():
         for sampler in SAMPLERS:
             for count in sizes.chains:
-                tell(f"{sampler}, {count} chains on {device().type}.")
-                yield from _steps(sampler, count, count in sizes.compiled, most, seconds, tell)
-    yield from _beside_jax(sizes.chains, seconds, tell)
+                report(f"{sampler}, {count} chains on {device().type}.")
+                yield from _steps(sampler, count, count in sizes.compiled, most, seconds, report)
+    yield from _beside_jax(sizes.chains, seconds, report)
 
 
-def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure steps of one number of chains, each way, in turns."""
+def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float, report: Report) -> Iterator[Row]:
+    """Measure steps for one number of chains with each method, in turns."""
     run = _tuned(sampler, count)
     ways: dict[str, Callable[[], object]] = {"eager": _StepCall(run, run.sampler)}
     if compiles:
         compilation = Compilation(run.sampler, run.state, 1)
         compilation.wait()
         if compilation.kernel is None:
-            tell(str(compilation.error))
+            report(str(compilation.error))
         else:
             ways["compiled"] = _StepCall(run, compilation.kernel)
     try:
         ways["captured"] = _StepCall(run, CapturedKernel(run.sampler, run.state, run.numbers))
     except RuntimeError as error:
-        tell(f"A step of {sampler} could not be captured ({str(error).splitlines()[0]}).")
-    # Of all rows and chains, by a step; each a pass forward and about two back, of a product and a sum for each weight.
+        report(f"A step of {sampler} could not be captured ({str(error).splitlines()[0]}).")
+    # For all rows and chains per step: a forward pass and about two backward, with a product and a sum for each weight.
     each = run.sampler.gradients_per_step / run.target.examples
     work = 2 * 3 * each * count * run.target.examples * run.target.row_work
     used = medians(list(ways.values()), seconds, run.device)
@@ -135,7 +135,7 @@ def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float
 
 
 class _StepCall:
-    """Take a step at each call, on from where the last one has led."""
+    """Take a step at each call, continuing from the last one."""
 
     def __init__(self, run: Run, kernel: Any) -> None:
         self._numbers, self._state, self._kernel = run.numbers, run.state, kernel
@@ -150,7 +150,7 @@ def _spec(sampler: str, count: int) -> Spec:
 
 
 def _tuned(sampler: str, count: int) -> Run:
-    """Return a run that samples; its tuning is cut short, as nothing here depends on what it learns."""
+    """Return a run that samples; its tuning is cut short, since the timing does not depend on it."""
     run = Run(_spec(sampler, count))
     run.prepare()
     if run.phase == "tuning":
@@ -158,19 +158,19 @@ def _tuned(sampler: str, count: int) -> Run:
     return run
 
 
-def _beside_jax(counts: tuple[int, ...], seconds: float, tell: Tell) -> Iterator[Row]:
+def _beside_jax(counts: tuple[int, ...], seconds: float, report: Report) -> Iterator[Row]:
     """Measure leapfrog steps of the same network by JAX, 16 in one call, if it is installed."""
     if util.find_spec("jax") is None:
-        tell("JAX is not installed, so there are no rows of it: pip install '.[bench]'.")
+        report("JAX is not installed, so there are no rows of it: pip install '.[bench]'.")
         return
     import jax
 
     target = _tuned("nuts", 1).target
     x, y = target.x.cpu().numpy(), target.y.cpu().numpy().reshape(-1)
-    # JAX may be installed for the CPU alone, beside a PyTorch that has a GPU.
+    # JAX may be installed only for the CPU while PyTorch uses a GPU.
     more = {"device": jax.devices()[0].device_kind, "peer": "JAX", "includes": "leapfrog steps alone, without trees"}
     for count in counts:
-        tell(f"JAX, {count} chains.")
+        report(f"JAX, {count} chains.")
         yield _row(f"jax_{count}", 1e6 * _jax_leapfrog(x, y, count, seconds), "us/gradient", chains=count, **more)
 
 
@@ -207,7 +207,7 @@ BATCH = 100  # images
 
 
 def lenet5_target() -> BNN:
-    """Return the posterior of LeNet-5 on as many random images as a batch has."""
+    """Return the posterior of LeNet-5 on one batch of random images."""
     rng, shape = np.random.default_rng(0), (1, 28, 28)
     images = rng.standard_normal((BATCH, *shape), dtype=np.float32)
     with torch.random.fork_rng():
@@ -217,25 +217,25 @@ def lenet5_target() -> BNN:
 
 
 def gradients(target: BNN, chains: int) -> Callable[[], object]:
-    """Return a call that takes a gradient of every chain, each on a batch of its own."""
+    """Return a call that computes a gradient of every chain on separate batches."""
     theta = target.initial(chains, torch.Generator(target.device).manual_seed(0))
     batch = target.batch(torch.arange(len(target.y), device=target.device).expand(chains, -1))
     return lambda: batch.gradient(theta)
 
 
-def lenet5(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure gradients of LeNet-5, each chain on a batch of its own."""
+def lenet5(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure gradients of LeNet-5, with a separate batch for each chain."""
     target = lenet5_target().to(device(), torch.float32)
     with one_thread():
         for count in SIZES[device().type].lenet:
-            tell(f"LeNet-5, {BATCH} images a chain, {count} chains on {device().type}.")
+            report(f"LeNet-5, {BATCH} images a chain, {count} chains on {device().type}.")
             (each,) = medians([gradients(target, count)], seconds, device())
             yield _row(f"lenet5_{count}", count * BATCH / each, "images/s", chains=count)
 
 
-def live(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure a live run that is asked for 20 frames a second, and what that costs it in steps."""
-    tell(f"A live run on {device().type}, alone and asked for {1 / FRAME_S:g} frames a second.")
+def live(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure a live run with 20 requested frames per second, and their cost in steps."""
+    report(f"A live run on {device().type}, alone and asked for {1 / FRAME_S:g} frames a second.")
     alone, _ = _pulled(seconds, watched=False)
     rate, late = _pulled(seconds, watched=True)
     yield _row("steps_alone", alone, "1/s")
@@ -245,7 +245,7 @@ def live(seconds: float, tell: Tell) -> Iterator[Row]:
 
 
 def _pulled(seconds: float, watched: bool) -> tuple[float, list[float]]:
-    """Return the steps a second of a live run, and the seconds that each frame took."""
+    """Return the steps per second of a live run, and the seconds per frame."""
     run = ViewedRun(_spec("bps", 64 if device().type == "cuda" else 4))
     run.prepare()
     run.advance(0.2)
@@ -268,7 +268,7 @@ def _row(metric: str, value: float, unit: str, **more: Any) -> Row:
 
 
 def _name() -> str:
-    """Return what a row calls its device."""
+    """Return the name of the device in rows."""
     return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 

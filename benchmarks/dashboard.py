@@ -23,9 +23,9 @@ from bnnviz.errors import BnnvizError
 
 HOST = "127.0.0.1"
 _CLUSTER_S = 30.0  # the workers start after the page answers
-_START_S = 60.0  # for the server to answer
-_END_S = 10.0  # for a process to end by itself
-# `make serve` does not pass on the second one either: Python would keep nothing that it compiles.
+_START_S = 60.0  # until the server answers
+_END_S = 10.0  # until a process ends by itself
+# `make serve` does not pass on the second one either: otherwise Python would cache no bytecode.
 _NOT_PASSED_ON = {"BNNVIZ_SCHEDULER", "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -39,13 +39,13 @@ class Dashboard:
         self._security, self._family = security, {process}
 
     def family(self) -> list[psutil.Process]:
-        """Return the page's process and all that it has started and that still run."""
+        """Return the page's process and all running processes that it has started."""
         with suppress(psutil.NoSuchProcess):  # kept: children of a process that has ended are lost
             self._family.update(self.process.children(recursive=True))
         return [process for process in self._family if process.is_running()]
 
     def workers(self) -> list[psutil.Process]:
-        """Return what the page's process has started."""
+        """Return the processes started by the page's process."""
         return [process for process in self.family() if process != self.process]
 
     def torch_libraries(self) -> list[str]:
@@ -72,7 +72,7 @@ class Dashboard:
     def _connect(self) -> Backend | None:
         """Return a client of the scheduler; None while the workers are starting."""
         for port in sorted(_listening(self.process)):
-            with suppress(BnnvizError):  # it listens for something else there
+            with suppress(BnnvizError):  # another server may listen there
                 return Backend.connect(f"tls://{HOST}:{port}", security=self._security)
         return None
 
@@ -102,7 +102,7 @@ def dashboard() -> Iterator[Dashboard]:
 
 
 def tls_environment(security: Security) -> dict[str, str]:
-    """Return the environment with which Dask's configuration has these certificates."""
+    """Return environment variables that configure Dask with these certificates."""
     values = {"REQUIRE_ENCRYPTION": "True", "TLS__CA_FILE": security.tls_ca_file}
     for role, part in itertools.product(("client", "scheduler", "worker"), ("cert", "key")):
         values[f"TLS__{role}__{part}".upper()] = getattr(security, f"tls_{role}_{part}")
@@ -133,7 +133,7 @@ def end(processes: Iterable[psutil.Process]) -> None:
 
 
 class Meter:
-    """CPU seconds since now of named groups of processes, and of everything else on this machine."""
+    """CPU seconds used from now on by named groups of processes, and by everything else on this machine."""
 
     def __init__(self, groups: dict[str, Callable[[], list[psutil.Process]]]) -> None:
         self._groups = groups
@@ -148,7 +148,7 @@ class Meter:
 
     def _read(self) -> dict[str, float]:
         machine = psutil.cpu_times()
-        # On Linux the time of a guest is part of the user's.
+        # On Linux the time of a guest is included in the user's.
         busy = sum(machine) - machine.idle - getattr(machine, "iowait", 0.0) - getattr(machine, "guest", 0.0)
         return {"": busy} | {name: cpu_seconds(*group()) for name, group in self._groups.items()}
 

@@ -1,7 +1,7 @@
-"""Measure the dashboard while a sampler runs: how often it is painted, how late, what that costs the sampler.
+"""Measure the dashboard while a sampler runs: painting rate, latency, and the cost for the sampler.
 
-Everything is measured from outside: the real ``bnnviz serve`` in a process of its own, and a real browser
-that plays a network, the Lab's second example.
+Everything is measured from outside: ``bnnviz serve`` in a separate process, and a real browser that plays a network,
+the Lab's second example.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from scipy.stats import bootstrap
 
 from benchmarks.browser import LabTab, PaintLog, Window, window
 from benchmarks.dashboard import Dashboard, Meter, cpu_seconds, dashboard
-from benchmarks.rows import Case, Goal, Row, Tell
+from benchmarks.rows import Case, Goal, Report, Row
 from bnnviz.engine.cluster.backend import Backend
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import url
@@ -34,7 +34,7 @@ SLOW_BY_S = 0.15
 SLOW_LATE = Goal("<", 400)
 COST = Goal(">=", 0.95)
 FOLLOWS = Goal("<", 1)
-#: A network on five points, of which the middle one is dragged up and down.
+#: A network on five points; the middle one is dragged up and down.
 DRAGGED = (
     "&target=network&t.data=toy_c&t.hidden=10&t.prior_sd=2&sampler=boomerang&s.refresh_rate=2&warmup=10"
     "&t.points=-0.4,-0.5;-0.2,0.3;0,0;0.2,0.3;0.4,-0.5"
@@ -43,14 +43,14 @@ HIGH, MOVED, REST_S = 0.45, 0.1, 3.0
 FIRST_FRAME, TO_PAGE, NO_TORCH = Goal("<", 1), Goal("<", 5), Goal("<=", 0)
 SETTLE_S = 3.0  # between play and the measurement
 LOOKS = ("looked_at", "background", "only_painting")
-# Of one look, and before it: what has come up in a pause is shown at once when a tab is looked at again.
+# Within one look, and before it: data that arrived in the meantime is shown at once when a tab becomes visible.
 WINDOW_S, TURN_S = 3.0, 0.5
 
 
-def frames(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure how often each view is painted, how late, and what a frame costs in CPU time."""
-    with _playing(tell) as stage:
-        tell(f"Watching the page for {seconds:g} s.")
+def frames(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure painting rate and latency of each view, and the CPU time per frame."""
+    with _playing(report) as stage:
+        report(f"Watching the page for {seconds:g} s.")
         seen, used = stage.watch(seconds)
         shown = stage.lab.shown_latency()
     yield from _rates(seen, seconds)
@@ -59,30 +59,30 @@ def frames(seconds: float, tell: Tell) -> Iterator[Row]:
     yield from _costs(used, len(seen.frames), seconds)
 
 
-def slow_browser(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure the same with a browser that takes longer for every frame."""
-    with _playing(tell, SLOW_BY_S) as stage:
-        tell(f"Watching the page for {seconds:g} s in a browser that takes {1000 * SLOW_BY_S:g} ms more a frame.")
+def slow_browser(seconds: float, report: Report) -> Iterator[Row]:
+    """Repeat the measurement with a browser slowed down for every frame."""
+    with _playing(report, SLOW_BY_S) as stage:
+        report(f"Watching the page for {seconds:g} s in a browser that takes {1000 * SLOW_BY_S:g} ms more a frame.")
         seen, used = stage.watch(seconds)
     yield Row("rate_frames", len(seen.frames) / seconds, "1/s")
     yield from _latencies(seen, seconds, 0.5, SLOW_LATE)
     yield from _costs(used, len(seen.frames), seconds)
 
 
-def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Compare the sampler's steps for each second of CPU while its page is looked at and while it is not.
+def sampler_cost(seconds: float, report: Report) -> Iterator[Row]:
+    """Compare the sampler's steps per CPU second while its page is visible and while it is not.
 
-    One run, in short windows that take turns, so that what else happens on this machine falls on all alike: a tab
-    that is looked at, and a tab in the background, which asks for no views. Cores share caches and memory, so a
-    browser that paints slows whatever runs beside it; in windows of a third kind the tab asks for no views, but the
-    browser goes on painting the old ones. What is lost against that, making and sending the views has cost.
+    One run is measured in short alternating windows, so that other load affects all alike: a visible tab, and a tab in
+    the background, which requests no views. Cores share caches and memory, so a painting browser slows other processes
+    down. In a third kind of window the tab requests no views, but the browser continues to paint the old ones; the
+    difference from these is the cost of making and sending the views.
     """
-    with _playing(tell) as stage:
+    with _playing(report) as stage:
         worker = stage.worker()
         begin = time.time()
         time.sleep(SETTLE_S)
         rate = len(stage.lab.read().between(begin, time.time()).frames) / SETTLE_S
-        tell(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
+        report(f"Windows of {WINDOW_S:g} s in turn, for {seconds:g} s: looked at, in the background, only painting.")
         turns = _Windows(time.time() + SETTLE_S)
         stage.lab.take_turns(LOOKS, rate, _hot(), turns.begin, turns.each_s)
         with stage.browser.left_alone():
@@ -93,14 +93,14 @@ def sampler_cost(seconds: float, tell: Tell) -> Iterator[Row]:
     yield Row("rate_looked_at", turns.rate(seen, len(paces)), "1/s", HOT_RATE)
 
 
-def startup(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure the second start of the server, the first frame after play, and look for torch."""
+def startup(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure the second start of the server, the first frame after play, and check that torch is not loaded."""
     with window() as browser:
-        tell("Starting the server once, so that its files are in memory.")
+        report("Starting the server once, so that its files are in memory.")
         with dashboard() as served:
             browser.lab.open(served.url)
             browser.lab.wait_for_paint()
-        tell("Starting the server again.")
+        report("Starting the server again.")
         meter = Meter({"browser": browser.processes})
         with dashboard() as served:
             lab = browser.lab
@@ -116,8 +116,8 @@ def startup(seconds: float, tell: Tell) -> Iterator[Row]:
             yield Row("torch_in_page_process", len(served.torch_libraries()), "libraries", NO_TORCH)
 
 
-def drawing(seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure how soon the band follows when a data point is dragged while the network is sampled."""
+def drawing(seconds: float, report: Report) -> Iterator[Row]:
+    """Measure how soon the band follows a dragged data point while the network is sampled."""
     with window() as browser, dashboard() as served:
         lab = browser.lab
         lab.open(served.url, DRAGGED)
@@ -125,13 +125,13 @@ def drawing(seconds: float, tell: Tell) -> Iterator[Row]:
         lab.wait_for_first_frame()
         lab.play()
         time.sleep(SETTLE_S)
-        tell(f"Dragging a point up and down for {seconds:g} s.")
+        report(f"Dragging a point up and down for {seconds:g} s.")
         height, took, begin = 0.0, [], time.monotonic()
         while not took or time.monotonic() - begin < seconds:
             end = HIGH if height <= 0 else -HIGH
             took.append(lab.seconds_from_drag(0.0, height, end, MOVED))
             height = end
-            time.sleep(REST_S)  # until there are draws again for the new data
+            time.sleep(REST_S)  # until there are draws for the new data
     yield Row("drag_to_band", statistics.median(took), "s", FOLLOWS, {"drags": len(took), "slowest": max(took)})
 
 
@@ -152,11 +152,11 @@ class _PlayingPage:
         return self.browser.lab
 
     def worker(self) -> psutil.Process:
-        """Return the process that the run is in."""
+        """Return the worker process of the run."""
         return self.served.worker_at(_only_run(self.backend)["worker"])
 
     def watch(self, seconds: float) -> tuple[PaintLog, dict[str, float]]:
-        """Return what is painted from now on, and the CPU seconds that it takes."""
+        """Return the paint log from now on, and the CPU seconds used."""
         worker = self.worker()
         meter = Meter(
             {"page": lambda: [self.served.process], "worker": lambda: [worker], "browser": self.browser.processes}
@@ -169,8 +169,8 @@ class _PlayingPage:
 
 
 @contextmanager
-def _playing(tell: Tell, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
-    tell("Starting the server and the browser.")
+def _playing(report: Report, delay_s: float = 0.0) -> Iterator[_PlayingPage]:
+    report("Starting the server and the browser.")
     with window() as browser, dashboard() as served:
         browser.lab.open(served.url, f"&{url.query_text(_network().to_query())}")
         browser.lab.wait_for_paint()
@@ -191,7 +191,7 @@ def _rates(seen: PaintLog, seconds: float) -> Iterator[Row]:
 
 
 def _latencies(seen: PaintLog, seconds: float, q: float, goal: Goal) -> Iterator[Row]:
-    """Give the latencies, of which one quantile has a goal and has to stay what it was in the first quarter."""
+    """Yield the latencies; one quantile has a goal and must not grow from the first to the last quarter."""
     painted = [frame[2] for frame in seen.frames]
     late = [1000 * (frame[2] - frame[0]) for frame in seen.frames]
     parts = quarters(painted, late, seen.now - seconds, seen.now)
@@ -203,25 +203,25 @@ def _latencies(seen: PaintLog, seconds: float, q: float, goal: Goal) -> Iterator
     for number, part in enumerate(parts, start=1):
         yield Row(f"latency_{name}_quarter_{number}", quantile(part, q), "ms")
     growth = quantile(parts[-1], q) / quantile(parts[0], q)
-    yield Row("latency_growth", growth, "", FLAT, {"note": f"{name} of the last quarter over the first's"})
+    yield Row("latency_growth", growth, "", FLAT, {"note": f"{name} of the last quarter relative to the first"})
     came = [1000 * (frame[2] - frame[1]) for frame in seen.frames]
-    yield Row("browser_p50", quantile(came, 0.5), "ms", more={"note": "from the frame's arrival to its paint"})
+    yield Row("browser_p50", quantile(came, 0.5), "ms", more={"note": "from a frame's arrival to its painting"})
 
 
 def quantile(values: Sequence[float], q: float) -> float:
-    """Return a quantile; NaN of nothing."""
+    """Return a quantile; NaN without values."""
     return float(np.quantile(values, q)) if len(values) else float("nan")
 
 
 def quarters(moments: Sequence[float], values: Sequence[float], begin: float, end: float) -> list[np.ndarray]:
-    """Divide values by their moments into the four quarters of a stretch of time."""
+    """Divide values by their times into four quarters of a time span."""
     at, held = np.asarray(moments, dtype=float), np.asarray(values, dtype=float)
     edges = np.linspace(begin, end, 5)
     return [held[(at >= low) & (at < high)] for low, high in zip(edges[:-1], edges[1:], strict=True)]
 
 
 def _costs(used: dict[str, float], painted: int, seconds: float) -> Iterator[Row]:
-    """Give the CPU time a frame takes; the worker's is not for frames only."""
+    """Yield the CPU time per frame; the worker's includes other work."""
     for name in ("page", "browser"):
         yield Row(f"cpu_{name}_per_frame", 1000 * used[name] / max(painted, 1), "ms")
     for name in ("page", "browser", "worker", "others"):
@@ -229,7 +229,7 @@ def _costs(used: dict[str, float], painted: int, seconds: float) -> Iterator[Row
 
 
 def _opening_costs(served: Dashboard, used: dict[str, float]) -> Iterator[Row]:
-    """Give the CPU time until the page was painted, of which each part slows the others where cores are few."""
+    """Yield the CPU time until the page was painted; with few cores the parts slow each other down."""
     page, workers = cpu_seconds(served.process), cpu_seconds(*served.workers())
     parts = {"page": page, "workers": workers, "browser": used["browser"], "others": used["others"] - page - workers}
     for name, seconds in parts.items():
@@ -247,29 +247,29 @@ class _PageRate:
 
 @dataclass(frozen=True)
 class _Windows:
-    """Divide a measurement into windows, one look in each, of which the end is measured."""
+    """Divide a measurement into windows with one look each, whose end is measured."""
 
     begin: float
     each_s: float = TURN_S + WINDOW_S
 
     def count(self, seconds: float) -> int:
-        """Return the looks of whole rounds that fit into so many seconds: one round at least."""
+        """Return the looks of the complete rounds that fit into ``seconds``, at least one round."""
         return len(LOOKS) * max(1, int(seconds / (len(LOOKS) * self.each_s)))
 
     def measured(self, number: int) -> tuple[float, float]:
-        """Return from when to when a look is measured."""
+        """Return start and end of the measured part of a look."""
         begin = self.begin + number * self.each_s
         return begin + TURN_S, begin + self.each_s
 
     def rate(self, seen: PaintLog, count: int) -> float:
-        """Return the frames that were painted a second in those of so many looks that were looked at."""
+        """Return the painting rate in the visible windows among the first ``count`` looks."""
         looked = [self.measured(number) for number in range(0, count, len(LOOKS))]
         painted = sum(len(seen.between(*moments).frames) for moments in looked)
         return painted / (len(looked) * WINDOW_S)
 
 
 def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: int) -> _PageRate:
-    """Return the run's pace during a look, which begins by itself."""
+    """Return the run's pace during a look, which starts automatically."""
     begin, end = turns.measured(number)
     time.sleep(max(0.0, begin - time.time()))
     step, used, began = _only_run(stage.backend)["step"], cpu_seconds(worker), time.perf_counter()
@@ -302,7 +302,7 @@ def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
 
 
 def _median_error(values: Sequence[float]) -> float:
-    """Return the bootstrap's standard error of the median; NaN for fewer than two values."""
+    """Return the bootstrap standard error of the median; NaN for fewer than two values."""
     if len(values) < 2:
         return float("nan")
     return float(bootstrap((np.asarray(values),), np.median, n_resamples=2000, rng=0).standard_error)

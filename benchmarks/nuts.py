@@ -1,9 +1,9 @@
-"""Compare NUTS with that of numpyro and blackjax: effective draws of the worst coordinate for each CPU second.
+"""Compare NUTS with numpyro and blackjax: ESS per CPU second of the worst coordinate.
 
 The densities are a Gaussian with scales from 0.1 to 10, a logistic regression in 25 dimensions and a network 1-50-1.
-All samplers have four chains in single precision on one thread, 500 moves of warm-up and their defaults otherwise.
-Where chains disagree about weights, the effective sample size means little: R-hat is in the note, and a network has
-rows of its predictions too.
+All samplers have four chains in single precision on one thread, 500 warm-up moves, and otherwise their defaults. If
+chains disagree about weights, their ESS means little: the note contains R-hat, and networks also have rows for their
+predictions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from benchmarks import budget, peers
-from benchmarks.rows import Case, Goal, Row, Tell
+from benchmarks.rows import Case, Goal, Report, Row
 from bnnviz import diagnostics, targets
 from bnnviz.api.run import start
 from bnnviz.engine.evaluation.predictions import Predictor
@@ -29,12 +29,12 @@ PEERS: dict[str, Callable[..., peers.PeerRun]] = {"numpyro": peers.numpyro, "bla
 INCLUDES = "initial positions, warm-up and sampling; compilation excluded"
 DTYPE = "float32"
 _DIM, _ROWS = 25, 500  # of the regression
-_MOST = 100_000  # draws of a chain, so that none is dropped
-_INPUTS, _PREDICTED = 40, 20_000  # of a network's predictions: inputs, and draws at most
+_MOST = 100_000  # maximum draws per chain, so that none is dropped
+_INPUTS, _PREDICTED = 40, 20_000  # for a network's predictions: inputs, and maximum draws
 
 
 class Density(NamedTuple):
-    """A density for both: target and options of `bnnviz.start`, and what makes U of one state in JAX.
+    """A density in both forms: target and options of `bnnviz.start`, and a function that makes U of one state in JAX.
 
     ``network`` is a target whose predictions are compared, in double precision.
     """
@@ -105,14 +105,14 @@ DENSITIES = {"gaussian": _gaussian, "logistic": _logistic, "network": _network}
 
 
 class Worth(NamedTuple):
-    """Effective sample size and R-hat of the worst of some quantities."""
+    """Smallest ESS and largest R-hat of several quantities."""
 
     ess: float
     rhat: float
 
     @classmethod
     def of(cls, table: np.ndarray) -> Worth:
-        """Return that of a table (chains, draws, quantities); no effective draws of fewer than four."""
+        """Return them for a table (chains, draws, quantities); the ESS is 0 for fewer than four draws."""
         if table.ndim < 3 or table.shape[1] < 4:
             return cls(0.0, np.nan)
         table = table.astype(float)
@@ -121,7 +121,7 @@ class Worth(NamedTuple):
 
 
 def worths(density: Density, draws: np.ndarray) -> dict[str, Worth]:
-    """Return what draws (chains, draws, dim) are worth, by coordinates and by predictions of a network."""
+    """Return ESS and R-hat of draws (chains, draws, dim), for coordinates and for predictions of a network."""
     found = {"": Worth.of(draws)}
     if density.network is not None and not np.isnan(found[""].rhat):
         some = draws[:, :: -(-draws.shape[0] * draws.shape[1] // _PREDICTED) or 1]
@@ -134,7 +134,7 @@ def worths(density: Density, draws: np.ndarray) -> dict[str, Worth]:
 
 
 def _compile(density: Density) -> float:
-    """Compile our step, which is kept on disk; return the seconds of the clock that this took."""
+    """Compile our step, which is cached on disk; return the wall-clock seconds."""
     target, options = density.ours
     begun = time.monotonic()
     run = start(target, "nuts", draws=1, warmup=10, chains=budget.CHAINS, dtype=DTYPE, kernel="compiled", **options)
@@ -148,7 +148,7 @@ def _compile(density: Density) -> float:
 def _rows(
     name: str, density: Density, draws: np.ndarray, gradients: float, cpu_s: float, rivals: dict[str, dict[str, float]]
 ) -> Iterator[Row]:
-    """Give the rate of each kind of quantity, and its ratio to that of each peer."""
+    """Yield the rate of each kind of quantity, and its ratio to that of each peer."""
     for kind, worth in worths(density, draws).items():
         rate, count = budget.per(worth.ess, cpu_s), draws.shape[1] if draws.ndim == 3 else 0
         more: dict[str, Any] = {"sampler": "nuts", "chains": budget.CHAINS, "device": "cpu", "dtype": DTYPE}
@@ -162,25 +162,25 @@ def _rows(
             yield Row(f"{name}_{kind}by_{peer}", ratio, "", GOALS[name], more | compared)
 
 
-def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
+def _case(name: str, seconds: float, report: Report) -> Iterator[Row]:
     density, rivals = DENSITIES[name](), {}
     with budget.one_thread():
         for peer, sample in PEERS.items():
             if util.find_spec(peer) is None:
-                tell(f"{peer} is not installed, so there are no rows of it: pip install '.[bench]'.")
+                report(f"{peer} is not installed, so there are no rows of it: pip install '.[bench]'.")
                 continue
-            tell(f"NUTS of {peer} on {name}, for {seconds:g} CPU seconds.")
+            report(f"NUTS of {peer} on {name}, for {seconds:g} CPU seconds.")
             found = sample(density.theirs(), density.dim, seconds, budget.CHAINS, DTYPE)
             if found.compiled:
-                tell(f"{peer} compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
+                report(f"{peer} compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
             rows = list(_rows(peer, density, found.draws, found.gradients, found.cpu_seconds, {}))
             kinds = ["", "prediction_"][: len(rows)]
             rivals[peer] = {kind: row.value for kind, row in zip(kinds, rows, strict=True)}
             yield from rows
-        tell(f"Compiling NUTS on {name}.")
+        report(f"Compiling NUTS on {name}.")
         yield Row("compiling", _compile(density), "s", more={"includes": "the first compilation of our step"})
         for kernel in GOALS:
-            tell(f"NUTS on {name}, {kernel}, for {seconds:g} CPU seconds.")
+            report(f"NUTS on {name}, {kernel}, for {seconds:g} CPU seconds.")
             target, options = density.ours
             options = {"kernel": kernel, "dtype": DTYPE, "draws": _MOST, "warmup": peers.WARMUP, **options}
             run = budget.run(target, "nuts", seconds, **options)

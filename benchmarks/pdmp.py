@@ -1,7 +1,7 @@
-"""Measure the PDMP samplers: events, gradients and effective draws of the first coordinate for each CPU second.
+"""Measure the PDMP samplers: events, gradients and ESS of the first coordinate per CPU second.
 
-A case is a target; a row is a sampler with a bound and a number of chains, eager or compiled. On a Gaussian it is
-compared with pdmp-jax, if that has as many chains; both work on one thread in the target's precision.
+A case is a target; a row is a sampler with a bound and a number of chains, eager or compiled. Gaussians are also
+sampled by pdmp-jax with the same number of chains; both use one thread and the target's precision.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks import budget, peers
-from benchmarks.rows import Case, Goal, Row, Tell
+from benchmarks.rows import Case, Goal, Report, Row
 from bnnviz import diagnostics
 from bnnviz.engine.run.run import Run
 from bnnviz.specs.run import Spec
@@ -24,10 +24,10 @@ from bnnviz.targets import REGISTRY
 CHAINS = (1, 16, 64, 256, 4096)
 PEER_CHAINS = (1, 256)
 INCLUDES = "sampling and draws; compilation and tuning excluded"
-_MOST_NUMBERS = 256 * 500 * 321  # chains x data rows x weights of a step: beyond it a step takes seconds
-_MOST_KEPT = 40_000_000  # numbers in the draws of a run
+_MOST_NUMBERS = 256 * 500 * 321  # chains x data rows x weights of a step; above it a step takes seconds
+_MOST_KEPT = 40_000_000  # maximum size of the draws of a run
 _SLICE_S = 0.1
-_PATIENCE = 4  # times the seconds of a measurement: how long the tuning may last
+_PATIENCE = 4  # maximum duration of the tuning, relative to the measurement
 TARGETS: dict[str, dict[str, Any]] = {
     "gaussian-50": {"target": "gaussian", "target_settings": {"size": 50, "correlation": 0.5}, "dtype": "float64"},
     "banana": {"target": "banana", "dtype": "float64"},
@@ -47,7 +47,7 @@ KERNELS = (
 
 
 class Setup(NamedTuple):
-    """What is measured: a target of `TARGETS`, a sampler, its bound, the number of chains."""
+    """A measured setup: a target of `TARGETS`, a sampler, its bound, the number of chains."""
 
     target: str
     sampler: str
@@ -55,8 +55,8 @@ class Setup(NamedTuple):
     chains: int
 
 
-#: Measured with compiled steps too. The goals are ten times (four times with one chain, and with grid on the Gaussian)
-#: the events of the papers' code and of one chain of pdmp-jax, for a CPU second of a quiet core each.
+#: Setups with compiled steps. The goals are ten times (four times for one chain, and for grid on the Gaussian) the
+#: events per CPU second of the papers' code and of one chain of pdmp-jax, each on an otherwise idle core.
 COMPILED: dict[Setup, Goal | None] = {
     Setup("gaussian-50", "bps", "exact", 1): None,
     Setup("gaussian-50", "bps", "exact", 256): Goal(">=", 470_000),
@@ -70,35 +70,35 @@ COMPILED: dict[Setup, Goal | None] = {
 }
 
 
-def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
+def _case(name: str, seconds: float, report: Report) -> Iterator[Row]:
     """Measure every sampler, bound and number of chains on one target."""
     with budget.one_thread():
         rivals = {}
-        for row in _peer(name, seconds, tell):
+        for row in _peer(name, seconds, report):
             rivals[row.more["sampler"], row.more["chains"]] = row
             yield row
         for sampler, bound in KERNELS:
             if bound != "exact" or TARGETS[name]["target"] == "gaussian":
                 for chains in CHAINS:
-                    yield from measured(Setup(name, sampler, bound, chains), seconds, tell, rivals)
+                    yield from measured(Setup(name, sampler, bound, chains), seconds, report, rivals)
 
 
-def _peer(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
-    """Measure pdmp-jax, where the target is a Gaussian and the package is installed."""
+def _peer(name: str, seconds: float, report: Report) -> Iterator[Row]:
+    """Measure pdmp-jax, if the target is a Gaussian and the package is installed."""
     spec = Spec(**TARGETS[name], sampler="bps").checked()
     quadratic = REGISTRY.get(spec.target)(**spec.target_settings).quadratic()
     if quadratic is None:
         return
     if util.find_spec("pdmp_jax") is None:
-        tell("pdmp-jax is not installed, so there are no rows of it: pip install '.[bench]'.")
+        report("pdmp-jax is not installed, so there are no rows of it: pip install '.[bench]'.")
         return
     mean, precision = (part.double().cpu().numpy() for part in quadratic)
     for kind in ("bps", "zigzag", "boomerang"):
         for chains in PEER_CHAINS:
-            tell(f"{kind} of pdmp-jax, {chains} chains on {name}.")
+            report(f"{kind} of pdmp-jax, {chains} chains on {name}.")
             found = peers.pdmp_jax(kind, mean, precision, seconds, chains, spec.dtype)
             if found.compiled:
-                tell(f"pdmp-jax compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
+                report(f"pdmp-jax compiled {found.compiled} programs while the clock ran: its rows are not comparable.")
             events = budget.per(chains * found.draws.shape[1], found.cpu_seconds)
             ess = budget.per(diagnostics.ess(found.draws[..., 0].astype(float)), found.cpu_seconds)
             yield _row(f"pdmp-jax_{kind}_{chains}", events, ess, {"sampler": kind, "chains": chains})
@@ -109,12 +109,12 @@ def _row(metric: str, events: float, ess: float, more: dict[str, Any], goal: Goa
     return Row(metric, events, "events/CPU s", goal, rates | more)
 
 
-def measured(setup: Setup, seconds: float, tell: Tell, rivals: dict[tuple[str, int], Row]) -> Iterator[Row]:
-    """Measure a setup with each kernel, in turns of a slice, so that other load of the machine falls on both alike."""
+def measured(setup: Setup, seconds: float, report: Report, rivals: dict[tuple[str, int], Row]) -> Iterator[Row]:
+    """Measure a setup with each kernel in alternating slices, so that other load affects both alike."""
     runs = [_begun(setup, kernel) for kernel in ("eager", "compiled")[: 1 + (setup in COMPILED)]]
     if setup.chains * runs[0].target.examples * runs[0].target.dim > _MOST_NUMBERS:
         return
-    tell(f"{setup.sampler}, {setup.bound}, {setup.chains} chains on {setup.target}.")
+    report(f"{setup.sampler}, {setup.bound}, {setup.chains} chains on {setup.target}.")
     for run in runs:
         _tune(run, _PATIENCE * seconds)
     meters = [_RunMeter(run) for run in runs]
@@ -153,14 +153,14 @@ def _begun(setup: Setup, kernel: str) -> Run:
 
 
 class _RunMeter:
-    """What a run does for each CPU second of its own."""
+    """Measure a run's work per CPU second."""
 
     def __init__(self, run: Run) -> None:
         self.run, self._used = run, 0.0
         self._path, self._events, self._steps = _path_time(run), run.sampler_stats.events, run.steps
 
     def work(self) -> None:
-        """Work for a slice, if there are draws left to make."""
+        """Advance the run for a slice, if draws remain."""
         if self.run.finished:
             return
         used = time.process_time()
@@ -168,7 +168,7 @@ class _RunMeter:
         self._used += time.process_time() - used
 
     def rates(self) -> dict[str, float]:
-        """Return events, gradients and path time of all chains, and effective draws of the first coordinate."""
+        """Return events, gradients and path time of all chains, and ESS of the first coordinate."""
         run, draws = self.run, np.asarray(self.run.draws)[..., 0].astype(float)
         done = {
             "events": run.sampler_stats.events - self._events,
@@ -180,7 +180,7 @@ class _RunMeter:
 
 
 def _tune(run: Run, patience: float) -> None:
-    """Work until the tuning is done; a run that is not after so many CPU seconds is measured as it is."""
+    """Run until the tuning is complete, or for at most ``patience`` CPU seconds."""
     run.prepare()
     end = time.process_time() + patience
     while run.phase == "tuning" and time.process_time() < end:
@@ -190,7 +190,7 @@ def _tune(run: Run, patience: float) -> None:
 
 
 def _path_time(run: Run) -> float:
-    """Return the path time of all chains together."""
+    """Return the summed path time of all chains."""
     return float((run.state.clock + run.state.s).sum())
 
 

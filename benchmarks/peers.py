@@ -1,7 +1,7 @@
 """Run samplers of other libraries: numpyro, blackjax and pdmp-jax.
 
-Every peer works on one thread, in the precision of our run, and its programs are traced and compiled before the clock
-starts, as ours are. `PeerRun.compiled` counts what was traced or compiled while the clock ran: it has to be 0.
+Every peer uses one thread, in the precision of our run. Its programs are traced and compiled before the clock starts,
+like ours. `PeerRun.compiled` counts compilations during the measurement, which must be 0.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# JAX reads it once, when its first program is run. Threads would cost CPU time and bring nothing at these sizes.
+# JAX reads this once, before its first program. Threads would cost CPU time without benefit at these sizes.
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 WARMUP = 500
-_CHUNK = 250  # draws of a compiled call
-_EVENTS = 20_000  # of all chains in a compiled call of pdmp-jax
+_CHUNK = 250  # draws per compiled call
+_EVENTS = 20_000  # events of all chains per compiled call of pdmp-jax
 
 #: U of one state (dim,), in JAX.
 Potential = Callable[[Any], Any]
 
 
 class PeerRun(NamedTuple):
-    """What a peer made of its CPU seconds; ``draws`` has the shape (chains, draws, dim)."""
+    """Result of a peer; ``draws`` has the shape (chains, draws, dim)."""
 
     draws: np.ndarray
     gradients: float
@@ -53,7 +53,7 @@ def _compilations() -> list[str]:
 
 
 def compiled_before(sample: Callable[[float], PeerRun], seconds: float) -> PeerRun:
-    """Return what ``sample`` gives for so many seconds, after a short call that has compiled its programs."""
+    """Return the result of ``sample(seconds)``, after a short call that compiles its programs."""
     events = _compilations()
     sample(0.0)
     before = len(events)
@@ -74,10 +74,10 @@ def precision(dtype: str) -> Iterator[None]:
 
 
 def numpyro(potential: Potential, dim: int, seconds: float, chains: int, dtype: str) -> PeerRun:
-    """Run NUTS of numpyro at its defaults, warm-up included; the last 250 draws are finished.
+    """Run NUTS of numpyro at its defaults, including warm-up; the last 250 draws are completed.
 
-    Its kernel is called from a compiled loop: ``MCMC.run`` traces its program anew for every 250 draws, which takes
-    longer than the draws.
+    The kernel is called in a compiled loop: ``MCMC.run`` retraces its program for every 250 draws, which takes longer
+    than the draws.
     """
     import jax
     from numpyro.infer import NUTS
@@ -108,7 +108,7 @@ def numpyro(potential: Potential, dim: int, seconds: float, chains: int, dtype: 
 
 
 def blackjax(potential: Potential, dim: int, seconds: float, chains: int, dtype: str) -> PeerRun:
-    """Run NUTS of blackjax after its window adaptation, which is included."""
+    """Run NUTS of blackjax, including its window adaptation."""
     import blackjax
     import jax
 
@@ -145,7 +145,7 @@ def blackjax(potential: Potential, dim: int, seconds: float, chains: int, dtype:
 def _sampled(
     warm: Callable[..., Any], some: Callable[..., Any], seconds: float, chains: int, dim: int, dtype: str
 ) -> PeerRun:
-    """Warm up, then draw until so many CPU seconds are over; initial positions are those of Stan, in (-2, 2)."""
+    """Warm up, then draw until the CPU seconds are used; initial positions are as in Stan, in (-2, 2)."""
     import jax
 
     begun = time.process_time()
@@ -163,13 +163,13 @@ def _sampled(
 def pdmp_jax(
     kind: str, mean: np.ndarray, precision_matrix: np.ndarray, seconds: float, chains: int, dtype: str
 ) -> PeerRun:
-    """Run a sampler of pdmp-jax on a Gaussian, with a grid of ten points whose horizon it adapts."""
+    """Run a sampler of pdmp-jax on a Gaussian, with a grid of ten points and an adapted horizon."""
     import jax
     import jax.numpy as jnp
 
     events = max(_EVENTS // chains, 200)
     with precision(dtype):
-        import pdmp_jax as library  # in here: its constants keep the precision that it is imported in
+        import pdmp_jax as library  # local, since its constants have the precision active at import
 
         m, p = jnp.asarray(mean, dtype), jnp.asarray(precision_matrix, dtype)
         made = {"bps": library.BouncyParticle, "zigzag": library.ZigZag, "boomerang": library.Boomerang}[kind]

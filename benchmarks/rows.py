@@ -1,4 +1,4 @@
-"""Define the rows that benchmarks give."""
+"""Define the rows that benchmarks return."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 
 _SIGNS = {">=": operator.ge, "<=": operator.le, "<": operator.lt}
 
-#: Reports progress in a sentence.
-Tell = Callable[[str], None]
+#: Reports progress.
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The limit that a value has to reach: ``sign`` is one of ``>=``, ``<=`` and ``<``."""
+    """A limit for a value: ``sign`` is one of ``>=``, ``<=`` and ``<``."""
 
     sign: str
     limit: float
 
     def met(self, value: float) -> bool:
-        """Return whether a value reaches it; NaN does not."""
+        """Return whether a value meets it; NaN does not."""
         return bool(_SIGNS[self.sign](value, self.limit))
 
     def __str__(self) -> str:
@@ -44,10 +44,10 @@ class Row:
         return self.goal is None or self.goal.met(self.value)
 
     def to_json(self, suite: str, case: str) -> dict[str, Any]:
-        """Return the row as ``--json`` prints it."""
+        """Return the row as printed by ``--json``."""
         row = {"suite": suite, "case": case, "metric": self.metric, "value": self.value, "unit": self.unit}
         return row | {"target": "" if self.goal is None else str(self.goal), "ok": self.ok} | self.more
 
 
 #: Measures a case for some seconds.
-Case = Callable[[float, Tell], Iterator[Row]]
+Case = Callable[[float, Report], Iterator[Row]]

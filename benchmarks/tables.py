@@ -1,15 +1,14 @@
-"""Fit default settings to a dozen tables, beside models of scikit-learn: NLL, error and coverage of 90 % intervals.
+"""Fit default settings to a dozen tables, compared with scikit-learn: NLL, error and coverage of 90 % intervals.
 
-A case is a table, divided five times into 80 % training and 20 % test rows. Ours is the default estimator of
-`bnnviz.sklearn` with so many CPU seconds for each fit. Beside it are ridge or logistic regression, an ensemble of
-perceptrons, a random forest and a Gaussian process. All work on one thread with standardised inputs; what is compared
-is how well they predict, not how long they take, which each row has too. If a model has no distribution of an
-observation, it is normal with the standard deviation of rows that were left out: by cross-validation for the linear
-model, out of the bag for the forest, on each member's validation rows for the ensemble.
+A case is a table with five splits into 80 % training and 20 % test rows. Our model is the default estimator of
+`bnnviz.sklearn` with a CPU budget per fit. The others are ridge or logistic regression, an ensemble of perceptrons, a
+random forest and a Gaussian process. All use one thread and standardised inputs; rows compare predictions and also
+list times. A model without a predictive distribution gets a normal one with the standard deviation of held-out rows:
+by cross-validation for the linear model, out of the bag for the forest, on each member's validation rows for the
+ensemble.
 
-The goals: our NLL is no larger than that of the better one of the linear model and the ensemble, and 90 % intervals
-hold 85 to 95 %. Of classes coverage is that of the smallest sets with a probability of 90 %, the last class of which is
-in by chance.
+The goals: our NLL is at most that of the better of linear model and ensemble, and 90 % intervals cover 85 to 95 %. For
+classes, coverage is that of the smallest sets with a probability of 90 %, whose last class is included at random.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from benchmarks.budget import one_thread
-from benchmarks.rows import Case, Goal, Row, Tell
+from benchmarks.rows import Case, Goal, Report, Row
 from bnnviz import data
 from bnnviz.data.dataset import Task
 from bnnviz.engine.evaluation.predictive_distribution import log_densities
@@ -43,19 +42,19 @@ from bnnviz.sklearn import BNNClassifier, BNNRegressor
 COVERAGE = 0.9
 SPLITS = 5
 _LEVELS = (0.5 - COVERAGE / 2, 0.5 + COVERAGE / 2)
-_MARGIN = 0.05  # of the coverage
-#: What the CPU seconds of others and of ours cover.
+_MARGIN = 0.05  # tolerance of the coverage
+#: Work included in the CPU seconds of the others and of ours.
 INCLUDES = (
     "tuning by cross-validation, fit and prediction",
     "choice of the sampler by a pilot, compilation in this process, warm-up, sampling and prediction",
 )
 _OURS, _JUDGES = "bnnviz", ("linear", "ensemble")
 _MEMBERS = 5
-# A penalty of one on squared weights is a normal prior, of sd one where there are classes.
+# A penalty of one on squared weights is a normal prior, with sd one for classes.
 _PERCEPTRON = {"hidden_layer_sizes": (50,), "solver": "lbfgs", "alpha": 1.0, "max_iter": 300}
 _VALIDATION = 0.15
 _FORESTS = 200
-_DIGITS = 600  # rows of the digits that are taken
+_DIGITS = 600  # rows used of the digits
 
 
 # --- tables
@@ -69,7 +68,7 @@ class Table(NamedTuple):
     y: np.ndarray
 
     def splits(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the numbers of training and test rows of each split, with every class in both."""
+        """Return the indices of training and test rows of each split, with every class in both."""
         kind = StratifiedShuffleSplit if self.task == "classification" else ShuffleSplit
         return list(kind(n_splits=SPLITS, test_size=0.2, random_state=0).split(self.x, self.y))
 
@@ -108,15 +107,15 @@ TABLES: dict[str, Callable[[], Table]] = {
 
 
 class Numbers(NamedTuple):
-    """Hold what a model says of rows of a regression.
+    """Predictions of a model for the rows of a regression.
 
     Attributes
     ----------
     mean : ndarray, shape (rows,)
     log_density : ndarray, shape (rows,)
-        Of what was observed.
+        At the observations.
     covered : ndarray of bool, shape (rows,)
-        Whether the 90 % interval holds it.
+        Whether the 90 % interval covers the observation.
     """
 
     mean: np.ndarray
@@ -182,7 +181,7 @@ def _class_ensemble(x: np.ndarray, y: np.ndarray, xt: np.ndarray) -> np.ndarray:
     return np.mean([model.fit(x, y).predict_proba(xt) for model in members], axis=0)
 
 
-#: The models of each task by name; those that a goal is set by come first.
+#: The models of each task by name; the first ones define goals.
 REGRESSORS: dict[str, Callable[..., Numbers]] = {
     "linear": _ridge,
     "ensemble": _ensemble,
@@ -198,7 +197,7 @@ CLASSIFIERS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def figures_of_numbers(found: Numbers, y: np.ndarray) -> dict[str, float]:
-    """Return the RMSE, the NLL and the coverage of predictions of numbers."""
+    """Return RMSE, NLL and coverage of predicted numbers."""
     return {
         "error": float(np.sqrt(np.mean(np.square(found.mean - y)))),
         "nll": float(-found.log_density.mean()),
@@ -207,10 +206,10 @@ def figures_of_numbers(found: Numbers, y: np.ndarray) -> dict[str, float]:
 
 
 def figures_of_classes(probabilities: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Return the accuracy and the NLL of predicted classes, and the coverage of 90 % sets.
+    """Return accuracy and NLL of predicted classes, and the coverage of 90 % sets.
 
-    A set has the most probable classes, the last one with the chance that makes its probability 90 %: so the sets of
-    right probabilities hold 90 %.
+    A set has the most probable classes, the last one included with the chance that makes its probability 90 %, so that
+    calibrated sets cover 90 %.
     """
     own = np.clip(probabilities[np.arange(len(y)), y.astype(int)], 1e-12, 1.0)
     before = np.where(probabilities > own[:, None], probabilities, 0.0).sum(1)
@@ -222,22 +221,22 @@ def figures_of_classes(probabilities: np.ndarray, y: np.ndarray) -> dict[str, fl
 
 
 def predict_by(name: str, table: Table, fit: np.ndarray, test: np.ndarray) -> dict[str, float]:
-    """Fit a model of scikit-learn by its name; return its figures on the test rows."""
+    """Fit a named model of scikit-learn; return its metrics on the test rows."""
     scaler = StandardScaler().fit(table.x[fit])
     x, xt, y, yt = scaler.transform(table.x[fit]), scaler.transform(table.x[test]), table.y[fit], table.y[test]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of iterations that end before they have converged
+        warnings.simplefilter("ignore")  # iterations may end before convergence
         if table.task == "regression":
             return figures_of_numbers(REGRESSORS[name](x, y, xt, yt), yt)
         return figures_of_classes(CLASSIFIERS[name](x, y, xt), yt)
 
 
 def predict_by_default(table: Table, fit: np.ndarray, test: np.ndarray, seconds: float) -> tuple[dict[str, float], str]:
-    """Fit our default in so many CPU seconds; return its figures on the test rows, and what was chosen."""
+    """Fit our default within the CPU budget; return its metrics on the test rows, and the chosen sampler."""
     model = (BNNRegressor if table.task == "regression" else BNNClassifier)(minutes=seconds / 60, random_state=0)
     model._clock = time.process_time
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of chains that disagree: the figures show what that does
+        warnings.simplefilter("ignore")  # chains may disagree, as the metrics show
         model.fit(table.x[fit], table.y[fit])
     xt, yt = table.x[test], table.y[test]
     chosen = model.plan_.sampler + ("" if np.isnan(model.rhat_) else f", R-hat of predictions {model.rhat_:.2f}")
@@ -252,7 +251,7 @@ def predict_by_default(table: Table, fit: np.ndarray, test: np.ndarray, seconds:
 # --- rows
 
 
-def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
+def _case(name: str, seconds: float, report: Report) -> Iterator[Row]:
     """Fit every model to the splits of one table."""
     table = TABLES[name]()
     models = list(REGRESSORS if table.task == "regression" else CLASSIFIERS)
@@ -261,7 +260,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
     with one_thread(), threadpool_limits(1):
         for number, (fit, test) in enumerate(table.splits(), start=1):
             for model in found:
-                tell(f"Split {number} of {SPLITS} of {name}: {model}.")
+                report(f"Split {number} of {SPLITS} of {name}: {model}.")
                 begun = time.process_time()
                 if model == _OURS:
                     figures, choice = predict_by_default(table, fit, test, seconds)
@@ -273,7 +272,7 @@ def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
 
 
 def rows(name: str, task: str, found: dict[str, list[dict[str, float]]], chosen: list[str]) -> Iterator[Row]:
-    """Give the mean NLL of each model over the splits, and how far our coverage is off."""
+    """Yield the mean NLL of each model over the splits, and the deviation of our coverage."""
     nll = {model: np.array([one["nll"] for one in each]) for model, each in found.items()}
     best = min(_JUDGES, key=lambda model: nll[model].mean())
     word = "rmse" if task == "regression" else "accuracy"
@@ -296,7 +295,7 @@ def rows(name: str, task: str, found: dict[str, list[dict[str, float]]], chosen:
 
 
 def _error(values: np.ndarray) -> float:
-    """Return the standard error of a mean over splits; NaN of one split."""
+    """Return the standard error of a mean over splits; NaN for one split."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 

@@ -1,8 +1,8 @@
-"""Judge every sampler at its defaults by published posteriors: errors, effective draws, and whether it warned.
+"""Evaluate every sampler at its defaults on published posteriors: errors, ESS, and warnings.
 
 A case is a posterior (`benchmarks.posteriors.catalogue`); a row is a sampler with its default settings, four chains and
-so many CPU seconds of one thread. NUTS of numpyro is beside them in the same precision. The rule of right and wrong is
-that of `benchmarks.posteriors.verdicts`. A row that warned has no goal; any other has to be right.
+a budget of CPU seconds on one thread. NUTS of numpyro is included, in the same precision. Results are classified by
+`benchmarks.posteriors.verdicts`. A row with a warning has no goal; any other must be right.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 from benchmarks import budget, peers
 from benchmarks.posteriors.catalogue import POSTERIORS, Posterior
 from benchmarks.posteriors.verdicts import LEAST_ESS, judge
-from benchmarks.rows import Case, Goal, Row, Tell
+from benchmarks.rows import Case, Goal, Report, Row
 from bnnviz import samplers
 
 PEER = "numpyro_nuts"
 OURS, THEIRS = (f"initial positions, {moves} moves of warm-up and sampling" for moves in (200, peers.WARMUP))
 _DTYPE = "float32"  # the default of a run
-_BAD_RHAT, _LOW_ESS = 1.05, 400  # count as warnings of numpyro, as of ours
+_BAD_RHAT, _LOW_ESS = 1.05, 400  # thresholds of warnings for numpyro, as for our samplers
 _FAMILIES = ("mcmc", "pdmp", "sgmcmc")
 
 
 def chain_samplers() -> Iterator[type[samplers.Sampler]]:
-    """Walk the samplers whose chains follow the target itself: MCMC, PDMPs and stochastic gradients."""
+    """Yield the samplers whose chains follow the target itself: MCMC, PDMPs and stochastic gradients."""
     for cls in samplers.REGISTRY:
         if cls.__module__.split(".")[-2] in _FAMILIES:
             yield cls
@@ -58,20 +58,20 @@ def _row(
     more |= {"warned": warned, "warnings": warnings, "cpu_seconds": cpu_seconds, "includes": includes}
     more |= {"ess_per_cpu_s": budget.per(judged.ess, cpu_seconds)}
     more |= {"grads_per_cpu_s": budget.per(gradients, cpu_seconds)}
-    said = f"warned: {warnings[0]}" if warnings else "not warned"
+    warned_note = f"warned: {warnings[0]}" if warnings else "not warned"
     error = "" if np.isnan(judged.bias) else f"{judged.verdict}: {judged.of} {judged.bias:+.3f} ± {judged.se:.3f}; "
-    note = f"{error}{judged.draws} draws, ESS {judged.ess:.0f}, R-hat {judged.rhat:.3f}; {said}"
+    note = f"{error}{judged.draws} draws, ESS {judged.ess:.0f}, R-hat {judged.rhat:.3f}; {warned_note}"
     return Row(name, value, unit, goal, more | {"note": note})
 
 
-def _peer(posterior: Posterior, seconds: float, tell: Tell) -> Row:
+def _peer(posterior: Posterior, seconds: float, report: Report) -> Row:
     from benchmarks.posteriors.numpyro_models import flat_potential
 
     with peers.precision(_DTYPE):
         potential = flat_potential(posterior)
         found = peers.numpyro(potential, posterior.dim, seconds, budget.CHAINS, _DTYPE)
     if found.compiled:
-        tell(f"numpyro compiled {found.compiled} programs while the clock ran: its row is not comparable.")
+        report(f"numpyro compiled {found.compiled} programs while the clock ran: its row is not comparable.")
     judged = judge(found.draws, posterior.reference(), posterior.coordinates)
     warnings = [f"{found.divergences} divergences."] if found.divergences else []
     warnings += [f"R-hat {judged.rhat:.2f}."] if judged.rhat > _BAD_RHAT else []
@@ -80,18 +80,18 @@ def _peer(posterior: Posterior, seconds: float, tell: Tell) -> Row:
     return _row(posterior, PEER, found.draws, warnings, found.cpu_seconds, found.gradients, includes)
 
 
-def _case(name: str, seconds: float, tell: Tell) -> Iterator[Row]:
-    """Judge every sampler on one posterior."""
+def _case(name: str, seconds: float, report: Report) -> Iterator[Row]:
+    """Evaluate every sampler on one posterior."""
     posterior = POSTERIORS[name]
     with budget.one_thread():
         for cls in chain_samplers():
-            tell(f"{cls.title} on {name}, for {seconds:g} CPU seconds.")
+            report(f"{cls.title} on {name}, for {seconds:g} CPU seconds.")
             yield measure(posterior, cls.registered, seconds)
         if util.find_spec("numpyro") is None:
-            tell("numpyro is not installed, so there is no row of it: pip install '.[bench]'.")
+            report("numpyro is not installed, so there is no row of it: pip install '.[bench]'.")
             return
-        tell(f"NUTS of numpyro on {name}.")
-        yield _peer(posterior, seconds, tell)
+        report(f"NUTS of numpyro on {name}.")
+        yield _peer(posterior, seconds, report)
 
 
 CASES: dict[str, Case] = {name: partial(_case, name) for name in POSTERIORS}

@@ -1,4 +1,4 @@
-"""List published posteriors: their densities, data, and what is known of them."""
+"""List published posteriors: densities, data and reference values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "data"
 class ReferenceMoments:
     """Means and standard deviations of the unconstrained coordinates (dim,), with their standard errors.
 
-    ``how`` says where they are from: a quadrature, whose errors are zero, or importance sampling.
+    ``how`` is their source: quadrature, with zero errors, or importance sampling.
     """
 
     mean: np.ndarray
@@ -43,7 +43,7 @@ class Posterior:
     density : callable
         U (chains,) of data and states (chains, dim).
     parameters : callable
-        Returns the parameters that figures are published of, (rows, parameters), from coordinates (rows, dim).
+        Returns the parameters with published values, (rows, parameters), from coordinates (rows, dim).
     """
 
     name: str
@@ -57,7 +57,7 @@ class Posterior:
 
     @property
     def model(self) -> str:
-        """Name of its model in numpyro, which is that of its density."""
+        """Name of its numpyro model, equal to that of its density."""
         return self.density.__name__
 
     @property
@@ -70,15 +70,15 @@ class Posterior:
         return _data(self.name)
 
     def potential(self, x: Tensor) -> Tensor:
-        """Return U (chains,) of states (chains, dim), up to a constant: what `bnnviz.sample` takes."""
+        """Return U (chains,) of states (chains, dim), up to a constant, for `bnnviz.sample`."""
         return self.density(_tensors(self.name, x.dtype, x.device), x)
 
     def reference(self) -> ReferenceMoments:
-        """Return what is known of the coordinates."""
+        """Return the reference moments of the coordinates."""
         return self._moments(_read("references")[self.name])
 
     def parameter_reference(self) -> ReferenceMoments | None:
-        """Return what is known of the parameters; None where only the coordinates were integrated."""
+        """Return the reference moments of the parameters; None if only the coordinates were integrated."""
         found = _read("references")[self.name]
         return self._moments({"how": found["how"], **found["parameters"]}) if "parameters" in found else None
 
@@ -87,7 +87,7 @@ class Posterior:
         return ReferenceMoments(*parts, how=found["how"])
 
     def published(self) -> dict[str, Any] | None:
-        """Return the published figures of its parameters, or None where there are none."""
+        """Return the published moments of its parameters, or None."""
         return _read("published").get(self.name)
 
 

@@ -1,4 +1,4 @@
-"""Define the same posteriors as models of numpyro, which its NUTS samples and our densities are compared with."""
+"""Define the same posteriors as numpyro models, as a reference for our densities and NUTS."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def garch(data: Data) -> None:
     alpha1 = numpyro.sample("alpha1", dist.Uniform(0, 1))
     share = numpyro.sample("share", dist.Uniform(0, 1))
     beta1 = (1 - alpha1) * share
-    # A flat beta1 on (0, 1 - alpha1), as the model has it: the change from the share multiplies by 1 - alpha1.
+    # A flat beta1 on (0, 1 - alpha1), as in the model: the Jacobian from the share is 1 - alpha1.
     numpyro.factor("flat_beta1", jnp.log1p(-alpha1))
 
     def variance(before: Any, y: Any) -> Any:

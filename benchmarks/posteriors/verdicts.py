@@ -1,11 +1,10 @@
-r"""Judge draws by reference moments, by one rule for all samplers.
+r"""Classify draws by reference moments, with one rule for all samplers.
 
-Of every unconstrained coordinate the error of the mean is taken in standard deviations of the posterior, and the error
-of the standard deviation as a share of it. A run is *wrong* where one of these 2 dim errors is both larger than
-`TOLERANCE` and larger than chance allows: more standard errors than the worst of them all has in one table of a
-thousand. It is *too few* where it has fewer than `FEWEST` draws a chain, or is not wrong and has a coordinate with an
-effective sample size under `LEAST_ESS`, so that nothing can be told, and *right* otherwise. Standard errors come from
-the run's own batch means, so that a chain which stands still has small ones and is wrong.
+For every unconstrained coordinate the error of the mean is divided by the posterior's standard deviation, and the error
+of the standard deviation is relative. A run is *wrong* if one of these 2 dim errors exceeds both `TOLERANCE` and
+chance: the number of standard errors that the largest of them exceeds in one of a thousand tables. It is *too few* with
+fewer than `FEWEST` draws per chain, or if it is not wrong but a coordinate has an ESS below `LEAST_ESS`. Otherwise it
+is *right*. Standard errors come from the run's batch means, so a constant chain has small ones and is wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Verdict = Literal["right", "wrong", "too few"]
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of a run."""
+    """Result of the classification."""
 
     verdict: Verdict
     bias: float = float("nan")
@@ -44,7 +43,7 @@ class Judgement:
 
 
 def judge(draws: np.ndarray, truth: ReferenceMoments, coordinates: tuple[str, ...]) -> Judgement:
-    """Return the judgement of draws (chains, draws, dim)."""
+    """Classify draws (chains, draws, dim)."""
     chains, count, dim = draws.shape
     if not chains or count < FEWEST:
         return Judgement("too few", draws=count)
@@ -75,7 +74,7 @@ def judge(draws: np.ndarray, truth: ReferenceMoments, coordinates: tuple[str, ..
 
 
 def chance_limit(tests: int) -> float:
-    """Return the standard errors that chance lets the worst of so many errors have in one table of a thousand."""
+    """Return the number of standard errors that the largest of ``tests`` errors exceeds in one of a thousand tables."""
     return float(stats.t.isf(LEVEL / (2 * tests), _FREEDOM))
 
 

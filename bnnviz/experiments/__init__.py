@@ -39,7 +39,7 @@ EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment
 
 
 def find(name: str) -> Experiment:
-    """Return an experiment by its name; raise `BnnvizError` with the names if there is none."""
+    """Return an experiment by name; raise a `BnnvizError` that lists the names if it is unknown."""
     if name not in EXPERIMENTS:
         raise BnnvizError(f"There is no experiment {name!r}; choose one of {', '.join(EXPERIMENTS)}.", "experiment")
     return EXPERIMENTS[name]

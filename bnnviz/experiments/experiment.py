@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from bnnviz.engine.viewed_run import ViewedRun
 
-_EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # what is drawn of a band
+_EDGES = ("x", "mean", "lo50", "hi50", "lo95", "hi95")  # plotted columns of a band
 _SLICE_S = 0.5
-_NEAR = 0.02  # of the width of the data: inputs this close to a training input are near the data
+_NEAR = 0.02  # of the width of the data: inputs within this distance of a training input are near the data
 
 Panel = tuple[str, str, dict[str, Any]]  # heading, view and part of a picture
 
@@ -58,7 +58,7 @@ _AS_PRINTED = {
 
 
 def as_printed(sampler: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with those that make a sampler the papers'."""
+    """Return settings with those that select the papers' version of a sampler."""
     return settings | _AS_PRINTED.get(sampler, {})
 
 
@@ -113,7 +113,7 @@ class Experiment:
         return any(case.at for case in self.cases) and not self.bands
 
     def at(self, data: str | None, scale: str | None) -> Experiment:
-        """Return its part of a data set, or at another scale."""
+        """Return its part for a data set, or at another scale."""
         for field_name, value in (("data", data), ("scale", scale)):
             if value is not None:
                 raise BnnvizError(f"{self.name} has one {field_name} only; leave out --{field_name}.", field_name)
@@ -123,17 +123,17 @@ class Experiment:
         """Raise a `BnnvizError` if it cannot be run."""
 
     def runs(self, repetitions: int | None = None) -> int:
-        """Return the number of runs that so many repetitions of each case are, at most all of them."""
+        """Return the number of runs for ``repetitions`` of each case, at most all."""
         return sum(len(case.specs[:repetitions]) for case in self.cases)
 
     def kept(self, repetitions: int | None = None) -> int:
-        """Return how many of its runs are on disk."""
+        """Return the number of its runs stored on disk."""
         return sum(self._read(spec) is not None for case in self.cases for spec in case.specs[:repetitions])
 
     def reproduce(
         self, repetitions: int | None = None, cluster: Client | None = None
     ) -> Iterator[tuple[Case, int, dict[str, Any]]]:
-        """Run the cases, or read what is kept of them, and yield (case, repetition, summary), in order."""
+        """Run the cases, or read stored results, and yield (case, repetition, summary), in order."""
         self.check()
         planned = [(case, i, spec) for case in self.cases for i, spec in enumerate(case.specs[:repetitions])]
         if cluster is not None:
@@ -149,7 +149,7 @@ class Experiment:
             yield case, i, found
 
     def _on_cluster(self, planned: list[tuple[Case, int, Any]], cluster: Client) -> Iterator[tuple[Case, int, Any]]:
-        """Run what is missing on a cluster; each result is kept when it arrives, and yielded in order."""
+        """Run missing cases on a cluster; each result is stored on arrival, and yielded in order."""
         from bnnviz.engine.sweep import results  # with Dask
 
         left = [place for place, (_, _, spec) in enumerate(planned) if self._read(spec) is None]
@@ -179,7 +179,7 @@ class Experiment:
 
     @property
     def _measured(self) -> list[str]:
-        """What is measured of a run: experiments with the same find each other's runs."""
+        """Names of the measurements; experiments with the same ones share stored runs."""
         return ["summary", *(["band"] if self.bands else [])]
 
     def _place(self, spec: Spec | WellsSpec) -> Path:
@@ -187,14 +187,14 @@ class Experiment:
         return paths.reproduced() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
     def _read(self, spec: Spec | WellsSpec) -> dict[str, Any] | None:
-        """Return the kept result of a run; None where there is none that can be read."""
+        """Return the stored result of a run; None if missing or unreadable."""
         try:
             return json.loads(self._place(spec).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
     def _keep(self, spec: Spec | WellsSpec, found: dict[str, Any]) -> None:
-        """Keep the result of a run; a folder that cannot be written to keeps nothing."""
+        """Store the result of a run, if its folder is writable."""
         path = self._place(spec)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -227,13 +227,13 @@ class Experiment:
 
 
 def fingerprint(specs: Iterable[Spec | WellsSpec]) -> str:
-    """Return a short text that differs for other specs, to recognise a record of other settings."""
+    """Return a short hash of specs, to detect records with other settings."""
     text = json.dumps([spec.to_json() for spec in specs], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _numbers(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a summary, and two more."""
+    """Return the numbers of a summary, and two derived ones."""
     ess, inflation = summary.get("ess_pc1"), summary.get("widening")
     return {key: value for key, value in summary.items() if isinstance(value, int | float)} | {
         "ess_per_million": None if ess is None else 1e6 * ess / summary["grad_evals"],
@@ -256,19 +256,19 @@ def _band(run: ViewedRun) -> dict[str, Any]:
 
 
 def _panel(case: Case, bands: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the picture of a case's predictions: the first run's band, and the means of all."""
+    """Return the plot of a case's predictions: the first run's band, and the means of all."""
     first, *others = (band["part"] for band in bands)
     parts = [{n: first[n] for n in _EDGES}, *({n: other[n] for n in ("x", "mean")} for other in others)]
     return {"row": case.at["data"], "column": case.at["sampler"], "data": bands[0]["data"], "parts": parts}
 
 
 def mean(values: list[float]) -> float | None:
-    """Return the mean; None of no values."""
+    """Return the mean; None without values."""
     return sum(values) / len(values) if values else None
 
 
 def standard_error(values: list[float]) -> float | None:
-    """Return the standard error of the mean of values; None where there are fewer than two."""
+    """Return the standard error of the mean; None for fewer than two values."""
     if len(values) < 2:
         return None
     middle = sum(values) / len(values)

@@ -1,4 +1,4 @@
-"""Run a figure that the Lab could draw: its summary, and parts of its last frame."""
+"""Run a figure of the Lab: its summary, and parts of its last frame."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bnnviz.specs.run import Spec
 
 _SLICE_S, _SHORT_S = 0.5, 0.005
 _MOVING = ("envelope",)
-_LATE, _EVENTS = 0.5, 3  # share of a run that is over, and events that are looked at one by one
+_LATE, _EVENTS = 0.5, 3  # share of the run before events are inspected, and number of inspected events
 _SCENE = ("dim", "names", "blocks", "emits", "plane", "data", "density", "truth")
 
 
 def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measures: tuple[str, ...]) -> dict[str, Any]:
-    """Run a spec and return figures of its summary, and the parts that are drawn with what they need of the scene."""
+    """Run a spec and return statistics of its summary, and the plotted parts with the scene data they need."""
     run = ViewedRun(spec)
     run.watch(**watched)
     moving = _advanced(run, [name for name in pictures if name in _MOVING])
@@ -34,7 +34,7 @@ def result(spec: Spec, pictures: tuple[str, ...], watched: dict[str, Any], measu
 
 
 def _advanced(run: ViewedRun, moving: list[str]) -> dict[str, Any]:
-    """Let a run go to its end; return the parts that only one which goes on has, from its last moves."""
+    """Finish a run; return the parts that only a moving run has, from its last moves."""
     frame: dict[str, Any] = {}
     if moving and not drive(run, _SHORT_S, stopped=lambda: run.progress > _LATE):
         for _ in range(_EVENTS):

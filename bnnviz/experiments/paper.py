@@ -1,4 +1,4 @@
-"""Find the paper of an experiment: its title, its authors, where it is, and what it is about, in a sentence."""
+"""Describe the papers: title, authors, location and topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Paper:
     doi: str = ""
 
     def has(self, experiment: Experiment) -> bool:
-        """Tell whether an experiment is of this paper."""
+        """Return whether an experiment belongs to this paper."""
         return experiment.name.startswith(f"{self.name}-")
 
 
@@ -62,12 +62,12 @@ def named(paper: str, place: str, what: str) -> dict[str, str]:
 
 
 def paper_of(experiment: Experiment) -> Paper | None:
-    """Return the paper of an experiment, by how its name begins; None where it is of none of them."""
+    """Return the paper of an experiment by the prefix of its name, or None."""
     return next((paper for paper in PAPERS if paper.has(experiment)), None)
 
 
 def heading(experiment: Experiment) -> tuple[str, str]:
-    """Return what an experiment is of, and which table or figure it is; "" where its title does not say."""
+    """Return the subject of an experiment and its table or figure; "" if its title does not contain them."""
     found = _TITLE.fullmatch(experiment.title)
     if found is None:
         return experiment.title, ""

@@ -1,8 +1,8 @@
 """Estimate the CPU time (on a GPU the wall time) and memory of an experiment from three short runs of each case.
 
-The time of a run is taken to be a + b * steps + c * draws, with the steps of the way to a mode or of training. Short
-runs have the network, the batches and the chains of the experiment, and at most 100 images; what reads all rows in
-each evaluation or epoch is scaled up. Data that are not on this machine are replaced by random numbers.
+The time of a run is modelled as a + b * steps + c * draws, where steps lead to a mode or train. Short runs have the
+network, batches and chains of the experiment, and at most 100 images; work on all rows per evaluation or epoch is
+scaled up. Missing data sets are replaced by random numbers.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from bnnviz.specs.run import Spec
 _ROWS = 100  # images of a short run
 _STEPS = ("mode_steps", "steps", "first_epochs")
 _FEW, _MORE = 2, 6  # steps of a short run
-_PREDICTED = 100  # test rows whose prediction is timed
-_PASSES = 2  # of the test rows and of rows out of distribution
+_PREDICTED = 100  # test rows with timed predictions
+_PASSES = 2  # over the test rows and rows out of distribution
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Estimated hours and memory; ``synthetic``: data sets that random numbers stood in for."""
+    """Estimated hours and memory; ``synthetic``: data sets replaced by random numbers."""
 
     hours: float
     gigabytes: float
@@ -54,7 +54,7 @@ class Cost:
 
 
 def pilot(experiment: Experiment, repetitions: int | None = None) -> Cost:
-    """Estimate the cost of the runs of an experiment that are not kept yet."""
+    """Estimate the cost of the runs of an experiment that are not stored yet."""
     seconds, stored, synthetic = 0.0, 0.0, set()
     for case in experiment.cases:
         missing = [spec for spec in case.specs[:repetitions] if experiment._read(spec) is None]
@@ -101,7 +101,7 @@ def _cost(spec: Spec) -> tuple[float, float]:
 
 
 def _prediction(run: Run, spec: Spec) -> float:
-    """Return the seconds that the predictions of all draws take."""
+    """Return the time in seconds for predictions of all draws."""
     if run.error is not None:
         return 0.0
     x, _ = run.target.held_out()
@@ -114,7 +114,7 @@ def _prediction(run: Run, spec: Spec) -> float:
 
 
 def _clock() -> float:
-    """Return the CPU time of this process, which other processes do not lengthen; on a GPU the wall time."""
+    """Return the CPU time of this process, independent of other processes; on a GPU the wall time."""
     return time.perf_counter() if torch.cuda.is_available() else time.process_time()
 
 
@@ -130,18 +130,17 @@ def _bytes(spec: Spec, rows: int) -> float:
     shape = None if data is None else datasets.describe(data)["shape"]
     return 0.0 if shape is None else float(rows * np.prod(shape))
 
-
-# --- data that are not here
+    # --- missing data
 
 
 def _without_weights(spec: Spec) -> Spec:
-    """Return a spec that starts at random instead of at weights that come with the data."""
+    """Return a spec that starts at random instead of at published weights."""
     target = {name: value for name, value in spec.target_settings.items() if name != "initial_weights"}
     return spec.replace(target_settings=target).checked()
 
 
 def _complete(name: str) -> bool:
-    """Tell whether a data set is on this machine and has training rows."""
+    """Return whether a data set is on this machine and has training rows."""
     return datasets.is_here(name) and len(datasets.load(name).y_train) > 0
 
 
@@ -152,7 +151,7 @@ def _as_it_is() -> Iterator[None]:
 
 @contextmanager
 def _random_data(name: str) -> Iterator[None]:
-    """Let a data set be random numbers of its shape."""
+    """Replace a data set by random numbers of its shape."""
     loaded, facts, rng = datasets.load, datasets.describe(name), np.random.default_rng(0)
 
     def load(*_: Any, **__: Any) -> datasets.DataSet | datasets.ImageSet:

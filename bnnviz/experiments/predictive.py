@@ -1,4 +1,4 @@
-"""Define experiments whose values are of single draws' predictions on test rows, and the arrays of their pictures."""
+"""Define experiments evaluated by single draws' predictions on test rows, and the arrays of their pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PredictiveExperiment(Experiment):
 
     @property
     def over_draws(self) -> bool:
-        """Whether its figures are means over single draws, each with a standard deviation."""
+        """Whether its values are means over single draws, each with a standard deviation."""
         return True
 
     @property
@@ -37,11 +37,11 @@ class PredictiveExperiment(Experiment):
 
     @property
     def _taken(self) -> tuple[str, ...]:
-        """The pictures that are taken of a run."""
+        """The pictures of a run."""
         return self.taken or self.pictures
 
     def result(self, spec: Spec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        """Run the spec of a case to the end, and return the stored results."""
         from bnnviz.experiments.predictive_run import result  # with torch
 
         return result(spec, self._taken, self.followed)

@@ -1,4 +1,4 @@
-"""Run one spec of an experiment over draws: its figures, and the arrays of its pictures."""
+"""Run one spec of an experiment over draws: its results, and the arrays of its pictures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS = 4  # whose probabilities are drawn
 
 
 def result(spec: Spec, pictures: tuple[str, ...], followed: tuple[str, ...]) -> dict[str, Any]:
-    """Run a spec and return its figures, and the arrays of its pictures."""
+    """Run a spec and return its results, and the arrays of its pictures."""
     run = ran(spec)
     if run.error is not None:
         return {
@@ -57,7 +57,7 @@ def ran(spec: Spec) -> ViewedRun:
 
 
 def _last(run: Run, whole: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return draws (chains, draws, dim) and their logarithms of weights; those of the last iteration of a history."""
+    """Return draws (chains, draws, dim) and their log weights; those of the last iteration of a history."""
     draws, logs = run.draws, run.log_weights
     if not whole:
         return draws, logs
@@ -66,12 +66,12 @@ def _last(run: Run, whole: bool) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _each(run: Run) -> int:
-    """Return the draws that an iteration makes of each chain."""
+    """Return the number of draws per chain and iteration."""
     return getattr(run.sampler, "draws_each", run.draws.shape[1])
 
 
 def _test_ms(run: Run, draws: np.ndarray) -> float:
-    """Return the milliseconds that a test row's prediction by a hundred draws takes."""
+    """Return the time in milliseconds to predict a test row by a hundred draws."""
     theta = _flat(run, draws)[:RESAMPLES]
     begun = time.perf_counter()
     predict(run.target, theta)
@@ -83,7 +83,7 @@ def _flat(run: Run, draws: np.ndarray) -> torch.Tensor:
 
 
 def _resampled(run: Run, draws: np.ndarray, logs: np.ndarray | None) -> Predictions:
-    """Return what a hundred draws, taken by their weights, predict."""
+    """Return the predictions of a hundred draws, resampled by weight."""
     theta = _flat(run, draws)
     return predict(run.target, theta[chosen(len(theta), None if logs is None else logs.ravel(), RESAMPLES, 0)])
 
@@ -96,7 +96,7 @@ def _roc(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) 
 
 
 def _history(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> dict[str, Any]:
-    """Return the followed figures of each iteration, with their standard deviations over draws."""
+    """Return the followed metrics of each iteration, with their standard deviations over draws."""
     each, all_draws, all_logs = _each(run), run.draws, run.log_weights
     count = all_draws.shape[1] // each
     figures: dict[str, dict[str, list]] = {name: {"mean": [], "sd": []} for name in followed}
@@ -114,7 +114,7 @@ def _confusion(followed: Names, run: Run, draws: Any, logs: Any, found: dict) ->
 
 
 def _probabilities(followed: Names, run: Run, draws: np.ndarray, logs: Logs, found: dict) -> list[dict]:
-    """Return the probabilities of the surest row, the most doubtful one, and two between."""
+    """Return the probabilities of the most and least certain rows, and of two between."""
     probabilities = _resampled(run, draws, logs).probabilities[..., 1]
     order = np.argsort(np.abs(probabilities.mean(0) - 0.5))[::-1]
     rows = order[np.linspace(0, len(order) - 1, _ROWS).astype(int)]

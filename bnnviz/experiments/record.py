@@ -1,6 +1,6 @@
 """Read and write records: the rows and small pictures of a finished experiment, as JSON.
 
-Those of this machine, which ``bnnviz reproduce`` writes under ``BNNVIZ_HOME``, replace the ones in
+Records of this machine, written by ``bnnviz reproduce`` under ``BNNVIZ_HOME``, replace those in
 ``bnnviz/experiments/records``. A maintainer copies a record from the former folder to the latter.
 """
 
@@ -24,13 +24,13 @@ from bnnviz.version import VERSION
 FORMAT = 1
 SHIPPED = Path(__file__).parent / "records"
 MOST_BYTES = 400_000  # of the pictures of a record
-PARTS = ("data", "scale")  # in which one part of an experiment differs from another
+PARTS = ("data", "scale")  # attributes that distinguish the parts of an experiment
 _DIGITS = 5
 
 
 @dataclass(frozen=True)
 class Record:
-    """One experiment, or a part of one, as it was measured; ``here``: on this machine."""
+    """Measurements of an experiment or a part of one; ``here``: on this machine."""
 
     experiment: str
     version: str
@@ -44,12 +44,12 @@ class Record:
 
     @property
     def runs(self) -> int:
-        """The runs of all its cases."""
+        """The number of runs of all its cases."""
         return sum(row["runs"] for row in self.rows)
 
 
 def records(name: str) -> tuple[list[Record], list[str]]:
-    """Return the records of an experiment's parts, the whole one first, and messages on files that cannot be read."""
+    """Return the records of an experiment's parts, the whole one first, and messages on unreadable files."""
     found: dict[str, Record] = {}
     problems = []
     for folder, here in ((paths.results(), True), (SHIPPED, False)):
@@ -70,7 +70,7 @@ def read(path: Path, name: str, here: bool = False) -> Record:
         if found.pop("format") != FORMAT or found["experiment"] != name or not all(map(_is_row, found["rows"])):
             raise ValueError
         record = Record(**found, here=here)
-        # A reader relies on these; a file that was edited by hand may lack them.
+        # Readers rely on these; a file edited by hand may lack them.
         dict(record.part), float(record.seconds), [heading + view for heading, view, _ in record.panels]
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         remedy = f"delete it, or write it again with: bnnviz reproduce {name}" if here else "install bnnviz again"
@@ -79,7 +79,7 @@ def read(path: Path, name: str, here: bool = False) -> Record:
 
 
 def _is_row(row: dict[str, Any]) -> bool:
-    """Tell whether a row names its case, and its measures are numbers or missing."""
+    """Return whether a row names its case, and its measures are numbers or missing."""
     values = [row.get(key.removesuffix("_se")) for key in row if key.endswith("_se")]
     return isinstance(row["case"], str) and all(isinstance(v, int | float | None) for v in (row["runs"], *values))
 
@@ -87,7 +87,7 @@ def _is_row(row: dict[str, Any]) -> bool:
 def keep(
     experiment: Experiment, done: dict[str, list[dict[str, Any]]], seconds: float, where: str | None = None
 ) -> None:
-    """Write a record of this machine, unless there is one of this version with more runs."""
+    """Write a record of this machine, unless this version has one with more runs."""
     known = next((r for r in records(experiment.name)[0] if r.here and r.part == part_of(experiment)), None)
     if known is not None and known.version == VERSION and known.runs > sum(map(len, done.values())):
         return
@@ -104,7 +104,7 @@ def write(
     folder: Path,
     where: str | None = None,
 ) -> Path:
-    """Write a record, whole or not at all, and return its place."""
+    """Write a record atomically, and return its path."""
     part = part_of(experiment)
     panels = _plain([list(panel) for panel in experiment.panels(done)])
     record = {
@@ -133,7 +133,7 @@ def part_of(experiment: Experiment) -> dict[str, str]:
 
 
 def device() -> str:
-    """Return in words what this process computes on."""
+    """Describe the processor that this process computes on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -142,7 +142,7 @@ def device() -> str:
 
 
 def _seconds(done: dict[str, list[dict[str, Any]]], seconds: float) -> float:
-    """Return the CPU time of the runs, or the wall time where a run does not know its own."""
+    """Return the CPU time of the runs, or the wall time if a run lacks its CPU time."""
     each = [summary.get("cpu_seconds", summary.get("seconds")) for found in done.values() for summary in found]
     return seconds if None in each else sum(each)
 
@@ -161,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 
 def text(record: dict[str, Any]) -> str:
-    """Write a record with a line for each row, so that a change of one of them is easy to read."""
+    """Format a record with one line per row, so that changes are easy to review."""
     lines = [f" {json.dumps(key)}: {_value(value)}" for key, value in record.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -1,4 +1,4 @@
-"""Give an experiment a part for each data set, at a scale that ends in minutes or at the paper's."""
+"""Divide an experiment into parts by data set, at a scale that takes minutes or at the paper's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ScaledExperiment(Experiment):
     build: Callable[[str, str], ScaledExperiment] | None = field(default=None, repr=False, compare=False)
 
     def at(self, data: str | None, scale: str | None) -> ScaledExperiment:
-        """Return the part of a data set at a scale; None leaves what it is."""
+        """Return the part for a data set at a scale; None keeps the current one."""
         data, scale = data or self.data, scale or self.scale
         if data not in self.parts:
             raise BnnvizError(f"{self.name} has no part {data!r}; choose one of {', '.join(self.parts)}.", "data")
@@ -31,7 +31,7 @@ class ScaledExperiment(Experiment):
         return self.build(data, scale)
 
     def check(self) -> None:
-        """Raise a `BnnvizError` that names what there is instead, if the images that its runs ask for are not here."""
+        """Raise a `BnnvizError` with alternatives if images of its runs are missing."""
         try:
             images = datasets.load(self.data)
             missing = "" if len(images.y_train) else f"There are no training images of {self.data} here: fetch the set."
@@ -39,13 +39,13 @@ class ScaledExperiment(Experiment):
             images, missing = None, error.sentence
         if missing:
             others = [name for name in self.parts if name != self.data and datasets.is_here(name)]
-            stand_in = f" Or take what is here: --data {' or '.join(others)}." if others else ""
+            stand_in = f" Alternatively use --data {' or '.join(others)}." if others else ""
             raise BnnvizError(missing + stand_in, "data")
         if images.stands_in:
             self._check_rows(images)
 
     def _check_rows(self, images: datasets.ImageSet) -> None:
-        """Raise if its runs ask for more rows than a part of a set has."""
+        """Raise if its runs request more rows than a part of a set has."""
         asked = [spec.target_settings for case in self.cases for spec in case.specs]
         for what, there in (("train", len(images.y_train)), ("test", len(images.y_test))):
             wanted = [settings.get(f"{what}_rows") for settings in asked]

@@ -1,11 +1,11 @@
-r"""Put measured and printed values of an experiment into one table, and compare them.
+r"""Combine measured and printed values of an experiment in one table, and compare them.
 
 The difference is divided by its standard error,
 
 $$z = (\bar x - p) / \sqrt{s^2 / n + s_p^2 / n_p + u^2 / 12},$$
 
 with our mean and standard deviation over n runs, the printed value p and its standard deviation over $n_p$ runs, and
-one unit u of the last printed digit. PMCnet prints values of a single run; $n_p = 1$ and $s_p = s$ stand for its
+one unit u of the last printed digit. PMCnet prints values of a single run; $n_p = 1$ and $s_p = s$ replace its
 unknown error. Values agree if $|z| \le 2$. A difference is untested if we have a single run, if two standard errors
 are more than half of the printed value, or if the printed value is at the lower limit of its estimator, where it shows
 only that the chain did not mix.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bnnviz.experiments.experiment import Experiment
     from bnnviz.experiments.record import Record
 
-#: What a table and a figure call the measures.
+#: Labels of the measures in tables and figures.
 LABELS: dict[str, str] = {
     "auc": "AUC",
     "auc_weighted": "AUC",
@@ -70,7 +70,7 @@ LABELS: dict[str, str] = {
 AGREE, DIFFER, UNTESTED = "agree", "differ", "untested"
 CORRECTED, FIRST = "corrected", "first"
 ERRORS = 2.0  # standard errors within which values agree
-_WIDEST = 0.5  # of the printed value, for two standard errors
+_WIDEST = 0.5  # maximum of two standard errors, relative to the printed value
 #: Printed values up to these are at the lower limit of the paper's estimator.
 FLOORS = {"ess_pc1": 3.0}
 
@@ -97,17 +97,17 @@ class Result:
 
     @property
     def total_error(self) -> float | None:
-        """The standard error of the difference; None where ours is unknown."""
+        """The standard error of the difference; None if ours is unknown."""
         return None if self.error is None else math.hypot(self.error, self.paper_error or 0.0)
 
     @property
     def z(self) -> float | None:
-        """Ours minus the paper's, in standard errors; None where it cannot be computed."""
+        """Ours minus the paper's, in standard errors; None if unknown."""
         return (self.ours - self.paper) / self.total_error if self.paired and self.total_error else None
 
     @property
     def verdict(self) -> str:
-        """``"agree"``, ``"differ"`` or ``"untested"``; "" where one of the two values is missing."""
+        """``"agree"``, ``"differ"`` or ``"untested"``; "" if one of the two values is missing."""
         if not self.paired:
             return ""
         wide = self.z is None or ERRORS * self.total_error > _WIDEST * abs(self.paper)
@@ -136,7 +136,7 @@ def results_of(experiment: Experiment, measured: Iterable[dict[str, Any]]) -> li
 
 
 def first_edition(experiment: Experiment) -> list[Result]:
-    """Return the lines of the first edition of an experiment's table; none where there is no such edition."""
+    """Return the lines of the first edition of an experiment's table; empty without such an edition."""
     name = f"first/{experiment.name}"
     cases = published.read(name, getattr(experiment, "data", "")) if published.exists(name) else {}
     return [
@@ -157,13 +157,13 @@ def _beside(ours: Result, printed: Printed | None, experiment: Experiment, editi
 
 
 def counts(found: Iterable[Result]) -> dict[str, int]:
-    """Return how many values agree, differ and are untested."""
+    """Return the numbers of values that agree, differ and are untested."""
     verdicts = Counter(result.verdict for result in found)
     return {verdict: verdicts[verdict] for verdict in (AGREE, DIFFER, UNTESTED)}
 
 
 def summary(found: Sequence[Result]) -> str:
-    """Return in a line how measured values compare with printed ones."""
+    """Summarise the comparison of measured with printed values in a line."""
     if not any(result.ours is not None for result in found):
         return "not measured"
     by_verdict = counts(found)

@@ -12,7 +12,7 @@ from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
-#: Views whose part is made of the lanes of all cases.
+#: Views that combine all cases in one part.
 _TOGETHER = {
     "entropy": "Predictive entropy",
     "entropy_bars": "Predictive entropy",
@@ -20,12 +20,12 @@ _TOGETHER = {
     "attack": "Accuracy under attack",
     "attack_entropy": "Entropy under attack",
 }
-_HARDEST = 3  # images whose probabilities are drawn
+_HARDEST = 3  # number of images with plotted probabilities
 
 
 @dataclass(frozen=True)
 class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
-    """A figure of samplers on images, its numbers those of the averaged prediction, over runs with different seeds."""
+    """A figure of samplers on images, with results of the averaged prediction, over runs with different seeds."""
 
     ood: str = "notmnist"
     base: float | None = None
@@ -36,7 +36,7 @@ class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
         return [f"judged {self.ood} {self.base}"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        """Run the spec of a case to the end, and return the stored results."""
         from bnnviz.experiments.uncertainty_run import result  # with torch
 
         return result(spec, self.ood, self.base)
@@ -55,7 +55,7 @@ class UncertaintyExperiment(ScaledExperiment, PredictiveExperiment):
 
 
 def _hardest(parts: list[tuple[str, dict[str, Any]]]) -> list[Panel]:
-    """Return what all cases say of the images that they are least sure of on average."""
+    """Return all cases' probabilities for the images with the largest mean uncertainty."""
     entropy = np.mean([part["entropy"] for _, part in parts], axis=0)
     first = parts[0][1]
     found = []

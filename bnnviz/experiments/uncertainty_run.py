@@ -1,4 +1,4 @@
-"""Run a figure on images: what its draws predict for test rows and out of distribution, with its pictures."""
+"""Run a figure on images: predictions for test rows and out of distribution, with its pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN = ("trace", "acf")
 
 
 def result(spec: Spec, ood: str, base: float | None) -> dict[str, Any]:
-    """Run a spec and return the figures of its averaged prediction, and the arrays of its pictures."""
+    """Run a spec and return the results of its averaged prediction, and the arrays of its pictures."""
     run = ran(spec)
     if run.store.common(run.alive) < 1:
         return _nothing(run)
@@ -73,7 +73,7 @@ def _shown(run: ViewedRun) -> dict[str, dict[str, Any]]:
 
 
 def _available(ood: str) -> str | None:
-    """Return the data set, or None where it cannot be had, so that the figures of the test rows stay."""
+    """Return the data set, or None if unavailable, so that results on test rows remain."""
     try:
         datasets.load(ood)
     except BnnvizError:
@@ -82,7 +82,7 @@ def _available(ood: str) -> str | None:
 
 
 def _attacked(run: ViewedRun, base: float) -> dict[str, Any]:
-    """Attack one draw and let the others judge; a draw that is alone judges itself."""
+    """Attack one draw and evaluate the others, or the same draw if there is only one."""
     alone = run.store.common(run.alive) * int(run.alive.sum()) < 2 or not run.sampler.traits.converges
     judge = "attacker" if alone else "others"
     return attack(run, eps=_EPS, rows=_ATTACKED, judge=judge, examples=0, base=base)
@@ -127,7 +127,7 @@ def _pictures(
 
 
 def _entropies(run: ViewedRun, found: dict[str, Any], ood: str, unit: str, top: float) -> dict[str, dict[str, Any]]:
-    """Return the arrays of both pictures of the entropies of test rows and of rows out of distribution."""
+    """Return the arrays of both plots of the entropies of test rows and of rows out of distribution."""
     inside, outside = f"{run.target.data_set.title}, test", datasets.describe(ood)["title"]
     scene = {"unit": unit, "top": top, "inside": inside, "outside": outside}
     both = {"inside": found["arrays"]["test"]["entropy"], "outside": found["arrays"]["ood"]["entropy"]}

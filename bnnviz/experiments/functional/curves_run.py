@@ -1,4 +1,4 @@
-"""Run a sampler on images, and measure each of its draws on training and on held-out rows, as the run goes on."""
+"""Run a sampler on images, and evaluate each draw on training and held-out rows during the run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bnnviz.experiments.predictive_run import ran
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
-_MOST_ROWS = 5000  # of the training rows that are predicted
-_LAST = 5  # points that a final error is the mean of
+_MOST_ROWS = 5000  # maximum number of predicted training rows
+_LAST = 5  # points over which a final error is averaged
 
 
 def result(spec: Spec) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def result(spec: Spec) -> dict[str, Any]:
 
 
 def figures(curves: dict[str, list[float]], classes: int) -> dict[str, float]:
-    """Return the final errors of curves, how far they jump from point to point, and when training is halfway."""
+    """Return the final errors of curves, their mean change between points, and the epoch of half the training drop."""
     train, validation = np.array(curves["train"]), np.array(curves["validation"])
     last = float(train[-_LAST:].mean())
     halfway = (1 - 1 / classes + last) / 2
@@ -42,7 +42,7 @@ def figures(curves: dict[str, list[float]], classes: int) -> dict[str, float]:
 
 
 def _curves(run: ViewedRun) -> dict[str, list[float]]:
-    """Return the mean error of the draws that belong to a point, over the epochs since the start, tuning included."""
+    """Return the mean error of the draws of each point, by epochs since the start, including tuning."""
     target, settings = run.target, run.spec.settings
     each = getattr(run.sampler, "draws_each", 1)
     theta = torch.as_tensor(run.draws[0], dtype=target.dtype, device=target.device)
@@ -56,7 +56,7 @@ def _curves(run: ViewedRun) -> dict[str, list[float]]:
 
 
 def _errors(target: BNN, theta: Tensor, x: Tensor, y: Tensor) -> np.ndarray:
-    """Return the share (draws,) of rows that each draw takes for another class."""
+    """Return the share (draws,) of misclassified rows for each draw."""
     pieces = torch.split(theta, at_once(target, len(x)))
     wrong = [(target.outputs(piece, x).argmax(-1) != y).double().mean(-1) for piece in pieces]
     return torch.cat(wrong).cpu().numpy()

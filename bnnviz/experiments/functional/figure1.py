@@ -10,7 +10,7 @@ from bnnviz.specs.wells import WellsSpec
 
 _SEEDS = 5
 _SLICE_S = 0.5
-#: What is drawn of a run: the part of a frame, the figure that draws it, and what stands above it.
+#: Pictures of a run: the part of a frame, its figure, and its heading.
 _PICTURES = {"wells": ("functionals", "functionals and points"), "ratio": ("density_ratio", "truth over draws (KLIEP)")}
 
 
@@ -28,7 +28,7 @@ class DoubleWellExperiment(Experiment):
         return ["summary", *_PICTURES]
 
     def result(self, spec: WellsSpec) -> dict[str, Any]:
-        """Make both samplers' moves, and return what they came to with the arrays of the pictures."""
+        """Make both samplers' moves, and return their results with the arrays of the pictures."""
         from bnnviz.engine.drive import drive
         from bnnviz.engine.wells import Wells
         from bnnviz.experiments.figure_run import as_lists
@@ -62,7 +62,7 @@ DOUBLE_WELL = DoubleWellExperiment(
     " the truth, 400 runs for each seed; learning rate .2, momentum .5, 100 draws of a functional.",
     measures=("func_hmc_covered", "hmc_covered", "func_hmc_median", "hmc_median", "first_distance"),
     cases=(_case("figure"), _case("text")),
-    why="The paper shows one run as a picture and prints no values. Both wells are covered if a fifth of the draws lie"
-    " on either side. A move of FuncHMC takes about 20 times the gradients of one of HMC.",
+    why="The paper shows one run as a picture and prints no values. Both wells are covered if at least a fifth of the"
+    " draws is on either side. A move of FuncHMC takes about 20 times the gradients of one of HMC.",
     minutes=0.2,
 )

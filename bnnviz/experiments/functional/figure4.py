@@ -17,13 +17,13 @@ from bnnviz.specs.run import Spec
 _SEEDS, _SMALL_SEEDS = range(5), range(2)
 _BATCH = 128
 _HEADINGS = {"train": "Training error", "validation": "Validation error"}
-_EACH = 5  # draws of a functional: the paper's M, and the sampler's default
+_EACH = 5  # draws per functional: the paper's M, and the sampler's default
 
 
 class _CurveSize(NamedTuple):
-    """Images to train on and to validate on, runs, moves in all and from a point to the next, and two memories.
+    """Numbers of training and validation images, runs, moves in total and between points, and two memories.
 
-    The memories are the shares of the mean square that a move of pSGLD and of SGFuncRLD keeps: beta 2.
+    The memories are the shares of the mean square that pSGLD and SGFuncRLD keep in a move: beta 2.
     """
 
     rows: int
@@ -34,13 +34,13 @@ class _CurveSize(NamedTuple):
     memories: tuple[float, float]
 
 
-# With memories as long as the paper's the tuning alone would take as many moves as the small scale has.
+# With the paper's memories the tuning alone would take as many moves as the small scale has in total.
 _SMALL = _CurveSize(860, 430, _SMALL_SEEDS, 476, 34, (0.95, 0.98))
 _PAPER = _CurveSize(39_209, 12_630, _SEEDS, 8160, 272, (0.99, 0.999))
 
 
 class _CurveLane(NamedTuple):
-    """A sampler with its settings, the moves that it is tuned in, and the draws of a point."""
+    """A sampler with its settings, number of tuning moves, and draws per point."""
 
     sampler: str
     settings: dict[str, Any]
@@ -49,7 +49,7 @@ class _CurveLane(NamedTuple):
 
 
 def _lanes(size: _CurveSize) -> dict[str, _CurveLane]:
-    """Return the samplers with the paper's learning rates, which are of the mean loss of a row: U is so many times it.
+    """Return the samplers with the paper's learning rates, which refer to the mean loss; U is a multiple of it.
 
     Without noise SGLD moves by half of its step size times the gradient of U, SGHMC by all of it, and SGFuncRLD and
     pSGLD by their step sizes over the root mean square of the gradient, of U and of the loss of a row.
@@ -82,7 +82,7 @@ class CurvesExperiment(ScaledExperiment, PredictiveExperiment):
         return ["learning curves"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        """Run the spec of a case to the end, and return the stored results."""
         from bnnviz.experiments.functional.curves_run import result  # with torch
 
         return result(spec)
@@ -129,13 +129,12 @@ def _figure(data: str, scale: str) -> CurvesExperiment:
         name="func-fig4",
         title="Training and validation curves on traffic signs (functional paper, Fig. 4)",
         doc=f"{reduced}The network of the paper, conv6-conv16-128-43, from random weights, in batches of 128,"
-        f" {len(size.seeds)} runs; {size.moves:,} moves, the tuning among them, and a point of the curves every"
-        f" {size.every} moves. Learning rates are the paper's: .001 (SGFuncRLD), .0001 (pSGLD) and .1, of the mean loss"
-        " of a row. A point is the mean error of the draws there, each by itself: one, or five of a functional of"
-        " SGFuncRLD, whose first standard deviation, .02, is ours, as is the prior N(0, 1). Validation is on images of"
-        " the test set: which 4,410 of the training images the paper takes, it does not say. Images have colours, where"
-        " the paper's are grey. roughness: by how much the validation error changes from a point to the next, over the"
-        " second half.",
+        f" {len(size.seeds)} runs; {size.moves:,} moves including the tuning, and a point of the curves every"
+        f" {size.every} moves. Learning rates are the paper's: .001 (SGFuncRLD), .0001 (pSGLD) and .1, for the mean"
+        " loss of a row. A point is the mean error of its draws: one, or five of a functional of SGFuncRLD, whose first"
+        " standard deviation, .02, is ours, like the prior N(0, 1). Validation uses images of the test set, since the"
+        " paper does not state its 4,410 validation images. Images have colours, whereas the paper's are grey."
+        " roughness: mean change of the validation error between points over the second half.",
         measures=("error_train", "error_validation", "roughness", "halfway"),
         cases=tuple(Case(name, _specs(target, size, lane)) for name, lane in _lanes(size).items()),
         why="A point of SGFuncRLD is a mean of five draws; those of the others are single draws. As printed, the noise"

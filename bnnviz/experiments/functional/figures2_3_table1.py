@@ -15,7 +15,7 @@ _BATCH = 128
 
 
 class _ImageSize(NamedTuple):
-    """Images to train on and to test, moves and draws in all, draws before the first, and moves to the mode."""
+    """Numbers of training and test images, moves and draws, discarded draws, and moves to the mode."""
 
     rows: int | None
     test_rows: int
@@ -25,9 +25,9 @@ class _ImageSize(NamedTuple):
     mode_steps: int
 
 
-_EACH = 5  # draws of a functional: the paper's M, and the sampler's default
+_EACH = 5  # draws per functional: the paper's M, and the sampler's default
 _SMALL, _PAPER = _ImageSize(1000, 500, 2000, 40, 5, 500), _ImageSize(None, 10_000, 5000, 5, 0, 3000)
-# Of traffic signs all images there are: 39,209, or the 860 of the subset. The paper has 30 epochs of 34,799 images.
+# All available traffic signs: 39,209, or the 860 of the subset. The paper has 30 epochs of 34,799 images.
 _SIGNS, _ALL_SIGNS = _ImageSize(None, 12_630, 2000, 40, 5, 500), _ImageSize(None, 12_630, 8160, 5, 0, 3000)
 _LANES: dict[str, tuple[str, dict[str, Any]]] = {
     "SGFuncRLD": ("sgfuncrld", {}),
@@ -59,9 +59,9 @@ def _specs(target: dict[str, Any], size: _ImageSize, sampler: str, settings: dic
     else:
         draws, warmup, every = size.draws, size.warmup, size.moves // size.draws
         if sampler == "sgfuncrld" and size.draws == _EACH:
-            draws *= _EACH  # as many functionals as the others have draws
+            draws *= _EACH  # as many functionals as the other samplers have draws
         elif sampler == "sgfuncrld":
-            every *= _EACH  # as many draws as the others have, and as many moves
+            every *= _EACH  # as many draws and moves as the other samplers
         made = {"batch_size": _BATCH, "every": every, "mode_steps": size.mode_steps}
     return repeated("images", target, sampler, made | settings, seeds=SEEDS, draws=draws, warmup=warmup)
 
@@ -85,7 +85,7 @@ _FIGURES = (
     _DigitFigure(
         2,
         "Entropy on MNIST and on letters",
-        "auroc: how well entropy tells letters of notMNIST from digits.",
+        "auroc: how well entropy distinguishes letters of notMNIST from digits.",
         ("accuracy", "nll", "ece", "entropy_test", "entropy_foreign", "auroc", "fpr95"),
         ("entropy", "reliability"),
     ),

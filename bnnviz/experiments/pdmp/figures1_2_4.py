@@ -1,4 +1,4 @@
-"""Run Figures 1, 2 and 4 of the PDMP paper: what the Lab draws of one run each."""
+"""Run Figures 1, 2 and 4 of the PDMP paper: Lab figures of one run each."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bnnviz.experiments.pdmp.table1 import PAPER
 from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
-_VIEWS = {"envelope": "thinning"}  # which views draw parts that are not called as they are
+_VIEWS = {"envelope": "thinning"}  # views whose names differ from their parts
 _SCENES = {"prediction": ("dim", "data"), "spread": ("dim", "data"), "envelope": ("dim",), "ratios": ("dim",)}
-_NOT_DRAWN = ("current", "settling")  # of a prediction that is over
+_NOT_DRAWN = ("current", "settling")  # of a finished prediction
 
 
 @dataclass(frozen=True)
 class FrameExperiment(PredictiveExperiment):
-    """A figure whose pictures are parts of a frame at the end of a run, and whose numbers are of the run's summary."""
+    """A figure whose pictures are parts of the last frame, and whose numbers come from the run's summary."""
 
     watched: dict[str, Any] = field(default_factory=dict)
     headings: dict[str, str] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class FrameExperiment(PredictiveExperiment):
         return ["framed", *self.pictures, *map(str, self.watched.items())]
 
     def result(self, spec: Spec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        """Run the spec of a case to the end, and return the stored results."""
         from bnnviz.experiments.figure_run import result  # with torch
 
         return result(spec, self.pictures, self.watched, self.measures)
@@ -39,7 +39,7 @@ class FrameExperiment(PredictiveExperiment):
 
 
 def _slim(picture: str, part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part with what its figure draws of the scene, which names every weight and has the plane's density."""
+    """Return a part with only the scene data that its figure uses, without weight names and the plane's density."""
     scene = {key: value for key, value in part["scene"].items() if key in _SCENES.get(picture, part["scene"])}
     return {key: value for key, value in part.items() if key not in _NOT_DRAWN} | {"scene": scene}
 

@@ -12,7 +12,7 @@ from bnnviz.experiments.uncertainty import UncertaintyExperiment
 
 
 class _TableFigure(NamedTuple):
-    """What a figure shows of the table's runs, and on which data the paper does."""
+    """Content of a figure on the table's runs, and the paper's data set."""
 
     number: int
     what: str

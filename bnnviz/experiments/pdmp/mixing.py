@@ -11,7 +11,7 @@ from bnnviz.experiments.predictive import PredictiveExperiment
 from bnnviz.specs.run import Spec
 
 _CHAINS = 4
-#: Target, its settings, draws of each chain and before them, rows of a batch, steps to the mode, and seeds.
+#: Target, its settings, draws per chain, discarded draws, batch size, steps to the mode, and seeds.
 _TARGETS: dict[str, tuple[str, dict[str, Any], int, int, int, int, range]] = {
     "moons": ("network", {"data": "moons", "hidden": "10", "activation": "tanh"}, 500, 100, 50, 500, range(5)),
     "digits": (
@@ -26,7 +26,7 @@ _TARGETS: dict[str, tuple[str, dict[str, Any], int, int, int, int, range]] = {
 }
 _EVENTS = {"bound": "interpolated"}
 _NARROW = {"reference": "prior", "gamma": 1e-3, **ALGORITHM_2}
-#: Sampler, settings, and whether it reads batches.
+#: Sampler, settings, and whether it uses batches.
 _LANES: dict[str, tuple[str, dict[str, Any], bool]] = {
     "BPS": ("bps", _EVENTS, False),
     "Boomerang": ("boomerang", _EVENTS, False),
@@ -35,20 +35,20 @@ _LANES: dict[str, tuple[str, dict[str, Any], bool]] = {
     "SGLD-ND": ("sgld", {}, True),
     "SGHMC": ("sghmc", {}, True),
 }
-#: Moves from one draw to the next of those that move by batches, which makes gradients about equal.
+#: Moves between draws of samplers with batches, for about equal gradients.
 _MOVES = {"moons": 30, "digits": 60}
 
 
 @dataclass(frozen=True)
 class MixingExperiment(PredictiveExperiment):
-    """How well chains mix: effective draws of the first component and of what the network predicts."""
+    """Mixing of chains: effective draws of the first component and of the network's predictions."""
 
     @property
     def _measured(self) -> list[str]:
         return ["mixing"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        """Run the spec of a case to the end, and return the stored results."""
         from bnnviz.experiments.uncertainty_run import mixed  # with torch
 
         return mixed(spec)
@@ -63,7 +63,7 @@ def _case(where: str, name: str) -> Case:
     if "bound" not in settings:
         chosen |= {"every": _MOVES[where]}
     if where == "digits" and sampler == "sghmc":
-        chosen |= {"step_size": 5e-6}  # a tenth of what is found, which the noise of batches throws out
+        chosen |= {"step_size": 5e-6}  # a tenth of the automatic value, at which batch noise causes divergence
     specs = repeated(target, values, sampler, chosen, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)
     label = f"{name}, interpolated, all rows" if not batched else name
     return Case(f"{where}, {label}", specs)
@@ -71,7 +71,7 @@ def _case(where: str, name: str) -> Case:
 
 MIXING = MixingExperiment(
     name="pdmp-mixing",
-    title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, beside Table 2)",
+    title="The claim on effective draws, at equal gradients and with four chains (PDMP paper, Table 2)",
     doc="The paper has 175 effective draws of 200 for the Boomerang on MNIST and 23 for SGLD, of one chain each. Here"
     " four chains run on two moons with a 2-10-1 tanh network (five seeds) and on 400 digits with a LeNet-5; the paths"
     " of the PDMPs are sampled. ess_per_million: effective draws of the first component for a million gradients of one"

@@ -21,16 +21,16 @@ _TITLES = {"lenet5": "LeNet-5", "lenet5_swish": "LeNet-5 with swish", "resnet20"
 _BATCHES = {"cifar10": 512, "cifar100": 512}
 
 
-#: Algorithm 2 as the paper has it, with a batch that is held from one event to the next.
+#: Algorithm 2 as in the paper, with a batch held between events.
 ALGORITHM_2 = PAPER | {"batch": "event"}
-#: What the authors' code takes, the Boomerang's gamma for CIFAR-10; of sigma-BPS it is not known for the warm-up.
+#: Settings of the authors' code; gamma is that for CIFAR-10, and the warm-up of sigma-BPS is unknown.
 _SLOW = {"velocity_sd": 1e-3, "t_init": 10.0}
 _NARROW = {"reference": "prior", "gamma": 1e-3}
 _PDMPS = {"BPS": "bps", "sigma-BPS": "sigma_bps", "Boomerang": "boomerang"}
 
 
 class _SmallScale(NamedTuple):
-    """What the small scale has of each: rows, draws, a batch, steps to the mode, events of warm-up, minutes of all."""
+    """Small-scale rows, draws, batch size, steps to the mode, warm-up events, and total minutes."""
 
     rows: int
     test_rows: int
@@ -48,13 +48,13 @@ def _rows(data: str, size: _SmallScale | None) -> dict[str, dict[str, Any]]:
     """Return sampler and settings of each row: all samplers, then the three PDMPs with Algorithm 2 as printed."""
     small = size is not None
     batches = {"batch_size": size.batch if small else _BATCHES.get(data, 100)}
-    # An envelope that holds for all batches rejects nearly every proposal. All rows are feasible at the small scale,
-    # and at the paper's the regression of noisy rates (Pakman and others), which is approximate.
+    # An envelope that bounds all batches rejects nearly every proposal. All rows are feasible at the small scale; at
+    # the paper's scale the regression of noisy rates (Pakman and others) is used, which is approximate.
     whole = {"bound": "interpolated"} if small else {"bound": "regression", "sds_above": 3.0, **batches}
     learned = {"warmup_events": size.warmup_events} if small else {}
-    # A tenth of what is found from the curvature alone: with that, the noise of batches throws SGHMC out.
+    # A tenth of the step size from the curvature: at the full size, batch noise makes SGHMC diverge.
     short = {"step_size": 5e-6} if small else {}
-    moves = {"every": 60 if small else 10}  # which makes the gradients about equal at the small scale
+    moves = {"every": 60 if small else 10}  # for about equal gradients at the small scale
     rows = {
         "BPS": {"sampler": "bps", **whole},
         "sigma-BPS": {"sampler": "sigma_bps", **learned, **whole},

@@ -1,6 +1,6 @@
-"""Run the PMCnet paper's experiments on images: Tables 9 and 12 and Figure 9, with a stand-in for MNIST-C.
+"""Run the PMCnet paper's experiments on images: Tables 9 and 12 and Figure 9, with a substitute for MNIST-C.
 
-What the paper does not say is ours: the prior, sigma0, batches, and the settings of the competitors.
+Settings that the paper omits are ours: the prior, sigma0, batches, and the settings of the competitors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bnnviz.experiments.scales import ScaledExperiment
 from bnnviz.specs.run import Spec
 
 SEEDS = range(5)
-_CHAINS = 20  # proposals, and draws of each
+_CHAINS = 20  # proposals, and draws from each
 _BATCH = 128
 #: The paper's name of each data set, its training rows, and its test rows.
 _SETS = {
@@ -27,7 +27,7 @@ _SETS = {
     "cifar10": ("CIFAR10", 45_000, 10_000),
 }
 _MEASURES = ("auc", "f1", "accuracy")
-#: At the small scale: training and test rows, and settings beside those of `COMPETITORS`.
+#: Small-scale training and test rows, and settings in addition to those of `COMPETITORS`.
 _SMALL_ROWS = {"rotated_mnist": (500, 500), "svhn_grey": (500, 500), "cifar10": (100, 200)}
 _SMALL_ITERATIONS = 3
 _SHORT: dict[str, dict[str, Any]] = {
@@ -38,15 +38,15 @@ _SHORT: dict[str, dict[str, Any]] = {
     "MCDropout": {"steps": 1000},
     "SAE": {"first_epochs": 40, "epochs": 1},
 }
-_PRIORS = {"BBP": {"prior_sd": 0.1}}  # its paper's; N(0, 1) for all others
+_PRIORS = {"BBP": {"prior_sd": 0.1}}  # as in its paper; N(0, 1) for all others
 _LIGHT = {"draws_each": _CHAINS, "sigma0": 0.001, "start": "mode"}
 
 
 @dataclass(frozen=True)
 class PredictiveImages(ScaledExperiment, PredictiveExperiment):
-    """Figures of single draws on images, with a part for each data set.
+    """Results of single draws on images, with a part for each data set.
 
-    All that is drawn of a run is taken at once, so that the table, the figure and the times have the same runs.
+    All pictures of a run are computed at once, so that the table, the figure and the times share runs.
     """
 
     @property
@@ -54,7 +54,7 @@ class PredictiveImages(ScaledExperiment, PredictiveExperiment):
         return ["confusion"]
 
     def result(self, spec: Spec) -> dict[str, Any]:
-        """Run a spec of one of its cases to the end, and return what is kept of it."""
+        """Run the spec of a case to the end, and return the stored results."""
         from bnnviz.experiments.predictive_run import result  # with torch
 
         return result(spec, ("confusion",), ())
@@ -95,7 +95,7 @@ _WHY = (
     " the weight. BBP has the prior N(0, 0.1^2); at the small scale it starts with standard deviations of 0.001 and"
     " stops early. The printed accuracy of SAE on MNIST-C, 0.9998, contradicts its F1 score."
 )
-_STAND_INS = {"rotated_mnist": "Digits of MNIST that were rotated stand in for MNIST-C."}
+_STAND_INS = {"rotated_mnist": "Rotated MNIST digits replace MNIST-C."}
 _MINUTES = {"rotated_mnist": 4, "svhn_grey": 4}  # of the small scale
 _REDUCED = (
     "Reduced: {} training and {} test rows, one run of each method, "
@@ -106,7 +106,7 @@ _PAPER = (
 )
 
 
-#: Place in the paper, what it is, and its doc; measures, the table of published figures, pictures.
+#: Place in the paper, title and description; measures, table of published values, pictures.
 _PLACES: tuple[tuple[str, str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
     ("Table 9", "all methods", MEANS, _MEASURES, "pmcnet-table9", ()),
     (
@@ -130,7 +130,7 @@ _PLACES: tuple[tuple[str, str, str, tuple[str, ...], str, tuple[str, ...]], ...]
 
 
 def _part(row: int, data: str, scale: str) -> PredictiveImages:
-    """Return what a table or figure of the paper is on a data set at a scale."""
+    """Return a table or figure of the paper for a data set and scale."""
     place, what, doc, measures, table, pictures = _PLACES[row]
     small = scale == "small"
     parts = (_REDUCED.format(*_SMALL_ROWS[data]) if small else _PAPER, _STAND_INS.get(data, ""), doc)

@@ -1,8 +1,8 @@
 """Run tables and figures of the PMCnet paper (Huang, Chouzenoux, Elvira and Pesquet 2023) on tables of numbers.
 
-Its tables are means and standard deviations over 100 draws, taken by their weights, of each draw's own figures. What it
-does not say is ours: the prior and sigma0 of the control and wine sets, T of wine and glass, regression
-noise, and the settings of the competitors.
+Its tables are means and standard deviations over 100 weighted draws, of each draw's own metrics. Settings that it omits
+are ours: the prior and sigma0 of the control and wine sets, T of wine and glass, regression noise, and the settings of
+the competitors.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from bnnviz.specs.run import Spec
 
 SEEDS = range(5)
 CHAINS, EACH = 50, 100  # M and K
-_FEW = 20  # both of large networks
-_DRAWS = 100  # of the competitors
+_FEW = 20  # both, for large networks
+_DRAWS = 100  # for the competitors
 _ONE_SPLIT = (0,) * len(SEEDS)
-#: Of the control set: the five of twenty networks whose two classes are most alike in number.
+#: For the control set: the five of twenty networks with the most balanced classes.
 NETWORKS = (1, 3, 6, 8, 11)
 _TWO = ("auc", "precision", "recall", "specificity", "accuracy", "f1")
 _MANY = ("auc_weighted", "f1", "accuracy")
 
 
 def prior_sd(penalty: float) -> float:
-    """Return the prior's standard deviation of a penalty lambda |theta|^2."""
+    """Return the prior's standard deviation for a penalty lambda |theta|^2."""
     return round(1 / math.sqrt(2 * penalty), 4)
 
 
@@ -40,7 +40,7 @@ GLASS = {"data": "pmcnet_glass", "hidden": "10", "prior_sd": prior_sd(0.9787), "
 NAVAL = {"data": "pmcnet_naval", "hidden": "100-100", "activation": "relu", "prior_sd": prior_sd(0.2361)}
 PROTEIN = {"data": "pmcnet_protein", "hidden": "100-100", "activation": "relu", "prior_sd": 1.0}
 _PUBLISHED = {"initial_weights": "published"}
-#: Settings beside the defaults; the paper's are not public but for what SGLD, dropout and the others say themselves.
+#: Settings other than defaults; the paper gives only those of SGLD, dropout and similar methods.
 COMPETITORS: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "ADAM-MLE": ("mle", {}, 2, 0),
     "ADAM-MAP": ("map", {}, 2, 0),
@@ -90,7 +90,7 @@ def _population(
     whole: bool = False,
     splits: tuple[int, ...] = _ONE_SPLIT,
 ) -> tuple[Spec, ...]:
-    """Return runs whose draws are those of the last iteration, or with ``whole`` of all."""
+    """Return runs whose draws are those of the last iteration, or of all with ``whole``."""
     earlier = 0 if whole else each * (iterations - 1)
     settings, draws = {"draws_each": each, **settings}, each * iterations - earlier
     runs = {"seeds": SEEDS, "splits": splits, "chains": chains, "draws": draws, "warmup": earlier}
@@ -210,7 +210,7 @@ def _made(
     return PredictiveExperiment(**named("pmcnet", place, what), doc=doc, measures=measures, cases=cases, **more)
 
 
-_ON_RETURNS = ("roc", "chances")  # taken of each run on ionosphere, for its table and its figures
+_ON_RETURNS = ("roc", "chances")  # pictures of each run on ionosphere, for its table and figures
 _ENVELOPES = "envelopes hold 80, 95 and 99 % of the draws."
 _BOX = "Box and violin over the test rows, of the mean over 100 draws."
 _TABLES = (
@@ -332,12 +332,12 @@ PMCNET = (
     replace(
         _figure(
             "Fig. 5",
-            "What PMCnet's draws say of four returns",
+            "Probabilities from PMCnet's draws for four returns",
             6,
             "accuracy",
             "chances",
             "Histograms of the probability of a good return with a beta density: the surest row, the most doubtful one,"
-            " and two between; which rows the paper picked it does not say.",
+            " and two between; the paper does not state its rows.",
         ),
         cases=(Case("PMCnet", _iono({})),),
     ),

@@ -1,6 +1,6 @@
-"""Read the values printed in the papers: one CSV for each experiment, named after it; an empty cell was not printed.
+"""Read the papers' printed values: one CSV per experiment, named after it; empty cells were not printed.
 
-A cell has the digits of the print. A column that ends in ``_percent`` is 100 times the measure, and ``_sd`` is the
+A cell has the printed digits. A column that ends in ``_percent`` is 100 times the measure, and ``_sd`` is the
 standard deviation printed with a value: over five runs in the PDMP paper and in the functional paper, over 100 draws
 of one run in PMCnet. ``first/`` has the tables of the PDMP paper's first edition. The ECE of the corrected edition is
 read as percent, because some of its values are above 1; the paper gives no unit.
@@ -32,7 +32,7 @@ Values = dict[str, Printed]  # by measure
 
 
 def exists(table: str) -> bool:
-    """Tell whether there are printed values of a table, as `read` takes it."""
+    """Return whether there are printed values of a table, named as in `read`."""
     return _file(table).is_file()
 
 
