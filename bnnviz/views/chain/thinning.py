@@ -181,6 +181,6 @@ def _columns(part: dict, right: float, bottom: float, top: float) -> dict:
 
 
 def _note(part: dict) -> str:
-    if not part["proposals"]:
+    if not part.get("proposals"):
         return ""
     return f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
