@@ -17,8 +17,8 @@ from bokeh.models import CustomJS
 from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 
-from bnnviz.views import DOCUMENT_THEME
-from bnnviz.views.palette import in_light
+from bnnviz.figures.live.view import DOCUMENT_THEME
+from bnnviz.figures.palette import in_light
 from bnnviz_app import THEME_COOKIE, bokeh_fixes
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bnnviz.views import DARK, FONT, LIGHT
+from bnnviz.figures.palette import DARK, FONT, LIGHT
 from bnnviz_app import BACKGROUND, THEME_COOKIE
 
 

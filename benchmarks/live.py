@@ -279,9 +279,9 @@ def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: 
 
 
 def _hot() -> list[str]:
-    from bnnviz.views import views
+    from bnnviz.figures import of_runs
 
-    return [view.name for view in views() if view.hot]
+    return [figure.name for figure in of_runs() if figure.hot]
 
 
 def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:

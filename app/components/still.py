@@ -14,7 +14,7 @@ _SHARE, _LEAST = 0.6, 260
 
 def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
     """Return a pane with a figure of `bnnviz.plots`."""
-    from bnnviz.plots.output import rendered  # HoloViews, which takes a second, once a figure is shown
+    from bnnviz.figures.still.output import rendered  # HoloViews, which takes a second, once a figure is shown
 
     made = _shrinking(rendered(figure, _LARGE if large else 1.0))
     for toolbar in made.select({"type": Toolbar}):

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import panel as pn
 
-from bnnviz import views
+from bnnviz import figures
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.live.view import View
 from bnnviz.lessons import content
 from bnnviz.specs import url
 from bnnviz_app import address
@@ -276,15 +277,15 @@ class RunPage(Page):
 
     def _build(self, visit: address.Visit) -> None:
         """Make the cards, and lay them on the stage."""
-        made = {view.needs[0]: view for view in views.views_for({"emits": self.parts})}
-        self.cards = [self._card(made[part](dark=self.dark)) for part in self.parts]
+        made = {figure.needs[0]: figure for figure in figures.figures_for({"emits": self.parts})}
+        self.cards = [self._card(View(made[part], dark=self.dark)) for part in self.parts]
         self.table = self._table()
         cards = [*self._more_cards(), *self.cards, self.table]
         self.components = [self.caption, self.transport, *cards, self.narrator]
         self.components += [self.controls] if isinstance(self.controls, PageComponent) else []
         self.stage[:] = [self.caption.root, *(card.root for card in cards)]
 
-    def _card(self, view: views.View) -> Card:
+    def _card(self, view: View) -> Card:
         return Card(view)
 
     def _table(self) -> PageComponent:

@@ -8,10 +8,11 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import views
+from bnnviz import figures
+from bnnviz.figures.chain.timeline import Journey
+from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
-from bnnviz.views.chain.journey import JourneyView
 from bnnviz_app import address
 from bnnviz_app.access import roles
 from bnnviz_app.components.cards.branches import BranchBar
@@ -108,7 +109,7 @@ class LabPage(RunPage):
         return self.controls.root
 
     def _transport(self) -> Transport:
-        self.timeline = JourneyView(dark=self.dark)
+        self.timeline = View(Journey(), dark=self.dark)
         return Transport(self.session, self.timeline)
 
     def _remedy(self, settings: dict[str, Any]) -> None:
@@ -153,10 +154,10 @@ class LabPage(RunPage):
 
     def _build_cards(self) -> None:
         """Make the views, their links and their cards."""
-        classes = {view.needs[0]: view for view in views.views()}
-        classes.pop(EVENTS)
-        self._rare = {part: classes.pop(part) for part in RARE}
-        built = {part: view(dark=self.dark) for part, view in classes.items()}
+        found = {figure.needs[0]: figure for figure in figures.of_runs()}
+        found.pop(EVENTS)
+        self._rare = {part: found.pop(part) for part in RARE}
+        built = {part: View(figure, dark=self.dark) for part, figure in found.items()}
         self.selection = SelectionLink(built, self.session.pick)
         view = built[DRAWN]
         self.points = PointEditor(view, self._draw, lambda: self.controls.hold(None), self.caption.notice)
@@ -364,7 +365,7 @@ class LabPage(RunPage):
     def _place_card(self, part: str, area: str) -> None:
         """Lay a card on an area of the stage; one that is rare is made when it is first seen."""
         if part in self._rare:
-            card = self.cards[part] = self._card(self._rare.pop(part)(dark=self.dark))
+            card = self.cards[part] = self._card(View(self._rare.pop(part), dark=self.dark))
             if part in (WEIGHTS, GRAPH):
                 card.view.pointer.listen(lambda message: self._choose_coordinate(card, message))
             card.magnify(self.large)
@@ -373,7 +374,7 @@ class LabPage(RunPage):
         root = self.cards[part].root
         set_changed(root, styles=root.styles | {"grid-area": area, "order": str(ORDER[area])})
 
-    def _card(self, view: views.View) -> Card:
+    def _card(self, view: View) -> Card:
         return Card(view, **self._tools(view.needs[0]))
 
     def _turn_cards(self) -> None:
@@ -388,13 +389,14 @@ class LabPage(RunPage):
     def _choose_coordinate(self, card: Card, message: dict[str, Any]) -> None:
         """Follow the coordinate that is chosen in a view, or tell the one that the mouse is over."""
         place = message.get("x"), message.get("y")
-        if message["do"] == "over" and card.view.hover(*place):
-            card.head()
-        if message["do"] == "out":
-            card.view.leave()
-            card.head()
-        if message["do"] == "cell" and (number := card.view.choose(*place)) is not None:
-            card.head()
+        figure = card.view.figure
+        if message["do"] in ("over", "cell"):
+            number = figure.choose(*place)
+        elif message["do"] == "out":
+            figure.leave()
+        card.view.redraw()
+        card.head()
+        if message["do"] == "cell" and number is not None:
             self.component.choose(number)
 
     def _tools(self, part: str) -> dict[str, Any]:
@@ -423,7 +425,7 @@ class LabPage(RunPage):
 class Strip(PageComponent):
     """Feed a view that has no card of its own."""
 
-    def __init__(self, view: views.View) -> None:
+    def __init__(self, view: View) -> None:
         self.needs = frozenset(view.needs)
         self.reset, self.update, self.theme = view.reset, view.update, view.theme
 

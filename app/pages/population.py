@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import panel_material_ui as pmui
 
-from bnnviz import views
+from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
 from bnnviz.specs.run import Spec
 from bnnviz_app.components.cards.cards import Card
@@ -91,7 +91,7 @@ class PopulationPage(RunPage):
             self.controls.show(spec)
             self.session.begin(spec)
 
-    def _card(self, view: views.View) -> Card:
+    def _card(self, view: View) -> Card:
         if view.needs[0] != _PLANE:
             return Card(view)
         return Card(view, tools=[self.plane.kind], below=[self.plane.coordinates, self.plane.note])

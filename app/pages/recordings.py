@@ -16,7 +16,7 @@ from bnnviz.engine.recording import compare, reader
 from bnnviz.engine.recording.archive import unpack
 from bnnviz.engine.recording.export import ExportedDraws
 from bnnviz.errors import BnnvizError
-from bnnviz.views.series import MOST
+from bnnviz.figures.marks import SERIES as MOST
 from bnnviz_app.address import named
 from bnnviz_app.components.controls.upload import File
 from bnnviz_app.components.recordings.actions import RecordingActions

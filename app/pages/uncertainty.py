@@ -6,10 +6,10 @@ from typing import Any
 
 import panel_material_ui as pmui
 
-from bnnviz import views
+from bnnviz.figures.comparison.course import MEASURES
+from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import ImageRaceSpec
-from bnnviz.views.comparison.course import MEASURES
 from bnnviz_app.access import roles
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.cards.image_wall import ImageWallCard
@@ -97,15 +97,20 @@ class UncertaintyPage(RunPage):
         )
         return self.controls.root
 
-    def _card(self, view: views.View) -> Card:
+    @staticmethod
+    def _choose_measure(view: View, measure: str) -> None:
+        view.figure.measure = measure
+        view.redraw()
+
+    def _card(self, view: View) -> Card:
         part = view.needs[0]
         if part == _DIGIT:
-            return Card(view, beside=[self.question.root], long_legend=True)
+            return Card(view, beside=[self.question.root])
         if part == _ENTROPY:
-            view.brief = True
+            view.figure.brief = True
             return Card(view, tools=[self.ood])
         if part == _COURSE:
-            self.measure.param.watch(lambda event: view.choose(event.new), "value")
+            self.measure.param.watch(lambda event: self._choose_measure(view, event.new), "value")
             return Card(view, tools=[self.measure], legend=False)
         if part in _ATTACKS:
             other = "Entropy" if part == _ATTACKS[0] else "Accuracy"

@@ -71,7 +71,7 @@ class BackgroundRace(WithFigures):
             If there is no such ending, or the file cannot be written.
         """
         optional.check(("bokeh", "holoviews"), "A figure needs", extra="plots")
-        from bnnviz.plots.comparison.race_page import save_race
+        from bnnviz.figures.still.race_page import save_race
 
         return save_race(self.scene(), self.frame(["caption", "curves", "table"]), path)
 
@@ -166,6 +166,6 @@ def race(
 
 def _leaderboard() -> Any:
     optional.check("bokeh", "A figure needs")
-    from bnnviz.views.comparison import leaderboard
+    from bnnviz.figures import leaderboard
 
     return leaderboard

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.still import forms
 from bnnviz.files import plain_json
-from bnnviz.plots import forms
 from bnnviz.specs import catalogue, url
 from bnnviz.specs.run import Spec
 

@@ -161,7 +161,7 @@ def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
         return INTERRUPTED
     _print(race, as_json)
     if figure is not None:
-        from bnnviz.plots.comparison.race_page import save_race
+        from bnnviz.figures.still.race_page import save_race
 
         save_race(race.scene(), race.frame(["caption", "curves", "table"]), figure)
     for note in race.notes:

@@ -14,10 +14,10 @@ import numpy as np
 from bnnviz.engine.frames import codec
 from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
+from bnnviz.figures import BY_NAME
 from bnnviz.lessons import quantities
 from bnnviz.lessons.content import Film, Lesson
 from bnnviz.specs.run import Spec
-from bnnviz.views import BY_NAME
 
 FOLDER = Path(__file__).with_name("films")
 _BITS = 11  # of a float32's 23 that are dropped: 1 part in 8,000 is kept

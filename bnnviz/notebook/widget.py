@@ -26,7 +26,9 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.background import Background
 from bnnviz.errors import BnnvizError
-from bnnviz.views import DARK, LIGHT, Palette, View, views, views_for
+from bnnviz.figures import BY_NAME, figures_for, of_runs
+from bnnviz.figures.live.view import View
+from bnnviz.figures.palette import DARK, LIGHT, Palette
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 MOST_SIGHTS = 8
@@ -42,10 +44,11 @@ _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
 class Sight:
     """Feed one place on one page: views of its own, and what the page has of them."""
 
-    def __init__(self, shown: list[type[View]], scene: dict[str, Any], dark: bool) -> None:
+    def __init__(self, shown: list[str], scene: dict[str, Any], dark: bool) -> None:
         self.lock = threading.Lock()
         self.hungry = False
-        self.views = [view(scene, dark) for view in shown]
+        possible = {figure.name: figure for figure in figures_for(scene)}
+        self.views = [View(possible[name], scene, dark) for name in shown]
         self._of_race = "lanes" in scene
         self._want = sorted({need for view in self.views for need in view.needs} | {"status", "acf"})
         self._moment: tuple | None = None
@@ -150,7 +153,7 @@ class Live(anywidget.AnyWidget):
         run.listen(self._feed)
 
     def __repr__(self) -> str:
-        return f"<Live {self._scene['title']}: {', '.join(view.name for view in self._shown)}>"
+        return f"<Live {self._scene['title']}: {', '.join(self._shown)}>"
 
     def _asked(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
         """Do what a page asks for."""
@@ -214,25 +217,25 @@ class Live(anywidget.AnyWidget):
                 self.send({"sight": name, "said": f"The figures stopped: {type(error).__name__}: {error}"})
 
 
-def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[type[View]]:
-    """Return the classes of the views to show, the larger ones first."""
-    possible = {view.name: view for view in views_for(scene)}
+def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[str]:
+    """Return the names of the figures to show, the larger ones first."""
+    possible = [figure.name for figure in figures_for(scene)]
     if names is None:
         order = _ORDER if "lanes" not in scene else _of_race(scene)
-        return [possible[name] for name in order if name in possible]
+        return [name for name in order if name in possible]
     chosen = []
     for name in [names] if isinstance(names, str) else names:
         if name not in possible:
-            known = name in {view.name for view in views()}
-            what = f"This run has nothing to show in the view {name!r}" if known else f"There is no view {name!r}"
+            known = name in BY_NAME
+            what = f"This run has nothing to show in the figure {name!r}" if known else f"There is no figure {name!r}"
             raise BnnvizError(f"{what}; choose among {', '.join(possible)}.", "views")
-        chosen.append(possible[name])
+        chosen.append(name)
     return chosen
 
 
 def _of_race(scene: dict[str, Any]) -> list[str]:
     """Return the names of what is shown of a race: one picture of each lane, and the curves."""
-    kinds = {view.needs[0]: view.name for view in views()}
+    kinds = {figure.needs[0]: figure.name for figure in of_runs()}
     picture = kinds[scene["pictures"][-1]]
     return [*(f"{picture}.{number}" for number in range(len(scene["lanes"]))), "curves"]
 

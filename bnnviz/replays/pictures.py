@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from bnnviz import optional
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.palette import DARK, LIGHT, Palette
 from bnnviz.replays.chromium import BROWSER_FLAGS, REMEDY, find_chromium
 from bnnviz.replays.player import page
-from bnnviz.views import DARK, LIGHT, Palette
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -31,19 +31,28 @@ function place(at, frame) {
 
 const value_of = ({at, of, values}, frame) => values[of[place(at, frame)]]
 
-// The columns of a sheet, read when they are shown.
+// The data of a sheet, read when they are shown: the number of points of each mark, then the columns of all.
 function reader(sheet, bytes) {
-  const begins = [0]
-  for (const count of sheet.counts) { begins.push(begins.at(-1) + count) }
+  // Of a column at each change: its length, and where it begins among all of it.
+  const lengths = sheet.shapes.map((shape) => shape.flatMap(([points, columns]) => Array(columns).fill(points)))
+  const begins = sheet.columns.map((_, i) => {
+    const found = [0]
+    for (const own of lengths) { found.push(found.at(-1) + (own[i] ?? 0)) }
+    return found
+  })
   return (which) => {
-    const count = sheet.counts[which], packed = new Float32Array(count * sheet.columns.length)
-    sheet.columns.forEach((pieces, i) => {
-      const [first, kind, scale, offset, from] = pieces.findLast((piece) => piece[0] <= which)
-      const skipped = begins[which] - begins[first], out = packed.subarray(i * count, (i + 1) * count)
-      if (kind === "f") { out.set(new Float32Array(bytes, from + 4 * skipped, count)); return }
+    const counts = sheet.shapes[which].map(([points]) => points)
+    const packed = new Float32Array(counts.length + lengths[which].reduce((sum, length) => sum + length, 0))
+    packed.set(counts)
+    let at = counts.length
+    for (const [i, count] of lengths[which].entries()) {
+      const [first, kind, scale, offset, from] = sheet.columns[i].findLast((piece) => piece[0] <= which)
+      const skipped = begins[i][which] - begins[i][first], out = packed.subarray(at, at + count)
+      at += count
+      if (kind === "f") { out.set(new Float32Array(bytes, from + 4 * skipped, count)); continue }
       const codes = new Int16Array(bytes, from + 2 * skipped, count)
       for (let k = 0; k < count; k++) { out[k] = codes[k] === -32768 ? NaN : offset + scale * codes[k] }
-    })
+    }
     return packed
   }
 }

@@ -23,13 +23,12 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, save
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
+from bnnviz.figures.live.view import LOW, View
+from bnnviz.figures.palette import DARK, FONT, KINDS, LABEL_SIZE, LIGHT, TICK_SIZE, Palette, in_light
 from bnnviz.replays.timeline import ReplayTimeline, Series
 from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
-from bnnviz.views import DARK, FONT, KINDS, LIGHT, Palette, View
-from bnnviz.views.base import LABEL_SIZE, LOW, TICK_SIZE
-from bnnviz.views.layout import BACKS, BELOW, CARD_PAIRS, PLACES, grid
-from bnnviz.views.palette import in_light
 
 _HERE = Path(__file__).parent
 _TIMELINE = "events"  # this part's view lies in the bar

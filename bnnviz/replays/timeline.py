@@ -16,13 +16,11 @@ from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, parts
-from bnnviz.views import View, views
-from bnnviz.views.canvas import PackedColumns
+from bnnviz.figures import figures_for
+from bnnviz.figures.live.view import View
 
 _FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel
 _LEVELS, _NAN = 32767, -32768
-# Views that begin again with the draws, as on the page.
-_OF_DRAWS = frozenset({"trace", "acf", "density", "weights", "marginal", "ratios"})
 _DESCRIPTION = "html_attributes"  # kept with the headings: writing it paints a figure again
 
 Key = tuple[str, str]
@@ -56,6 +54,37 @@ class Series(NamedTuple):
         return {"at": self.at, "of": order, "values": found}
 
 
+#: Of which axis the numbers of a column are.
+_AXES = {"x": 0, "dx": 0, "y": 1, "dy": 1, "low": 1, "high": 1}
+
+
+class Column(NamedTuple):
+    """Hold a column of a mark."""
+
+    name: str
+    values: np.ndarray
+
+
+class Kept(NamedTuple):
+    """Hold what a sheet was at a frame: the names of the columns of each mark, and all numbers."""
+
+    names: list[list[str]]
+    packed: np.ndarray
+
+    def shape(self) -> list[list[int]]:
+        """Return for each mark its number of points and of columns."""
+        return [[int(count), len(names)] for count, names in zip(self.packed, self.names, strict=False)]
+
+    def columns(self) -> list[Column]:
+        """Return the columns of all marks."""
+        found, at = [], len(self.names)
+        for (count, _), names in zip(self.shape(), self.names, strict=True):
+            for name in names:
+                found.append(Column(name, self.packed[at : at + count]))
+                at += count
+        return found
+
+
 class ReplayTimeline:
     """Feed replay frames to their figures, and keep what changes in them.
 
@@ -66,18 +95,19 @@ class ReplayTimeline:
     """
 
     def __init__(self, replay_frames: ReplayFrames) -> None:
-        emitted = set(parts(replay_frames.scene))
         self.replay_frames = replay_frames
-        self.views: list[View] = [view(replay_frames.scene) for view in views() if emitted.issuperset(view.needs)]
+        self.views: list[View] = [
+            View(figure, replay_frames.scene)
+            for figure in figures_for({**replay_frames.scene, "emits": parts(replay_frames.scene)})
+        ]
         self._doc = Document()
         for view in self.views:
             if view.root.toolbar.active_scroll is not None:
                 # The wheel scrolls the page, until somebody picks the tool.
                 view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
-        self._sheets = {
-            sheet.model.id: sheet for view in self.views for sheet in view.sources if isinstance(sheet, PackedColumns)
-        }
+        self._sheets = {sheet.model.id: sheet for view in self.views for sheet in view.canvas.sheets}
+        self._owners = {sheet.model.id: view.name for view in self.views for sheet in view.canvas.sheets}
         self._models = {model.id: model for model in self._doc.models}
         self._serializer = Serializer(references=set(self._doc.models), deferred=False)
         self._changed: set[Key] = set()
@@ -117,7 +147,7 @@ class ReplayTimeline:
     def _take(self, number: int, frame: dict[str, Any]) -> None:
         before = self.replay_frames.frames[number - 1]["status"]["era"] if number else frame["status"]["era"]
         for view in self.views:
-            if frame["status"]["era"] != before and view.needs[0] in _OF_DRAWS:
+            if frame["status"]["era"] != before and view.figure.of_draws:
                 view.reset(self.replay_frames.scene)
             view.update(frame)
         changed, self._changed = self._changed, set()
@@ -149,13 +179,13 @@ class ReplayTimeline:
         if model is None:
             return
         if model.id in self._sheets and attr == "data":
-            at, values = self._columns.setdefault(model.id, ([0], [self._first[key]["packed"]]))
-            packed = model.data["packed"]
+            at, values = self._columns.setdefault(model.id, ([0], [Kept([], np.empty(0, np.float32))]))
+            kept_now = Kept(self._sheets[model.id].names, model.data["packed"])
             if at[-1] == number:
-                values[-1] = packed
-            elif not np.array_equal(values[-1], packed, equal_nan=True):
+                values[-1] = kept_now
+            elif not np.array_equal(values[-1].packed, kept_now.packed, equal_nan=True):
                 at.append(number)
-                values.append(packed)
+                values.append(kept_now)
             return
         if key not in kept:
             kept[key] = Series([0], [self._plain(self._first[key])])
@@ -174,30 +204,22 @@ class ReplayTimeline:
 
     def columns(self) -> tuple[list[dict[str, Any]], bytes]:
         """Return where the columns of each sheet are, and the bytes that they are in."""
-        axes, spans, out, index = self._axes(), self._spans, bytearray(), []
-        for name, (at, values) in self._columns.items():
-            sheet = self._sheets[name]
-            tables = [packed.reshape(len(sheet.data), -1) for packed in values]
+        spans, out, index = self._spans, bytearray(), []
+        for name, (at, kept) in self._columns.items():
+            view = self._owners[name]
+            frames = [each.columns() for each in kept]
+            most = max((len(columns) for columns in frames), default=0)
             pieces = []
-            for i, column in enumerate(sheet.data):
-                view, axis = axes.get((name, column), ("", None))
-                fine = [np.inf if axis is None else _FINE * spans[view][frame][axis] for frame in at]
-                pieces.append(_packed([table[i] for table in tables], fine, out))
-            counts = [table.shape[1] for table in tables]
-            index.append({"model": name, "at": at, "counts": counts, "columns": pieces})
+            for i in range(most):
+                held = [columns[i] if i < len(columns) else Column("", np.empty(0, np.float32)) for columns in frames]
+                fine = [
+                    _FINE * spans[view][frame][_AXES[each.name]] if each.name in _AXES else np.inf
+                    for frame, each in zip(at, held, strict=True)
+                ]
+                pieces.append(_packed([each.values for each in held], fine, out))
+            shapes = [each.shape() for each in kept]
+            index.append({"model": name, "at": at, "shapes": shapes, "columns": pieces})
         return index, bytes(out)
-
-    def _axes(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """Return of which view's axis, 0 or 1, a column's numbers are; not of columns that mean something else."""
-        found = {}
-        for view in self.views:
-            for glyph in view.canvas.glyphs:
-                if glyph.kind == "cells":
-                    continue
-                for column, axis in ((glyph.x, 0), (glyph.y, 1), (glyph.top, 1), (glyph.dx, 0), (glyph.dy, 1)):
-                    if column and not (glyph.size and column in (glyph.dx, glyph.dy)):
-                        found[glyph.source.model.id, column] = (view.name, axis)
-        return found
 
 
 def _ordered(keys: set[Key]) -> list[Key]:

@@ -13,7 +13,7 @@ from typing import Any
 import holoviews as hv
 
 from bnnviz import plots
-from bnnviz.plots import style
+from bnnviz.figures.still import style
 
 #: What the folders of figures are about.
 GROUPS = {
@@ -97,7 +97,7 @@ def _page(name: str, drawn: bool) -> str:
 
 
 def _group(name: str) -> str:
-    folder = getattr(plots, name).__module__.removeprefix("bnnviz.plots.").partition(".")[0]
+    folder = getattr(plots, name).__module__.removeprefix("bnnviz.figures.").partition(".")[0]
     return folder if folder in GROUPS else ""
 
 

@@ -9,8 +9,9 @@ import pytest
 from colours import SIGHT, contrast, difference, lab
 from example_frames import example_frame, example_scene
 
-from bnnviz.views import DARK, LIGHT, views_for
-from bnnviz.views.palette import Palette
+from bnnviz.figures import figures_for
+from bnnviz.figures.live.view import View
+from bnnviz.figures.palette import DARK, LIGHT, Palette
 
 # CIEDE2000 that two colours keep which mean different things in one figure, to every eye of SIGHT. Stated
 # before the palette was measured: 1 is just noticed side by side, 10 is told at a glance.
@@ -65,8 +66,8 @@ def test_marks_stand_out_from_the_card(palette: Palette) -> None:
 @pytest.mark.parametrize("kind", ["banana", "network1d"])
 def test_every_figure_says_in_words_what_it_shows(kind: str) -> None:
     scene = example_scene(kind)
-    for shown in views_for(scene):
-        view = shown(scene)
+    for figure in figures_for(scene):
+        view = View(figure, scene)
         assert view.description.startswith(view.title)
         frame = example_frame(scene, 30)
         view.update(frame)

@@ -9,10 +9,10 @@ import pytest
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.engine.wells import Wells
 from bnnviz.errors import BnnvizError
+from bnnviz.figures import leaderboard
 from bnnviz.samplers import REGISTRY
 from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
-from bnnviz.views.comparison import leaderboard
 from bnnviz_app.components.cards.cards import definition
 from bnnviz_app.components.cards.leaderboard import LeaderboardCard
 

@@ -23,7 +23,7 @@ from servers import serving, token_of
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import websocket_connect
 
-from bnnviz.views.pointer import Pointer, read_message
+from bnnviz.figures.live.pointer import Pointer, read_message
 from bnnviz_app.access.messages import MOST_UNPACKED
 from bnnviz_app.components.cards.image_wall import ImageWall
 from bnnviz_app.components.controls.image_input import ImageInput

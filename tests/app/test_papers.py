@@ -16,10 +16,10 @@ from bnnviz import paths
 from bnnviz.experiments import EXPERIMENTS, Case, Experiment, record
 from bnnviz.experiments.paper import PAPERS, paper_of
 from bnnviz.experiments.published import Printed
+from bnnviz.figures.palette import DARK
 from bnnviz.specs.race import ImageRaceSpec
 from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
-from bnnviz.views import DARK
 from bnnviz_app import address, deep_links
 from bnnviz_app.components.cards.experiment_card import ExperimentCard
 from bnnviz_app.pages import PAGES

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from driving import until
 
-from bnnviz.views.palette import in_light
+from bnnviz.figures.palette import in_light
 
 PAPER = (718, 1020)  # pixels of A4 within its margins
 # Black, and the marks of a key in the colours of the light theme.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from bnnviz.plots.recorded import FIGURES
 
 from bnnviz import plots
-from bnnviz.plots.recorded import FIGURES
 from tests.example_parts import example_parts
 
 

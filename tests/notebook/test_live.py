@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bnnviz
+from bnnviz.figures.live.view import View
 from bnnviz.notebook.widget import MOST_SIGHTS, Live
-from bnnviz.views import View
 
 
 @pytest.fixture

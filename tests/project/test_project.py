@@ -32,10 +32,10 @@ assert tuple(run.draws.shape) == (2, 20, 2), run.draws.shape
 # main.py builds a page when it is imported.
 NO_TORCH = """
 import importlib, pkgutil, sys
-import bnnviz, bnnviz.views, bnnviz_app
+import bnnviz, bnnviz.figures.live, bnnviz_app
 for module in ["cli.main", "engine.cluster.backend", "specs.catalogue", "specs.race", "specs.run"]:
     importlib.import_module(f"bnnviz.{module}")
-for package in (bnnviz.views, bnnviz_app):
+for package in (bnnviz.figures.live, bnnviz_app):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if found.name != "bnnviz_app.main":
             importlib.import_module(found.name)

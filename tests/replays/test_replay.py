@@ -16,13 +16,12 @@ import numpy as np
 import pytest
 
 import bnnviz
-from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, parts, take_frames
+from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
+from bnnviz.figures.live.view import View
 from bnnviz.replays.player import page
 from bnnviz.replays.timeline import ReplayTimeline
 from bnnviz.specs.run import Spec
-from bnnviz.views import views
-from bnnviz.views.canvas import PackedColumns
 
 BANANA = Spec(target="banana", sampler="bps", chains=2, draws=20, warmup=4, device="cpu").checked()
 NETWORK = Spec(
@@ -101,20 +100,20 @@ def test_names_that_would_break_out_of_the_page_are_words(shot: ReplayFrames) ->
 # --- what is shown is what the views show
 
 
-def decoded(sheet: dict, numbers: bytes, frame: int) -> np.ndarray:
+def decoded(sheet: dict, numbers: bytes, frame: int) -> list[np.ndarray]:
     """Read the columns of a sheet at a frame, as the page does."""
     which = max(i for i, at in enumerate(sheet["at"]) if at <= frame)
-    begins, count = np.concatenate([[0], np.cumsum(sheet["counts"])]), sheet["counts"][which]
+    lengths = [[points for points, columns in shape for _ in range(columns)] for shape in sheet["shapes"]]
     out = []
-    for pieces in sheet["columns"]:
-        first, kind, scale, offset, place = [piece for piece in pieces if piece[0] <= which][-1]
-        skipped = int(begins[which] - begins[first])
+    for i, count in enumerate(lengths[which]):
+        first, kind, scale, offset, place = [piece for piece in sheet["columns"][i] if piece[0] <= which][-1]
+        skipped = sum(own[i] if i < len(own) else 0 for own in lengths[first:which])
         if kind == "f":
             out.append(np.frombuffer(numbers, "<f4", count, place + 4 * skipped).astype(float))
             continue
         codes = np.frombuffer(numbers, "<i2", count, place + 2 * skipped)
         out.append(np.where(codes == -32768, np.nan, offset + scale * codes.astype(float)))
-    return np.array(out)
+    return out
 
 
 @pytest.mark.slow
@@ -123,21 +122,20 @@ def test_every_column_is_exact_to_a_fraction_of_a_pixel(spec: Spec) -> None:
     told = take_frames(spec, 30)
     timeline = ReplayTimeline(told)
     index, numbers = timeline.columns()
-    assert len(index) >= 7
-    emitted = set(parts(told.scene))
-    direct = [view(told.scene) for view in views() if emitted.issuperset(view.needs)]
+    direct = [View(type(view.figure)(), told.scene) for view in timeline.views]
     pairs = {
         mine.model.id: (theirs, view)
         for reeled, view in zip(timeline.views, direct, strict=True)
-        for mine, theirs in zip(reeled.sources, view.sources, strict=True)
-        if isinstance(mine, PackedColumns)
+        for mine, theirs in zip(reeled.canvas.sheets, view.canvas.sheets, strict=True)
     }
+    assert pairs
     for number, frame in enumerate(told.frames):
         for view in direct:
             view.update(frame)
         for sheet in index:
             theirs, view = pairs[sheet["model"]]
-            found, wanted = decoded(sheet, numbers, number), np.array(list(theirs.data.values()), float)
+            found = np.concatenate(decoded(sheet, numbers, number) or [np.empty(0)])
+            wanted = theirs.packed[len(theirs.names) :]
             assert found.shape == wanted.shape
             assert np.array_equal(np.isnan(found), np.isnan(wanted))
             ranges = view.root.x_range, view.root.y_range
@@ -152,9 +150,9 @@ def test_an_era_begins_without_the_draws_before_it() -> None:
     index, numbers = timeline.columns()
     first = next(i for i, frame in enumerate(told.frames) if frame["status"]["era"] == 1)
     trace = next(view for view in timeline.views if view.needs == ("trace",))
-    sheet = next(each for each in index if each["model"] == trace.sources[0].model.id)
+    sheet = next(each for each in index if each["model"] == trace.canvas.moving.model.id)
     for frame in (first - 1, first):
-        assert decoded(sheet, numbers, frame).shape[1] == told.frames[frame]["status"]["draws"]
+        assert decoded(sheet, numbers, frame)[0].size == told.frames[frame]["status"]["draws"]
     assert told.frames[first]["status"]["draws"] < told.frames[first - 1]["status"]["draws"]
     assert any(mark.get("high") for mark in content(page(told))["marks"])
 

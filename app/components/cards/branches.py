@@ -7,7 +7,8 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.views.futures import MOST, number
+from bnnviz.figures.marks import FUTURES
+from bnnviz.figures.marks import future as future_number
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, button, set_changed, set_class
 from bnnviz_app.session import Session
@@ -36,7 +37,7 @@ class BranchBar(PageComponent):
         self._return = button("Back to now", lambda: session.travel("return"), **_BUTTON)
         self._split = button("Fork again", lambda: session.travel("fork"), **_BUTTON)
         self._keep = button("Keep", lambda: session.travel("keep", branch=self._letter), **_BUTTON)
-        self._branches = [button("", lambda i=i: self._follow(i), **_BUTTON) for i in range(MOST)]
+        self._branches = [button("", lambda i=i: self._follow(i), **_BUTTON) for i in range(FUTURES)]
         self._bar = pn.Row(
             *self._branches, self._text, self._return, self._split, self._keep,
             sizing_mode="stretch_width", height=44, margin=0, stylesheets=[_STYLES["bar"]],
@@ -58,7 +59,7 @@ class BranchBar(PageComponent):
         self._dress()
         set_changed(self._return, visible=bool(status.get("behind")))
         forked = bool(self._futures)
-        set_changed(self._split, visible=forked and len(self._futures) < MOST)
+        set_changed(self._split, visible=forked and len(self._futures) < FUTURES)
         set_changed(self._keep, visible=forked, label=f"Keep {self._letter} alone" if forked else "Keep")
         self._reveal(forked or bool(status.get("behind")))
 
@@ -108,7 +109,7 @@ class BranchBar(PageComponent):
                 self._dress_branch(each, self._futures[i], i == self._followed)
 
     def _dress_branch(self, each: Any, future: dict[str, Any], followed: bool) -> None:
-        colour = lane_colour(number(future["letter"]))
+        colour = lane_colour(future_number(future["letter"]))
         look = {
             "borderLeft": f"12px solid {colour} !important",
             "fontWeight": 700 if followed else 400,

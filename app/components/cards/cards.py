@@ -10,7 +10,7 @@ from typing import Any
 
 import panel as pn
 
-from bnnviz.views.base import View
+from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, Text, button, set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
@@ -55,7 +55,6 @@ class Card(PageComponent):
         beside: Sequence[Any] = (),
         low_note: bool = False,
         whole_note: bool = True,
-        long_legend: bool = False,
     ) -> None:
         self.view, self._has_legend = view, legend
         self._title = title_pane((6, 0, 0, 14))
@@ -72,7 +71,7 @@ class Card(PageComponent):
         )
         self._legend = Text(
             margin=(0, 14, 2, 14),
-            height=None if long_legend else 20,
+            height=None,
             sizing_mode=None if low_note else "stretch_width",
             stylesheets=[_STYLES["legend"], SHEETS["large_card"]],
         )

@@ -16,7 +16,7 @@ from bnnviz.experiments import LABELS, Experiment, render
 from bnnviz.experiments.paper import heading
 from bnnviz.experiments.record import Record
 from bnnviz.experiments.table import AGREE, DIFFER, Result, counts, first_edition, results, summary
-from bnnviz.views.palette import DARK, LIGHT
+from bnnviz.figures.palette import DARK, LIGHT
 from bnnviz_app import deep_links
 from bnnviz_app.components.still import still
 from bnnviz_app.components.widgets import Text, script

@@ -8,7 +8,7 @@ from typing import Any
 import param
 from panel.custom import JSComponent
 
-from bnnviz.views.comparison import leaderboard as written
+from bnnviz.figures import leaderboard as written
 from bnnviz_app.components.cards.cards import ExplainedCard
 from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import lane_colour, styles

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bnnviz.views import View
+from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
 
 PART = "selection"

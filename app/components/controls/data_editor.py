@@ -11,8 +11,8 @@ import numpy as np
 import panel as pn
 import panel_material_ui as pmui
 
+from bnnviz.figures.live.view import View
 from bnnviz.settings import MOST_POINTS
-from bnnviz.views import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import icon_button
 
@@ -138,7 +138,8 @@ class PointEditor(PageComponent):
                 f"Of these {len(self.rows)} points every {stride}th was kept: no more than {MOST_POINTS} can be drawn."
             )
             self.rows = self.rows[::stride]
-        self._view.show_points(self.rows)
+        self._view.figure.rows = self.rows
+        self._view.redraw()
         self._on_points(self.rows)
 
     def _turn_class(self) -> None:

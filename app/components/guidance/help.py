@@ -6,9 +6,9 @@ import html
 import json
 from pathlib import Path
 
+from bnnviz.figures.legend import line_html, mark_html
+from bnnviz.figures.palette import ACCEPTED, DARK, KINDS, KNOWN, LIGHT, NOW, PICKED, UNIFORM, VISITED, Kind, Palette
 from bnnviz.lessons import content
-from bnnviz.views import ACCEPTED, DARK, KINDS, LIGHT, Kind, Palette
-from bnnviz.views.palette import KNOWN, NOW, PICKED, UNIFORM, VISITED, line_html, mark_html
 from bnnviz_app.components.guidance.dialogs import Dialog
 from bnnviz_app.components.widgets import Text
 from bnnviz_app.pages import OF_CLASS, PAGES

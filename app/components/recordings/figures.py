@@ -45,8 +45,8 @@ class RecordingFigures:
     def show(self, kept: Mapping[str, ExportedDraws], label: str, against: str | None, dark: bool, large: bool) -> None:
         """Draw recordings."""
         from bnnviz import plots
-        from bnnviz.plots import sources
-        from bnnviz.plots.brushing import brush
+        from bnnviz.figures import sources
+        from bnnviz.figures.still.brushing import brush
 
         plots.use("bokeh")
         found = [sources.exported(name, each) for name, each in kept.items()]
@@ -69,7 +69,7 @@ class RecordingFigures:
 
     def _brushed(self, figure: Any) -> pn.pane.HoloViews:
         """Return a pane with a figure that is linked with the others."""
-        from bnnviz.plots.brushing import link
+        from bnnviz.figures.still.brushing import link
 
         scale = _LARGE if self._drawing["large"] else 1.0
         made = link(figure, self._drawing["link"], width=_WIDTH, height=_HEIGHT, fontscale=scale)

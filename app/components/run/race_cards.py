@@ -9,7 +9,9 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views import View, of_lane
+from bnnviz.figures.base import Figure
+from bnnviz.figures.lanes import of_lane
+from bnnviz.figures.live.view import View
 from bnnviz_app.components.cards.cards import Card
 from bnnviz_app.components.run.transport import Cell, StepTransport, count, rate
 from bnnviz_app.components.widgets import Text, set_changed
@@ -48,10 +50,10 @@ def grid(lanes: int, large: bool = False) -> str:
 class LaneCard(Card):
     """Show one picture of one lane, with its colour, how much of its budget it has spent, and what befell it."""
 
-    def __init__(self, picture: type[View], number: int, name: str, dark: bool) -> None:
+    def __init__(self, picture: type[Figure], number: int, name: str, dark: bool) -> None:
         self.name, self.number, self.part = name, number, picture.needs[0]
         self._spent, self._badge = 0.0, ""
-        view = of_lane(picture, number, name)(dark=dark)
+        view = View(of_lane(picture, number, name), dark=dark)
         view.root.min_height = LEAST_HEIGHT
         super().__init__(view, place=f"lane{number}", legend=False)
         self._title.stylesheets = [*self._title.stylesheets, _STYLES["lane"]]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz.views.chain.journey import JourneyView
+from bnnviz.figures.live.view import View
 from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import Text, button, icon_button, set_changed, set_class
 from bnnviz_app.session import Session
@@ -47,7 +47,7 @@ class Transport(PageComponent):
     steps: ClassVar[dict[str, str]] = {"Next proposal": "proposal", "Next event": "event"}
     kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
 
-    def __init__(self, session: Session, timeline: JourneyView | None, middle: Any = None) -> None:
+    def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
         self._session, self._large = session, False
         look = _BUTTON | {"variant": "contained", "margin": (0, 4, 0, 0)}
         self._play = button("Play", self.play, icon="play_arrow", width=104, **look)
@@ -107,9 +107,15 @@ class Transport(PageComponent):
         self._session.travel("back", step=step)
         self.show_playing()
 
-    def _strip(self, timeline: JourneyView) -> list[Any]:
+    def _strip(self, timeline: View) -> list[Any]:
         """Return the strip of events, and the button that forks."""
-        timeline.listen_back(self.back)
+
+        def hear(message: dict[str, Any]) -> None:
+            step = timeline.figure.nearest(message["x"]) if message["do"] == "cell" else None
+            if step is not None:
+                self.back(step)
+
+        timeline.pointer.listen(hear)
         line = pn.pane.Bokeh(timeline.root, sizing_mode="stretch_width", height=38, margin=(0, 4), css_classes=["wide"])
         fork = button("Fork", lambda: self._session.travel("fork"), icon="call_split", width=86, **_SECOND)
         return [line, fork]

@@ -61,6 +61,3 @@ def test_the_density_is_one_in_all_and_lies_where_the_draws_are():
     assert part["draws"] == 240
     x, y = diagnostics.density(np.ones(50))
     assert x.size == y.size == 0
-
-
-# ---- views ------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from bnnviz import diagnostics
 from bnnviz.engine.frames import graph
 from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.specs.run import Spec
-from bnnviz.views.chain.graph import NetworkGraphView
 
 DATA = np.linspace(-1, 1, 9)[:, None], np.sin(np.linspace(-1, 1, 9))
 
@@ -47,11 +46,3 @@ def test_the_part_has_the_chain_now_and_the_spread_of_all_draws():
     assert np.allclose(
         shown, diagnostics.canonical(part["weights"].astype(float), run.target.units, reference), atol=1e-5
     )
-
-
-def shown(weights: np.ndarray, sd: np.ndarray, chosen: int | None = None) -> NetworkGraphView:
-    """Return the view of a network of two inputs, two hidden units and one output."""
-    layers = [{"inputs": 2, "outputs": 2, "weight": 0, "bias": 4}, {"inputs": 2, "outputs": 1, "weight": 6, "bias": 8}]
-    view = NetworkGraphView({"layers": layers, "names": [f"w{i}" for i in range(9)]})
-    assert view.update({"graph": {"weights": weights, "mean": 0 * sd, "sd": sd, "draws": 7, "chosen": chosen}})
-    return view

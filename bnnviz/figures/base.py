@@ -1,0 +1,46 @@
+"""Define what a figure is: data in, a `Drawing` out."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from bnnviz.figures.marks import Axis, Drawing
+
+NOTHING: dict[str, Any] = {"kind": "none"}
+#: An axis of shares: a mark at 0 or 1 is seen whole.
+SHARES = (-0.07, 1.07)
+
+
+class Figure:
+    """Turn the parts of a frame into marks.
+
+    A subclass sets `name`, `title` and `needs`, the parts of a frame that it reads, and implements `draw`. What a
+    reader chooses in the figure are attributes; `draw` depends on these, on the scene and on its part alone.
+    """
+
+    name: ClassVar[str]
+    title: str = ""
+    needs: ClassVar[tuple[str, ...]]
+    of_draws: ClassVar[bool] = False  # begins again where the draws do
+    place: ClassVar[int] = 99  # among the figures of a run
+    touch: ClassVar[dict[str, bool] | None] = None  # what the pointer does, see `Pointer`
+    bare: ClassVar[bool] = False  # a strip without axes
+    tools: ClassVar[bool] = False  # whether the figure is panned and zoomed
+    left: ClassVar[int] = 58  # pixels for the numbers at the left, wide enough that the frame does not move
+
+    def __init__(self) -> None:
+        self.scene: dict[str, Any] = {}
+        self.selection = NOTHING
+        self.frame_size: tuple[int, int] | None = None  # pixels, where a page has laid the figure out
+
+    def begin(self, scene: dict[str, Any]) -> None:
+        """Take the scene of a new run."""
+        self.scene = scene
+
+    def blank(self) -> Drawing:
+        """Return what is shown before the first frame."""
+        return Drawing(x=Axis(ends=(0.0, 1.0), follow="exact"), y=Axis(ends=(0.0, 1.0), follow="exact"))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Return what a part of a frame shows."""
+        raise NotImplementedError

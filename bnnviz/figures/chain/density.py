@@ -1,0 +1,183 @@
+"""Draw how draws are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.diagnostics.packages import array_stats
+from bnnviz.figures import sources
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Line, Mark, chain, dash_of, extent, gapped
+from bnnviz.figures.parts import as_arrays
+from bnnviz.figures.sources import SourceDraws
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+HEADROOM, MOST = 1.25, 1.6  # of the known density's height: few draws make towers
+_APART = 0.05  # chains that share less of their density than this are drawn one by one
+
+
+class Density(Figure):
+    """Draw a histogram of the draws of a target's only coordinate over its known density.
+
+    Where a sampler's states are densities themselves, the accepted ones are drawn too.
+    """
+
+    name = "density"
+    title = "Density"
+    needs = ("density",)
+    place = 5
+    of_draws = True
+
+    def blank(self) -> Drawing:
+        """Return the known density of the target."""
+        known = self.scene.get("density")
+        if known is None:
+            ends = {"x": Axis("x1", (-4.0, 4.0), follow="exact"), "y": Axis("density", (0.0, 0.5), follow="exact")}
+            return Drawing(**ends)
+        return self._drawing(known, [], [], 0.0)
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw bars of ``width`` with heights ``y`` at ``x``, and the functionals of ``curves``."""
+        known, curves = self.scene["density"], part["curves"]
+        under: list[Mark] = [Bars(part["x"], part["y"], part["width"], colour="blue", opacity=0.45, label="draws")]
+        over: list[Mark] = []
+        if curves is not None:
+            accepted = gapped(curves["x"], curves["y"][curves["accepted"]])
+            under.append(Line(*accepted, 1.2, colour="green", opacity=0.4, label="functionals"))
+            over.append(Line(curves["x"], curves["y"][-1], 2.6, colour="orange", label="the newest"))
+        return self._drawing(known, under, over, float(part["y"].max()), f"{part['draws']:,} draws")
+
+    def _drawing(self, known: dict, under: list[Mark], over: list[Mark], highest: float, note: str = "") -> Drawing:
+        top = float(known["y"].max())
+        truth = Line(known["x"], known["y"], 2.4, label="the target", still=True)
+        x = Axis(known["label"], extent(known["x"]), follow="exact")
+        y = Axis("density", (0.0, max(HEADROOM * top, min(highest, MOST * top))), count=3)
+        return Drawing([*under, truth, *over], x=x, y=y, title=f"Density of {known['label']}", note=note)
+
+
+class Marginal(Figure):
+    """Draw the density of a weight or of a principal component, estimated from all draws."""
+
+    name = "marginal"
+    title = "Density"
+    needs = ("marginal",)
+    place = 10
+    of_draws = True
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        return Drawing(x=Axis("PC 1", (-3.0, 3.0), follow="exact"), y=Axis("density", (0.0, 0.5), follow="exact"))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw the density ``y`` at ``x`` of what ``label`` names, and of the futures."""
+        futures = part.get("futures", ())
+        marks = estimate(part["x"], part["y"], "blue", "all draws" if futures else "draws")
+        for other in futures:
+            marks.append(
+                Line(other["x"], other["y"], 2.4, colour=chain(ord(other["letter"]) - 65), label=other["letter"])
+            )
+        key = (part["label"], part.get("basis"))
+        return Drawing(
+            marks,
+            x=Axis(part["label"], extent(part["x"], *(other["x"] for other in futures)), key=key),
+            y=Axis("density", extent(part["y"], [0.0], *(other["y"] for other in futures)), key=key, count=3),
+            note=f"{part['draws']:,} draws" if "draws" in part else "",
+        )
+
+
+def estimate(x: Any, y: Any, colour: str, label: str, filled: bool = True, dash: tuple[float, ...] = ()) -> list[Mark]:
+    """Return a kernel estimate: a line over an area."""
+    line = Line(x, y, 2.4, dash, colour=colour, label=label)
+    return [Band(x, np.zeros(np.size(x)), y, colour=colour), line] if filled else [line]
+
+
+def density(
+    source: Any, variables: str | Sequence[str] | None = None, *, each_chain: bool = False, dark: bool = False
+) -> hv.Overlay | hv.Layout:
+    """Draw ArviZ's kernel estimate of the density of draws.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, DataTree, array, dict or list
+        Several sources have a colour each. Draws with weights are resampled systematically first.
+    variables : str or sequence of str, optional
+        Default: the first four.
+    each_chain : bool, default False
+        Draw each chain's density, too. Chains that do not overlap are always drawn one by one: a single kernel
+        estimate of all would smooth across the gap between them.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of several variables
+
+    Raises
+    ------
+    BnnvizError
+        If draws cannot be read from the source or are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.density({"NUTS": {"mu": rng.normal(size=(4, 500))}, "SGLD": {"mu": 1.4 * rng.normal(size=(4, 500))}})
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import layout
+
+    if isinstance(source, Mapping) and {"x", "y", "label"} <= set(source):
+        return layout([Marginal().draw(as_arrays(dict(source)))], dark=dark)
+    array_stats()  # fails here where ArviZ is missing
+    found = sources.read(source)
+    names = sources.shared(found, variables)
+    return layout([_of_draws(found, name, each_chain) for name in names], across=2, dark=dark)
+
+
+def _of_draws(found: Sequence[SourceDraws], name: str, each_chain: bool) -> Drawing:
+    marks: list[Mark] = []
+    several = len(found) > 1
+    for place, draws in enumerate(found):
+        dash = dash_of(place) if several else ()
+        own = _chains(draws, name)
+        separate = own is not None and not _overlap(own)
+        if not separate:
+            estimated = diagnostics.density(draws.representative(name))
+            marks += estimate(*estimated, chain(place), draws.name, not several, dash)
+        if own is not None and (separate or each_chain):
+            for number, curve in enumerate(own):
+                colour = chain(place if several else number)
+                width = 2.4 if separate else 1.1
+                label = f"{draws.name}, chain {number + 1}"
+                marks.append(Line(*curve, width, dash, colour=colour, opacity=0.85, label=label))
+    lines = [mark for mark in marks if isinstance(mark, Line)]
+    across, up = extent(*(line.x for line in lines)), extent([0.0], *(line.y for line in lines))
+    return Drawing(marks, x=Axis(name, across), y=Axis("density", up, count=3))
+
+
+def _chains(draws: SourceDraws, name: str) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """Return the kernel estimate of each of several chains; None where there is one, or draws have weights."""
+    if draws.log_weights is not None or draws.shape[0] < 2:
+        return None
+    return [diagnostics.density(values) for values in draws.finite(name)]
+
+
+def _overlap(curves: Sequence[tuple[np.ndarray, np.ndarray]]) -> bool:
+    """Return whether the densities are connected: each shares area with another, and all with each other by these."""
+    low, high = extent(*(x for x, _ in curves))
+    grid = np.linspace(low, high, 2000)
+    heights = np.array([np.interp(grid, x, y, left=0.0, right=0.0) for x, y in curves])
+    areas = np.trapezoid(heights, grid, axis=1)
+    shared = np.trapezoid(np.minimum(heights[:, None], heights[None]), grid, axis=2)
+    linked = shared > _APART * np.minimum(areas[:, None], areas[None])
+    reached = np.zeros(len(curves), dtype=bool)
+    reached[0] = True
+    for _ in curves:
+        reached = linked[reached].any(0)
+    return bool(reached.all())

@@ -1,0 +1,163 @@
+"""Draw a small network with the weights of a chain now, and their standard deviations over the draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, extent
+from bnnviz.figures.palette import Kind
+
+_UNIT = Kind("unit", "circle", "ink", False)
+_BIASES = ((1, Kind("bias", "circle", "blue", True)), (-1, Kind("bias", "circle", "orange", True)))
+_WIDEST, _LEAST = 9.0, 0.4  # pixels of an edge
+_SHARE = 0.5  # of the room between two units, for the widest edge
+_UNIT_PX, _SMALLEST_PX = 15.0, 3.0
+_DISC = 0.7  # of a unit, the largest bias
+_FADES = 0.02  # of the largest size, a frame: the scale follows sizes that shrink
+_NEAR_PX = 14.0
+_SIDE = 0.35  # beside the outer layers, in layers
+_FRAME = (500.0, 300.0)  # pixels, until the figure has been laid out
+
+
+class NetworkGraph(Figure):
+    """Draw units as circles and weights as edges, as wide as they are large; a biased unit holds a disc of that size.
+
+    A grey edge beneath is as wide as the standard deviation of that weight over the draws: the data leave the sign of
+    a coloured edge open that is narrower than its grey one.
+    """
+
+    name = "graph"
+    title = "Network"
+    needs = ("graph",)
+    place = 9
+    touch = {"cells": True, "hovers": True}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._layers: list[dict[str, Any]] = []
+        self._part: dict[str, Any] | None = None
+        self._shown: int | None = None  # the coordinate that the pointer has chosen
+        self._largest = 0.0
+
+    def begin(self, scene: dict[str, Any]) -> None:
+        """Place the units of another network."""
+        super().begin(scene)
+        self._layers = list(scene.get("layers", ()))
+        self._largest = 0.0
+        if self._layers:
+            self._place()
+
+    def blank(self) -> Drawing:
+        """Return the units without weights."""
+        self._part = self._shown = None
+        return self._drawing([], "")
+
+    def choose(self, x: float, y: float) -> int | None:
+        """Show the weight or the bias nearest to a place, and return its coordinate; None far from all."""
+        if self._part is None:
+            return None
+        self._shown = self._nearest(x, y)
+        return self._shown
+
+    def leave(self) -> None:
+        """Show the coordinate that is followed again: the pointer has left the figure."""
+        self._shown = None
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``weights`` with their standard deviations ``sd`` over the draws."""
+        self._part = part
+        if not self._layers:
+            return self.blank()
+        weights, sd = np.asarray(part["weights"]), np.asarray(part["sd"])
+        found = extent(np.abs(weights))
+        # The scale grows at once and shrinks slowly.
+        self._largest = max(found[1] if found else 0.0, (1 - _FADES) * self._largest, 1e-12)
+        edges = weights[self._edge_of]
+        spread = self._edges(np.arange(len(edges)) if sd.size else [], sd[self._edge_of] if sd.size else np.empty(0))
+        marks: list[Mark] = [Segments(*spread, colour="grey", opacity=0.3, label="sd over the draws")]
+        for own, colour, label in ((edges >= 0, "blue", "positive"), (edges < 0, "orange", "negative")):
+            signed = self._edges(np.flatnonzero(own), np.abs(edges[own]))
+            marks.append(Segments(*signed, colour=colour, opacity=0.85, label=label))
+        number = self._shown if self._shown is not None else part["chosen"]
+        edge = np.flatnonzero(self._edge_of == number) if number is not None else np.empty(0, int)
+        marks.append(Segments(*self._ends(edge), 2.0, dash=(5, 4)))
+        note = f"{part['draws']:,} draws" if number is None else self._text(number)
+        return self._drawing(marks, note, weights[self._bias_of])
+
+    def _drawing(self, marks: list[Mark], note: str, bias: np.ndarray | None = None) -> Drawing:
+        x = Axis("", (-_SIDE, max(len(self._layers), 1) + _SIDE), follow="exact", shown=False, grid=False)
+        y = Axis("", (-0.5, 0.5), follow="exact", shown=False, grid=False)
+        if self._layers:
+            size = self._unit_px
+            marks = [*marks, Points(self._unit_x, self._unit_y, _UNIT, size, min(1.6, size / 6), fill="surface")]
+        if bias is not None:
+            sizes = np.clip(np.abs(bias) / self._largest, 0.15, 1.0)
+            for sign, kind in _BIASES:
+                own = (bias < 0) == (sign < 0)
+                at = self._bias_x[own], self._bias_y[own]
+                marks.append(Points(*at, kind, _DISC * size, 0.0, scale=sizes[own], label=kind.label))
+        counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)] if self._layers else []
+        words = f"layers of {', '.join(map(str, counts))} units; {note}" if counts else ""
+        return Drawing(marks, x=x, y=y, note=note, words=words)
+
+    def _place(self) -> None:
+        """Give each unit its place: a column for each layer, its units evenly from the top."""
+        counts = [self._layers[0]["inputs"], *(layer["outputs"] for layer in self._layers)]
+        heights = [(np.arange(n)[::-1] + 0.5) / n - 0.5 for n in counts]
+        self._crowd = max(counts)
+        self._unit_x = np.concatenate([np.full(n, float(i)) for i, n in enumerate(counts)])
+        self._unit_y = np.concatenate(heights)
+        begin = [np.tile(heights[i], layer["outputs"]) for i, layer in enumerate(self._layers)]
+        end = [np.repeat(heights[i + 1], layer["inputs"]) for i, layer in enumerate(self._layers)]
+        self._edge_x = np.concatenate([np.full(len(y), float(i)) for i, y in enumerate(begin)])
+        self._edge_y = np.concatenate(begin)
+        self._rise = np.concatenate(end) - self._edge_y
+        self._edge_of = np.concatenate(
+            [layer["weight"] + np.arange(layer["inputs"] * layer["outputs"]) for layer in self._layers]
+        )
+        biased = [(i, layer) for i, layer in enumerate(self._layers) if layer["bias"] is not None]
+        self._bias_x = np.concatenate([np.full(layer["outputs"], i + 1.0) for i, layer in biased] or [np.empty(0)])
+        self._bias_y = np.concatenate([heights[i + 1] for i, _ in biased] or [np.empty(0)])
+        numbers = [layer["bias"] + np.arange(layer["outputs"]) for _, layer in biased]
+        self._bias_of = np.concatenate(numbers or [np.empty(0, int)])
+
+    @property
+    def _room(self) -> float:
+        """Pixels from a unit to the next one of the widest layer."""
+        return (self.frame_size or _FRAME)[1] / self._crowd
+
+    @property
+    def _unit_px(self) -> float:
+        """Pixels of a unit, as large as there is room for."""
+        return float(min(_UNIT_PX, max(_SMALLEST_PX, np.floor(0.8 * self._room))))
+
+    def _ends(self, edges: Any) -> tuple[np.ndarray, ...]:
+        x, y, rise = self._edge_x[edges], self._edge_y[edges], self._rise[edges]
+        return x, y, np.ones_like(x), rise
+
+    def _edges(self, edges: Any, sizes: np.ndarray) -> tuple[Any, ...]:
+        """Return the ends of edges, the width 1, and their widths in pixels."""
+        edges = np.asarray(edges, dtype=int)
+        widest = min(_WIDEST, _SHARE * self._room + 1)
+        return *self._ends(edges), 1.0, np.maximum(_LEAST, widest * sizes / self._largest)
+
+    def _nearest(self, x: float, y: float) -> int | None:
+        """Return the coordinate of the bias, or else of the edge, nearest on the screen; None far from all."""
+        width, height = self.frame_size or _FRAME
+        across, up = width / (len(self._layers) + 2 * _SIDE), height
+        discs = np.hypot((self._bias_x - x) * across, (self._bias_y - y) * up)
+        if discs.size and discs.min() < self._unit_px / 2:
+            return int(self._bias_of[discs.argmin()])
+        along = np.clip(x - self._edge_x, 0.0, 1.0)
+        off = np.hypot((self._edge_x + along - x) * across, (self._edge_y + along * self._rise - y) * up)
+        return int(self._edge_of[off.argmin()]) if off.min() < _NEAR_PX else None
+
+    def _text(self, number: int) -> str:
+        """Return a weight's name, its value now, and its mean and spread over the draws."""
+        part, names = self._part, list(self.scene["names"])
+        name = names[number] if number < len(names) else str(number)
+        now = f"{name} {part['weights'][number]:.2f}"
+        return f"{now}, draws {part['mean'][number]:.2f} ± {part['sd'][number]:.2f}" if len(part["sd"]) else now

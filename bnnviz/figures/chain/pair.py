@@ -1,0 +1,106 @@
+"""Draw draws in pairs of variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import sources
+from bnnviz.figures.marks import SQUARE, Axis, Drawing, Mark, Points, extent, series_kind
+from bnnviz.figures.palette import EVENTS, KINDS, VIOLATION
+from bnnviz.figures.sources import ID, SourceDraws
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+_MOST = 3  # variables without a choice
+
+
+def pair(
+    source: Any,
+    variables: str | Sequence[str] | None = None,
+    *,
+    divergences: bool = True,
+    events: Any = None,
+    dark: bool = False,
+) -> hv.Overlay | hv.Layout:
+    """Draw draws in each pair of variables, with divergent draws and the events of a path.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, DataTree, array, dict or list
+        Several sources have a colour and a marker each.
+    variables : str or sequence of str, optional
+        At least two; default: the first three.
+    divergences : bool, default True
+        Whether divergent draws are marked, where they are known.
+    events : dict of str to ndarray, optional
+        Events of a path: ``kind`` (events,), as in `bnnviz.figures.palette.KINDS` (2 a bounce, 3 a refreshment, 5 a
+        violated bound), and a coordinate (events,) under the name of each variable.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of several pairs
+
+    Raises
+    ------
+    BnnvizError
+        If draws cannot be read from the source, there are fewer than two variables, events do not fit, or there are
+        more than 100,000 draws and Datashader is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4, 250))
+    >>> banana = np.stack([x, x**2 - 1 + 0.5 * rng.normal(size=(4, 250))], -1)
+    >>> plots.pair(banana)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import layout
+
+    found = sources.read(source)
+    names = sources.shared(found, variables, _MOST)
+    if len(names) < 2:
+        raise BnnvizError(f"A pair needs two variables; there is {', '.join(names) or 'none'}.", "variables")
+    marked = None if events is None else _events(events, names)
+    drawings = [_drawing(found, both, divergences, marked) for both in combinations(names, 2)]
+    return layout(drawings, across=min(3, len(drawings)), dark=dark)
+
+
+def _drawing(
+    found: Sequence[SourceDraws], shown: tuple[str, str], divergences: bool, events: dict[str, np.ndarray] | None
+) -> Drawing:
+    marks: list[Mark] = []
+    for place, draws in enumerate(found):
+        table = draws.table(shown)
+        count = len(table[ID])
+        look = {"opacity": 0.35 if count > 2000 else 0.55, "label": draws.name, "ids": table[ID]}
+        kind = series_kind(place)
+        x, y = (table[name] for name in shown)
+        marks.append(Points(x, y, kind, 5.0 if count > 500 else 6.5, 0.4, fill=kind.role, **look))
+        if divergences and draws.diverging is not None and draws.diverging.any():
+            at = tuple(draws.of(name)[draws.diverging] for name in shown)
+            marks.append(Points(*at, KINDS[VIOLATION], 9, label="divergent"))
+    for code in EVENTS if events is not None else ():
+        own = events["kind"] == code
+        marks.append(Points(*(events[name][own] for name in shown), KINDS[code], label=KINDS[code].label))
+    drawn = [mark for mark in marks if isinstance(mark, Points)]
+    ends = extent(*(mark.x for mark in drawn)), extent(*(mark.y for mark in drawn))
+    return Drawing(marks, x=Axis(shown[0], ends[0]), y=Axis(shown[1], ends[1]), size=SQUARE)
+
+
+def _events(events: Any, names: Sequence[str]) -> dict[str, np.ndarray]:
+    missing = [name for name in ("kind", *names) if name not in events]
+    if missing:
+        raise BnnvizError(f"events needs {missing[0]!r}: give kind and a coordinate for each of {names}.", "events")
+    found = {name: np.asarray(events[name]) for name in ("kind", *names)}
+    if len({each.shape for each in found.values()}) > 1:
+        raise BnnvizError("Give one kind and one place for each event.", "events")
+    return found

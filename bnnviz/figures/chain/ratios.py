@@ -1,0 +1,116 @@
+"""Draw the distribution of rate / envelope over all proposals; above 1 the envelope was no bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Area, Axis, Drawing, Mark, Points, Rule, Segments
+from bnnviz.figures.palette import KINDS, VIOLATION, Kind
+from bnnviz.numerals import general
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+BOX, CAP = 0.3, 0.16  # half of its height, and of the ends of its whiskers
+START, FARTHEST = 1.25, 4.0  # of the axis, at first and at most
+EDGE = 0.985  # of the axis: the place of what lies beyond it
+LARGEST = Kind("largest", "circle", "blue", True)
+
+
+class RateRatios(Figure):
+    """Draw a box plot of the ratios of all chains so far; what lies above 1 has the colour of violations."""
+
+    name = "ratios"
+    title = "Ratios, all proposals"
+    needs = ("ratios",)
+    place = 2
+    of_draws = True
+
+    def blank(self) -> Drawing:
+        """Return an empty axis."""
+        return _drawing([], START)
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw the quantiles ``least``, ``q25``, ``median``, ``q75``, ``q99`` and ``most``."""
+        most = part["most"] if np.isfinite(part["most"]) else FARTHEST
+        right = float(np.clip(1.1 * most, START, FARTHEST))
+        names = ("least", "q25", "median", "q75", "q99")
+        least, low, median, high, end = (min(float(part[name]), right) for name in names)
+        lines = [(least, 0, low, 0), (high, 0, end, 0), (least, -CAP, least, CAP), (end, -CAP, end, CAP)]
+        lines += [(low, side, high, side) for side in (-BOX, BOX)] + [(at, -BOX, at, BOX) for at in (low, high)]
+        marks: list[Mark] = []
+        for over, colour in ((False, "blue"), (True, "magenta")):
+            box = [_rectangle(*each)] if (each := _clipped(low, high, over)) else []
+            cut = [(*ends, y0, y1) for x0, y0, x1, y1 in lines if (ends := _clipped(x0, x1, over))]
+            x0, x1, y0, y1 = np.array(cut).T if cut else np.empty((4, 0))
+            look = {"colour": colour, "label": "" if over else "least to 99 %"}
+            marks += [
+                Area(box, colour=colour, opacity=0.35, label="" if over else "middle half"),
+                Segments(x0, y0, x1 - x0, y1 - y0, 2.0, **look),
+            ]
+        marks.append(Segments([median], [-BOX], [0.0], [2 * BOX], 3.4, label="median"))
+        shown, violates = [min(most, EDGE * right)], part["most"] > 1
+        marks.append(Points([] if violates else shown, [] if violates else [0.0], LARGEST, 10, label="largest"))
+        over = Points(
+            shown if violates else [], [0.0] if violates else [], KINDS[VIOLATION], 11, label="largest, violates"
+        )
+        note = (
+            f"median {part['median']:.2f} · 99 % {part['q99']:.2f} · largest {general(part['most'])} ·"
+            f" violations {100 * part['violation_share']:.1f} % of {part['proposals']:,}"
+        )
+        return _drawing([*marks, over], right, note)
+
+
+def _drawing(marks: list[Mark], right: float, note: str = "") -> Drawing:
+    bound = Rule([1.0], "x", 1.6, (6, 4), "no bound above 1", colour="muted")
+    y = Axis(" ", (-0.5, 0.5), follow="exact", shown=False)
+    return Drawing([bound, *marks], x=Axis("rate / envelope", (0.0, right)), y=y, note=note, size=(520, 200))
+
+
+def _clipped(first: float, last: float, over: bool) -> tuple[float, float] | None:
+    """Return what of a stretch lies on one side of 1; None for nothing."""
+    begin, end = (max(first, 1.0), last) if over else (first, min(last, 1.0))
+    return None if begin > end or (over and end <= 1.0) else (begin, end)
+
+
+def _rectangle(left: float, right: float) -> list[np.ndarray]:
+    return [np.array([[left, -BOX], [right, -BOX], [right, BOX], [left, BOX], [left, -BOX]])]
+
+
+def ratios(source: Any, *, dark: bool = False) -> hv.Overlay:
+    """Draw a box plot of rate over envelope of all proposals: above 1 the envelope was no bound.
+
+    The box holds the middle half, the whiskers reach from the least ratio to the 99 % quantile, and the mark is the
+    largest.
+
+    Parameters
+    ----------
+    source : Run, Recording, path or dict
+        A run of a sampler with events, a recording of one with frames, or the part ``ratios`` of a frame.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the sampler proposes no events, or has not moved yet.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> paper = {"bound": "interpolated", "alpha": 1.0, "horizon": 1.0}
+    >>> run = bnnviz.sample("banana", "bps", draws=50, warmup=0, chains=2, settings=paper)
+    >>> plots.ratios(run)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    return overlay(RateRatios().draw(parts.part(source, "ratios", "ratios of rate and envelope").part), dark)

@@ -1,0 +1,146 @@
+"""Draw the rate along the present segment, the envelope, and the proposals under it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Rule, Segments, extent
+from bnnviz.figures.palette import ACCEPTED, BOUNCE, KINDS, REJECTED, UNIFORM, VIOLATION
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
+DOTTED, DASHED = (2, 4), (6, 4)
+BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
+AHEAD = 0.4  # of all that lies ahead is shown at least
+MEMORY = 12  # segments
+LEAST = 0.1  # events expected over the time shown, at a rate of the full height: lower rates lie flat
+LATEST = 12  # proposals are shown with their uniform mark
+
+
+class Thinning(Figure):
+    """Draw the rate along the segment, signed and clipped, the envelope and its proposals."""
+
+    name = "thinning"
+    title = "Thinning, this segment"
+    needs = ("envelope",)
+    place = 1
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        x = Axis("time since the last event (path time)", (0.0, 1.0), follow="exact")
+        return Drawing([Rule([0.0], colour="axis")], x=x, y=Axis("rate (1/time)", (-0.5, 2.0), follow="exact"))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw a segment: ``rate`` at ``rate_t``, pieces of the envelope, proposals and the refresh clock."""
+        rate, refresh = np.asarray(part["rate"]), part["refresh_t"]
+        clock = [] if refresh is None else [refresh]  # NaN in a frame, None in a record
+        marks: list[Mark] = [
+            Rule([0.0], colour="axis"),
+            *_stems(part),
+            Line(part["rate_t"], np.where(rate < 0, rate, np.nan), 1.6, DASHED, colour="pale", label="rate < 0"),
+            Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate"),
+            _pieces(part, "past", 2.2, colour="red", label="used"),
+            _pieces(part, "now", 3.6, colour="orange", label="envelope"),
+            Rule(clock, "x", 1.8, DASHED, "refresh clock", colour="purple"),
+            *_proposals(part),
+        ]
+        key = part.get("segment")
+        x = Axis("time since the last event (path time)", (0.0, float(part["t_max"])), "segment", key, memory=MEMORY)
+        y = Axis(f"rate ({part['unit']})", _heights(part), "segment", key, memory=MEMORY)
+        return Drawing(marks, x=x, y=y, note=_note(part))
+
+
+def _pieces(part: dict[str, Any], name: str, width: float, **look: Any) -> Segments:
+    t0, t1, h0, h1 = (np.asarray(part[f"{name}_{end}"], dtype=float) for end in ("t0", "t1", "h0", "h1"))
+    return Segments(t0, h0, t1 - t0, h1 - h0, width, **look)
+
+
+def _stems(part: dict[str, Any]) -> list[Mark]:
+    """Return a line from zero to each of the latest proposals."""
+    t, rate, kind = (np.asarray(part[f"proposal_{name}"])[-LATEST:] for name in ("t", "rate", "kind"))
+    tops = np.fmax(np.asarray(part["proposal_height"])[-LATEST:], np.maximum(rate, 0))
+    taken = np.isin(kind, (BOUNCE, VIOLATION))
+    found: list[Mark] = []
+    for own, colour, width in ((~taken, "grey", 1.2), (taken, "green", 1.8)):
+        zero = np.zeros(int(own.sum()))
+        found.append(Segments(t[own], zero, zero, tops[own], width, dash=DOTTED, colour=colour))
+    return found
+
+
+def _proposals(part: dict[str, Any]) -> list[Mark]:
+    """Mark each proposal at its rate, and the uniform draw that decides on it."""
+    t, rate = np.asarray(part["proposal_t"]), np.maximum(part["proposal_rate"], 0)
+    kind = np.asarray(part["proposal_kind"])
+    found: list[Mark] = [
+        Points(t[kind == code], rate[kind == code], of, 11, width=2.2, label=of.label) for code, of in MARKS.items()
+    ]
+    latest = slice(-LATEST, None)
+    uniform = (np.asarray(part["proposal_u"]) * np.asarray(part["proposal_height"]))[latest]
+    hint = "the uniform draw: the proposal is accepted where this mark is below the rate"
+    return [*found, Points(t[latest], uniform, UNIFORM, 8, fill="surface", label=UNIFORM.label, hint=hint)]
+
+
+def least_height(t_max: float) -> float:
+    """Return the rate that the axis reaches at least, where so much path time is shown."""
+    return LEAST / max(float(t_max), 1.0)
+
+
+def _heights(part: dict[str, Any]) -> tuple[float, float] | None:
+    """Return the rates to show: far ahead of the proposals, and far under zero, the curve may leave the figure."""
+    t = np.asarray(part["rate_t"])
+    reached = max((x for name in ("now_t1", "proposal_t") for x in part[name]), default=part["t_max"])
+    near = np.where(t <= 1.1 * reached, part["rate"], 0.0)
+    names = ("past_h0", "past_h1", "now_h0", "now_h1", "proposal_height", "proposal_rate")
+    seen = extent(near, [AHEAD * part["y_max"]], *(part[name] for name in names))
+    lowest = extent(part["rate"], [0.0])
+    if seen is None:
+        return None
+    top = max(1.08 * seen[1], least_height(part["t_max"]))
+    return max(lowest[0], -BELOW * top), top
+
+
+def _note(part: dict[str, Any]) -> str:
+    if not part.get("proposals"):
+        return ""
+    return f"accepted {part['acceptance']:.2f} · violations {100 * part['violation_share']:.1f} %"
+
+
+def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
+    """Draw a segment of a path by its time: the rate, the envelope, and each proposal with its uniform draw.
+
+    A proposal is accepted where u times the envelope is below the rate. Where the rate is above the envelope, the
+    envelope is no bound.
+
+    Parameters
+    ----------
+    source : Run, Recording, path or dict
+        A run of a sampler with events, a recording of one with frames, or the part ``envelope`` of a frame.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the sampler proposes no events, or has not moved yet.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> paper = {"bound": "interpolated", "alpha": 2.0, "refresh_rate": 0.1, "metric": "unit"}
+    >>> run = bnnviz.sample("gaussian", "bps", draws=10, warmup=0, chains=1, seed=10, settings=paper)
+    >>> plots.thinning(run)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    return overlay(Thinning().draw(parts.part(source, "envelope", "proposals under an envelope").part), dark)

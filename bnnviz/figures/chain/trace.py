@@ -1,0 +1,143 @@
+"""Draw one number of each draw, draw by draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import sources
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, chain, extent, future
+from bnnviz.figures.palette import KINDS, PICKED, VIOLATION, Kind
+from bnnviz.figures.parts import as_arrays
+from bnnviz.figures.sources import SourceDraws, draw_id
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+_DOT = Kind("draw", "circle", "blue", True)
+
+
+class Trace(Figure):
+    """Draw one number of each draw of up to eight chains: a component, a coordinate, or a sample statistic."""
+
+    name = "trace"
+    title = "Trace"
+    needs = ("trace",)
+    place = 6
+    of_draws = True
+    touch = {}
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        label = "PC 1" if self.scene.get("dim", 3) > 2 else self.scene["names"][0]
+        return Drawing(x=Axis("draw", (0.0, 100.0), follow="exact"), y=Axis(label, (-3.0, 3.0), follow="exact"))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``values`` (chains, draws) at ``index`` (draws,); ``futures`` have letters instead of chains."""
+        values, index, label = np.atleast_2d(part["values"])[:SERIES], part["index"], part["label"]
+        futures, chains = part.get("futures", ()), part.get("chains", len(values))
+        names = futures or [f"chain {i + 1}" for i in range(len(values))]
+        # A future has its colour in every figure.
+        colours = [future(letter) for letter in futures] or range(len(values))
+        marks: list[Mark] = [trace_line(index, *each) for each in zip(values, colours, names, strict=True)]
+        marks.append(self._picked())
+        ends = extent(index)
+        return Drawing(
+            marks,
+            x=Axis("draw", ends, follow="scroll"),
+            y=Axis(label, extent(values), key=(label, part.get("basis"), len(values), chains, tuple(futures))),
+            title=_title(label, len(values), chains, futures),
+            words="" if ends is None else "draws {:,.0f} to {:,.0f}".format(*ends),
+        )
+
+    def _picked(self) -> Points:
+        chosen = self.selection
+        x, y = ([], []) if chosen["kind"] == "none" else (chosen["trace_index"], chosen["trace_value"])
+        return Points(x, y, PICKED, 7, width=1)
+
+
+def trace_line(index: Any, values: Any, number: int, label: str) -> Line:
+    """Return the draws of one chain."""
+    return Line(index, values, 1.3, colour=chain(number), opacity=0.85, label=label)
+
+
+def _title(label: str, drawn: int, chains: int, futures: Sequence[str]) -> str:
+    if futures:
+        return f"{label} since the fork, {' and '.join(futures)}"
+    count = "one chain" if chains == 1 else f"{chains} chains" if drawn == chains else f"{drawn} of {chains} chains"
+    return f"{label}, {count}"
+
+
+def trace(
+    source: Any,
+    variables: str | Sequence[str] | None = None,
+    *,
+    chains: int = 8,
+    points: bool = False,
+    dark: bool = False,
+) -> hv.Overlay | hv.Layout:
+    """Draw the draws of each chain in their order.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, DataTree, array, dict or list
+        One source has a colour for each chain. Several sources have one each, and their first chains are drawn.
+    variables : str or sequence of str, optional
+        Default: the first four. ``PC 1`` is the first principal component of all variables.
+    chains : int, default 8
+        Drawn at most.
+    points : bool, default False
+        Draw each draw as a point instead of lines, for `linked`.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of several variables
+
+    Raises
+    ------
+    BnnvizError
+        If draws cannot be read from the source, or it has no such variable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.trace({"mu": np.cumsum(rng.normal(size=(4, 200)), 1) / 5})
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import layout
+
+    if isinstance(source, Mapping) and {"values", "index"} <= set(source):
+        return layout([Trace().draw(as_arrays(dict(source)))], dark=dark)
+    if chains < 1:
+        raise BnnvizError(f"chains = {chains} must be 1 at least.", "chains")
+    found = sources.read(source)
+    drawings = [_drawing(found, name, chains, points) for name in sources.shared(found, variables)]
+    return layout(drawings, dark=dark)
+
+
+def _drawing(found: Sequence[SourceDraws], name: str, most: int, points: bool) -> Drawing:
+    several = len(found) > 1
+    marks: list[Mark] = []
+    for place, draws in enumerate(found):
+        values, index = draws.of(name), draws.every * np.arange(draws.shape[1])
+        for number in range(1 if several else min(most, len(values))):
+            colour, label = (place, draws.name) if several else (number, f"chain {number + 1}")
+            marks.append(trace_line(index, values[number], colour, label))
+            if points:
+                look = {"size": 4, "width": 0.5, "opacity": 0.7, "colour": chain(colour), "label": label}
+                marks[-1] = Points(index, values[number], _DOT, ids=draw_id(number, index), **look)
+    diverging = None if several else found[0].diverging
+    if diverging is not None and diverging[:most].any():
+        of, draw = np.nonzero(diverging[:most])
+        values = found[0].of(name)[of, draw]
+        marks.append(Points(found[0].every * draw, values, KINDS[VIOLATION], label="divergent"))
+    drawn = [mark for mark in marks if isinstance(mark, Line | Points)]
+    ends = extent(*(mark.x for mark in drawn)), extent(*(mark.y for mark in drawn))
+    return Drawing(marks, x=Axis("draw", ends[0]), y=Axis(name, ends[1]))

@@ -1,0 +1,164 @@
+"""Draw the path of one chain in a plane, its events, and the density where it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts, sources
+from bnnviz.figures.marks import SQUARE, Arrows, Axis, Drawing, Line, Mark, Points, chain, extent, future
+from bnnviz.figures.palette import EVENTS, KINDS, KNOWN, NOW, PICKED, VISITED, Kind
+from bnnviz.figures.plane import PlaneFigure
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+HERE = Kind("here", "dot", "ink", True)
+OLDEST_MARK = 0.35
+ARROW = 34  # pixels
+
+
+class Trajectory(PlaneFigure):
+    """Draw the path in two coordinates or two principal components, older parts fading."""
+
+    name = "trajectory"
+    title = "Trajectory"
+    needs = ("path",)
+    place = 0
+    touch = {"picks": True}
+
+    def blank(self) -> Drawing:
+        """Return the plane of the scene."""
+        return Drawing(**self.blank_plane())
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw the path ``x``, ``y`` with its last events, and where the chain is ``now``."""
+        futures = part.get("futures", ())
+        seen = {
+            axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], *(other[axis] for other in futures))
+            for axis in "xy"
+        }
+        plane = self.plane(part, {axis: part[f"now_{axis}"] for axis in "xy"}, **seen)
+        here = [part["now_x"]], [part["now_y"]]
+        marks: list[Mark] = [
+            *plane.pop("marks"),
+            Line(part["x"], part["y"], 2.4, fading=True),
+            *(
+                Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
+                for other in futures
+            ),
+            *self._events(part),
+            Points(part.get("visited_x", ()), part.get("visited_y", ()), VISITED, 9, width=1),
+            Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
+            *self._picked(),
+            Points(*here, NOW, 19, width=2.6),
+            Points(*here, HERE, 12),
+        ]
+        note = self.selection.get("text", "") or part.get("awaits", "")
+        words = f"the path of one chain with its last {len(part['event_kind'])} events"
+        return Drawing(marks, note=note, words=words, size=SQUARE, **plane)
+
+    def _events(self, part: dict[str, Any]) -> list[Mark]:
+        if "events" not in self.scene.get("emits", ("events",)):
+            return []
+        kinds, steps = np.asarray(part["event_kind"]), part.get("event_step")
+        alpha = np.linspace(OLDEST_MARK, 1.0, len(kinds))
+        marks: list[Mark] = []
+        for code in EVENTS:
+            own = kinds == code
+            ids = None if steps is None else np.asarray(steps)[own]
+            at = np.asarray(part["event_x"])[own], np.asarray(part["event_y"])[own]
+            marks.append(Points(*at, KINDS[code], alpha=alpha[own], ids=ids, label=KINDS[code].label))
+        return marks
+
+    def _picked(self) -> list[Mark]:
+        chosen = self.selection
+        return [
+            Points(chosen.get(f"{name}_x", ()), chosen.get(f"{name}_y", ()), kind, size, width=1)
+            for name, kind, size in (("known", KNOWN, 5), ("path", PICKED, 8))
+        ]
+
+
+def trajectory(
+    source: Any,
+    variables: str | Sequence[str] | None = None,
+    *,
+    chain: int = 0,
+    draws: int = 200,
+    dark: bool = False,
+) -> hv.Overlay:
+    """Draw the path of a chain in a plane, its events, and the density where it is known.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, DataTree, array or dict
+        A run, or a recording with frames, shows the end of its continuous path in the plane in which it is watched. For
+        other sources, and where variables are given, straight lines join the draws.
+    variables : (str, str), optional
+        The plane of the draws.
+    chain : int, default 0
+        Whose draws are joined.
+    draws : int, default 200
+        The number of joined draws at most: the last ones.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If there is no path and draws cannot be read, or there is no such chain or variable.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> run = bnnviz.sample("banana", "hmc", draws=60, warmup=50, chains=1)
+    >>> plots.trajectory(run, draws=60)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    found = _watched(source) if variables is None else None
+    if found is None:
+        return overlay(_joined(source, variables, chain, draws), dark)
+    figure = Trajectory()
+    figure.begin(found.scene)
+    return overlay(figure.draw(found.part), dark)
+
+
+def _watched(source: Any) -> parts.FramePart | None:
+    """Return the path that a source shows; None where it shows none, and its draws are joined."""
+    if isinstance(source, Mapping) and "event_x" not in source:
+        return None
+    if not isinstance(source, Mapping) and not hasattr(source, "frame"):
+        recording = sources.recording_of(source)
+        if recording is None or recording.frame_files()[0] is None:
+            return None
+    try:
+        return parts.part(source, "path", "a path")
+    except BnnvizError:
+        return None
+
+
+def _joined(source: Any, variables: str | Sequence[str] | None, number: int, most: int) -> Drawing:
+    found = sources.one(source)
+    names = found.chosen(variables, 2)
+    if len(names) != 2:
+        raise BnnvizError(f"A path lies in the plane of two variables; there is {', '.join(names)}.", "variables")
+    if not 0 <= number < found.shape[0]:
+        raise BnnvizError(f"There is no chain {number}; choose 0 to {found.shape[0] - 1}.", "chain")
+    if most < 2:
+        raise BnnvizError(f"draws = {most} must be 2 at least.", "draws")
+    x, y = (found.of(name)[number, -most:] for name in names)
+    marks = [
+        Line(x, y, 1.2, opacity=0.7),
+        Points(x, y, size=5, label="draws"),
+        Points(x[-1:], y[-1:], NOW, 14, label="last"),
+    ]
+    return Drawing(marks, x=Axis(names[0], extent(x)), y=Axis(names[1], extent(y)), size=SQUARE)

@@ -1,0 +1,137 @@
+"""Draw how the coordinates of a layer, or of a target, are correlated over the draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import sources
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SQUARE, Axis, Drawing, Image, Mark, Rule
+from bnnviz.figures.parts import as_arrays
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+MOST = 60  # coordinates
+RAMP = ("blue", "surface", "orange")
+
+
+class Correlations(Figure):
+    """Draw a map of correlations; coordinates have their numbers in the draws, and a chosen cell shows its own."""
+
+    name = "weights"
+    title = "Correlations"
+    needs = ("weights",)
+    place = 8
+    of_draws = True
+    touch = {"cells": True}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pair: tuple[int, int] | None = None
+        self._part: dict[str, Any] | None = None
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        self._pair = self._part = None
+        axis = Axis("coordinate", (-0.5, 9.5), follow="exact", whole=True)
+        return Drawing(x=axis, y=axis, size=SQUARE)
+
+    def choose(self, x: float, y: float) -> int | None:
+        """Show the correlation at a place, and return the number of its coordinate across; None outside of the map."""
+        if self._part is None:
+            return None
+        first, size = self._part["first"], len(self._part["correlation"])
+        pair = round(x), round(y)
+        if not all(first <= i < first + size for i in pair):
+            return None
+        self._pair = pair
+        return pair[0]
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``correlation`` (coordinates, coordinates) of a ``block`` that begins at ``first``."""
+        first, size = int(part["first"]), len(part["correlation"])
+        before, self._part = self._part, part
+        if before is not None and (before["block"], before["first"]) != (part["block"], part["first"]):
+            self._pair = None
+        drawing = _map(part["correlation"], first, f"coordinate ({part['block']})")
+        chosen = part.get("chosen")
+        at = [chosen] if chosen is not None and first <= chosen < first + size else []
+        crosses: list[Mark] = [Rule(at, axis, 1.2, (4, 3)) for axis in "xy"]
+        note = f"{part['draws']:,} draws"
+        if self._pair is not None:
+            i, j = self._pair
+            note = f"r({i}, {j}) {part['correlation'][j - first, i - first]:.2f}"
+        return Drawing([*drawing.marks, *crosses], x=drawing.x, y=drawing.y, note=note, size=SQUARE)
+
+
+def _map(found: np.ndarray, first: int, label: str) -> Drawing:
+    last = first + len(found) - 1
+    box = (first, last, first, last)
+    image = Image(found, box, len(found), RAMP, -1.0, 1.0, blended=False, label="r", ends=("−1", "1"))
+    axis = Axis(label, (first - 0.5, last + 0.5), follow="exact", whole=True)
+    return Drawing([image], x=axis, y=axis, size=SQUARE)
+
+
+def weights(
+    source: Any, variables: str | Sequence[str] | None = None, *, most: int = MOST, dark: bool = False
+) -> hv.Overlay:
+    """Draw the correlations of the weights of a network, or of the variables of any draws, as a map.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, DataTree, array or dict
+        Draws; or the part ``weights`` of a frame.
+    variables : str or sequence of str, optional
+        Default: the first ones.
+    most : int, default 60
+        The number of coordinates without ``variables``.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+        Coordinates are numbered in the order of their variables.
+
+    Raises
+    ------
+    BnnvizError
+        If draws cannot be read from the source, or there are fewer than two variables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> mixed = np.eye(8) + 0.5 * rng.normal(size=(8, 8))
+    >>> plots.weights(rng.normal(size=(4, 100, 8)) @ mixed)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    if isinstance(source, Mapping) and "correlation" in source:
+        part = as_arrays(dict(source))
+        return overlay(
+            Correlations().draw({"draws": 0, **part, "correlation": np.atleast_2d(part["correlation"])}), dark
+        )
+    draws = sources.one(source)
+    names = draws.chosen(variables, most)
+    if len(names) < 2:
+        raise BnnvizError("Correlations need two variables at least.", "variables")
+    return overlay(_map(correlations(draws, names), 0, "coordinate"), dark)
+
+
+def correlations(draws: sources.SourceDraws, names: Sequence[str]) -> np.ndarray:
+    """Return the correlations (variables, variables) of draws, by their weights where they have such."""
+    columns = np.column_stack([draws.finite(name).ravel() for name in names])
+    if draws.log_weights is None:
+        return diagnostics.correlation(columns)
+    cov = diagnostics.weighted_moments(columns, draws.log_weights.ravel()).cov
+    sd = np.sqrt(np.diag(cov))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return cov / np.outer(sd, sd)

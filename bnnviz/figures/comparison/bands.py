@@ -1,0 +1,93 @@
+"""Draw predictions of several samplers on several data sets beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, extent, padded
+from bnnviz.figures.predictive.prediction import DATA, band_of, limited
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+SIZE = (270, 230)
+_NAMES = ("row", "column", "data", "parts")
+
+
+def bands(
+    source: Sequence[Mapping[str, Any]], *, size: tuple[int, int] = SIZE, dark: bool = False
+) -> hv.Overlay | hv.Layout:
+    """Draw bands of predictions: a row for each data set, a column for each sampler; a row shares its axes.
+
+    The first run has the data (red), the mean of the functions and the middle 50 and 95 % of them; thin lines are the
+    means of the other runs.
+
+    Parameters
+    ----------
+    source : sequence of dict
+        One for each place: ``row`` and ``column``, its names; ``data``, that of a scene (x, y, x_range, y_range,
+        x_label, y_label); ``parts``, the prediction of each run (x, mean, lo50, hi50, lo95, hi95).
+    size : (int, int)
+        Of a panel, in pixels.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of several
+
+    Raises
+    ------
+    BnnvizError
+        If there is none, or a key is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> x = np.linspace(0, 1, 50)
+    >>> mean, sd = np.sin(6 * x), 0.1 + 2 * (x - 0.5) ** 2
+    >>> ends = {"lo50": mean - 0.7 * sd, "hi50": mean + 0.7 * sd, "lo95": mean - 2 * sd, "hi95": mean + 2 * sd}
+    >>> data = {"x": x[15:35], "y": mean[15:35], "x_range": (0, 1), "y_range": (-3, 3), "x_label": "x", "y_label": "y"}
+    >>> part = {"x": x, "mean": mean, **ends}
+    >>> plots.bands([{"row": "toy", "column": name, "data": data, "parts": [part]} for name in ("BPS", "SGLD")])
+    :Layout...
+    """
+    from bnnviz.figures.still.render import layout
+
+    found = [parts.as_arrays(dict(each)) for each in source]
+    missing = [name for each in found for name in _NAMES if name not in each]
+    if not found or missing:
+        why = f"one has no {missing[0]!r}" if missing else "there are none"
+        raise BnnvizError(f"Bands need {', '.join(_NAMES)} of each place; {why}.", "source")
+    rows, columns = (list(dict.fromkeys(each[key] for each in found)) for key in ("row", "column"))
+    at = {(each["row"], each["column"]): each for each in found}
+    drawings: list[Drawing | None] = []
+    for row in rows:
+        beside = [each for each in found if each["row"] == row]
+        reach = _reach(beside[0]["data"], [each["parts"][0] for each in beside])
+        drawings += [_drawing(at[row, name], reach, size) if (row, name) in at else None for name in columns]
+    return layout(drawings, across=len(columns), dark=dark, one_legend=True)
+
+
+def _reach(data: dict[str, Any], found: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return what the panels of a row show: the data and all bands, as far as these stay in sight of the data."""
+    ends = extent(data["y"], *(part[end] for part in found for end in ("lo95", "hi95")))
+    return limited(data, padded(ends, 0.05)) or tuple(map(float, data["y_range"]))
+
+
+def _drawing(panel: dict[str, Any], reach: tuple[float, float], size: tuple[int, int]) -> Drawing:
+    data, (part, *others) = panel["data"], panel["parts"]
+    marks: list[Mark] = [*band_of(part)]
+    marks += [Line(o["x"], o["mean"], 1.0, colour="blue", opacity=0.8, label="means of other runs") for o in others]
+    marks.append(Points(data["x"], data["y"], DATA, 4, fill="surface", opacity=0.6, label="data"))
+    marks.append(Line(part["x"], part["mean"], 2.6, label="mean"))
+    return Drawing(
+        marks,
+        x=Axis(data["x_label"], tuple(map(float, data["x_range"])), follow="exact"),
+        y=Axis(data["y_label"], reach, follow="exact"),
+        title=f"{panel['column']}, {panel['row']}",
+        size=size,
+    )

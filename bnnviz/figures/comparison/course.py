@@ -1,0 +1,46 @@
+"""Draw the scores of each sampler's predictions against its seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SERIES, Axis, Drawing, extent, padded
+from bnnviz.figures.series import dotted
+from bnnviz.numerals import general
+
+LEAST_ROOM = 0.02  # above and below: small differences of the first scores are not magnified
+#: The scores, and their names at the axis.
+MEASURES = {"accuracy": "accuracy", "nll": "NLL", "ece": "ECE"}
+
+
+class Course(Figure):
+    """Draw one of accuracy, negative log predictive density and calibration error of the test rows, over time."""
+
+    name = "course"
+    title = "Over time"
+    needs = ("course",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.measure = next(iter(MEASURES))
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        return Drawing(x=Axis("seconds of each sampler", (0.0, 10.0), follow="exact"), y=Axis())
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes`` with ``name``, ``seconds`` and a list for each measure."""
+        lanes = part["lanes"][:SERIES]
+        values = [np.asarray(lane[self.measure], dtype=float) for lane in lanes]
+        pairs = list(zip(lanes, values, strict=True))
+        marks = [
+            mark for place, (lane, y) in enumerate(pairs) for mark in dotted(lane["seconds"], y, place, lane["name"])
+        ]
+        across = extent(*(lane["seconds"] for lane in lanes))
+        x = Axis("seconds of each sampler", None if across is None else (0.0, max(across[1], 1e-3)), key="running")
+        y = Axis(MEASURES[self.measure], padded(extent(*values), 0.06, LEAST_ROOM), key=self.measure)
+        note = "; ".join(f"{lane['name']} {general(y[-1])}" for lane, y in pairs if len(y))
+        return Drawing(marks, x=x, y=y, note=note)

@@ -1,0 +1,121 @@
+"""Draw measured values and published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures.marks import Axis, Drawing, Mark, Points, Segments, log_ticks
+from bnnviz.figures.palette import Kind
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+    from bnnviz.experiments.table import Result
+
+MOST_LETTERS = 30  # of a case's name
+_LINE, _EDGES = 27, 74  # pixels of height: of a case, and of what is above and below all of them
+_WIDTH, _LETTER = 210, 7  # pixels, of a panel and of a letter
+_SPAN = 60.0  # a wider range of positive values is drawn on a logarithmic axis
+_ROOM = 0.09
+_PAPER = Kind("paper", "diamond", "ink", False)
+_OURS = Kind("ours", "circle", "blue", True)
+_OFF = Kind("ours, different", "square", "magenta", True)
+
+
+def published(source: Sequence[Result], *, dark: bool = False) -> hv.Overlay | hv.Layout:
+    """Draw printed values as hollow marks and measured ones as filled marks, both with two standard errors.
+
+    Parameters
+    ----------
+    source : sequence of bnnviz.experiments.table.Result
+        In the order of their lines and panels.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of several measures
+
+    Raises
+    ------
+    BnnvizError
+        If there are none.
+
+    Examples
+    --------
+    >>> from bnnviz import plots
+    >>> from bnnviz.experiments.table import Result
+    >>> bps = Result("BPS", "accuracy", 0.968, 0.001, paper=0.97, paper_error=0.002)
+    >>> sgld = Result("SGLD", "accuracy", 0.9, 0.004, paper=0.91)
+    >>> plots.published([bps, sgld])
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import layout
+
+    dots = list(source)
+    if not dots:
+        raise BnnvizError("There are no results to draw.", "source")
+    cases, measures = (list(dict.fromkeys(getattr(dot, key) for dot in dots)) for key in ("case", "measure"))
+    drawings = [
+        _drawing([dot for dot in dots if dot.measure == measure], cases, named=place == 0)
+        for place, measure in enumerate(measures)
+    ]
+    return layout(drawings, across=len(measures), dark=dark)
+
+
+def _drawing(dots: Sequence[Result], cases: Sequence[str], named: bool) -> Drawing:
+    from bnnviz.experiments import LABELS
+    from bnnviz.experiments.table import DIFFER, ERRORS
+
+    place = {case: number for number, case in enumerate(cases)}
+    ours = [dot for dot in dots if dot.ours is not None]
+    off = [dot.verdict == DIFFER for dot in ours]
+    shown = [
+        (
+            kind,
+            size,
+            [
+                (dot.case, dot.ours, ERRORS * (dot.error or 0.0))
+                for dot, each in zip(ours, off, strict=True)
+                if each is of
+            ],
+        )
+        for kind, size, of in ((_OURS, 11, False), (_OFF, 11, True))
+    ]
+    paper = [dot for dot in dots if dot.paper is not None]
+    printed = [ERRORS * (dot.paper_error or 0.0) if dot.paper_n > 1 else 0.0 for dot in paper]
+    shown.append((_PAPER, 14, [(dot.case, dot.paper, error) for dot, error in zip(paper, printed, strict=True)]))
+    ends = np.array(
+        [end for _, _, found in shown for _, at, error in found for end in (at - error, at + error)] or [0.0, 1.0]
+    )
+    low, high = float(ends.min()), float(ends.max())
+    logarithmic = low > 0 and high > _SPAN * low
+    scale = np.log10 if logarithmic else np.asarray
+    marks: list[Mark] = []
+    for kind, size, found in shown:
+        at, error = (np.array([each[i] for each in found], dtype=float) for i in (1, 2))
+        y, known = np.array([place[case] for case, _, _ in found], dtype=float), error > 0
+        begin, end = scale((at - error)[known]), scale((at + error)[known])
+        marks.append(
+            Segments(begin, y[known], end - begin, np.zeros(int(known.sum())), 2.5, colour=kind.role, opacity=0.75)
+        )
+        marks.append(Points(scale(at), y, kind, size, 1.8, label=kind.label))
+    low, high = float(scale(low)), float(scale(high))
+    room = _ROOM * (high - low) or 0.1 * abs(high) or 1.0
+    reach = low - room, high + room
+    names = {float(number): _short(case) for case, number in place.items()}
+    letters = min(max(map(len, cases)), MOST_LETTERS) if named else 0
+    return Drawing(
+        marks,
+        x=Axis(" ", reach, "exact", ticks=log_ticks(*reach) if logarithmic else None, count=3),
+        y=Axis("  ", (len(cases) - 0.4, -0.6), "exact", ticks=names, shown=named),
+        title=LABELS.get(dots[0].measure, dots[0].measure),
+        size=(_WIDTH + _LETTER * letters, _EDGES + _LINE * len(cases)),
+    )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MOST_LETTERS else f"{name[: MOST_LETTERS - 1]}…"

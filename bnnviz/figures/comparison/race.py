@@ -1,0 +1,123 @@
+"""Draw the error of each lane of a race against the gradients it has spent, both on a log scale."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Line, Mark, Points, chain, extent, log_ticks, series_kind
+from bnnviz.figures.palette import Kind
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+BAND = 0.16  # opacity of two standard errors to each side
+HIGHEST = 2.0  # powers of ten: what is further from the truth than 100 sd leaves the figure
+ROOM = 0.12  # powers of ten, over and under the curves
+DIVERGED = Kind("diverged", "x", "ink", False)
+
+
+class Curves(Figure):
+    """Draw errors of mean and sd against the truth, the lower the better; a cross is where a lane diverged.
+
+    The band is two standard errors to each side, by the jackknife over chains.
+    """
+
+    name = "curves"
+    title = "Error against gradients"
+    needs = ("curves",)
+
+    def blank(self) -> Drawing:
+        """Return empty axes up to the budget."""
+        return self._drawing([], None, None)
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes``: ``error`` at ``gradients``, and the gradients at which a lane ``diverged``."""
+        lanes = part["lanes"][:SERIES]
+        found = [_logarithms(lane) for lane in lanes]
+        reach, across = (extent(*(each[i] for each in found)) if found else None for i in (1, 0))
+        top = HIGHEST if reach is None else min(reach[1], HIGHEST)
+        marks: list[Mark] = []
+        words = []
+        for place, (lane, (x, y, low, high)) in enumerate(zip(lanes, found, strict=True)):
+            name, lost = str(lane["name"]), float(lane.get("diverged", math.nan))
+            look = {"colour": chain(place), "label": name}
+            marks += [Band(x, low, high, colour=chain(place), opacity=BAND), Line(x, y, 2.4, **look)]
+            if math.isfinite(lost):
+                left = -math.inf if across is None else across[0]
+                at = [max(math.log10(max(lost, 1.0)), left)], [min(float(y[-1]), top) if len(y) else top]
+                marks.append(Points(*at, DIVERGED, 12, 3.0, colour=chain(place), label=f"{name} diverged"))
+            else:
+                marks.append(Points(x[-1:], y[-1:], series_kind(place), 9, 2.0, **look))
+            words += [f"{name} {10 ** float(y[-1]):.2g}"] if len(y) and not math.isfinite(lost) else []
+        return self._drawing(marks, across, None if reach is None else (reach[0], top), "; ".join(words))
+
+    def _drawing(self, marks: list[Mark], across: Any, up: Any, words: str = "") -> Drawing:
+        """Show the last power of ten up to the budget, until a lane has draws before that."""
+        budget = self.scene.get("budget")
+        if budget is not None:
+            end = math.log10(budget)
+            across = extent(across or [], [end - 1, end])
+        left, right = across or (3.0, 6.0)
+        ends = left - ROOM / 4, right + ROOM / 4
+        low, high = (-2.0, 1.0) if up is None else (up[0] - ROOM, up[1] + ROOM)
+        x = Axis("gradients of each lane", ends, "exact", ticks=log_ticks(*ends))
+        y = Axis("error (sd)", (low, high), "exact", ticks=log_ticks(low, high))
+        return Drawing(marks, x=x, y=y, words=words, size=(660, 380))
+
+
+def _logarithms(lane: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the logarithms of gradients, errors and their intervals, where errors are finite and above zero."""
+    x, y = np.asarray(lane["gradients"], dtype=float), np.asarray(lane["error"], dtype=float)
+    fit = np.isfinite(y) & (y > 0) & (x > 0)
+    x, y = np.log10(x[fit]), np.log10(y[fit])
+    ends = (np.asarray(lane.get(f"error_{end}", lane["error"]), dtype=float)[fit] for end in ("low", "high"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = (np.log10(end) for end in ends)
+    # An interval of unknown width is not drawn.
+    return x, y, np.where(np.isfinite(low), low, y), np.where(np.isfinite(high), high, y)
+
+
+def race(source: Any, *, dark: bool = False) -> hv.Overlay:
+    """Draw errors of mean and sd against the truth, the lower the better, both axes logarithmic.
+
+    Parameters
+    ----------
+    source : Race or dict
+        The result of `bnnviz.race`; or the part ``curves`` of a frame: ``lanes``, dicts with ``name``, ``gradients``,
+        ``error`` and ``diverged``, the gradients at which a lane diverged, nan for the others; ``error_low`` and
+        ``error_high``, where they are known, are the edges of a band: two standard errors by the jackknife over chains.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the source is no race, or has not begun.
+
+    Examples
+    --------
+    >>> from bnnviz import plots
+    >>> spent = [1e3, 1e4, 1e5, 1e6]
+    >>> never = float("nan")
+    >>> hmc = {"name": "HMC", "gradients": spent, "error": [0.5, 0.2, 0.06, 0.02], "diverged": never}
+    >>> sgld = {"name": "SGLD", "gradients": spent, "error": [0.4, 0.2, 0.15, 0.14], "diverged": never}
+    >>> plots.race({"lanes": [hmc, sgld]})
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    lanes = parts.lanes(source)
+    if lanes is None:
+        lanes = parts.lanes(parts.part(source, "curves", "curves of a race").part)
+    if not lanes:
+        raise BnnvizError("A race needs lanes with curves; let it begin first.", "source")
+    return overlay(Curves().draw({"lanes": lanes}), dark)

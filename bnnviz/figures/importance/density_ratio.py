@@ -1,0 +1,77 @@
+"""Draw the true density over that of each sampler's draws, which is one where they agree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Rule, extent
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+HIGHEST = 4.0
+_SAMPLERS = (("func", "FuncHMC", "green"), ("point", "HMC", "purple"))
+
+
+class DensityRatio(Figure):
+    """Draw the ratio: above one there are too few draws, below one too many; it ends where it leaves the figure."""
+
+    name = "density_ratio"
+    title = "Truth / draws (KLIEP)"
+    needs = ("ratio",)
+
+    def blank(self) -> Drawing:
+        """Return the line at one."""
+        return _drawing([], self.scene.get("x", (-2.0, 2.0)))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw the ratios ``func`` and ``point`` at ``x``."""
+        marks: list[Mark] = []
+        for name, label, colour in _SAMPLERS:
+            values = np.asarray(part[name], dtype=float)
+            marks.append(Line(part["x"], np.where(values > HIGHEST, np.nan, values), 2.4, colour=colour, label=label))
+        return _drawing(marks, part["x"])
+
+
+def _drawing(marks: list[Mark], x: Any) -> Drawing:
+    words = "the true density over that of the draws, one where they agree"
+    ends = {"x": Axis("t", extent(x), follow="exact"), "y": Axis("ratio", (0.0, HIGHEST), follow="exact")}
+    return Drawing([Rule([1.0], width=2.0, label="1"), *marks], words=words, **ends)
+
+
+def density_ratio(source: Any, *, dark: bool = False) -> hv.Overlay:
+    """Draw the ratio of the known density to that of each sampler's draws (KLIEP), which is one where they agree.
+
+    Parameters
+    ----------
+    source : Wells or dict
+        The result of `bnnviz.wells`; or the part ``ratio`` of a frame.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the source has no ratio, or has not moved yet.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> plots.density_ratio(bnnviz.wells(moves=5))
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    _, part = parts.part(source, "ratio", "density ratio")
+    if any(name not in part for name in ("x", "func", "point")):
+        raise BnnvizError("There is no density ratio to draw; let the wells move first.", "source")
+    return overlay(DensityRatio().draw(part), dark)

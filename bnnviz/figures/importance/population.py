@@ -1,0 +1,129 @@
+"""Draw the proposals of an adaptive importance sampler, their weighted draws, and the steps of the proposals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.figures import parts
+from bnnviz.figures.marks import SQUARE, Arrows, Drawing, Line, Mark, Points, Segments, joined
+from bnnviz.figures.palette import Kind
+from bnnviz.figures.plane import PlaneFigure
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+DRAW = Kind("draw, by weight", "circle", "blue", True)
+MEAN = Kind("mean", "x", "ink", False)
+SURVIVOR = Kind("survivor", "diamond", "orange", True)
+TRIED = Kind("end of a step that was too long", "dot", "magenta", True)
+REFUSED = Kind("no step short enough", "square", "magenta", False)
+RADIUS = 2.0  # standard deviations of an ellipse
+CORNERS = 40
+SMALLEST, UNWEIGHED = 0.22, 0.3  # of the largest mark
+FAINTEST = 0.28
+MOST_TRIED = 8  # halvings that are drawn, of each step
+_RESAMPLE, _MOVE = 2, 4  # phases of an iteration
+
+
+class Population(PlaneFigure):
+    """Draw ellipses of two standard deviations, draws sized by weight, lines to survivors, arrows along gradients."""
+
+    name = "population"
+    title = "Population"
+    needs = ("population",)
+    place = 12
+
+    def blank(self) -> Drawing:
+        """Return the plane of the scene."""
+        return Drawing(**self.blank_plane())
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw one phase of an iteration."""
+        phase, draws, ends, means = part["phase"], part["draw_xy"], part["end_xy"], part["mean_xy"]
+        outlines, landed = ellipses(means, part["root"]), part["landed_xy"]
+        seen = {axis: (draws[:, i], outlines[..., i], ends[:, i]) for i, axis in enumerate("xy")}
+        plane = self.plane(part, **seen)
+        survives = np.asarray(part["survives"], dtype=bool) & (phase >= _RESAMPLE)
+        parents = means[part["parent"]][survives] if "parent" in part else landed[survives]
+        apart = landed[survives] - parents
+        lines = joined(outlines)
+        marks: list[Mark] = [
+            *plane.pop("marks"),
+            _draws(draws, part["draw_size"]),
+            Line(*lines.T, 1.5, colour="purple", opacity=0.8, label="proposal, 2 sd"),
+            Segments(*parents.T, *apart.T, 1.4, colour="orange", opacity=0.8, label="from its proposal"),
+            Points(*means.T, MEAN, 7, label=MEAN.label),
+            *self._steps(part, landed),
+            Points(*landed[survives].T, SURVIVOR, 9, 1.0, label=SURVIVOR.label),
+        ]
+        note = f"iteration {int(part['iteration']):,}"
+        words = f"{len(means)} proposals and {len(draws)} of their draws, {note}"
+        return Drawing(marks, note=note, words=words, size=SQUARE, **plane)
+
+    def _steps(self, part: dict[str, Any], landed: np.ndarray) -> list[Mark]:
+        """Return the gradient steps, with the ends that were too far, and where none was short enough."""
+        halvings = np.asarray(part["halvings"])
+        taken = (halvings >= 0) & (part["phase"] == _MOVE)
+        apart = (part["end_xy"] - landed)[taken]
+        tried = [
+            landed[taken][i] + apart[i] * 2.0 ** np.arange(1, min(h, MOST_TRIED) + 1)[:, None]
+            for i, h in enumerate(halvings[taken])
+        ]
+        refused = landed[~taken] if part["phase"] == _MOVE and part.get("climbs", True) else np.empty((0, 2))
+        return [
+            Points(*np.concatenate([np.empty((0, 2)), *tried]).T, TRIED, 9, 1.0, label=TRIED.label),
+            Points(*refused.T, REFUSED, 13, 2.0, label=REFUSED.label),
+            Arrows(*landed[taken].T, *apart.T, colour="green", label="gradient step"),
+        ]
+
+
+def ellipses(means: np.ndarray, roots: np.ndarray) -> np.ndarray:
+    """Return the corners (proposals, corners, 2) of ellipses around means, from roots (proposals, 2, 2)."""
+    angle = np.linspace(0, 2 * np.pi, CORNERS)
+    circle = RADIUS * np.stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(means)[:, None] + (np.asarray(roots) @ circle).swapaxes(1, 2)
+
+
+def _draws(xy: np.ndarray, size: np.ndarray) -> Points:
+    """Return the draws: the area of the mark of one with a weight is in proportion to it."""
+    size = np.asarray(size, dtype=float)[: len(xy)]
+    weighed, share = size >= 0, np.sqrt(np.maximum(size, 0))
+    alpha = np.where(weighed, FAINTEST + (1 - FAINTEST) * share, 0.6)
+    scale = np.where(weighed, SMALLEST + (1 - SMALLEST) * share, UNWEIGHED)
+    return Points(*xy.T, DRAW, 17, 0.6, alpha=alpha, scale=scale, label=DRAW.label)
+
+
+def population(source: Any, *, dark: bool = False) -> hv.Overlay:
+    """Draw ellipses of two standard deviations of the proposals, draws sized by their weights, and survivors.
+
+    Parameters
+    ----------
+    source : Run, Recording, path or dict
+        A run of a sampler with a population, a recording of one with frames, or the part ``population`` of a frame.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the sampler has no population, or has not drawn yet.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> run = bnnviz.sample("banana", "pmcnet", draws=40)
+    >>> plots.population(run)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    scene, part = parts.part(source, "population", "a population")
+    figure = Population()
+    figure.begin(scene)
+    return overlay(figure.draw(part), dark)

@@ -1,0 +1,50 @@
+"""Show one lane of a race in the figure of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Arrows, Drawing, Line, Mark, Points
+
+#: Of the size of marks, and of the width of a path, in the figure of one run: lanes' cards are small, and both hide the
+#: density.
+SMALLER = 0.6
+
+
+def of_lane(figure: type[Figure], number: int, heading: str) -> Figure:
+    """Return the figure of a run as that of a lane, whose parts have its number in the frames of the race."""
+
+    class OfLane(figure):
+        """Draw one lane in the figure of a run."""
+
+        name = f"{figure.name}.{number}"
+        title = heading
+        needs = tuple(f"{part}.{number}" for part in figure.needs)
+
+        def begin(self, scene: dict[str, Any]) -> None:
+            """Take the scene of the lane."""
+            super().begin(scene["lanes"][number])
+
+        def blank(self) -> Drawing:
+            """Return what is shown before the first frame."""
+            return _smaller(super().blank(), heading)
+
+        def draw(self, part: dict[str, Any]) -> Drawing:
+            """Draw the lane with smaller marks."""
+            return _smaller(super().draw(part), heading)
+
+    return OfLane()
+
+
+def _smaller(drawing: Drawing, title: str) -> Drawing:
+    return replace(drawing, title=title, marks=[_shrunk(mark) for mark in drawing.marks])
+
+
+def _shrunk(mark: Mark) -> Mark:
+    if isinstance(mark, Points | Arrows):
+        return replace(mark, size=SMALLER * mark.size)
+    if isinstance(mark, Line) and mark.fading:
+        return replace(mark, width=SMALLER * mark.width)
+    return mark

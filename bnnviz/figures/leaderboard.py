@@ -1,0 +1,175 @@
+"""Write the leaderboard of a race as HTML, which needs no run."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any, NamedTuple
+
+from bnnviz.figures.palette import DARK, LIGHT
+
+
+class Column(NamedTuple):
+    """Hold a column of the table: the figure's name, its heading, what it means, and how it is written.
+
+    ``form`` is one of "small" (two significant digits), "count" and "rhat"; ``best`` is 1 where more is better, -1
+    where less is, and 0 where neither is.
+    """
+
+    name: str
+    head: str
+    doc: str
+    form: str
+    best: int
+
+
+RANK = "The place in the race; lanes that chance does not tell apart share a range of places, such as 1–2."
+COLUMNS = (
+    Column(
+        "error",
+        "error",
+        "How wrong the draws are: the root of half the sum of squares of the errors of means and of sds. 0 is right.",
+        "small",
+        -1,
+    ),
+    Column(
+        "error_low",
+        "from",
+        "The error two standard errors lower, by the jackknife over chains of its logarithm.",
+        "small",
+        0,
+    ),
+    Column("error_high", "to", "The error two standard errors higher.", "small", 0),
+    Column(
+        "error_mean",
+        "mean",
+        "The root mean square error of the means of all coordinates, in true standard deviations.",
+        "small",
+        -1,
+    ),
+    Column(
+        "error_sd",
+        "sd",
+        "The root mean square of sd / true sd - 1 over all coordinates: 0.1 is 10 % too wide or too narrow.",
+        "small",
+        -1,
+    ),
+    Column(
+        "rhat",
+        "R-hat",
+        "How far chains differ from each other in the first principal component; below 1.01 they agree.",
+        "rhat",
+        -1,
+    ),
+    Column(
+        "ess",
+        "ESS",
+        "How many independent draws would tell as much: bulk, of the first principal component, all chains.",
+        "count",
+        1,
+    ),
+    Column("ess_per_s", "ESS/s", "ESS by the seconds that this lane took, warm-up included.", "small", 1),
+    Column(
+        "ess_per_million",
+        "ESS/10⁶ grad.",
+        "ESS by a million gradients of single data rows, warm-up included.",
+        "count",
+        1,
+    ),
+    Column("draws", "draws", "Draws of each chain.", "count", 1),
+    Column(
+        "nll",
+        "NLL",
+        "The mean negative log predictive density of the test rows; to be sure and wrong costs most.",
+        "small",
+        -1,
+    ),
+    Column("rmse", "RMSE", "The root mean square error of the predictive mean on the test rows.", "small", -1),
+    Column("accuracy", "accuracy", "The share of the test rows whose class is the likeliest.", "small", 1),
+    Column(
+        "ece",
+        "ECE",
+        "Expected calibration error: how far confidence is from the share that is right, on the test rows, 15 bins.",
+        "small",
+        -1,
+    ),
+    Column(
+        "auroc",
+        "AUROC",
+        "The probability that an image out of distribution has more entropy than a test image; 0.5 is chance.",
+        "small",
+        1,
+    ),
+    Column(
+        "gradients",
+        "gradients",
+        "Gradients of single data rows that were spent, tuning and warm-up included.",
+        "count",
+        0,
+    ),
+    Column("seconds", "seconds", "Seconds that this lane took.", "small", -1),
+    Column(
+        "device_seconds",
+        "seconds busy",
+        "CPU time of the thread that computed it; on a GPU from the first to the last kernel of each block.",
+        "small",
+        -1,
+    ),
+)
+_SCORES = ("nll", "rmse", "accuracy", "ece", "auroc")
+_ERRORS = ("error", "error_low", "error_high", "error_mean", "error_sd")
+_STYLE = """<style>
+.race {border-collapse: collapse; font: 14px sans-serif} .race th, .race td {padding: 5px 11px; text-align: right}
+.race th {border-bottom: 2px solid; cursor: help} .race td {border-bottom: 1px solid #d9e0e6}
+.race th:first-child, .race td:first-child, .race th:nth-child(2), .race td:nth-child(2) {text-align: left}
+.race .lost {color: #b3134f; font-weight: 600} .race i {display: inline-block; width: 12px; height: 12px; border-radius:
+3px; margin-right: 7px}
+</style>"""
+
+
+def columns_for(scores: list[str], errors: bool = True) -> list[Column]:
+    """Return the columns of a race whose target has these scores, and errors against a truth if it has any."""
+    left_out = {name for name in _SCORES if name not in scores} | (set() if errors else {*_ERRORS})
+    return [each for each in COLUMNS if each.name not in left_out]
+
+
+def cell(row: dict[str, Any], each: Column) -> str:
+    """Return a figure as it stands in the table; what is unknown is a dash."""
+    value = row.get(each.name)
+    if value is None or not math.isfinite(value):
+        return "–"
+    if each.form == "count":
+        return f"{value:,.0f}"
+    if each.form == "rhat":
+        return f"{value:.2f}"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def settings_text(settings: dict[str, Any]) -> str:
+    """Return the settings of a lane that are not the defaults, in one line."""
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
+    return ", ".join(f"{name}={text}" for name, text in texts.items())
+
+
+def divergence_text(row: dict[str, Any], chains: int) -> str:
+    """Say what befell a lane whose chains met values that are not finite; "" where none did."""
+    if row["diverged"]:
+        return "diverged"
+    return f"{row['chains_lost']} of {chains} chains diverged" if row["chains_lost"] else ""
+
+
+def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark: bool = False) -> str:
+    """Return the table of a race, the best lane first."""
+    shown, colours = columns_for(scores), (DARK if dark else LIGHT).chains
+    heads = "".join(f"<th title='{html.escape(each.doc)}'>{html.escape(each.head)}</th>" for each in shown)
+    lines = []
+    for row in rows:
+        divergence = divergence_text(row, chains)
+        settings = settings_text(row["settings"])
+        name = f"<i style='background:{colours[row['lane']]}'></i>{html.escape(row['name'])}"
+        name += f" <small>{html.escape(settings)}</small>" if settings and settings not in row["name"] else ""
+        name += f" <span class='lost'>{divergence}</span>" if divergence else ""
+        cells = "".join(f"<td>{cell(row, each)}</td>" for each in shown)
+        lines.append(f"<tr><td>{row.get('ranks') or '–'}</td><td>{name}</td>{cells}</tr>")
+    rank = f"<th title='{html.escape(RANK)}'></th>"
+    return f"{_STYLE}<table class='race'><tr>{rank}<th>sampler</th>{heads}</tr>{''.join(lines)}</table>"

@@ -1,0 +1,96 @@
+"""Write the legend of marks as HTML: one entry for each label."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+from bnnviz.figures.marks import Area, Arrows, Band, Bars, Image, Line, Mark, Points, Rule, Segments
+from bnnviz.figures.palette import Kind, Palette
+
+_SHAPES = {
+    "circle": '<circle cx="6" cy="6" r="4.4"/>',
+    "square": '<rect x="2" y="2" width="8" height="8"/>',
+    "triangle": '<path d="M6 1 11.2 10.4H.8Z"/>',
+    "x": '<path d="M2 2 10 10M10 2 2 10"/>',
+    "diamond": '<path d="M6 1.5 10.5 6 6 10.5 1.5 6Z"/>',
+    "dash": '<path d="M2 6H10"/>',
+    "dot": '<circle cx="6" cy="6" r="2.2"/>',
+    "ring": '<circle cx="6" cy="6" r="4.8"/>',
+}
+
+
+def legend_html(marks: Sequence[Mark], palette: Palette) -> str:
+    """Return the legend in one line that wraps between its entries; "" where no mark has a label."""
+    named: dict[str, list[Mark]] = {}
+    for mark in marks:
+        if mark.label or isinstance(mark, Image):
+            named.setdefault(mark.label, []).append(mark)
+    entries = [_entry(label, own, palette) for label, own in named.items()]
+    return joined(*entries) if any(entries) else ""
+
+
+def joined(*entries: str) -> str:
+    """Join legend entries into one line that wraps between them."""
+    style = "display:inline-flex;flex-wrap:wrap;gap:2px 12px;align-items:center;justify-content:flex-end"
+    return f'<span class="bnnviz-legend" style="{style}">{"".join(entries)}</span>'
+
+
+def mark_html(kind: Kind, palette: Palette, label: str | None = None, hint: str = "") -> str:
+    """Return the entry of a kind of event; the hint appears under the pointer."""
+    return _framed(_shape(kind, palette, palette.of(kind.role)), 12, label or kind.label, palette, hint)
+
+
+def line_html(label: str, colour: str, palette: Palette, *, dash: str = "", width: float = 2.5) -> str:
+    """Return the entry of a line."""
+    return _framed(_stroke(colour, width, dash), 20, label, palette)
+
+
+def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
+    """Return the entry of marks that share a label: what they look like over each other."""
+    picture, hint = "", next((mark.hint for mark in marks if mark.hint), "")
+    width = 12 if all(isinstance(mark, Points) for mark in marks) else 20
+    for mark in marks:
+        colour = palette.of(mark.colour) if mark.colour else ""
+        if isinstance(mark, Image):
+            return _ramp(mark, palette)
+        if isinstance(mark, Points):
+            shape = _shape(mark.kind, palette, palette.of(mark.role), palette.of(mark.face) if mark.face else "none")
+            picture += f'<g transform="translate({(width - 12) / 2:g})">{shape}</g>'
+        elif isinstance(mark, Band | Bars | Area):
+            opacity = min(1.0, 1.6 * mark.opacity)
+            picture += f'<rect x="1" y="1" width="18" height="10" fill="{colour}" opacity="{opacity:g}"/>'
+        elif isinstance(mark, Line | Segments | Arrows | Rule):
+            thick = 4.0 if isinstance(mark, Segments) and mark.widths is not None else min(mark.width, 4.0)
+            picture += _stroke(colour, thick, " ".join(f"{d:g}" for d in getattr(mark, "dash", ())))
+    return _framed(picture, width, label, palette, hint)
+
+
+def _stroke(colour: str, width: float, dash: str) -> str:
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<path d="M1 6H19" stroke="{colour}" stroke-width="{width:g}"{dashes}/>'
+
+
+def _shape(kind: Kind, palette: Palette, colour: str, fill: str | None = None) -> str:
+    fill = fill or (colour if kind.filled else "none")
+    return f'<g fill="{fill}" stroke="{colour}" stroke-width="1.7">{_SHAPES[kind.marker]}</g>'
+
+
+def _ramp(mark: Image, palette: Palette) -> str:
+    """Return a ramp of colours between the words for its ends."""
+    if not any(mark.ends):
+        return ""
+    colours = ",".join(palette.of(role) for role in mark.ramp)
+    box = f"background:linear-gradient(90deg,{colours});border:1px solid {palette.axis}"
+    picture = f'<i style="display:inline-block;width:72px;height:10px;{box}"></i>'
+    low, high = map(html.escape, mark.ends)
+    style = f"display:inline-flex;gap:5px;align-items:center;white-space:nowrap;color:{palette.muted};font-size:13px"
+    name = f"{html.escape(mark.label)} " if mark.label else ""
+    return f'<span style="{style}">{name}{low}{picture}{high}</span>'
+
+
+def _framed(shape: str, width: int, label: str, palette: Palette, hint: str = "") -> str:
+    picture = f'<svg width="{width}" height="12" viewBox="0 0 {width} 12" aria-hidden="true">{shape}</svg>'
+    layout = "display:inline-flex;gap:5px;align-items:center;white-space:nowrap"
+    title = f' title="{html.escape(hint)}"' if hint else ""
+    return f'<span style="{layout};color:{palette.muted};font-size:13px"{title}>{picture}{html.escape(label)}</span>'

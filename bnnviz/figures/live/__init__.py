@@ -1,0 +1,1 @@
+"""Draw figures in the browser, on a canvas over a Bokeh figure."""

@@ -1,0 +1,203 @@
+"""Move the range of an axis: it grows in round steps, and shrinks where it has been much too wide for some time."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from bokeh.models import Range1d
+
+from bnnviz.figures.marks import Axis
+
+_SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
+_HURRIED = 3  # frames in a row, each with another segment
+_ROOM = 0.08  # of a range, between its ends and a large mark
+_NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: what is drawn is rounded, and that is not to be seen
+
+
+class AxisRange:
+    """Grow the range of an axis in round steps; otherwise it stays."""
+
+    def __init__(self, range_: Range1d, memory: int = 20) -> None:
+        self.range = range_
+        # Reading a property of Bokeh takes longer than a frame has time for; a reader may drag a range, too.
+        self.ends = (float(range_.start), float(range_.end))
+        for name in ("start", "end"):
+            range_.on_change(name, lambda attr, old, new: self._heard())
+        self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
+        self._glimpses: deque[tuple[float, float]] = deque(maxlen=memory)
+        self.slack = 1.0  # how much wider it was made than what it covers needs
+        self._follow = True
+        self._fresh = True
+        self._need = (float(range_.start), float(range_.end))
+        self._key: Hashable = None
+        self._frames = self._in_a_row = 0  # on one segment; in a row, each with another segment
+
+    def show(self, axis: Axis, look: bool | None) -> None:
+        """Show what an axis must; ``look`` is True in the frame in which a run pauses, None while it is paused."""
+        need = axis.ends
+        if self._recent.maxlen != axis.memory:
+            self._recent = deque(maxlen=axis.memory)
+        if axis.follow == "segment":
+            self._show_segment(axis, look)
+            return
+        if axis.key != self._key:
+            self._key = axis.key
+            self.restart()
+        if need is None:
+            return
+        if axis.follow == "exact":
+            self._need = need
+            if self._follow and self.ends != need:
+                self.start_at(*need)
+            return
+        if axis.follow == "scroll" and self._follow and not self._fresh:
+            # Where old points leave, the axis moves by half a window rather than at every draw.
+            first, last = need
+            if first > self.ends[0] and last > self.ends[1]:
+                self.start_at(first, first + max(1.5 * (last - first), 1.0))
+                return
+        if axis.follow == "settle":
+            self.remember(need)
+        self.cover(need)
+        self.make_room(axis.room_at)
+
+    def _show_segment(self, axis: Axis, look: bool | None) -> None:
+        """Close in on what the segment before needed in the end; within a segment the range only grows."""
+        if axis.key == self._key:
+            self._frames += 1
+            self._in_a_row = 0
+        else:
+            self._in_a_row += 1
+            if self._key is not None:
+                self.remember(self._need, settle=self._frames >= _SLOW)
+            self._key, self._frames = axis.key, 1
+        if self._in_a_row >= _HURRIED and look is False:
+            self.glimpse(axis.ends)
+            return
+        if look:
+            self.remember(axis.ends, settle=True)
+        self.cover(axis.ends)
+
+    @property
+    def follow(self) -> bool:
+        """Whether the range moves by itself."""
+        return self._follow
+
+    @follow.setter
+    def follow(self, value: bool) -> None:
+        self._follow = value
+        if value:
+            self._set(*self._need)
+
+    def start_at(self, low: float, high: float) -> None:
+        """Take exactly these ends, as a new beginning."""
+        self._need = (float(low), float(high))
+        self._fresh, self.slack = False, 1.0
+        self._recent.clear()
+        self._glimpses.clear()
+        self._put(float(low), float(high))
+
+    def restart(self) -> None:
+        """Fit to the next values instead of growing to them."""
+        self._fresh = True
+
+    def cover(self, need: tuple[float, float] | None) -> None:
+        """Grow if something that is needed lies outside; None needs nothing."""
+        if need is None:
+            return
+        self._need = need
+        if not self._follow:
+            return
+        if self._fresh:
+            self._set(*need)
+        elif need[0] < self.ends[0] or need[1] > self.ends[1]:
+            self._grow(*need)
+
+    def make_room(self, at: float) -> None:
+        """Grow if this lies so near an edge that a large mark there would be cut."""
+        if not self._follow or not np.isfinite(at):
+            return
+        room = _ROOM * (self.ends[1] - self.ends[0])
+        if at - room < self.ends[0] or at + room > self.ends[1]:
+            self._grow(at - room, at + room)
+
+    def remember(self, need: tuple[float, float] | None, settle: bool = False) -> None:
+        """Shrink if the range has been much too wide for some time."""
+        if need is None or not self._follow:
+            return
+        self._recent.append(need)
+        width = self.width
+        if settle and need[1] - need[0] < 0.5 * width:
+            self._set(*need)
+        elif len(self._recent) == self._recent.maxlen:
+            lows, highs = zip(*self._recent, strict=True)
+            widths = [high - low for low, high in self._recent]
+            if _quantile(widths, 0.75) < 0.5 * width:
+                self._set(_quantile(lows, 0.15), _quantile(highs, 0.85))
+
+    def glimpse(self, need: tuple[float, float] | None) -> None:
+        """Cover most of the last few things, each of which is seen for a moment only; the widest may reach out."""
+        if need is None or not self._follow:
+            return
+        self._need = need
+        self._glimpses.append(need)
+        lows, highs = zip(*self._glimpses, strict=True)
+        low, high = _quantile(lows, 0.2), _quantile(highs, 0.8)
+        if high - low < 0.4 * (self.ends[1] - self.ends[0]):
+            self._set(low, high)
+        else:
+            self.cover((low, high))
+
+    @property
+    def width(self) -> float:
+        """How wide the range is without what `widen` has added."""
+        return (self.ends[1] - self.ends[0]) / self.slack
+
+    def widen(self, width: float, tolerance: float) -> None:
+        """Show so much, more on both sides than is needed, so that another axis has the same scale."""
+        now = self.ends[1] - self.ends[0]
+        if abs(now / width - 1) > tolerance:
+            middle, self.slack = (self.ends[0] + self.ends[1]) / 2, width / self.width
+            self._put(middle - width / 2, middle + width / 2)
+
+    def _put(self, start: float, end: float) -> None:
+        if (start, end) != self.ends:
+            self.range.update(start=start, end=end)
+            self.ends = (start, end)
+
+    def _heard(self) -> None:
+        self.ends = (float(self.range.start), float(self.range.end))
+
+    def _grow(self, low: float, high: float) -> None:
+        start, end = min(low, self.ends[0]), max(high, self.ends[1])
+        spare = 0.08 * (end - start)
+        self._set(start - spare * (low < self.ends[0]), end + spare * (high > self.ends[1]))
+
+    def _set(self, low: float, high: float) -> None:
+        self._fresh, self.slack = False, 1.0
+        self._recent.clear()
+        if high <= low:
+            low, high = low - 0.5, high + 0.5
+        short = _NOISE * max(abs(low), abs(high)) - (high - low)
+        if short > 0:
+            low, high = low - short / 2, high + short / 2
+        step = _round_up((high - low) / 20)
+        # Rounding outwards must not add a step where float noise alone lies over the edge.
+        start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step
+        self._put(float(start), float(end))
+
+
+def _round_up(value: float) -> float:
+    power = 10.0 ** np.floor(np.log10(value))
+    return power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= value * (1 - 1e-9))
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of a few numbers, between two as NumPy has it, in a tenth of its time."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = ordered[int(place)]
+    return float(below + (ordered[math.ceil(place)] - below) * (place % 1))

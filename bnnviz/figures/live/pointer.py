@@ -1,0 +1,126 @@
+"""Report what a person does in a figure: picks events, drags boxes, adds, moves and deletes points.
+
+One way for mouse, finger and keys (`pointer.js`), in every figure alike; a view says what can be done in it, a
+page hears what was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bokeh.models import ColumnDataSource, CustomJS
+from bokeh.plotting import figure
+
+from bnnviz.files import plain_json
+
+_CODE = Path(__file__).with_name("pointer.js").read_text(encoding="utf-8")
+
+Message = dict[str, Any]
+
+_FARTHEST = 1e30  # of a place in a figure: what a page works with are numbers of 32 bits
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _FARTHEST
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _FARTHEST
+
+
+def _is_step(value: Any) -> bool:
+    return value is None or _is_place(value)
+
+
+def _is_box(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and len(value) == 4 and all(map(_is_number, value)))
+
+
+_AT = {"x": _is_number, "y": _is_number}
+#: What messages say beside what is done.
+_SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
+    "pick": {"event": _is_step},
+    "box": {"box": _is_box},
+    "add": _AT,
+    "move": {"i": _is_place, **_AT, "done": lambda value: isinstance(value, bool)},
+    "delete": {"i": _is_place},
+    "undo": {},
+    "class": {},
+    "cell": _AT,
+    "over": _AT,
+    "out": {},
+}
+
+
+def read_message(text: Any) -> Message | None:
+    """Return what `pointer.js` said; None of a text that it does not write: it need not come from there."""
+    try:
+        message = plain_json(text)
+    except (ValueError, TypeError):
+        return None
+    parts = _SAID.get(message.get("do")) if isinstance(message, dict) and _is_text(message.get("do")) else None
+    if parts is None or not all(name in message and fits(message[name]) for name, fits in parts.items()):
+        return None
+    return message
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _listed(data: dict[str, Any]) -> list[Any]:
+    said = data.get("said")
+    return said if isinstance(said, list) else []
+
+
+class Pointer:
+    """Report clicks, drags and keys in a figure."""
+
+    def __init__(
+        self,
+        root: figure,
+        picks: bool = False,
+        cells: bool = False,
+        hovers: bool = False,
+        keyed: bool = True,
+    ) -> None:
+        self._boxed = False
+        chosen = {"picks": picks, "cells": cells, "hovers": hovers, "keyed": keyed}
+        tags = {"editable": False, "heard": False, "unboxed": 0, **chosen}
+        self._messages = ColumnDataSource({"said": []}, tags=[tags])
+        begin = CustomJS(args={"figure": root, "said": self._messages}, code=_CODE)
+        root.tags = [*root.tags, self._messages]
+        for name in ("inner_width", "inner_height"):
+            root.js_on_change(name, begin)
+        self._messages.js_on_change("tags", begin)
+
+    @property
+    def editable(self) -> bool:
+        """Whether points can be added, moved and deleted."""
+        return self._messages.tags[0]["editable"]
+
+    @editable.setter
+    def editable(self, value: bool) -> None:
+        if value != self.editable:
+            self._messages.tags = [self._messages.tags[0] | {"editable": value}]
+
+    def unbox(self) -> None:
+        """Take the box away that was drawn in the figure."""
+        if self._boxed:
+            self._boxed = False
+            self._messages.tags = [self._messages.tags[0] | {"unboxed": self._messages.tags[0]["unboxed"] + 1}]
+
+    def listen(self, on_message: Callable[[Message], None]) -> None:
+        """Hear what is done; needs a Bokeh server."""
+
+        def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
+            for message in filter(None, map(read_message, _listed(new))):
+                if message["do"] == "box":
+                    self._boxed = message["box"] is not None
+                on_message(message)
+
+        self._messages.on_change("data", hear)
+        # A figure that nobody listens to leaves drags to Bokeh, which pans.
+        self._messages.tags = [self._messages.tags[0] | {"heard": True}]

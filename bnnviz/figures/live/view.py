@@ -1,0 +1,361 @@
+"""Draw a figure live: build it once, then feed it with frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from bokeh.core.property.descriptors import UnsetValueError
+from bokeh.events import RangesUpdate, Reset
+from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Label, Node, Range1d
+from bokeh.plotting import figure
+from bokeh.themes import Theme
+
+from bnnviz.figures.base import NOTHING, Figure
+from bnnviz.figures.legend import legend_html
+from bnnviz.figures.live.axis_range import AxisRange
+from bnnviz.figures.live.canvas import Canvas
+from bnnviz.figures.live.pointer import Pointer
+from bnnviz.figures.marks import Axis, Drawing
+from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
+
+LOW, END = 55, 16  # pixels of height, and of the border beyond an axis's end
+TICKS = 1.43  # a ticker may take so many times as many as are wanted
+#: Lines of type for each number at the vertical axis.
+TICK_LINES, LEAST_TICKS = 1.6, 2
+UNEQUAL = 0.03  # a smaller difference in scale is not seen
+_NARROW, _WIDE = frozenset("iljftrI.,:;()[]/|' "), frozenset("mwMW%@")
+
+#: A document theme that changes nothing. panel-material-ui restyles every axis, grid and figure in the
+#: browser, except the kinds that the document's theme names, and the views colour themselves.
+DOCUMENT_THEME = Theme(
+    json={"attrs": {name: {} for name in ("Axis", "ColorBar", "Figure", "Grid", "Legend", "Plot", "Title")}}
+)
+
+
+def text_width(text: str) -> float:
+    """Return how wide a text is at most in the type of figures, in sizes of it."""
+    return sum(0.34 if c in _NARROW else 0.94 if c in _WIDE else 0.72 if c.isupper() else 0.58 for c in text)
+
+
+def _fitting(label: str, room: float) -> str:
+    """Return as much of a label as has room: all, what stands before its unit, or nothing."""
+    return next((text for text in (label, label.split(" (")[0]) if text_width(text) <= room), "")
+
+
+class View:
+    """Draw a figure in the browser.
+
+    Parameters
+    ----------
+    figure : Figure
+    scene : dict, optional
+        Of the run that is shown.
+    dark : bool, default False
+    """
+
+    def __init__(self, figure: Figure, scene: dict[str, Any] | None = None, dark: bool = False) -> None:
+        self.figure = figure
+        self.name, self.needs = figure.name, figure.needs
+        self.palette: Palette = DARK if dark else LIGHT
+        self.drawing = Drawing()
+        self._part: dict[str, Any] | None = None
+        self._paused, self._scale = False, 1.0
+        self._legend: tuple[Any, str] = (None, "")
+        self._inside: Label | None = None
+        self._build()
+        self.theme(dark)
+        if scene is not None:
+            self.reset(scene)
+
+    # ---- what a page does
+
+    def reset(self, scene: dict[str, Any]) -> None:
+        """Begin a new run: forget the old one's data and ranges."""
+        self.figure.begin(scene)
+        if self.pointer is not None:
+            self.pointer.editable = bool((scene.get("data") or {}).get("editable")) and self.figure.name == "prediction"
+        self.forget()
+        for window in (self._x, self._y):
+            window.restart()
+
+    def forget(self) -> None:
+        """Empty what was drawn of draws: they have begun again."""
+        self._part = None
+        self._show(self.figure.blank(), None)
+
+    def update(self, frame: dict[str, Any]) -> bool:
+        """Draw a frame; return whether anything changed."""
+        playing = frame.get("status", {}).get("playing", True)
+        look = None if self._paused and not playing else not playing
+        self._paused = not playing
+        part = frame.get(self.needs[0])
+        if part is None:
+            return False
+        self._part = part
+        return self._show(self.figure.draw(part), look)
+
+    def redraw(self) -> bool:
+        """Draw the last frame again, after something was chosen in the figure."""
+        drawing = self.figure.blank() if self._part is None else self.figure.draw(self._part)
+        return self._show(drawing, None)
+
+    def mark(self, selection: dict[str, Any]) -> bool:
+        """Mark what has been picked in this or another view."""
+        if selection is self.figure.selection or selection == NOTHING == self.figure.selection:
+            return False
+        self.figure.selection = selection
+        return self.redraw()
+
+    def theme(self, dark: bool) -> None:
+        """Change every colour in place."""
+        self.palette = DARK if dark else LIGHT
+        palette = self.palette
+        for axis in self.root.axis:
+            axis.update(
+                axis_line_color=palette.axis,
+                major_tick_line_color=palette.axis,
+                axis_label_text_color=palette.muted,
+                major_label_text_color=palette.muted,
+            )
+        for grid in self.root.grid:
+            grid.grid_line_color = palette.grid
+        if self._inside is not None:
+            self._inside.text_color = palette.muted
+        self.canvas.show(self.drawing.marks, palette)
+
+    def magnify(self, scale: float) -> None:
+        """Write the axes in type of another size; 1 is the size that they are made with."""
+        self._scale = scale
+        self._fit_labels()
+        for axis in self.root.axis:
+            axis.axis_label_text_font_size = f"{scale * LABEL_SIZE:g}px"
+            axis.major_label_text_font_size = f"{scale * TICK_SIZE:g}px"
+
+    @property
+    def title(self) -> str:
+        """The heading."""
+        return self.drawing.title or self.figure.title
+
+    @property
+    def note(self) -> str:
+        """A few figures for the heading."""
+        return self.drawing.note
+
+    @property
+    def description(self) -> str:
+        """What the figure shows now, in words, for those who cannot see it."""
+        x, y = self.drawing.x.label, self.drawing.y.label
+        axes = f", {y} against {x}" if x.strip() and y.strip() else ""
+        return f"{self.title}{axes}: {self.drawing.words or self.note or 'nothing yet'}"
+
+    def legend_html(self) -> str:
+        """Return the legend for the heading, in the present colours; "" when none is needed."""
+        key = (id(self.palette), self.canvas.styled)
+        if self._legend[0] != key:
+            self._legend = (key, legend_html(self.drawing.marks, self.palette))
+        return self._legend[1]
+
+    @property
+    def frame_size(self) -> tuple[int, int] | None:
+        """Width and height of the frame in pixels; None until the browser has laid the figure out."""
+        return self.figure.frame_size
+
+    @property
+    def alike(self) -> bool:
+        """Whether both axes have one scale, so that what is round looks round."""
+        return self.drawing.equal
+
+    @property
+    def follow(self) -> bool:
+        """Whether the ranges follow the data (True) or stay where the user put them."""
+        return self._x.follow
+
+    @follow.setter
+    def follow(self, value: bool) -> None:
+        for window in (self._x, self._y):
+            window.follow = value
+
+    def listen(self, on_follow: Callable[[bool], None]) -> None:
+        """Stop following when a user pans or zooms, go on after a reset; needs a Bokeh server."""
+
+        def hear(follow: bool) -> None:
+            self.follow = follow
+            on_follow(follow)
+
+        # A reset sends both events, itself last.
+        self.root.on_event(RangesUpdate, lambda _: hear(False))
+        self.root.on_event(Reset, lambda _: hear(True))
+
+    # ---- what is drawn
+
+    def _show(self, drawing: Drawing, look: bool | None) -> bool:
+        self.drawing = drawing
+        before = self._ends()
+        for place, (window, axis) in enumerate(((self._x, drawing.x), (self._y, drawing.y))):
+            window.show(axis, look)
+            self._set_ticks(place, axis)
+        self._equalise()
+        self._fit_labels()
+        changed = self.canvas.show(drawing.marks, self.palette)
+        self._describe()
+        return changed or before != self._ends()
+
+    def _ends(self) -> tuple[float, ...]:
+        return self._x.ends + self._y.ends
+
+    def _set_ticks(self, place: int, axis: Axis) -> None:
+        """Give an axis its ticks, and show or hide it; nothing of Bokeh is read where nothing has changed."""
+        shown, grid = axis.shown and not self.figure.bare, axis.grid and axis.shown and not self.figure.bare
+        wanted = (axis.ticks, axis.turned, axis.whole, shown, grid)
+        if self._ticks[place] == wanted:
+            return
+        self._ticks[place] = wanted
+        model = self._models[place]
+        model.visible, self.root.grid[place].visible = shown, grid
+        if axis.ticks is not None:
+            model.update(
+                ticker=FixedTicker(ticks=list(axis.ticks)),
+                major_label_overrides=dict(axis.ticks),
+                major_label_orientation=0.6 if axis.turned else "horizontal",
+            )
+        elif axis.whole:
+            model.ticker.min_interval = 1
+
+    def _equalise(self) -> None:
+        """Make a unit as long across as up where both axes have one scale."""
+        sizes = self.frame_size
+        if sizes is None or not (self.drawing.equal and self.follow):
+            return
+        pairs = tuple(zip((self._x, self._y), sizes, strict=True))
+        scale = max(window.width / size for window, size in pairs)
+        for window, size in pairs:
+            window.widen(scale * size, UNEQUAL)
+
+    def _describe(self) -> None:
+        """Give the figure its description."""
+        words = {**self.root.html_attributes, "aria-label": self.description}
+        if words != self.root.html_attributes:
+            self.root.html_attributes = words
+
+    # ---- what is built once
+
+    def _build(self) -> None:
+        figure_ = self.figure
+        blank = figure_.blank()
+        self.root = fig = figure(
+            name=figure_.name,
+            x_range=Range1d(*(blank.x.ends or (0.0, 1.0))),
+            y_range=Range1d(*(blank.y.ends or (0.0, 1.0))),
+            x_axis_label=blank.x.label,
+            y_axis_label=blank.y.label,
+            tools="pan,wheel_zoom,reset" if figure_.tools else "",
+            toolbar_location="right" if figure_.tools else None,
+            output_backend="canvas",
+            sizing_mode="stretch_both",
+            min_width=120,
+            min_height=160 if figure_.tools else 90,
+            min_border=4,
+            min_border_left=figure_.left if blank.y.shown else 4,
+            # For half of the number at the axis's end.
+            min_border_right=END if blank.y.shown else 4,
+            background_fill_alpha=0,
+            border_fill_alpha=0,
+            outline_line_color=None,
+            html_attributes={"role": "figure", "aria-label": figure_.title},
+        )
+        fig.toolbar.logo = None
+        if figure_.tools:
+            fig.update(toolbar_inner=True)
+            fig.toolbar.update(autohide=True, stylesheets=[":host {background: none !important}"])
+            fig.toolbar.active_scroll = fig.tools[1]
+        if figure_.bare:
+            fig.update(sizing_mode="stretch_width", height=36, min_height=28, min_border=0)
+            fig.update(min_border_left=0, min_border_right=0)
+            fig.axis.visible = fig.grid.visible = False
+        self.canvas = Canvas(fig)
+        for axis, ticks in zip(fig.axis, (blank.x, blank.y), strict=True):
+            _style_axis(axis, ticks.count)
+        self._models, self._ticks, self._fitted = (fig.xaxis[0], fig.yaxis[0]), [None, None], None
+        self._x, self._y = AxisRange(fig.x_range), AxisRange(fig.y_range)
+        self.pointer = None if figure_.touch is None else Pointer(fig, **figure_.touch)
+        # A page that is at rest sends no frame after it has been laid out.
+        for name in ("inner_width", "inner_height"):
+            fig.on_change(name, lambda attr, old, new: self._laid_out())
+
+    def _laid_out(self) -> None:
+        try:
+            size = self.root.inner_width, self.root.inner_height
+        except UnsetValueError:
+            return
+        self.figure.frame_size = size if all(size) else None
+        self._fit_labels()
+        self._equalise()
+
+    def _fit_labels(self) -> None:
+        """Write as much of the labels as has room; a low frame has that of the horizontal axis inside."""
+        letters = max(len(f"{end:.2g}") for end in self._x.ends)
+        fitted = (self.frame_size, self.drawing.x.label, self.drawing.y.label, self._scale, letters)
+        if fitted == self._fitted:
+            return
+        self._fitted = fitted
+        across, up = self._models
+        type_size = self._scale * LABEL_SIZE
+        width, height = self.frame_size or (np.inf, np.inf)
+        x_label, y_label = self.drawing.x.label, self.drawing.y.label
+        # Without the label the frame is higher, which must not bring it back.
+        low = LOW if across.axis_label else LOW + 2.5 * type_size
+        below = _fitting(x_label, (width + 2 * END) / type_size) if height >= low else ""
+        for axis, label in ((across, below), (up, _fitting(y_label, height / type_size))):
+            if axis.axis_label != label:
+                axis.axis_label = label
+        self._fit_ticks(width, height, letters)
+        inside, size = x_label.split(" (")[0], 0.9 * type_size
+        self._write_inside("" if height >= low else _fitting(inside, width / size), size)
+
+    def _fit_ticks(self, width: float, height: float, letters: int) -> None:
+        """Have no more numbers at an axis than have room."""
+        size = self._scale * TICK_SIZE
+        rooms = width / (TICKS * (0.6 * letters + 1.5) * size), height / (TICK_LINES * size)
+        for model, axis, room in zip(self._models, (self.drawing.x, self.drawing.y), rooms, strict=True):
+            ticker = model.ticker
+            wanted = int(max(LEAST_TICKS, min(axis.count, room)))
+            if isinstance(ticker, BasicTicker) and ticker.desired_num_ticks != wanted:
+                ticker.desired_num_ticks = wanted
+
+    def _write_inside(self, text: str, size: float) -> None:
+        """Write the horizontal axis's label within a low frame, at its end."""
+        if self._inside is None:
+            if not text:
+                return
+            self._inside = Label(
+                x=Node(target="frame", symbol="right"),
+                y=Node(target="frame", symbol="bottom"),
+                x_offset=-3,
+                y_offset=2,
+                text_align="right",
+                text_baseline="bottom",
+                text_font=FONT,
+                text_line_height=1.0,
+                text_color=self.palette.muted,
+            )
+            self.root.add_layout(self._inside)
+        new = {"text": text, "text_font_size": f"{size:g}px"}
+        if any(getattr(self._inside, name) != value for name, value in new.items()):
+            self._inside.update(**new)
+
+
+def _style_axis(axis: Any, ticks: int) -> None:
+    axis.update(
+        ticker=BasicTicker(desired_num_ticks=ticks, num_minor_ticks=0),
+        formatter=BasicTickFormatter(power_limit_high=7, power_limit_low=-5),
+        axis_label_text_font_size=f"{LABEL_SIZE}px",
+        axis_label_text_font_style="normal",
+        axis_label_text_font=FONT,
+        axis_label_standoff=6,
+        major_label_text_font_size=f"{TICK_SIZE}px",
+        major_label_text_font=FONT,
+        major_tick_in=0,
+        major_tick_out=4,
+    )

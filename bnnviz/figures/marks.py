@@ -1,0 +1,392 @@
+"""Describe a figure as marks on two axes, independent of what draws it.
+
+A figure returns a `Drawing`: marks, axes, and the words around them. Two renderers draw it: a canvas in the browser
+(`bnnviz.figures.live`) and HoloViews (`bnnviz.figures.still`). Colours are roles of the palette, so that a drawing is
+the same on a light and on a dark page. A mark without points is drawn nowhere, but the canvas keeps its legend entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bnnviz.figures.palette import Kind
+
+#: Dashes of series, since colour alone does not distinguish lines for every reader.
+DASHES = ((), (8, 4), (2, 3), (10, 3, 2, 3), (5, 2), (14, 4), (1, 2), (6, 3, 1, 3))
+SERIES = len(DASHES)
+FUTURES = 4  # of a run, at most
+_SHAPES = ("circle", "square", "triangle", "diamond")
+
+
+def chain(number: int) -> str:
+    """Return the colour of a chain or of another series; from nine on colours repeat."""
+    return f"chain {number % SERIES}"
+
+
+def future(letter: str) -> int:
+    """Return the number of a future of a run among the colours: A has the first one."""
+    return ord(letter) - ord("A")
+
+
+def dash_of(number: int) -> tuple[int, ...]:
+    """Return the dashes of a series."""
+    return DASHES[number % SERIES]
+
+
+def series_kind(number: int, label: str = "") -> Kind:
+    """Return the mark of a series."""
+    number %= SERIES
+    return Kind(label, _SHAPES[number % 4], chain(number), filled=(number % 2 == 0) == (number < 4))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mark:
+    """Hold what all marks have: a colour, an entry in the legend, and whether a run changes them.
+
+    ``still`` marks are sent to the browser only when they change.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ()
+    colour: str = "ink"
+    opacity: float = 1.0
+    label: str = ""
+    hint: str = ""
+    still: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not np.size(getattr(self, self.columns[0]))
+
+    def style(self) -> tuple[Any, ...]:
+        """Return everything but the data."""
+        return (type(self), *_GETTERS[type(self)](self))
+
+    def packed(self) -> list[np.ndarray]:
+        """Return the data as columns of one length."""
+        return [np.asarray(getattr(self, name), dtype=np.float32).ravel() for name in self.columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Mark):
+    """A line through points; NaN interrupts it. The older part of a ``fading`` line, which comes first, is paler."""
+
+    columns = ("x", "y")
+    x: Any
+    y: Any
+    width: float = 2.0
+    dash: tuple[float, ...] = ()
+    fading: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Band(Mark):
+    """The area between two curves."""
+
+    columns = ("x", "low", "high")
+    x: Any
+    low: Any
+    high: Any
+    opacity: float = field(default=0.25, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Bars(Mark):
+    """Bars from zero; ``size`` is their width in units of the axis."""
+
+    columns = ("x", "y")
+    x: Any
+    y: Any
+    size: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Mark):
+    """Marks at points, as large as ``size`` pixels.
+
+    ``alpha`` and ``scale`` are the opacity and relative size of each point. ``ids`` are whole numbers by which points
+    are found again: the step of an event, or the draw in linked figures. Points that are ``editable`` may be moved.
+    """
+
+    columns = ("x", "y", "alpha", "scale", "id_high", "id_low")
+    x: Any
+    y: Any
+    kind: Kind = Kind("", "circle", "blue", True)
+    size: float = 8.0
+    width: float = 1.6
+    fill: str = ""
+    alpha: Any = None
+    scale: Any = None
+    ids: Any = None
+    editable: bool = False
+    colour: str = field(default="", kw_only=True)
+
+    def style(self) -> tuple[Any, ...]:
+        """Return everything but the data."""
+        return (*super().style(), self.alpha is None, self.scale is None, self.ids is None)
+
+    @property
+    def role(self) -> str:
+        """The colour of the edge."""
+        return self.colour or self.kind.role
+
+    @property
+    def face(self) -> str:
+        """The colour inside; "" for none."""
+        return self.fill or (self.role if self.kind.filled else "")
+
+    def packed(self) -> list[np.ndarray]:
+        """Return the data as columns of one length: those that are known."""
+        given = [self.x, self.y, *(each for each in (self.alpha, self.scale) if each is not None)]
+        if self.ids is not None:  # a float32 holds whole numbers up to 2^24
+            given += [np.asarray(self.ids) // PAGE, np.asarray(self.ids) % PAGE]
+        return [np.asarray(each, dtype=np.float32).ravel() for each in given]
+
+    @property
+    def named_columns(self) -> list[str]:
+        """The names of the columns that are packed."""
+        known = {"alpha": self.alpha, "scale": self.scale, "id_high": self.ids, "id_low": self.ids}
+        return [name for name in self.columns if name in ("x", "y") or known[name] is not None]
+
+
+PAGE = 4096
+#: The number of a draw in its chain is less than this; `ids` of draws are chain * CHAIN + draw.
+CHAIN = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Segments(Mark):
+    """Straight lines from points; ``widths`` are in pixels, and relative to ``width`` where they are an array."""
+
+    columns = ("x", "y", "dx", "dy")
+    x: Any
+    y: Any
+    dx: Any
+    dy: Any
+    width: float = 1.2
+    widths: Any = None
+    dash: tuple[float, ...] = ()
+    ids: Any = None
+
+    def packed(self) -> list[np.ndarray]:
+        """Return the data as columns of one length."""
+        return super().packed() if self.widths is None else [*super().packed(), np.asarray(self.widths, np.float32)]
+
+    def style(self) -> tuple[Any, ...]:
+        """Return everything but the data."""
+        return (*super().style(), self.widths is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows(Mark):
+    """Arrows from points along a direction, ``size`` pixels long; of size 0 as long as the direction."""
+
+    columns = ("x", "y", "dx", "dy")
+    x: Any
+    y: Any
+    dx: Any
+    dy: Any
+    size: float = 0.0
+    width: float = 2.2
+
+
+@dataclass(frozen=True, eq=False)
+class Rule(Mark):
+    """A straight line across the whole figure, at a place of one axis, with words at its end."""
+
+    columns = ("at",)
+    at: Any
+    axis: str = "y"
+    width: float = 1.0
+    dash: tuple[float, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Text(Mark):
+    """Words at points."""
+
+    columns = ("x", "y")
+    x: Any
+    y: Any
+    texts: tuple[str, ...] = ()
+    size: float = 12.0
+    colours: tuple[str, ...] = ()  # of each, instead of one role
+
+
+@dataclass(frozen=True, eq=False)
+class Image(Mark):
+    """Values (rows, columns) on a grid, the lowest row first, in the colours of a ramp of roles."""
+
+    columns = ("values",)
+    values: Any
+    box: tuple[float, float, float, float]  # centres of the first and last column and row
+    across: int
+    ramp: tuple[str, ...]
+    low: float = 0.0
+    high: float = 1.0
+    blended: bool = True
+    ends: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, eq=False)
+class Area(Mark):
+    """Regions without an edge: each polygon is its outer ring and the rings of its holes, (points, 2) each."""
+
+    columns = ("x", "y")
+    polygons: Sequence[Sequence[np.ndarray]] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not self.polygons
+
+    def packed(self) -> list[np.ndarray]:
+        """Return all rings as one line with gaps; where rings overlap, there is a hole."""
+        rings = joined(ring for polygon in self.polygons for ring in polygon)
+        return [rings[:, 0].astype(np.float32), rings[:, 1].astype(np.float32)]
+
+
+_DATA = frozenset(
+    ("x", "y", "low", "high", "alpha", "scale", "ids", "dx", "dy", "widths", "at", "values", "polygons", "still")
+)
+_STYLES = {
+    mark: tuple(
+        f.name
+        for f in fields(mark)
+        if (f.name not in _DATA or (mark is Image and f.name in ("low", "high"))) and f.name != "hint"
+    )
+    for mark in (Line, Band, Bars, Points, Segments, Arrows, Rule, Text, Image, Area)
+}
+
+
+_GETTERS = {mark: attrgetter(*names) for mark, names in _STYLES.items()}
+
+
+def style_of(mark: Mark) -> dict[str, Any]:
+    """Return the style of a mark by name."""
+    return {name: getattr(mark, name) for name in _STYLES[type(mark)]}
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Say what an axis shows, and how a live figure moves it.
+
+    Parameters
+    ----------
+    ends : (float, float) or None
+        What must be seen; None changes nothing.
+    follow : {"grow", "exact", "scroll", "settle", "segment"}
+        A live axis grows in round steps to hold its ends, takes them exactly, scrolls where old points leave, or grows
+        and shrinks again after some time. "segment" is for what a frame shows for a moment: see ``key``.
+    key : hashable
+        Where it is another one than before, the axis begins again instead of growing. With "segment", the number of
+        the segment that is seen.
+    ticks : dict of float to str, optional
+        Where ticks are, and their words.
+    room_at : float, default nan
+        A place where a large mark needs room.
+    """
+
+    label: str = ""
+    ends: tuple[float, float] | None = None
+    follow: str = "grow"
+    key: Hashable = None
+    ticks: Mapping[float, str] | None = None
+    count: int = 5
+    whole: bool = False  # ticks at whole numbers only
+    turned: bool = False  # words of the ticks
+    grid: bool = True
+    shown: bool = True
+    room_at: float = float("nan")
+    memory: int = 20  # frames that "settle" looks back
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """Hold what a figure shows at one instant.
+
+    Parameters
+    ----------
+    marks : list of Mark
+        In the order of drawing.
+    note : str
+        A few figures for the heading.
+    words : str
+        What is seen, for those who cannot see it; by default the note.
+    equal : bool
+        Whether a unit has one length on both axes.
+    size : (int, int)
+        Pixels of a figure of a finished run, without its legend.
+    """
+
+    marks: Sequence[Mark] = ()
+    x: Axis = field(default_factory=Axis)
+    y: Axis = field(default_factory=Axis)
+    title: str = ""
+    note: str = ""
+    words: str = ""
+    equal: bool = False
+    size: tuple[int, int] = (520, 300)
+
+
+WIDE, SQUARE = (520, 300), (400, 350)
+
+
+def joined(lines: Iterable[Any]) -> np.ndarray:
+    """Return lines (points, 2) as one, with gaps between them."""
+    gap = np.full((1, 2), np.nan)
+    return np.concatenate([piece for line in lines for piece in (line, gap)] or [np.empty((0, 2))])
+
+
+def gapped(x: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and y of one line through curves (curves, points) over x, with gaps between them."""
+    rows = np.atleast_2d(np.asarray(rows, dtype=float))
+    if not rows.size:
+        return np.empty(0), np.empty(0)
+    gap = np.full((len(rows), 1), np.nan)
+    return np.tile(np.append(np.asarray(x, dtype=float), np.nan), len(rows)), np.hstack([rows, gap]).ravel()
+
+
+def extent(*arrays: Any) -> tuple[float, float] | None:
+    """Return the smallest and largest finite value, None where there is none."""
+    flat = [np.asarray(a, dtype=float).ravel() for a in arrays]
+    values = np.concatenate(flat) if flat else np.empty(0)
+    values = values[np.isfinite(values)]
+    return (float(values.min()), float(values.max())) if values.size else None
+
+
+def padded(ends: tuple[float, float] | None, share: float = 0.06, least: float = 1e-9) -> tuple[float, float] | None:
+    """Return ends with room beyond both."""
+    if ends is None:
+        return None
+    room = max(share * (ends[1] - ends[0]), least)
+    return ends[0] - room, ends[1] + room
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> dict[float, str]:
+    """Return ticks for an axis of logarithms to the base 10: powers of ten, with 2 and 5 where these are few."""
+    low, high = min(low, high), max(low, high)
+    multiples = (1, 2, 5) if high - low <= 2.0 else (1,)
+    step = max(1, int(np.ceil((high - low) / most)))
+    powers = range(int(np.floor(low)), int(np.ceil(high)) + 1)
+    values = [(m, p) for p in powers if p % step == 0 for m in multiples]
+    return {p + float(np.log10(m)): _short(m, p) for m, p in values if low - 1e-9 <= p + np.log10(m) <= high + 1e-9}
+
+
+def _short(multiple: int, power: int) -> str:
+    """Write a number short: 0.02, 500, 20k, 1M, 10⁻⁶."""
+    if power < -3 or power > 11:
+        text = "10" + str(power).translate(_SUPERSCRIPTS)
+        return text if multiple == 1 else f"{multiple}×{text}"
+    unit, sign = next((unit, sign) for least, unit, sign in _UNITS if power >= least)
+    return f"{multiple * 10.0 ** (power - unit):.10g}{sign}"
+
+
+_UNITS = ((9, 9, "G"), (6, 6, "M"), (4, 3, "k"), (-3, 0, ""))
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

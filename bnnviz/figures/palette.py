@@ -1,0 +1,123 @@
+"""Choose colours, and say in one place what each kind of event looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FONT = "Roboto, Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
+LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Hold colours by role. Text keeps 4.5:1 and marks 3:1 against `surface`, the card that a view lies on.
+
+    Blue is what the target says (rate, prediction), orange is now, red is what was seen. Colours that mean
+    different things in one figure stay apart for readers who do not see red, green or blue: a test holds how far.
+    """
+
+    surface: str
+    ink: str
+    muted: str
+    grid: str
+    axis: str
+    blue: str
+    pale: str
+    orange: str
+    red: str
+    purple: str
+    magenta: str
+    green: str
+    grey: str
+    contour: tuple[str, ...]
+    contour_line: str
+    chains: tuple[str, ...]
+
+    def of(self, role: str) -> str:
+        """Return the colour of a role, of a series ("chain 3") or contour, or of words over a cell ("over 0.3")."""
+        name, _, number = role.partition(" ")
+        if name == "over":
+            return self._readable(float(number))
+        return getattr(self, "chains" if name == "chain" else name)[int(number)] if number else getattr(self, role)
+
+    def _readable(self, share: float) -> str:
+        """Return black or white, whichever has the larger contrast to a cell of this share, from the grid's to blue."""
+        low, high = _channels(self.grid), _channels(self.blue)
+        cell = _luminance(tuple(a + (b - a) * share for a, b in zip(low, high, strict=True)))
+        return "#ffffff" if 1.05 / (cell + 0.05) > (cell + 0.05) / 0.05 else "#000000"
+
+
+def _channels(colour: str) -> tuple[float, ...]:
+    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def _luminance(channels: tuple[float, ...]) -> float:
+    """Return the relative luminance of a colour (WCAG 2)."""
+    linear = (c / 3294.6 if c <= 10.314 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in channels)
+    return sum(weight * value for weight, value in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+#: On a light page and on a dark one.
+_COLOURS = {
+    "surface": ("#ffffff", "#1b2530"),
+    "ink": ("#1f3347", "#e4ebf2"),
+    "muted": ("#55677a", "#a9b7c5"),
+    "grid": ("#e6ecf1", "#2a3744"),
+    "axis": ("#93a1ae", "#6d7d8d"),
+    "blue": ("#2b6cb0", "#66aaf0"),
+    "pale": ("#6f9acb", "#5b8fc6"),
+    "orange": ("#d97400", "#f5a43a"),
+    "red": ("#c0282d", "#f66f67"),
+    "purple": ("#7a3db8", "#c59bf5"),
+    "magenta": ("#d3155f", "#ff6ba6"),
+    "green": ("#1d7427", "#62c474"),
+    "grey": ("#6a7581", "#a1aebc"),
+    "contour_line": ("#a3bdd8", "#46688a"),
+    "contour": (
+        ("#f2f6fa", "#e3edf5", "#d0e0ee", "#b9d0e5"),
+        ("#1f2d3b", "#243749", "#2a4359", "#32526d"),
+    ),
+    "chains": (
+        ("#2b6cb0", "#d97400", "#219f7a", "#4d3660", "#c2337f", "#7a5c2e", "#6e8cdb", "#4a4b4c"),
+        ("#66aaf0", "#f5a43a", "#62f9bf", "#eed7ff", "#ff5c91", "#cdb07a", "#00a28b", "#a6aec9"),
+    ),
+}
+LIGHT, DARK = (Palette(**{role: pair[page] for role, pair in _COLOURS.items()}) for page in (0, 1))
+
+
+def in_light() -> dict[str, str]:
+    """Return the colours of the light palette by those of the dark one."""
+    found: dict[str, str] = {}
+    for dark, light in ((getattr(DARK, role), getattr(LIGHT, role)) for role in _COLOURS):
+        pairs = zip(dark, light, strict=True) if isinstance(dark, tuple) else [(dark, light)]
+        found.update(pairs)
+    return found
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Say what one kind of event is called and how it is drawn, everywhere."""
+
+    label: str
+    marker: str
+    role: str
+    filled: bool
+    size: float = 1.0
+
+
+KINDS: dict[int, Kind] = {
+    0: Kind("probe", "dot", "grey", True),
+    1: Kind("rejected", "x", "grey", False),
+    2: Kind("bounce", "circle", "orange", True),
+    3: Kind("refresh", "square", "purple", False),
+    4: Kind("horizon", "dash", "pale", False),
+    5: Kind("violation", "triangle", "magenta", True, 1.25),
+}
+REJECTED, BOUNCE, REFRESH, VIOLATION = 1, 2, 3, 5
+ACCEPTED = Kind("accepted", "circle", "green", True)
+UNIFORM = Kind("u × envelope", "diamond", "ink", False)
+NOW = Kind("now", "circle", "orange", False)
+KNOWN = Kind("not picked", "circle", "green", False)
+VISITED = Kind("leapfrog step", "circle", "magenta", True, 0.6)
+PICKED = Kind("picked", "diamond", "green", True, 0.9)
+EVENTS = (BOUNCE, VIOLATION, REFRESH)

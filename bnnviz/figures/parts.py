@@ -1,0 +1,226 @@
+"""Read what a run shows at one instant (a part of a frame), and what the draws of a network predict at test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bnnviz.engine.recording import reader
+from bnnviz.errors import BnnvizError
+from bnnviz.figures.sources import is_array, recording_of
+
+
+class FramePart(NamedTuple):
+    """Hold a part of a frame, and the scene of the run that it is of ({} where there is none)."""
+
+    scene: dict[str, Any]
+    part: dict[str, Any]
+
+
+def part(source: Any, name: str, what: str) -> FramePart:
+    """Return a part of a frame."""
+    if isinstance(source, Mapping):
+        own = {key: as_arrays(value) for key, value in source.items() if key != "scene"}
+        return FramePart(as_arrays(dict(source.get("scene") or {})), own)
+    if callable(getattr(source, "frame", None)) and callable(getattr(source, "scene", None)):
+        found = source.frame([name]).get(name)
+        if not found:
+            raise BnnvizError(f"This {type(source).__name__} shows no {what}, or not yet.", "source")
+        return FramePart(source.scene(), found)
+    recording = recording_of(source)
+    if recording is None:
+        raise BnnvizError(
+            f"{what.capitalize()} cannot be read from {type(source).__name__}: give a Run, or a recording that has kept"
+            " frames.",
+            "source",
+        )
+    return _recorded(recording, name, what)
+
+
+def _recorded(recording: reader.Recording, name: str, what: str) -> FramePart:
+    scene, pieces = recording.frame_files()
+    for piece in reversed(pieces):
+        for frame in reversed(recording.frames(piece)):
+            if frame.get(name):
+                return FramePart(recording.frames(scene), frame[name])
+    raise BnnvizError(f"The recording {recording.name} has kept no frame with {what}.", "source")
+
+
+def as_arrays(value: Any) -> Any:
+    """Return lists of numbers as arrays, where nothing is not a number."""
+    if isinstance(value, Mapping):
+        return {key: as_arrays(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    if value and all(each is None or isinstance(each, int | float) for each in value):
+        return np.array(value, dtype=float)
+    made = [as_arrays(each) for each in value]
+    shapes = {each.shape if isinstance(each, np.ndarray) else None for each in made}
+    return np.array(made) if len(shapes) == 1 and None not in shapes else made
+
+
+# --- predictions of test rows
+
+
+class ClassPredictions(NamedTuple):
+    """Hold what draws of a classifier say of test rows.
+
+    ``probabilities`` (draws, rows, classes); ``weights`` (draws,) of sum 1, or None; ``observed`` (rows,), class
+    numbers; ``classes``, their names.
+    """
+
+    name: str
+    probabilities: np.ndarray
+    weights: np.ndarray | None
+    observed: np.ndarray
+    classes: list[str]
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The predictive distribution (rows, classes)."""
+        if self.weights is None:
+            return self.probabilities.mean(0)
+        return np.tensordot(self.weights, self.probabilities, 1)
+
+
+def network_draws(source: Any) -> Any:
+    """Return the network of a run or of a recording with its draws."""
+    if hasattr(source, "network_draws"):
+        return source.network_draws()
+    from bnnviz.engine.evaluation import metrics
+    from bnnviz.engine.recording.resume import resume
+
+    recording = recording_of(source)
+    run = source if recording is None else resume(recording.folder)
+    if not hasattr(run, "target"):
+        raise BnnvizError(
+            f"Predictions cannot be read from {type(source).__name__}: give a Run or a recording of a network, or"
+            " probabilities as an array.",
+            "source",
+        )
+    return metrics.network_draws(run)
+
+
+def class_predictions(
+    source: Any, observed: Any = None, classes: Sequence[str] | None = None, name: str | None = None
+) -> ClassPredictions:
+    """Return what draws say of the classes of test rows.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, ndarray or ClassPredictions
+        A run of a network with classes; or probabilities (rows, classes) or (draws, rows, classes).
+    observed : array_like, shape (rows,), optional
+        Class numbers, where probabilities are given.
+    """
+    if isinstance(source, ClassPredictions):
+        return source
+    if is_array(source) or isinstance(source, list):
+        return _given(np.asarray(source, dtype=float), observed, classes, name)
+    from bnnviz.engine.evaluation import metrics
+    from bnnviz.engine.evaluation.predictions import observed_rows
+
+    given = network_draws(source)
+    if given.target.likelihood.task != "classification":
+        raise BnnvizError("This network predicts numbers; give a run of one with classes.", "source")
+    found = metrics.predict(given.target, given.theta, given.known)
+    weights = None if given.log_weights is None else metrics.normalised(given.log_weights)
+    labels = list(classes or metrics.class_names(given.target))
+    rows = observed_rows(given.target).astype(int)
+    return ClassPredictions(name or _named(source), found.probabilities, weights, rows, labels)
+
+
+def _named(source: Any) -> str:
+    recording = recording_of(source)
+    spec = getattr(source, "spec", None)
+    return recording.name if recording is not None else getattr(spec, "sampler", "predictions")
+
+
+def _given(
+    probabilities: np.ndarray, observed: Any, classes: Sequence[str] | None, name: str | None
+) -> ClassPredictions:
+    if observed is None:
+        raise BnnvizError("Give observed=, the class number of each row, with an array of probabilities.", "observed")
+    observed = np.asarray(observed)
+    if probabilities.ndim == 2:
+        probabilities = probabilities[None]
+    if probabilities.ndim != 3 or observed.shape != probabilities.shape[1:2] or not observed.size:
+        raise BnnvizError(
+            "Give probabilities as (rows, classes) or (draws, rows, classes) and an observation for each row, not"
+            f" shapes {probabilities.shape} and {observed.shape}.",
+            "observed",
+        )
+    count = probabilities.shape[2]
+    if observed.dtype.kind not in "biu" or observed.min() < 0 or observed.max() >= count:
+        raise BnnvizError(f"observed holds class numbers, whole ones from 0 to {count - 1}.", "observed")
+    if classes is not None and len(classes) != count:
+        raise BnnvizError(f"There are {count} classes and {len(classes)} names of classes.", "classes")
+    labels = list(classes) if classes is not None else [str(k) for k in range(count)]
+    return ClassPredictions(name or "predictions", probabilities, None, observed.astype(int), labels)
+
+
+def each(source: Any, observed: Any = None, classes: Sequence[str] | None = None) -> list[ClassPredictions]:
+    """Return what each of several sources says: of a list of runs or recordings, of a dict of them by names, or of one.
+
+    Parameters and errors as of `class_predictions`; of several arrays all are of the same rows.
+    """
+    return [class_predictions(one, observed, classes, name) for name, one in _several(source)]
+
+
+class NumberTransforms(NamedTuple):
+    """Hold the probability integral transforms (rows,) of test rows, and whose they are."""
+
+    name: str
+    transforms: np.ndarray
+
+
+def number_transforms(source: Any) -> list[NumberTransforms] | None:
+    """Return the probability integral transforms of each of several sources; None where one predicts classes.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, array, list or dict
+        A run of a network that predicts numbers, or transforms (rows,), or several of these.
+    """
+    from bnnviz.engine.evaluation.transforms import transforms
+
+    found = []
+    for name, one in _several(source):
+        if isinstance(one, ClassPredictions):
+            return None
+        if is_array(one) or isinstance(one, list):
+            values = np.asarray(one, dtype=float)
+        else:
+            given = network_draws(one)
+            values = None if given.target.likelihood.task == "classification" else transforms(given)
+        if values is None or values.ndim != 1:
+            return None
+        found.append(NumberTransforms(name or _named(one), values))
+    return found
+
+
+def _several(source: Any) -> list[tuple[str | None, Any]]:
+    """Return names, where they are given, and what they are of."""
+    if isinstance(source, Mapping):
+        return [(str(name), one) for name, one in source.items()]
+    if isinstance(source, list) and source and not isinstance(source[0], list | int | float):
+        return [(None, one) for one in source]
+    return [(None, source)]
+
+
+def uncertainty_results(source: Any) -> list[tuple[str, dict[str, Any]]] | None:
+    """Return names and results of `bnnviz.uncertainty`, of one or of a dict of them; None for something else."""
+    if not isinstance(source, Mapping):
+        return None
+    named = [("predictions", source)] if "arrays" in source else [(str(name), each) for name, each in source.items()]
+    fit = all(isinstance(each, Mapping) and {"arrays", "summary"} <= set(each) for _, each in named)
+    return named if fit and named else None
+
+
+def lanes(source: Any, key: str = "lanes") -> list[dict[str, Any]] | None:
+    """Return the series that a part of a frame holds under a key; None where the source is no such part."""
+    if isinstance(source, Mapping) and isinstance(source.get(key), list):
+        return as_arrays(list(source[key]))
+    return None

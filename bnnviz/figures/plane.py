@@ -1,0 +1,103 @@
+"""Share what figures in a plane do: the density where it is known, and axes that hold it with all that moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from contourpy import FillType, LineType, contour_generator
+
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import Area, Axis, Line, Mark, extent, joined, padded
+
+LEVELS = (0.01, 0.05, 0.2, 0.5, 1.01)  # of the highest density; the last only closes the innermost band
+MEMORY = 45  # frames
+MARGIN = 0.04
+SIMILAR = 1.7  # from this ratio of two axes on, neither has the other's scale
+
+
+class PlaneFigure(Figure):
+    """Draw in two coordinates or two principal components."""
+
+    tools = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._contours: tuple[Any, list[Mark]] = (None, [])
+
+    def begin(self, scene: dict[str, Any]) -> None:
+        """Take the scene of a new run, with its contours."""
+        super().begin(scene)
+        self._contours: tuple[Any, list[Mark]] = (None, [])
+
+    def blank_plane(self) -> dict[str, Any]:
+        """Return contours and axes before the first frame."""
+        plane = self.scene.get("plane") or _NOWHERE
+        contour = plane.get("contour")
+        axes = {
+            axis: Axis(plane[f"{axis}_label"], tuple(map(float, plane[f"{axis}_range"])), follow="exact")
+            for axis in "xy"
+        }
+        return {"marks": self._drawn(contour), "equal": contour is not None and _similar(plane), **axes}
+
+    def plane(self, part: dict[str, Any], now: dict[str, float] | None = None, **seen: Sequence[Any]) -> dict[str, Any]:
+        """Return contours and axes that hold what is seen; there is room for a large mark where it is ``now``."""
+        plane = self.scene.get("plane") or {}
+        labels = part["x_label"], part["y_label"]
+        of_scene = labels == (plane.get("x_label"), plane.get("y_label"))
+        contour = part.get("contour")
+        if contour is None and of_scene:
+            contour = plane.get("contour")
+        axes = {}
+        for axis in "xy":
+            need = padded(extent(*seen[axis]), MARGIN, 0.0)
+            if contour is not None:
+                need = extent(need or [], contour[axis])
+            axes[axis] = Axis(
+                part[f"{axis}_label"],
+                need,
+                follow="settle",
+                # The scene's plane goes on from where it began.
+                key=None if of_scene and part.get("contour") is None else (*labels, part.get("basis")),
+                room_at=np.nan if now is None else float(now[axis]),
+                memory=MEMORY,
+            )
+        return {"marks": self._drawn(contour), "equal": of_scene and contour is not None and _similar(plane), **axes}
+
+    def _drawn(self, contour: dict[str, Any] | None) -> list[Mark]:
+        if self._contours[0] is not contour:
+            self._contours = (contour, contours(contour))
+        return self._contours[1]
+
+
+_NOWHERE = {"x_label": "coordinate 1", "y_label": "coordinate 2", "x_range": (-3, 3), "y_range": (-3, 3)}
+
+
+def contours(known: dict[str, Any] | None) -> list[Mark]:
+    """Return the filled contours of a density (x, y, density) and their lines; nothing where none is known."""
+    if known is None:
+        return []
+    lines = contour_generator(known["x"], known["y"], known["density"], line_type=LineType.Separate)
+    fills = contour_generator(known["x"], known["y"], known["density"], fill_type=FillType.OuterOffset)
+    drawn: list[Mark] = []
+    for place, (low, high) in enumerate(zip(LEVELS[:-1], LEVELS[1:], strict=True)):
+        polygons = [_rings(*piece) for piece in zip(*fills.filled(low, high), strict=True)]
+        drawn.append(Area(polygons, colour=f"contour {place}", still=True))
+    edges = joined(piece for level in LEVELS[:-1] for piece in lines.lines(level))
+    return [*drawn, Line(edges[:, 0], edges[:, 1], 1.0, colour="contour_line", still=True)]
+
+
+def level_line(x: Any, y: Any, values: Any, level: float) -> np.ndarray:
+    """Return the line (points, 2), with gaps, on which values (y, x) have a level."""
+    return joined(contour_generator(x, y, values, line_type=LineType.Separate).lines(level))
+
+
+def _rings(points: np.ndarray, offsets: np.ndarray) -> list[np.ndarray]:
+    """Return the outer ring of a region, and those of its holes."""
+    return [points[first:last] for first, last in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def _similar(plane: dict[str, Any]) -> bool:
+    width, height = (float(np.ptp(plane[f"{axis}_range"])) for axis in "xy")
+    return 1 / SIMILAR < width / height < SIMILAR

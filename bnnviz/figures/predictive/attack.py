@@ -1,0 +1,160 @@
+"""Draw accuracy and entropy against the size of a change of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import SHARES, Figure
+from bnnviz.figures.marks import (
+    SERIES,
+    Axis,
+    Band,
+    Drawing,
+    Line,
+    Mark,
+    Points,
+    chain,
+    dash_of,
+    extent,
+    padded,
+    series_kind,
+)
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+SHADE = 0.16
+_LABELS = {"pixels": "change of each pixel (of 1)", "scaled": "change of each input (sd)"}
+_STEP = "size of the step"
+
+
+class Attack(Figure):
+    """Draw the accuracy of attacked rows with its interval over the rows."""
+
+    name = "attack"
+    title = "Attacked: accuracy"
+    needs = ("attack",)
+    figure: ClassVar[str] = "accuracy"
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        return Drawing(x=Axis(_STEP, (0.0, 0.3), follow="exact"), y=Axis(self.figure, SHARES, follow="exact"))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes``, results of `bnnviz.attack` with a ``name``, over steps with the ``label``."""
+        lanes, marks = part["lanes"][:SERIES], []
+        for place, lane in enumerate(lanes):
+            marks += self._curve(lane, place)
+        across = padded(extent(*(lane["eps"] for lane in lanes)), 0.02)
+        x = Axis(part.get("label", _STEP), across, follow="exact")
+        return Drawing(marks, x=x, y=self._up(part), note=self._note(lanes))
+
+    def _up(self, part: dict[str, Any]) -> Axis:
+        return Axis(self.figure, SHARES, follow="exact")
+
+    def _curve(self, lane: dict[str, Any], place: int) -> list[Mark]:
+        names = ("eps", self.figure, f"{self.figure}_low", f"{self.figure}_high")
+        missing = [name for name in names if name not in lane]
+        if missing:
+            raise BnnvizError(f"A result of an attack has no {missing[0]!r}; give that of bnnviz.attack.", "source")
+        eps, mean, low, high = (np.asarray(lane[name], dtype=float) for name in names)
+        look = {"colour": chain(place), "label": lane["name"] or self.figure}
+        return [
+            Band(eps, low, high, colour=chain(place), opacity=SHADE),
+            Line(eps, mean, 2.2, dash_of(place), **look),
+            Points(eps, mean, series_kind(place), **look),
+        ]
+
+    def _note(self, lanes: list[dict[str, Any]]) -> str:
+        if not lanes:
+            return ""
+        last = max(float(np.max(lane["eps"])) for lane in lanes)
+        ends = [(lane["name"], lane[self.figure][-1]) for lane in lanes if lane["eps"][-1] == last]
+        texts = "; ".join(f"{name} {value:.3f}".strip() for name, value in ends if np.isfinite(value))
+        return texts and f"at {last:g}: {texts}"
+
+
+class AttackEntropy(Attack):
+    """Draw the mean predictive entropy of attacked rows with its interval."""
+
+    name = "attack_entropy"
+    title = "Attacked: entropy"
+    needs = ("attack_entropy",)
+    figure = "entropy"
+
+    def _up(self, part: dict[str, Any]) -> Axis:
+        label = f"entropy ({part.get('unit', 'nats')})"
+        if "top" in part:
+            return Axis(label, (0.0, float(part["top"])), follow="exact")
+        return Axis(label, extent([0.0], *(lane["entropy_high"] for lane in part["lanes"])))
+
+
+_FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}
+
+
+def attack(
+    source: Any, *, figure: Literal["accuracy", "entropy", "both"] = "both", dark: bool = False
+) -> hv.Overlay | hv.Layout:
+    """Draw accuracy and mean predictive entropy of attacked rows against the size of the step, with 95 % intervals.
+
+    Parameters
+    ----------
+    source : Run, dict or list
+        A run of a network with classes, whose draw 0 is attacked and judged by the others; the result of
+        `bnnviz.attack`; a list, or a dict by names, of these; or the part ``attack`` of a frame.
+    figure : {"accuracy", "entropy", "both"}
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay, or hv.Layout of both
+
+    Raises
+    ------
+    BnnvizError
+        If the source is no classifier and no result of an attack.
+
+    Examples
+    --------
+    >>> from bnnviz import plots
+    >>> sizes = [0.0, 0.1, 0.2, 0.3]
+    >>> ends = {"accuracy_low": [0.85, 0.6, 0.2, 0.1], "accuracy_high": [0.95, 0.8, 0.4, 0.2]}
+    >>> plots.attack({"eps": sizes, "accuracy": [0.9, 0.7, 0.3, 0.15], **ends}, figure="accuracy")
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import layout
+
+    if figure not in (*_FIGURES, "both"):
+        raise BnnvizError(f"There is no figure {figure!r}; choose accuracy, entropy or both.", "figure")
+    lanes = parts.lanes(source)
+    part = dict(source) if lanes is not None else {}
+    if lanes is None:
+        lanes = [_result(each) | {"name": name} for name, each in _named(source)]
+        units = {str(lane.get("unit", "")) for lane in lanes}
+        part = {"label": _LABELS.get(units.pop(), _STEP)}
+        part["unit"] = "bits" if all(lane.get("base") == 2 for lane in lanes) else "nats"
+    shown = list(_FIGURES) if figure == "both" else [figure]
+    return layout([_FIGURES[each]().draw({**part, "lanes": lanes}) for each in shown], across=2, dark=dark)
+
+
+def _named(source: Any) -> list[tuple[str, Any]]:
+    if isinstance(source, Mapping) and "eps" not in source:
+        return [(str(name), each) for name, each in source.items()]
+    if isinstance(source, list | tuple):
+        return [(f"attack {place + 1}", each) for place, each in enumerate(source)]
+    return [("", source)]
+
+
+def _result(source: Any) -> dict[str, Any]:
+    if isinstance(source, Mapping):
+        return dict(source)
+    from bnnviz.engine.evaluation.attack import attack as attacked
+
+    given = parts.network_draws(source)
+    shape = (given.chains, -1, given.theta.shape[-1])
+    return attacked(given.target, given.theta.reshape(shape), given.log_weights, examples=0)

@@ -1,0 +1,159 @@
+"""Draw whether stated probabilities come true."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.figures import parts
+from bnnviz.figures.base import SHARES, Figure
+from bnnviz.figures.marks import (
+    SERIES,
+    SQUARE,
+    Axis,
+    Band,
+    Bars,
+    Drawing,
+    Line,
+    Mark,
+    Points,
+    Segments,
+    chain,
+    dash_of,
+    series_kind,
+)
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+SHADE, BAND = 0.2, 0.16
+FILLED = 0.8  # of a bin's width
+RIGHT = "right predictions, 95 %"
+
+
+class Reliability(Figure):
+    """Draw accuracy against confidence with intervals; on the diagonal probabilities come true, bars are row shares."""
+
+    name = "reliability"
+    title = "Reliability"
+    needs = ("reliability",)
+
+    def blank(self) -> Drawing:
+        """Return the diagonal."""
+        return _drawing([], "")
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes``, as `bnnviz.diagnostics.reliability` returns them, each with a ``name``."""
+        lanes = part["lanes"][:SERIES]
+        bars = [_bars(lane, place, len(lanes)) for place, lane in enumerate(lanes)]
+        curves = [mark for place, lane in enumerate(lanes) for mark in _curve(lane, place)]
+        known = [lane for lane in lanes if np.isfinite(lane["ece"])]
+        texts = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
+        return _drawing([*bars, *curves], f"ECE {'; '.join(texts)}" if known else "")
+
+
+def _drawing(marks: list[Mark], note: str) -> Drawing:
+    diagonal = Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label="accuracy = confidence")
+    x, y = Axis("confidence", (0.0, 1.03), follow="exact"), Axis("accuracy", SHARES, follow="exact")
+    return Drawing([diagonal, *marks], x=x, y=y, note=note, size=SQUARE)
+
+
+def _bars(lane: dict[str, Any], place: int, of: int) -> Mark:
+    """Return the shares of the rows in each bin; those of several lanes are beside each other."""
+    edges, count = np.asarray(lane["edges"], dtype=float), np.asarray(lane["count"], dtype=float)
+    width = FILLED * float(np.diff(edges)[0]) / of
+    middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width
+    label = "share of the rows" if of == 1 else ""
+    return Bars(middles, count / max(count.sum(), 1.0), width, colour=chain(place), opacity=SHADE, label=label)
+
+
+def _curve(lane: dict[str, Any], place: int) -> list[Mark]:
+    confidence = np.asarray(lane["confidence"], dtype=float)
+    known = np.isfinite(confidence)
+    at = confidence[known]
+    right, low, high = (np.asarray(lane[name], dtype=float)[known] for name in ("accuracy", "low", "high"))
+    look = {"colour": chain(place), "label": f"{lane['name']}, ECE {lane['ece']:.3f}"}
+    return [
+        Segments(at, low, np.zeros(len(at)), high - low, 1.6, colour=chain(place)),
+        Line(at, right, 2.0, dash_of(place), **look),
+        Points(at, right, series_kind(place), 7.5, **look),
+    ]
+
+
+def calibration(
+    source: Any, observed: Any = None, *, bins: int = diagnostics.PAPER_BINS, dark: bool = False
+) -> hv.Overlay:
+    """Draw how often predictions come true: a reliability diagram of classes, the coverage of intervals of numbers.
+
+    For classes, the accuracy of the likeliest one against its probability: on the diagonal probabilities come true.
+    Whiskers are Wilson's 95 % intervals, bars are shares of the rows, and the legend has the expected calibration error
+    (ECE). For numbers, the share of the test rows within a central interval against its level: below the diagonal
+    intervals are too narrow. Right predictions are within the band with a probability of 95 % at each level, since the
+    number of rows is binomial. `pit` shows on which side intervals are wrong.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, array, list or dict
+        Networks of either kind; or probabilities (rows, classes) or (draws, rows, classes); or the result of
+        `bnnviz.uncertainty`; or probability integral transforms (rows,) of numbers; or a dict of such by their names;
+        or the part ``reliability`` of a frame.
+    observed : array_like, shape (rows,), optional
+        Class numbers, where probabilities are given.
+    bins : int, default 10
+        Of classes, of equal width from 0 to 1.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the source is no network, or what is given does not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.uniform(size=2000)
+    >>> right = rng.uniform(size=2000) < said**1.5  # overconfident
+    >>> plots.calibration(np.column_stack([1 - said, said]), right.astype(int))
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    lanes = parts.lanes(source)
+    if lanes is None:
+        results = parts.uncertainty_results(source)
+        numbers = parts.number_transforms(source) if results is None and observed is None else None
+        if numbers is not None:
+            return overlay(_coverage(numbers), dark)
+        if results is None:
+            found = parts.each(source, observed)
+            lanes = [
+                diagnostics.reliability(each.mean, each.observed, bins)._asdict() | {"name": each.name}
+                for each in found
+            ]
+        else:
+            lanes = [{"name": name, **found["arrays"]["reliability"]} for name, found in results]
+    return overlay(Reliability().draw({"lanes": lanes}), dark)
+
+
+def _coverage(found: list[parts.NumberTransforms]) -> Drawing:
+    """Return the share of the rows within central intervals, by their level."""
+    made = [(each.name, diagnostics.coverage(each.transforms)) for each in found]
+    marks: list[Mark] = [
+        Band(one.levels, one.low, one.high, colour="muted", opacity=BAND, label=RIGHT)
+        for one in {one.rows: one for _, one in made}.values()
+    ]
+    marks.append(Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label="share = level"))
+    for place, (name, one) in enumerate(made):
+        look = {"colour": chain(place), "label": f"{name}, {one.rows:,} rows"}
+        marks.append(Line(one.levels, one.share, 2.0, dash_of(place), **look))
+        marks.append(Points(one.levels, one.share, series_kind(place), 6, **look))
+    x = Axis("level of the interval", (0.0, 1.0), follow="exact")
+    return Drawing(marks, x=x, y=Axis("share of the rows within", (-0.02, 1.02), follow="exact"), size=SQUARE)

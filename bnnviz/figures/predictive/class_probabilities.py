@@ -1,0 +1,120 @@
+"""Draw the class probabilities of one row by several methods, with intervals."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import SHARES, Figure
+from bnnviz.figures.marks import SERIES, Axis, Band, Drawing, Mark, Points, Segments, chain, series_kind
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+MOST_CLASSES = 12
+LONG = 60  # letters of all names: more do not fit beside each other
+WIDE, APART = 0.66, 0.18  # classes, of all lanes and between two of them at most
+NAMED = 3  # lanes at most whose likeliest classes are in the note
+SHADE = 0.2
+
+
+class ClassProbabilities(Figure):
+    """Draw the mean probability of each class over the draws, and the interval that holds 95 % of them.
+
+    Of more than twelve classes the likeliest ones are shown, and the observed one.
+    """
+
+    name = "digit"
+    title = "Probabilities of one row"
+    needs = ("digit",)
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        y = Axis("probability", SHARES, follow="exact")
+        return Drawing(x=Axis("class", (-0.5, 9.5), follow="exact", grid=False), y=y)
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes`` with ``name``, ``mean``, ``low`` and ``high`` (classes,), and the ``observed`` class."""
+        lanes, observed, classes = part["lanes"][:SERIES], part.get("observed"), part["classes"]
+        shown = shown_classes(lanes, observed, len(classes))
+        marks: list[Mark] = []
+        if observed is not None:
+            edges = [at + side for at in np.flatnonzero(shown == observed) for side in (-0.5, 0.5)]
+            ends = [-1.0] * len(edges), [2.0] * len(edges)
+            marks.append(Band(edges, *ends, colour="pale", opacity=SHADE, label="observed"))
+        apart = min(APART, WIDE / max(len(lanes), 1))
+        for place, lane in enumerate(lanes):
+            mean, low, high = (np.asarray(lane[name], dtype=float)[shown] for name in ("mean", "low", "high"))
+            x = np.arange(len(shown)) + apart * (place - (len(lanes) - 1) / 2)
+            marks.append(Segments(x, low, np.zeros(len(x)), high - low, 2.4, colour=chain(place)))
+            marks.append(Points(x, mean, series_kind(place), label=lane["name"]))
+        names = [str(classes[k]) for k in shown]
+        ticks = {"ticks": dict(enumerate(names)), "turned": sum(map(len, names)) > LONG, "grid": False}
+        x_axis = Axis("class", (-0.5, len(names) - 0.5), "exact", **ticks)
+        y_axis = Axis("probability", SHARES, follow="exact")
+        return Drawing(marks, x=x_axis, y=y_axis, note=_note(part, lanes, len(shown)))
+
+
+def shown_classes(lanes: list[dict[str, Any]], observed: int | None, classes: int) -> np.ndarray:
+    """Return the numbers of the classes to show, in order."""
+    if classes <= MOST_CLASSES or not lanes:
+        return np.arange(min(classes, MOST_CLASSES))
+    most = np.nan_to_num(np.max([lane["mean"] for lane in lanes], axis=0).astype(float))
+    if observed is not None:
+        most[observed] = math.inf
+    return np.sort(np.argsort(-most, kind="stable")[:MOST_CLASSES])
+
+
+def _note(part: dict[str, Any], lanes: list[dict[str, Any]], shown: int) -> str:
+    classes, observed = part["classes"], part.get("observed")
+    lanes = [lane for lane in lanes if np.isfinite(lane["mean"]).all()]
+    words = [] if observed is None else [f"observed {classes[observed]}"]
+    best = [int(np.argmax(lane["mean"])) for lane in lanes]
+    if len(lanes) <= NAMED:
+        pairs = zip(lanes, best, strict=True)
+        words += [f"{lane['name']} {classes[k]} ({lane['mean'][k]:.2f})" for lane, k in pairs]
+    elif observed is not None:
+        words.append(f"the likeliest for {best.count(observed)} of {len(lanes)}")
+    if shown < len(classes):
+        words.append(f"{shown} of {len(classes)} classes")
+    return "; ".join(words)
+
+
+def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
+    """Draw the class probabilities of one row by one or several methods: the mean over the draws, and 95 % of them.
+
+    Parameters
+    ----------
+    source : dict
+        The part ``digit`` of a frame: ``classes``, their names; ``observed``, the number of the row's own or None;
+        ``lanes``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
+        `bnnviz.uncertainty`. Of more than twelve classes the likeliest are shown.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If it is no such part.
+
+    Examples
+    --------
+    >>> from bnnviz import plots
+    >>> hmc = {"name": "HMC", "mean": [0.1, 0.7, 0.2], "low": [0.0, 0.5, 0.1], "high": [0.3, 0.9, 0.4]}
+    >>> sgld = {"name": "SGLD", "mean": [0.05, 0.9, 0.05], "low": [0.0, 0.8, 0.0], "high": [0.1, 1.0, 0.1]}
+    >>> plots.class_probabilities({"classes": ["cat", "dog", "owl"], "observed": 1, "lanes": [hmc, sgld]})
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    lanes = parts.lanes(source)
+    if not lanes or "classes" not in source:
+        raise BnnvizError("Give classes, observed and lanes, as the intervals of bnnviz.uncertainty are.", "source")
+    return overlay(ClassProbabilities().draw({**source, "lanes": lanes}), dark)

@@ -1,0 +1,180 @@
+"""Draw the predictive entropies of test rows, and of rows out of distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Line, Mark, Points, chain, series_kind
+from bnnviz.figures.sources import is_array
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+DASH = (7, 4)
+HEADROOM = 1.08
+MARKED = 0.35, 0.4  # the share of the rows at the mark of the first lane, and how much higher the last may have it
+_SIDES = ("inside", "outside")
+
+
+class Entropy(Figure):
+    """Draw predictive entropies of test rows (solid) and of OOD rows (dashed): steps of the shares, or bars."""
+
+    name = "entropy"
+    title = "Entropy"
+    needs = ("entropy",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        y = Axis("share of the rows", (0.0, 1.02), follow="exact")
+        return Drawing(x=Axis("entropy", (0.0, 1.0), follow="exact"), y=y)
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes``.
+
+        ``kind`` is ``ecdf`` or ``histogram``; ``top`` is the largest entropy there can be in ``unit``; ``inside`` and
+        ``outside`` are names of the rows. Each lane has a ``name``, what `bnnviz.diagnostics.score_ecdf` or
+        `bnnviz.diagnostics.score_histogram` returns for the rows of each side (None where there are none), and the
+        ``auroc`` of entropy as a detector.
+        """
+        lanes, stepped, top = part["lanes"][:SERIES], part["kind"] == "ecdf", float(part["top"])
+        marks: list[Mark] = []
+        highest = 0.0
+        for place, lane in enumerate(lanes):
+            turn = place / len(lanes) if len(lanes) > 1 else None
+            named = "" if self.brief or not lane["name"] else f"{lane['name']}: "
+            for side, dash in zip(_SIDES, ((), DASH), strict=True):
+                if lane[side] is None:
+                    continue
+                x, y, at = _corners(lane[side], top, stepped, turn)
+                highest = max(highest, float(np.max(y, initial=0.0)))
+                look = {"colour": chain(place), "label": f"{named}{part[side]}"}
+                marks.append(Line(x, y, 2.2, dash, **look))
+                if turn is not None:
+                    marks.append(Points([at[0]], [at[1]], series_kind(place), **look))
+        up = "share of the rows up to it" if stepped else "share of the rows"
+        return Drawing(
+            marks,
+            x=Axis(f"entropy ({part['unit']})", (0.0, top), follow="exact"),
+            y=Axis(up, (0.0, 1.02 if stepped else HEADROOM * highest or 1.0), follow="exact"),
+            note=_note(lanes),
+        )
+
+
+def _note(lanes: list[dict[str, Any]]) -> str:
+    known = [lane for lane in lanes if lane.get("auroc") is not None]
+    texts = (f"{lane['name']} {lane['auroc']:.3f}" if len(lanes) > 1 else f"{lane['auroc']:.3f}" for lane in known)
+    return f"AUROC {'; '.join(texts)}" if known else ""
+
+
+def _corners(
+    steps: dict[str, Any], top: float, stepped: bool, turn: float | None
+) -> tuple[Any, Any, tuple[float, float]]:
+    """Return the corners of steps or bars, and where the mark of a lane is, ``turn`` of the way up."""
+    x, y = np.asarray(steps["x"], dtype=float), np.asarray(steps["y"], dtype=float)
+    if stepped:
+        at = min(int(np.searchsorted(y, MARKED[0] + MARKED[1] * (turn or 0.0))), len(y) - 1)
+        heights = np.repeat(np.concatenate([[0.0], y, [1.0]]), 2)[1:-1]
+        return np.repeat(np.append(x, top), 2), heights, (x[at], y[at])
+    at = int(np.argmax(y))
+    heights = np.concatenate([[0.0], np.repeat(y, 2), [0.0]])
+    return np.repeat(x, 2), heights, ((x[at] + x[at + 1]) / 2, y[at])
+
+
+def entropy(
+    source: Any,
+    outside: Any = None,
+    *,
+    kind: Literal["ecdf", "histogram"] = "ecdf",
+    base: float = math.e,
+    top: float | None = None,
+    dark: bool = False,
+) -> hv.Overlay:
+    """Draw the predictive entropies of test rows (solid) and of rows out of distribution (dashed).
+
+    Parameters
+    ----------
+    source : Run, array, dict or list
+        A run of a network with classes; the result of `bnnviz.uncertainty`; entropies (rows,) themselves; a dict of
+        these by names; or the part ``entropy`` of a frame.
+    outside : str, data set or array_like, optional
+        Of a run: rows out of distribution, as ``ood`` of `bnnviz.uncertainty`. Of an array: their entropies.
+    kind : {"ecdf", "histogram"}
+        The share of the rows up to each entropy, or in bins of it.
+    base : float, default e
+        Of the entropies' logarithm: e gives nats, 2 bits.
+    top : float, optional
+        The largest entropy there can be, where arrays are given.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the source has no entropies, or rows do not fit the network.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.entropy(rng.beta(1, 4, 200), rng.beta(4, 1, 200), top=1.0)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    if kind not in ("ecdf", "histogram"):
+        raise BnnvizError(f"There is no kind {kind!r}; choose ecdf or histogram.", "kind")
+    if (lanes := parts.lanes(source)) is not None:
+        return overlay(Entropy().draw(dict(source) | {"lanes": lanes}), dark)
+    named = source.items() if isinstance(source, Mapping) and "arrays" not in source else [("", source)]
+    lanes, most = [], 0.0
+    for name, each in named:
+        lane, highest, base = _lane(each, outside, base)
+        lanes.append({"name": str(name), **lane})
+        most = max(most, highest)
+    top = most if top is None else float(top)
+    steps = diagnostics.score_ecdf if kind == "ecdf" else lambda values: diagnostics.score_histogram(values, top)
+    for lane in lanes:
+        lane |= {side: None if lane[side] is None else steps(lane[side])._asdict() for side in _SIDES}
+    part = {"kind": kind, "unit": {math.e: "nats", 2.0: "bits"}.get(base, f"base {base:g}"), "top": top}
+    rows = {"inside": "test rows", "outside": "out of distribution"}
+    return overlay(Entropy().draw(part | rows | {"lanes": lanes}), dark)
+
+
+def _lane(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float, float]:
+    """Return entropies of test rows and of others, the largest there can be, and the base of their logarithm."""
+    if is_array(source) or isinstance(source, list | tuple):
+        inner = np.asarray(source, dtype=float)
+        outer = None if outside is None else np.asarray(outside, dtype=float)
+        if inner.ndim != 1 or (outer is not None and outer.ndim != 1):
+            raise BnnvizError(f"Give an entropy for each row, not an array of the shape {inner.shape}.", "source")
+        highest = max(each.max(initial=0.0) for each in (inner, outer) if each is not None)
+        return {"inside": inner, "outside": outer, "auroc": None}, float(highest), base
+    if not isinstance(source, Mapping):
+        from bnnviz.engine.evaluation.uncertainty import uncertainty
+
+        given = parts.network_draws(source)
+        shape = (given.chains, -1, given.theta.shape[-1])
+        source = uncertainty(given.target, given.theta.reshape(shape), given.log_weights, ood=outside, base=base)
+    if "arrays" not in source or "summary" not in source:
+        raise BnnvizError("Give the result of bnnviz.uncertainty, a run, or an array of entropies.", "source")
+    arrays, summary = source["arrays"], source["summary"]
+    outer = None if arrays["ood"] is None else arrays["ood"]["entropy"]
+    base = float(summary["base"])
+    lane = {"inside": arrays["test"]["entropy"], "outside": outer, "auroc": (summary["detection"] or {}).get("auroc")}
+    return lane, math.log(len(summary["class_names"])) / math.log(base), base

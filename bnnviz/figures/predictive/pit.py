@@ -1,0 +1,69 @@
+"""Draw on which side predicted distributions of numbers are wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.marks import Axis, Band, Bars, Drawing, Mark, chain
+from bnnviz.figures.predictive.calibration import BAND, FILLED, RIGHT
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+_SHADE = 0.5
+
+
+def pit(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
+    """Draw a histogram of probability integral transforms: the predicted probability of at most the observation.
+
+    Right predictions have a flat one, within the band with a probability of 95 % in each bin. A valley means that
+    predictions are overconfident, a hill that they are too wide, and a slope that they are too high or too low.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, array, list or dict
+        Networks that predict numbers, by their test rows; or transforms (rows,); or a dict of such by their names.
+    bins : int, default 10
+        Of equal width from 0 to 1.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the source predicts no numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> plots.pit(rng.beta(0.5, 0.5, 400))  # overconfident
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    found = parts.number_transforms(source)
+    if found is None:
+        raise BnnvizError("These are classes; plots.calibration draws whether their probabilities come true.", "source")
+    made = [(each.name, diagnostics.coverage(each.transforms, bins=bins)) for each in found]
+    marks: list[Mark] = [
+        Band([0, 1], [one.density_low] * 2, [one.density_high] * 2, colour="muted", opacity=BAND, label=RIGHT)
+        for one in {one.rows: one for _, one in made}.values()
+    ]
+    for place, (name, one) in enumerate(made):
+        width = FILLED * float(np.diff(one.edges)[0]) / len(made)
+        middles = (one.edges[1:] + one.edges[:-1]) / 2 + (place - (len(made) - 1) / 2) * width
+        label = f"{name}, {one.rows:,} rows"
+        marks.append(Bars(middles, one.density, width, colour=chain(place), opacity=_SHADE, label=label))
+    top = 1.08 * max(max(float(one.density.max()), one.density_high) for _, one in made)
+    x = Axis("probability of at most the observation", (0.0, 1.0), follow="exact")
+    return overlay(Drawing(marks, x=x, y=Axis("density", (0.0, top), follow="exact")), dark)

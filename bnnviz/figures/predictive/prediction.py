@@ -1,0 +1,313 @@
+"""Draw what a network predicts: a band, a map of two classes, predicted against observed, or test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import (
+    SQUARE,
+    Axis,
+    Band,
+    Drawing,
+    Image,
+    Line,
+    Mark,
+    Points,
+    Segments,
+    chain,
+    extent,
+    future,
+    gapped,
+)
+from bnnviz.figures.palette import PICKED, Kind
+from bnnviz.figures.plane import level_line
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+DATA = Kind("data", "circle", "red", False)
+CLASSES = (Kind("class 0", "circle", "blue", True), Kind("class 1", "square", "orange", True))
+INSIDE = Kind("in its 95 % interval", "circle", "blue", True)
+OUTSIDE = Kind("outside", "square", "red", False)
+RIGHT = Kind("right", "circle", "blue", True)
+WRONG = Kind("wrong", "square", "red", False)
+NOW = Kind("now", "dash", "orange", False)
+BAND, MAP, AGAINST, ROWS = "band", "area", "intervals", "classes"
+TITLES = {BAND: "Prediction", MAP: "P(class 1)", AGAINST: "Predicted against observed", ROWS: "Test rows"}
+WIDE, NARROW = 0.2, 0.28  # opacity of the bands
+RAMP = ("blue", "surface", "orange")
+ROOM = 0.75  # of the data's range is the most that the band may add on each side
+_OBSERVED = (0.025, 0.975)  # quantiles of observations
+_DRAWS = 400  # that a prediction is made of, evenly spread over the chains
+
+
+class Prediction(Figure):
+    """Draw what the network predicts: for one input a band, for two a map, for more each test row."""
+
+    name = "prediction"
+    title = "Prediction"
+    needs = ("prediction",)
+    place = 3
+    touch = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: Any = ()  # the data points: x, y, and on a map the class
+
+    def begin(self, scene: dict[str, Any]) -> None:
+        """Take the new run's data."""
+        super().begin(scene)
+        data, self.rows = scene.get("data"), ()
+        if data is not None and data["kind"] in (BAND, MAP):
+            columns = [data["x"], data["y"], *([data["class"]] if data["kind"] == MAP else [])]
+            self.rows = np.column_stack(columns)
+
+    def blank(self) -> Drawing:
+        """Return the data of the scene."""
+        data = self.scene.get("data")
+        if data is None:
+            exact = {"ends": (-1.0, 1.0), "follow": "exact"}
+            return Drawing(x=Axis("input", **exact), y=Axis("output", **exact))
+        marks = self._points(data["kind"], data) if data["kind"] in (BAND, MAP) else []
+        return Drawing(marks, title=_title(data), **_axes(data))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw a part of one of four kinds."""
+        data = self.scene["data"]
+        return {BAND: self._band, MAP: self._map, AGAINST: _against, ROWS: _test_rows}[part["kind"]](data, part)
+
+    def _band(self, data: dict[str, Any], part: dict[str, Any]) -> Drawing:
+        futures, x = part.get("futures", ()), part["x"]
+        marks = band_of(part)
+        if np.size(part.get("functions", ())):
+            marks.append(Line(*gapped(x, part["functions"]), 1.0, colour="blue", opacity=0.45, label="draws"))
+        for name in ("observed_lo", "observed_hi"):
+            if name in part:
+                marks.append(Line(x, part[name], 1.5, (6, 4), colour="blue", label="95 % of observations"))
+        picked = np.atleast_2d(self.selection.get("functions", np.empty((0, 0))))
+        if picked.size:
+            marks.append(Line(*gapped(x, picked), 1.6, colour="green", opacity=0.8, label=PICKED.label))
+        marks.append(Line(x, part["mean"], 2.6, label="mean"))
+        if "current" in part:
+            marks.append(Line(x, part["current"], 2.6, colour="orange", label="now"))
+        for other in futures:
+            number = future(other["letter"])
+            for name, width in (("mean", 3.0), ("lo95", 1.5), ("hi95", 1.5)):
+                dash = () if width > 2 else (5, 4)
+                marks.append(Line(other["x"], other[name], width, dash, colour=chain(number), label=other["letter"]))
+        ends = [band[name] for band in (part, *futures) for name in ("lo95", "hi95")]
+        axes = _axes(data) | {"y": Axis(data["y_label"], limited(data, extent(*ends, data["y_range"])))}
+        return Drawing([*marks, *self._points(BAND, data)], note=_from(part), title=TITLES[BAND], **axes)
+
+    def _map(self, data: dict[str, Any], part: dict[str, Any]) -> Drawing:
+        edges = [("mean", 3.0, (), "boundary"), ("current", 2.0, (5, 4), "now")]
+        lines = [
+            Line(*_boundary(data, part[name]), width, dash, label=label)
+            for name, width, dash, label in edges
+            if name in part
+        ]
+        picked = np.atleast_2d(self.selection.get("functions", np.empty((0, 0))))
+        if picked.size:
+            found = np.hstack([_boundary(data, values) for values in picked])
+            lines.insert(0, Line(*found, 1.6, colour="green", opacity=0.8, label=PICKED.label))
+        image = map_of(data, part["mean"], RAMP, 1.0, TITLES[MAP] if not data else _title(data))
+        marks = [image, *lines, *self._points(MAP, data)]
+        return Drawing(marks, note=_from(part), title=_title(data), size=SQUARE, **_axes(data))
+
+    def _points(self, kind: str, data: dict[str, Any]) -> list[Mark]:
+        """Return the data, which a page may let a reader move."""
+        table = np.asarray(self.rows, dtype=float) if len(self.rows) else np.empty((0, 3))
+        if kind == BAND:
+            # One mark holds all points: a reader moves them by their numbers.
+            return [
+                Points(table[:, 0], table[:, 1], DATA, 7, 1.8, fill="surface", label="data", editable=True, still=True)
+            ]
+        marks: list[Mark] = []
+        for code, (of, name) in enumerate(zip(CLASSES, _class_names(data), strict=True)):
+            at = np.where((table[:, 2] == code)[:, None], table[:, :2], np.nan)  # with the numbers of the rows
+            look = {"colour": "ink", "fill": of.role, "label": name, "still": True}
+            marks.append(Points(at[:, 0], at[:, 1], of, 9, editable=True, **look))
+        return marks
+
+
+def band_of(part: dict[str, Any]) -> list[Mark]:
+    """Return the bands that hold 95 and 50 % of the functions of draws."""
+    ends = (("lo95", "hi95", WIDE, "95 % of draws"), ("lo50", "hi50", NARROW, "50 % of draws"))
+    return [
+        Band(part["x"], part[low], part[high], colour="blue", opacity=o, label=label) for low, high, o, label in ends
+    ]
+
+
+def limited(data: dict[str, Any], need: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return what the axis must show; a far too wide band at first would flatten all that follows."""
+    low, high = map(float, data["y_range"] if "y_range" in data else data["range"])
+    room = ROOM * (high - low)
+    return None if need is None else (max(need[0], low - room), min(need[1], high + room))
+
+
+def map_of(data: dict[str, Any], values: Any, ramp: tuple[str, ...], high: float, label: str) -> Image:
+    """Return values on the grid of the map's inputs."""
+    box = (*map(float, data["x_range"]), *map(float, data["y_range"]))
+    return Image(np.asarray(values), box, int(data["columns"]), ramp, 0.0, high, label=label, ends=("0", f"{high:g}"))
+
+
+def _boundary(data: dict[str, Any], probabilities: Any) -> np.ndarray:
+    """Return the line (2, points) on which a function on the map's grid is one half."""
+    across = int(data["columns"])
+    grid = np.asarray(probabilities, dtype=float).reshape(-1, across)
+    axes = np.linspace(*data["x_range"], across), np.linspace(*data["y_range"], len(grid))
+    return level_line(*axes, grid, 0.5).T
+
+
+def _class_names(data: dict[str, Any]) -> list[str]:
+    return [f"class {name}" if name.isdigit() else name[:12] for name in map(str, data["class_names"])]
+
+
+def _title(data: dict[str, Any]) -> str:
+    return f"P({_class_names(data)[1]})" if data["kind"] == MAP else TITLES[data["kind"]]
+
+
+def _axes(data: dict[str, Any]) -> dict[str, Axis]:
+    """Return the axes of the scene."""
+    if data["kind"] == AGAINST:
+        ends = tuple(map(float, data["range"]))
+        return {"x": Axis(f"observed {data['label']}", ends, "exact"), "y": Axis("predicted", ends, "exact")}
+    if data["kind"] == ROWS:
+        rows = float(len(data["observed"]))
+        x = Axis("test row, the surest first", (-1.0, rows), "exact")
+        return {"x": x, "y": Axis("probability of its class", (-0.02, 1.02), "exact")}
+    return {
+        axis: Axis(data[f"{axis}_label"], tuple(map(float, data[f"{axis}_range"])), follow="exact") for axis in "xy"
+    }
+
+
+def _from(part: dict[str, Any]) -> str:
+    noise = "" if part.get("noise") is None else f"noise sd {part['noise']:.3g} · "
+    if "draws" not in part:
+        return noise
+    return noise + ("warm-up" if part.get("settling") else f"from {part['draws']:,} draws")
+
+
+def _against(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
+    # By observed value, so that equal frames give equal columns.
+    order = np.argsort(part["observed"])
+    observed, mean, low, high = (
+        np.asarray(part[name], dtype=float)[order] for name in ("observed", "mean", "lo", "hi")
+    )
+    inside = (low <= observed) & (observed <= high)
+    ends = extent(observed, data["range"])
+    marks: list[Mark] = [
+        Line(ends, ends, 1.5, (6, 4), colour="axis", label="predicted = observed"),
+        Segments(observed, low, np.zeros(len(low)), high - low, colour="blue", opacity=0.55, label="95 % interval"),
+    ]
+    if "current" in part:
+        marks.append(Points(observed, np.asarray(part["current"])[order], NOW, 11, 2.6, label="now"))
+    for kind, own, size, width in ((INSIDE, inside, 7, 1.6), (OUTSIDE, ~inside, 8, 2.0)):
+        marks.append(Points(observed[own], mean[own], kind, size, width, label=kind.label))
+    note = f"RMSE {part['rmse']:.2f} · NLL {part['nll']:.2f} · {100 * part['coverage']:.0f} % inside"
+    y = Axis("predicted", limited(data, extent(low, high, data["range"])))
+    return Drawing(marks, x=Axis(f"observed {data['label']}", ends), y=y, note=note, title=TITLES[AGAINST])
+
+
+def _test_rows(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
+    order = np.argsort(-np.asarray(part["mean"], dtype=float))
+    mean, low, high = (np.asarray(part[name], dtype=float)[order] for name in ("mean", "lo", "hi"))
+    right, rank = np.asarray(part["right"], dtype=bool)[order], np.arange(len(order))
+    marks: list[Mark] = [
+        Segments(rank, low, np.zeros(len(low)), high - low, colour="blue", opacity=0.55, label="95 % of draws")
+    ]
+    if "current" in part:
+        marks.append(Points(rank, np.asarray(part["current"])[order], NOW, 9, 2.2, label="now"))
+    for kind, own, size, width in ((RIGHT, right, 6, 1.6), (WRONG, ~right, 8, 2.0)):
+        marks.append(Points(rank[own], mean[own], kind, size, width, label=kind.label))
+    note = f"accuracy {100 * part['accuracy']:.1f} % · NLL {part['nll']:.2f}"
+    return Drawing(marks, note=note, title=TITLES[ROWS], **_axes({"kind": ROWS, "observed": order}))
+
+
+def prediction(source: Any, *, observations: bool = False, dark: bool = False) -> hv.Overlay:
+    """Draw what up to 400 draws of a network, evenly spread, predict.
+
+    For one input a band: the mean of the functions and the middle 50 and 95 % of them; on demand the interval of 95 %
+    of the *observations*, noise included. For two inputs and two classes a map of the probability of the second one,
+    with the line where it is one half. Otherwise the test rows: predicted against observed with 95 % intervals of an
+    observation, or the probability of each row's own class.
+
+    Parameters
+    ----------
+    source : Run, Recording, path or dict
+        A network on data; or the part ``prediction`` of a frame, with its scene under ``scene``.
+    observations : bool, default False
+        Whether a band also has dashed lines around 95 % of the observations.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If it is no network on data, there are no draws, or observations are asked of what is no band.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> from bnnviz import plots
+    >>> network = {"data": "toy_c", "hidden": "5", "prior_sd": 2.0}
+    >>> run = bnnviz.sample("network", "hmc", target_settings=network, draws=40, warmup=20, chains=2)
+    >>> plots.prediction(run, observations=True)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    scene, part = _part(source)
+    kind = str(part.get("kind"))
+    if kind not in TITLES or scene.get("data") is None:
+        raise BnnvizError("The prediction has no scene with data; give a run, or both parts of a frame.", "source")
+    if observations:
+        part = {**part, **_observations(source, kind, part)}
+    figure = Prediction()
+    figure.begin({"data": scene["data"]})
+    return overlay(figure.draw({name: value for name, value in part.items() if name != "current"}), dark)
+
+
+def _observations(source: Any, kind: str, part: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Return the ends of 95 % of the observations along a band."""
+    if kind != BAND:
+        raise BnnvizError(
+            "Only the band of a regression on one input has lines of observations; the intervals of test rows are of"
+            " observations already.",
+            "observations",
+        )
+    if isinstance(source, Mapping):
+        raise BnnvizError("A part of a frame has no observations; give a run or a recording.", "observations")
+    from bnnviz.engine.evaluation.predictive_distribution import predict
+
+    found = predict(parts.network_draws(source), np.asarray(part["x"], dtype=float)[:, None], _OBSERVED)
+    return {f"observed_{end}": found.quantiles[level] for end, level in zip(("lo", "hi"), _OBSERVED, strict=True)}
+
+
+def _part(source: Any) -> parts.FramePart:
+    if isinstance(source, Mapping):
+        return parts.part(source, "prediction", "prediction: it is no network on data")
+    predictor, theta = network(source)
+    return parts.FramePart({"data": predictor.scene()}, predictor.part_of(theta, theta[-1]))
+
+
+def network(source: Any) -> tuple[Any, Any]:
+    """Return what predicts by a network, and draws of it that count the same."""
+    from bnnviz.engine.evaluation.predictions import Predictor, evenly
+
+    given = parts.network_draws(source)
+    if given.log_weights is None:
+        chosen = evenly(len(given.theta), _DRAWS)
+    else:
+        chosen = diagnostics.systematic(given.log_weights, _DRAWS)
+    return Predictor(given.target), given.theta[chosen]

@@ -1,0 +1,142 @@
+"""Draw ROC curves: the true positive rate against the false positive rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bnnviz import diagnostics
+from bnnviz.errors import BnnvizError
+from bnnviz.figures import parts
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SERIES, SQUARE, Axis, Band, Drawing, Line, Mark, chain, dash_of
+
+if TYPE_CHECKING:
+    import holoviews as hv
+
+OPACITIES = (0.16, 0.2, 0.26)  # of the envelopes, the widest first; they overlap
+SAME = 1e-6  # a smaller spread of areas is rounding
+SHADE = 0.14  # of the one envelope of each of several curves
+_ENDS = (-0.01, 1.01)
+
+
+class Roc(Figure):
+    """Draw the mean of the draws' ROC curves; of one method with envelopes that hold 80, 95 and 99 % of them."""
+
+    name = "roc"
+    title = "ROC curve"
+    needs = ("roc",)
+
+    def blank(self) -> Drawing:
+        """Return the diagonal."""
+        return _drawing([], "")
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``curves``, as `bnnviz.diagnostics.roc_envelopes` returns them, each with a ``name``."""
+        curves = part["curves"][:SERIES]
+        alone = len(curves) == 1
+        marks: list[Mark] = []
+        for place, curve in enumerate(curves):
+            marks += _envelopes(curve) if alone else _envelope(curve, place)
+            dash = () if alone else dash_of(place)
+            marks.append(Line(curve["fpr"], curve["mean"], 2.4, dash, colour=chain(place), label=_label(curve)))
+        return _drawing(marks, "; ".join(_note(curve, not alone) for curve in curves))
+
+
+def _drawing(marks: list[Mark], note: str) -> Drawing:
+    diagonal = Line([0, 1], [0, 1], 1.2, (4, 4), colour="muted", label="chance")
+    x, y = (Axis(f"{side} positive rate", _ENDS, follow="exact") for side in ("false", "true"))
+    return Drawing([diagonal, *marks], x=x, y=y, note=note, size=SQUARE)
+
+
+def _spread(curve: dict[str, Any]) -> str:
+    return f" ± {curve['auc_sd']:.2g}" if curve["auc_sd"] > SAME else ""
+
+
+def _label(curve: dict[str, Any]) -> str:
+    return f"{curve['name']}, AUC {curve['auc_mean']:.3f}{_spread(curve)}"
+
+
+def _note(curve: dict[str, Any], named: bool) -> str:
+    return f"{curve['name'] + ' ' if named else 'AUC '}{curve['auc_mean']:.4f}{_spread(curve)}"
+
+
+def _envelopes(curve: dict[str, Any]) -> list[Mark]:
+    """Return the envelopes of the one curve, the widest first."""
+    if curve["auc_sd"] <= SAME:
+        return []
+    order = np.argsort(curve["levels"])[::-1][: len(OPACITIES)]
+    return [
+        Band(
+            curve["fpr"],
+            curve["low"][level],
+            curve["high"][level],
+            colour="blue",
+            opacity=opacity,
+            label=f"{100 * curve['levels'][level]:g} % of the draws",
+        )
+        for level, opacity in zip(order, OPACITIES, strict=False)
+    ]
+
+
+def _envelope(curve: dict[str, Any], place: int) -> list[Mark]:
+    """Return the envelope of 95 % where draws differ; nested envelopes of several curves would be unreadable."""
+    if curve["auc_sd"] <= SAME:
+        return []
+    near = int(np.argmin(np.abs(np.asarray(curve["levels"]) - 0.95)))
+    return [Band(curve["fpr"], curve["low"][near], curve["high"][near], colour=chain(place), opacity=SHADE)]
+
+
+def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark: bool = False) -> hv.Overlay:
+    """Draw the mean of the draws' ROC curves, with envelopes that hold 80, 95 and 99 % of them.
+
+    Several sources have the envelope of 95 % alone. The legend has the area under the curve, and its standard deviation
+    over the draws.
+
+    Parameters
+    ----------
+    source : Run, Recording, path, array, list or dict
+        Networks with classes; or probabilities (rows, classes) or (draws, rows, classes); or a dict of such by their
+        names; or the part ``roc`` of a frame.
+    observed : array_like, shape (rows,), optional
+        Class numbers, where probabilities are given.
+    positive : int, optional
+        The class to find among all; of two classes the default is class 1.
+    dark : bool, default False
+
+    Returns
+    -------
+    hv.Overlay
+
+    Raises
+    ------
+    BnnvizError
+        If the source is no classifier, all rows are of one kind, of several classes none is named, or scikit-learn is
+        not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> rng = np.random.default_rng(0)
+    >>> observed = np.arange(200) % 2
+    >>> scores = 1 / (1 + np.exp(-(1.5 * observed - 0.75 + rng.normal(size=200) + 0.5 * rng.normal(size=(20, 200)))))
+    >>> plots.roc(np.stack([1 - scores, scores], -1), observed)
+    :Overlay...
+    """
+    from bnnviz.figures.still.render import overlay
+
+    curves = parts.lanes(source, "curves")
+    if curves is None:
+        curves = [_curve_of(each, positive) for each in parts.each(source, observed)]
+    return overlay(Roc().draw({"curves": curves}), dark)
+
+
+def _curve_of(each: parts.ClassPredictions, positive: int | None) -> dict[str, Any]:
+    count = each.probabilities.shape[2]
+    chosen = 1 if positive is None and count == 2 else positive
+    if chosen is None or not 0 <= chosen < count:
+        raise BnnvizError(f"positive is the class to find, 0 to {count - 1}; it is {positive}.", "positive")
+    found = diagnostics.roc_envelopes(each.probabilities[..., chosen], each.observed == chosen, each.weights)
+    return found._asdict() | {"name": each.name}

@@ -1,0 +1,36 @@
+"""Draw each sampler's predictive entropy of an image that is rotated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bnnviz.figures.base import Figure
+from bnnviz.figures.marks import SERIES, Axis, Drawing, Mark, Rule, extent
+from bnnviz.figures.series import dotted
+
+
+class Rotation(Figure):
+    """Draw the predictive entropy of one image against the angle by which it is rotated, and the present angle."""
+
+    name = "turned"
+    title = "Rotated"
+    needs = ("turned",)
+
+    def blank(self) -> Drawing:
+        """Return empty axes."""
+        return _drawing([], (0.0, float(np.log(max(len(self.scene.get("classes", ())), 2)))))
+
+    def draw(self, part: dict[str, Any]) -> Drawing:
+        """Draw ``lanes`` with ``name`` and ``entropy`` in nats at each of the ``angles`` in degrees."""
+        lanes = part["lanes"][:SERIES]
+        marks: list[Mark] = [Rule([part["angle"]], "x", 1.5, (4, 4), colour="muted", label="this angle")]
+        for place, lane in enumerate(lanes):
+            marks += dotted(part["angles"], lane["entropy"], place, lane["name"], 5)
+        return _drawing(marks, extent(self.blank().y.ends, *(lane["entropy"] for lane in lanes)))
+
+
+def _drawing(marks: list[Mark], up: tuple[float, float] | None) -> Drawing:
+    x = Axis("degrees", (-180.0, 180.0), follow="exact")
+    return Drawing(marks, x=x, y=Axis("entropy (nats)", up))

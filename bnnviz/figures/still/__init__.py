@@ -1,0 +1,1 @@
+"""Draw figures with HoloViews, by Bokeh and by Matplotlib."""

@@ -1,0 +1,70 @@
+"""Link figures whose points know the chain and the number of their draw."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import holoviews as hv
+from holoviews.selection import link_selections
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures.sources import ID
+from bnnviz.figures.still import style
+
+_TOOLS = {"tools": ["lasso_select"], "active_tools": ["box_select"]}
+
+
+def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
+    """Link figures: draws that are brushed in one, by a box or a lasso, stand out in all.
+
+    Parameters
+    ----------
+    *figures : hv.Overlay
+        Of `pair`, `trace` (with ``points=True``) or `functions`, of the same draws.
+    dark : bool, default False
+
+    Returns
+    -------
+    list of hv.DynamicMap
+        In the same order. A server or a notebook has to be there: a page that is saved shows all draws.
+
+    Raises
+    ------
+    BnnvizError
+        If the points of a figure do not know their draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> draws = np.random.default_rng(0).normal(size=(2, 50, 2))
+    >>> both = plots.linked(plots.pair(draws), plots.trace(draws, "x[0]", points=True))
+    >>> len(both)
+    2
+    """
+    chosen = brush(dark)
+    return [link(figure, chosen) for figure in figures]
+
+
+def brush(dark: bool = False) -> link_selections:
+    """Return what links figures: the draws that are brushed."""
+    style.loaded()
+    palette = style.palette_of(dark)
+    return link_selections.instance(
+        index_cols=[ID], selected_color=palette.orange, unselected_color=palette.pale, unselected_alpha=0.3
+    )
+
+
+def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
+    """Link what is of draws in a figure; other marks, such as rows of data, stay as they are."""
+    elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
+    ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
+    if not ours:
+        raise BnnvizError(
+            "Only points that know their draws are brushed: give pair, functions, or trace with points=True.", "figures"
+        )
+    others = [each for each in elements if not any(each is one for one in ours)]
+    made = chosen(hv.Overlay(ours))
+    made = made * hv.Overlay(others) if others else made
+    chosen_options = style.options_of(figure) | _TOOLS | options
+    return made.opts(hv.opts.Overlay(**chosen_options, backend="bokeh"))

@@ -1,0 +1,180 @@
+"""Write figures to files: pages that need no network, pictures, and PDF with embedded fonts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import holoviews as hv
+from bokeh.document import Document
+from bokeh.embed import file_html
+from bokeh.layouts import column
+from bokeh.models import Div, GridPlot, Plot, Toolbar
+from bokeh.resources import INLINE
+
+from bnnviz import optional
+from bnnviz.errors import BnnvizError
+from bnnviz.figures.palette import DARK
+from bnnviz.figures.still import forms, style
+from bnnviz.figures.still.spacing import PAD, move_apart
+from bnnviz.files import replacing
+
+#: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
+_FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="stylesheet" href="[^"]*"[^>]*>')
+# Pixels that a panel has at least, and up to which one keeps its width: a square that is narrower is none.
+_NARROW, _SQUARE = 300, 480
+#: Fonts in the file, as TrueType: the other kind is refused by some journals.
+_FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
+
+
+def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200) -> Path:
+    """Write a figure to a file, whole or not at all.
+
+    Parameters
+    ----------
+    figure : HoloViews object
+    out : path
+        The ending says what: ``.html`` (Bokeh, one page that needs no network), ``.pdf``, ``.svg``, ``.eps`` or
+        ``.png`` (Matplotlib).
+    title : str, default ""
+        Of the page.
+    dpi : int, default 200
+        Dots to an inch of a ``.png``.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    BnnvizError
+        If there is no such ending, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> draws = np.random.default_rng(0).normal(size=(4, 100))
+    >>> plots.save(plots.trace(draws), f"{tempfile.mkdtemp()}/trace.pdf").name
+    'trace.pdf'
+    """
+    out = Path(out)
+    forms.check(out)
+    if out.suffix.lower() == forms.PAGE:
+        return write(page(figure, title or out.stem), out)
+    return _written(out, lambda new: _print(figure, new, out.suffix.lower()[1:], dpi))
+
+
+def write(text: str, out: str | os.PathLike) -> Path:
+    """Write a page to a file, whole or not at all; errors as of `save`."""
+    return _written(Path(out), lambda new: new.write_text(text, encoding="utf-8"))
+
+
+def _written(out: Path, make: Callable[[Path], Any]) -> Path:
+    try:
+        with replacing(out) as new:
+            make(new)
+    except OSError as error:
+        raise BnnvizError(f"{out} cannot be written: {error.strerror or error}.", "out") from error
+    return out
+
+
+def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | None = None) -> str:
+    """Return an HTML page with a figure, which needs no network.
+
+    Parameters
+    ----------
+    figure : HoloViews object
+    title : str
+    *above : str
+        HTML that stands over the figure.
+    below : str
+        HTML that stands under it.
+    dark : bool, optional
+        Whether the page is dark; by default as the figure is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bnnviz import plots
+    >>> plots.page(plots.trace(np.zeros((2, 10))), "Nothing moves").startswith("<!DOCTYPE html>")
+    True
+    """
+    drawn = rendered(figure)
+    _fit(drawn)
+    palette = style.palette_of(_is_dark(drawn) if dark is None else dark)
+    texts = [Div(text=text, styles={"color": palette.ink}, width_policy="max") for text in above]
+    ends = [Div(text=below, styles={"color": palette.muted}, width_policy="max")] if below else []
+    looks = {"background": palette.surface, "padding": "14px"}
+    whole = column(*texts, drawn, *ends, sizing_mode="stretch_width", styles=looks)
+    text = _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
+    # Around the figure, too: else a dark one stands on white.
+    return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
+
+
+def _fit(drawn: Any) -> None:
+    """Let panels become narrower where a window has no room for them."""
+    if not isinstance(drawn, GridPlot | Plot):
+        return
+    if isinstance(drawn, GridPlot):
+        rows: Counter[int] = Counter()
+        for plot, row, *_ in drawn.children:
+            rows[row] += getattr(plot, "width", None) or 0
+        drawn.update(sizing_mode="stretch_width", max_width=max(rows.values()) or None)
+    for plot in drawn.select({"type": Plot}):
+        if plot.width is not None and plot.width > _SQUARE:
+            plot.update(sizing_mode="stretch_width", max_width=plot.width, min_width=_NARROW)
+
+
+def _is_dark(drawn: Any) -> bool:
+    return any(plot.background_fill_color == DARK.surface for plot in drawn.select({"type": Plot}))
+
+
+def rendered(figure: Any, scale: float = 1.0) -> Any:
+    """Return the model of Bokeh that a figure is, for a page of one's own; no document has it, and no theme changes it.
+
+    Parameters
+    ----------
+    figure : HoloViews object
+    scale : float, default 1
+        Of the type.
+    """
+    if "bokeh" not in style.loaded():
+        raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
+    if scale != 1.0:
+        figure = figure.opts(hv.opts.Overlay(fontscale=scale, backend="bokeh"), clone=True)
+    model = hv.renderer("bokeh").instance(theme=None).get_plot(figure, doc=Document()).state
+    for bar in model.select({"type": Toolbar}):
+        bar.update(logo=None, autohide=True)
+    return model
+
+
+def _asked(figure: Any) -> tuple[float | None, float | None]:
+    """Return the inches across and down that somebody asked a whole figure to have."""
+    inches = figure.opts.get("plot", backend="matplotlib", defaults=False).kwargs.get("fig_inches")
+    if inches is None or isinstance(inches, style.DefaultInches):
+        return None, None
+    return tuple(inches) if isinstance(inches, tuple | list) else (float(inches), None)
+
+
+def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
+    plt = optional.require("matplotlib.pyplot", "Figures for print need", extra="plots")
+    if "matplotlib" not in style.loaded():
+        raise BnnvizError(
+            "This figure was not styled for print; call bnnviz.plots.use('bokeh', 'matplotlib') before it is made.",
+            "out",
+        )
+    with plt.rc_context(_FONTS):
+        drawn = hv.render(figure, backend="matplotlib")
+        move_apart(drawn, _asked(figure))
+        try:
+            drawn.savefig(
+                path, format=ending, dpi=dpi, bbox_inches="tight", pad_inches=PAD, facecolor=drawn.get_facecolor()
+            )
+        finally:
+            plt.close(drawn)

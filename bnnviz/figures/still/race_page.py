@@ -1,0 +1,33 @@
+"""Write what a race came to: its curves as a figure, or a page with the sentence, the curves and the table."""
+
+from __future__ import annotations
+
+import html
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bnnviz.errors import BnnvizError
+from bnnviz.figures.comparison.race import race
+from bnnviz.figures.leaderboard import table_html
+from bnnviz.figures.still.forms import PAGE
+from bnnviz.figures.still.output import page, save, write
+
+_FONT = "font:15px/1.4 sans-serif"
+
+
+def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLike) -> Path:
+    """Write a race to a file."""
+    figure = race(frame["curves"])
+    if Path(out).suffix.lower() != PAGE:
+        if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
+            raise BnnvizError("No lane has an error to draw yet; an .html page has the table all the same.", "out")
+        return save(figure, out)
+    caption, table = frame["caption"], frame["table"]
+    words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))
+    head = f"<div style='{_FONT}'><h2>{html.escape(scene['title'])}</h2>{words}</div>"
+    board = table_html(table["rows"], table["scores"], scene["spec"]["chains"])
+    meaning = html.escape(f"Error: {scene['measured']}. {scene['start']}")
+    return write(page(figure, scene["title"], head, below=f"{board}<p style='{_FONT}'>{meaning}</p>"), out)

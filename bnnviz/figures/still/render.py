@@ -1,0 +1,303 @@
+"""Draw a `Drawing` with HoloViews, for Bokeh and for Matplotlib.
+
+Options are set on each element, not on a renderer: two figures of one process may have different colours, and what is
+composed of several (``+``, ``*``) keeps the style of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import holoviews as hv
+import numpy as np
+
+from bnnviz import optional
+from bnnviz.figures import marks as m
+from bnnviz.figures.marks import Axis, Drawing, Mark, padded
+from bnnviz.figures.palette import FONT, Palette
+from bnnviz.figures.still.style import PIXELS, POINT, DefaultInches, apply, paint_of, palette_of
+
+ID = "id"
+#: From so many points on, Datashader counts them.
+MOST_POINTS = 100_000
+_LEGEND, _LETTER = 44, 6.6  # pixels of a legend without its words, and of a letter
+_MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": "X", "dash": "s", "dot": "."}
+
+
+def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Overlay:
+    """Return a drawing as an overlay."""
+    palette, paint = palette_of(dark), paint_of(dark)
+    dims = [
+        hv.Dimension((axis.label or name, axis.label or " ")) for axis, name in ((drawing.x, "x"), (drawing.y, "y"))
+    ]
+    if dims[0].name == dims[1].name:
+        dims[1] = hv.Dimension((f"{dims[1].name} ", drawing.y.label or " "))
+    ends = _ends(drawing)
+    drawn = [
+        _styled(each, paint)
+        for mark in drawing.marks
+        if not mark.empty
+        for each in _ELEMENTS[type(mark)](mark, dims, ends, palette)
+    ]
+    labels = [mark.label for mark in drawing.marks if mark.label and not mark.empty and not isinstance(mark, m.Image)]
+    shown = legend and bool(labels)
+    width, height = drawing.size
+    beside = round(_LEGEND + _LETTER * max(map(len, labels))) if shown else 0
+    beside += 70 if any(isinstance(mark, m.Image) and mark.label for mark in drawing.marks) else 0
+    options: dict[str, Any] = {"xlim": ends[0], "ylim": _upright(ends[1]), "invert_yaxis": ends[1][0] > ends[1][1]}
+    options |= _ticks(drawing.x, "x", ends[0]) | _ticks(drawing.y, "y", ends[1])
+    options |= {"show_legend": shown} | ({"legend_position": "right"} if shown else {})
+    return apply(
+        hv.Overlay(_apart(drawn, dims)),
+        {"width": width + beside, "height": height, "hooks": [paint.bokeh], "active_tools": []},
+        {
+            "aspect": width / height,
+            "fig_inches": DefaultInches((width / PIXELS, height / PIXELS)),
+            "hooks": [paint.matplotlib],
+        },
+        show_grid=drawing.x.grid and drawing.y.grid,
+        title=drawing.title
+        if not drawing.note
+        else f"{drawing.title}: {drawing.note}"
+        if drawing.title
+        else drawing.note,
+        **options,
+    )
+
+
+def layout(
+    drawings: Sequence[Drawing | None], across: int = 1, dark: bool = False, one_legend: bool = False
+) -> hv.Overlay | hv.Layout:
+    """Return drawings in rows; a single one as it is, and None as an empty place."""
+    size = next(each.size for each in drawings if each is not None)
+    figures = [
+        hv.Empty() if each is None else overlay(each, dark, legend=not one_legend or place == 0)
+        for place, each in enumerate(drawings)
+    ]
+    if len(figures) == 1:
+        return figures[0]
+    rows = -(-len(figures) // across)
+    inches = DefaultInches((min(across, len(figures)) * size[0] / PIXELS, rows * size[1] / PIXELS))
+    return apply(
+        hv.Layout(figures).cols(across),
+        {"shared_axes": False},
+        {"fig_inches": inches, "sublabel_format": "", "tight": True},
+    )
+
+
+def _ends(drawing: Drawing) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return what both axes show: exact ends, or what must be seen with some room."""
+    found = []
+    for axis in (drawing.x, drawing.y):
+        ends = axis.ends or (0.0, 1.0)
+        if axis.follow != "exact":
+            ends = padded(ends, 0.03, 1e-6 * max(1.0, abs(ends[0])) if ends[0] != ends[1] else 0.5)
+        found.append((float(ends[0]), float(ends[1])))
+    return found[0], found[1]
+
+
+def _upright(ends: tuple[float, float]) -> tuple[float, float]:
+    return min(ends), max(ends)
+
+
+def _ticks(axis: Axis, name: str, ends: tuple[float, float]) -> dict[str, Any]:
+    if not axis.shown:
+        return {f"{name}axis": None}
+    if axis.ticks is None:
+        whole = axis.whole and abs(ends[1] - ends[0]) <= 13
+        return {f"{name}ticks": list(range(int(np.ceil(min(ends))), int(max(ends)) + 1))} if whole else {}
+    found: dict[str, Any] = {f"{name}ticks": [(float(at), text) for at, text in axis.ticks.items()]}
+    return found | ({f"{name}rotation": 35} if axis.turned else {})
+
+
+def _apart(elements: list[Any], dims: Sequence[hv.Dimension]) -> list[Any]:
+    """Return elements none of which has the name of an axis: HoloViews would take the name for its values."""
+    names = {text for dim in dims for text in (dim.name, dim.label)} | {"chain", "draw", ID, "high"}
+    # A space more is another name that looks the same.
+    return [each.relabel(f"{each.label} ") if each.label in names else each for each in elements]
+
+
+def _styled(found: tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]], paint: Any) -> Any:
+    """Set the style of an element, and what it needs to be shown by itself."""
+    element, bokeh, matplotlib, both = found
+    return apply(
+        element,
+        {"hooks": [paint.bokeh], "tools": [], **bokeh},
+        {"hooks": [paint.matplotlib], **matplotlib},
+        **both,
+    )
+
+
+# --- marks: an element with its options for Bokeh, for Matplotlib and for both
+
+
+def _stroke(mark: Any, palette: Palette, element: Any) -> list[Any]:
+    dash = tuple(mark.dash)
+    bokeh = {"line_width": mark.width, "line_dash": " ".join(f"{d:g}" for d in dash) or "solid"}
+    matplotlib = {"linewidth": mark.width * POINT, "linestyle": (0, tuple(d * POINT for d in dash)) if dash else "-"}
+    both = {"color": palette.of(mark.colour), "alpha": mark.opacity}
+    return [(element, bokeh, matplotlib, both)]
+
+
+def _line(mark: m.Line, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    return _stroke(mark, palette, hv.Curve((np.asarray(mark.x), np.asarray(mark.y)), *dims, label=mark.label))
+
+
+def _rule(mark: m.Rule, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    found = []
+    for at in np.atleast_1d(np.asarray(mark.at, dtype=float)):
+        if np.isfinite(at):
+            pair = ([at, at], list(ends[1])) if mark.axis == "x" else (list(ends[0]), [at, at])
+            found += _stroke(mark, palette, hv.Curve(pair, *dims, label=mark.label or mark.text))
+    return found
+
+
+def _segments(mark: m.Segments, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    x, y, dx, dy = (np.asarray(each, dtype=float) for each in (mark.x, mark.y, mark.dx, mark.dy))
+    names, columns = _draws(mark.ids)
+    if mark.widths is not None:
+        names, columns = ["width"], [mark.width * np.asarray(mark.widths, dtype=float)]
+    element = hv.Segments((x, y, x + dx, y + dy, *columns), [*dims, "x1", "y1"], names, label=mark.label)
+    ((element, bokeh, matplotlib, both),) = _stroke(mark, palette, element)
+    if mark.widths is not None:
+        bokeh["line_width"], matplotlib["linewidth"] = hv.dim("width"), hv.dim("width") * POINT
+    return [(element, bokeh, matplotlib, both | {"show_legend": bool(mark.label)})]
+
+
+def _arrows(mark: m.Arrows, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    if mark.size:  # as long on the screen as that, whatever the axes show
+        return []
+    like = m.Segments(mark.x, mark.y, mark.dx, mark.dy, mark.width, colour=mark.colour, label=mark.label)
+    return _segments(like, dims, ends, palette)
+
+
+def _filled(mark: Mark, palette: Palette, element: Any) -> list[Any]:
+    colour = palette.of(mark.colour)
+    bokeh = {"fill_color": colour, "fill_alpha": mark.opacity, "line_alpha": 0.0}
+    matplotlib = {"facecolor": colour, "alpha": mark.opacity, "edgecolor": "none"}
+    return [(element, bokeh, matplotlib, {"show_legend": bool(mark.label)})]
+
+
+def _band(mark: m.Band, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    columns = [np.asarray(each, dtype=float) for each in (mark.x, mark.low, mark.high)]
+    known = np.isfinite(columns).all(0)
+    if not known.any():
+        return []
+    area = hv.Area(tuple(each[known] for each in columns), dims[0], [dims[1], "high"], label=mark.label)
+    ((element, bokeh, matplotlib, both),) = _filled(mark, palette, area)
+    matplotlib = {"facecolor": matplotlib["facecolor"], "alpha": mark.opacity, "linewidth": 0, "edgecolor": "none"}
+    return [(element, bokeh, matplotlib, both)]
+
+
+def _bars(mark: m.Bars, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    x, y = np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float)
+    half = mark.size / 2
+    boxes = hv.Rectangles((x - half, np.zeros(len(x)), x + half, y), [*dims, "x1", "y1"], label=mark.label)
+    return _filled(mark, palette, boxes)
+
+
+def _area(mark: m.Area, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    names = tuple(dim.name for dim in dims)
+    polygons = [
+        {names: rings[0], **({"holes": [list(rings[1:])]} if len(rings) > 1 else {})} for rings in mark.polygons
+    ]
+    return _filled(mark, palette, hv.Polygons(polygons, list(dims), label=mark.label))
+
+
+def _points(mark: m.Points, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    names, columns = _draws(mark.ids)
+    columns = [np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float), *columns]
+    size = mark.size * mark.kind.size
+    if mark.scale is not None or mark.alpha is not None:
+        scale = np.ones(len(columns[0])) if mark.scale is None else np.asarray(mark.scale, dtype=float)
+        alpha = np.ones(len(columns[0])) if mark.alpha is None else np.asarray(mark.alpha, dtype=float)
+        columns += [size * scale, (size * scale * POINT) ** 2, mark.opacity * alpha]
+        names = [*names, "diameter", "area", "opacity"]
+    element = hv.Points(tuple(columns), list(dims), names, label=mark.label)
+    edge = palette.of(mark.role)
+    if len(element) > MOST_POINTS:
+        return [_counted(element, palette, edge)]
+    face = palette.of(mark.face) if mark.face else palette.surface
+    if mark.kind.marker in ("x", "dash"):
+        face = edge
+    bokeh: dict[str, Any] = {"marker": mark.kind.marker, "size": size, "line_color": edge, "fill_color": face}
+    bokeh |= {"line_width": mark.width, "fill_alpha": mark.opacity, "line_alpha": mark.opacity}
+    matplotlib: dict[str, Any] = {"marker": _MARKERS[mark.kind.marker], "s": (size * POINT) ** 2}
+    matplotlib |= {"linewidth": mark.width * POINT, "alpha": mark.opacity, "facecolors": face, "edgecolors": edge}
+    if "diameter" in names:
+        bokeh |= {"size": hv.dim("diameter"), "fill_alpha": hv.dim("opacity"), "line_alpha": hv.dim("opacity")}
+        # Matplotlib has one opacity for all points of a mark.
+        matplotlib |= {"s": hv.dim("area"), "alpha": float(columns[-1].mean())}
+    return [(element, bokeh, matplotlib, {})]
+
+
+def _draws(ids: Any) -> tuple[list[str], list[np.ndarray]]:
+    """Return the columns by which draws are linked; none where these are not known."""
+    if ids is None:
+        return [], []
+    ids = np.asarray(ids, dtype=np.int64)
+    return ["chain", "draw", ID], [ids // m.CHAIN, ids % m.CHAIN, ids]
+
+
+def _counted(element: Any, palette: Palette, colour: str) -> Any:
+    """Return an image of how many points there are at each place; places without any are clear."""
+    purpose = f"A figure of {len(element):,} points (more than {MOST_POINTS:,}) needs"
+    shading = optional.require("datashader", purpose)
+    from holoviews.operation.datashader import rasterize
+
+    picture = rasterize(element, dynamic=False, aggregator=shading.count(), width=600, height=400)
+    return picture, {}, {}, {"cmap": blended([palette.grid, colour]), "cnorm": "log"}
+
+
+def _text(mark: m.Text, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    x, y = np.asarray(mark.x, dtype=float), np.asarray(mark.y, dtype=float)
+    colours = np.array([_literal(palette, role) for role in mark.colours or (mark.colour,) * len(x)])
+    texts = np.array(mark.texts, dtype=object)
+    found = []
+    for colour in dict.fromkeys(colours):
+        own = colours == colour
+        labels = hv.Labels((x[own], y[own], texts[own]), list(dims), "text")
+        bokeh = {"text_color": colour, "text_font": FONT, "text_font_size": f"{mark.size:g}px"}
+        found.append((labels, bokeh, {"color": colour, "size": mark.size * POINT}, {}))
+    return found
+
+
+def _literal(palette: Palette, role: str) -> str:
+    return role if role.startswith("#") else palette.of(role)
+
+
+def _image(mark: m.Image, dims: Any, ends: Any, palette: Palette) -> list[Any]:
+    grid = np.asarray(mark.values, dtype=float).reshape(-1, mark.across)
+    left, right, bottom, top = mark.box
+    across = (right - left) / max(grid.shape[1] - 1, 1) / 2 or 0.5
+    up = (top - bottom) / max(grid.shape[0] - 1, 1) / 2 or 0.5
+    bounds = (left - across, bottom - up, right + across, top + up)
+    element = hv.Image(
+        grid[::-1], list(dims), hv.Dimension((mark.label or "value", mark.label or "value")), bounds=bounds
+    )
+    ramp = blended([palette.of(role) for role in mark.ramp])
+    both = {"cmap": ramp, "clim": (mark.low, mark.high), "colorbar": bool(mark.label)}
+    return [(element, {"colorbar_opts": {"title": mark.label}}, {"cbar_width": 0.04}, both)]
+
+
+_ELEMENTS: dict[type[Mark], Any] = {
+    m.Line: _line,
+    m.Band: _band,
+    m.Bars: _bars,
+    m.Points: _points,
+    m.Segments: _segments,
+    m.Arrows: _arrows,
+    m.Rule: _rule,
+    m.Text: _text,
+    m.Image: _image,
+    m.Area: _area,
+}
+
+
+def blended(ramp: Sequence[str], steps: int = 65) -> list[str]:
+    """Return colours between those of a ramp, evenly spread; with an odd number, the middle one is among them."""
+    channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in ramp])
+    places = np.linspace(0, len(ramp) - 1, steps)
+    mixed = np.stack([np.interp(places, np.arange(len(ramp)), channel) for channel in channels.T], axis=1)
+    return ["#" + "".join(f"{round(value):02x}" for value in colour) for colour in mixed]

@@ -1,1 +1,0 @@
-"""Draw one run's chains."""

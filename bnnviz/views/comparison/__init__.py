@@ -1,1 +1,0 @@
-"""Set several runs or samplers beside each other."""

@@ -1,1 +1,0 @@
-"""Draw weighted draws."""

@@ -1,0 +1,304 @@
+"""Each figure of `bnnviz.plots`: it composes, both backends draw it, and it shows the numbers of its source."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import holoviews as hv
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from bokeh.models import Plot
+
+from bnnviz import diagnostics, plots
+from bnnviz.errors import BnnvizError
+from bnnviz.experiments.table import Result
+from bnnviz.figures import BY_NAME as FIGURES_OF_PARTS
+from bnnviz.figures.palette import DARK
+from tests import example_parts
+from tests.figures.plot_examples import draws, made_tree, part, probabilities
+
+Make = Callable[..., Any]
+
+#: Each figure on what it takes.
+FIGURES: dict[str, Make] = {
+    "trace of a tree": lambda **o: plots.trace(made_tree(), **o),
+    "trace of points": lambda **o: plots.trace(draws(), "x[0]", points=True, **o),
+    "trace of a part": lambda **o: plots.trace(part("banana", "trace"), **o),
+    "rank": lambda **o: plots.rank(draws(), "x[1]", **o),
+    "acf": lambda **o: plots.acf(made_tree(), ["a", "PC 1"], **o),
+    "density": lambda **o: plots.density(made_tree(), "a", each_chain=True, **o),
+    "density of a part": lambda **o: plots.density(part("banana", "marginal"), **o),
+    "mixing": lambda **o: plots.mixing({"one": {"x": draws()}, "two": {"x": draws()}}, points=3, **o),
+    "pair": lambda **o: plots.pair(made_tree(), ["a", "b"], **o),
+    "trajectory": lambda **o: plots.trajectory(part("banana", "path"), **o),
+    "thinning": lambda **o: plots.thinning(part("banana", "envelope"), **o),
+    "ratios": lambda **o: plots.ratios(part("banana", "ratios"), **o),
+    "weights": lambda **o: plots.weights(made_tree(), **o),
+    "prediction, a band": lambda **o: plots.prediction(part("network1d", "prediction"), **o),
+    "prediction, a map": lambda **o: plots.prediction(part("network2d", "prediction"), **o),
+    "prediction, numbers": lambda **o: plots.prediction(part("network_many", "prediction"), **o),
+    "prediction, classes": lambda **o: plots.prediction(part("network_classes", "prediction"), **o),
+    "spread": lambda **o: plots.spread(part("network2d", "spread"), **o),
+    "functions": lambda **o: plots.functions(FUNCTIONS, **o),
+    "calibration": lambda **o: plots.calibration(*probabilities(), **o),
+    "pit": lambda **o: plots.pit(UNIFORM, **o),
+    "roc": lambda **o: plots.roc(*probabilities(2), **o),
+    "confusion": lambda **o: plots.confusion(*probabilities(), **o),
+    "entropy": lambda **o: plots.entropy(np.linspace(0, 0.5, 50), np.linspace(0.2, 0.6, 40), top=0.7, **o),
+    "attack": lambda **o: plots.attack(ATTACK, **o),
+    "probability": lambda **o: plots.probability(np.random.default_rng(0).beta(3, 2, 100), **o),
+    "class probabilities": lambda **o: plots.class_probabilities(ROW, **o),
+    "squared errors": lambda **o: plots.squared_errors({"a": np.linspace(0.01, 4, 90)}, **o),
+    "weight ESS": lambda **o: plots.weight_ess(np.random.default_rng(0).normal(size=(8, 50)), **o),
+    "history": lambda **o: plots.history(HISTORY, **o),
+    "population": lambda **o: plots.population(POPULATION, **o),
+    "functionals": lambda **o: plots.functionals(WELLS, **o),
+    "density ratio": lambda **o: plots.density_ratio(RATIO, **o),
+    "race": lambda **o: plots.race(CURVES, **o),
+    "sweep": lambda **o: plots.sweep(SWEEP, {"ess": "ESS", "nll": "NLL"}, **o),
+    "published": lambda **o: plots.published(DOTS, **o),
+    "panels": lambda **o: plots.panels([("one", "confusion", MATRIX), ("two", "roc", CURVE)], **o),
+}
+UNIFORM = np.random.default_rng(5).uniform(size=400)
+FUNCTIONS = {
+    "kind": "band",
+    "chain": np.array([0, 0, 1]),
+    "draw": np.array([3, 9, 3]),
+    "x": np.linspace(0, 1, 5),
+    "values": np.arange(15.0).reshape(3, 5),
+    "labels": ["x", "y"],
+    "data_x": [0.5],
+    "data_y": [4.0],
+}
+ATTACK = example_parts.attack_lane("BPS", 0.2, 100)
+ROW = {"classes": list("abc"), "observed": 1, "lanes": [example_parts.probability_lane("BPS", 1, 3)]}
+HISTORY = {"label": "AUC", "lines": [example_parts.history_line("PMCnet", 0.9, 3, 1)]}
+MATRIX = example_parts.matrix(["cat", "dog"], [20, 30], 0.8)
+CURVE = {"curves": [example_parts.roc_curve("BPS", 1.0, 0.3)]}
+POPULATION = {
+    "x_label": "x1",
+    "y_label": "x2",
+    "phase": 4,
+    "iteration": 3,
+    "draw_xy": np.random.default_rng(0).normal(size=(20, 2)),
+    "draw_size": np.linspace(0, 1, 20),
+    "mean_xy": np.array([[0.0, 0.0], [1.0, 1.0]]),
+    "root": np.array([np.eye(2), 0.5 * np.eye(2)]),
+    "landed_xy": np.array([[0.1, 0.0], [1.0, 0.8]]),
+    "end_xy": np.array([[0.3, 0.1], [1.0, 0.8]]),
+    "survives": np.array([True, False]),
+    "halvings": np.array([0, -1]),
+}
+LINE = np.linspace(-2, 2, 30)
+RATIO = {"x": LINE, "func": 1 + 0.5 * np.sin(LINE), "point": 3 + 2 * np.sin(LINE)}
+WELLS = {
+    "scene": {"x": LINE, "truth": np.exp(-(LINE**2)), "first": 0.5 * np.exp(-(LINE**2))},
+    "y": np.exp(-((LINE - np.array([[0.0], [0.3]])) ** 2)),
+    "accepted": np.array([True, False]),
+    "points": np.array([0.1, -0.4]),
+    "moves": 2,
+}
+CURVES = {
+    "lanes": [
+        {"name": "BPS", "gradients": [1e3, 1e4], "error": [0.5, 0.1], "diverged": float("nan")},
+        {"name": "SGLD", "gradients": [1e3, 2e3], "error": [0.7, 5.0], "diverged": 2e3},
+    ]
+}
+AT = {"sampler": "a", "setting": "s", "value": 1.0}
+SWEEP = [
+    AT | {"ess": 1.0, "ess_se": 0.5, "nll": None},
+    AT | {"value": 2.0, "ess": 3.0, "ess_se": None, "nll": 1.0},
+    AT | {"setting": "t", "sampler": "b", "ess": 10.0, "nll": 1.0},
+]
+DOTS = [
+    Result("BPS", "accuracy", 0.968, 0.001, paper=0.969),
+    Result("HMC", "accuracy", 0.90, 0.002, paper=0.95),
+    Result("HMC", "ess_pc1", 900.0),
+]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_composes_and_both_backends_draw_it(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    figure = FIGURES[name]()
+    assert isinstance(figure, hv.Element | hv.Overlay | hv.Layout)
+    assert isinstance(figure + figure.clone(), hv.Layout)
+    if not isinstance(figure, hv.Layout):
+        assert isinstance(figure * hv.VLine(0.0), hv.Overlay)
+    plt.close(hv.render(figure, backend="matplotlib"))
+    drawn = hv.render(FIGURES[name](dark=True), backend="bokeh")
+    assert {each.background_fill_color for each in drawn.select({"type": Plot})} == {DARK.surface}
+    assert not caplog.records, caplog.text  # HoloViews tells of a hook that failed, and of options nobody has, there
+
+
+def curve(figure: Any, label: str) -> Any:
+    """Return the curve of a label."""
+    return next(each for each in figure.traverse(lambda each: each, [hv.Curve]) if each.label == label)
+
+
+# --- the numbers
+
+
+def test_the_autocorrelations_are_those_of_arviz() -> None:
+    from arviz_stats.base import array_stats
+
+    figure = plots.acf(draws(), "x[0]", lags=30)
+    known = array_stats.autocorr(draws()[..., 0], axis=1)
+    for chain in range(4):
+        shown = curve(figure, f"chain {chain + 1}")
+        assert np.allclose(shown.dimension_values(1), known[chain, :31], rtol=1e-12)
+    together = curve(figure, "all chains").dimension_values(1)
+    assert np.allclose(together, diagnostics.autocorrelation(draws()[..., 0], 30))
+
+
+def test_traces_are_the_draws_and_divergent_ones_are_marked() -> None:
+    figure = plots.trace(made_tree(), "b")
+    for chain in range(4):
+        assert np.array_equal(curve(figure, f"chain {chain + 1}").dimension_values("b"), draws()[chain, :, 1])
+    marked = next(each for each in figure if each.label == "divergent")
+    assert sorted(zip(*marked.columns(["draw", "b"]).values(), strict=True)) == sorted(
+        [(50, draws()[1, 50, 1]), (7, draws()[2, 7, 1])]
+    )
+
+
+def test_counts_of_ranks_are_those_of_scipy() -> None:
+    import scipy.stats
+
+    figure = plots.rank(draws(), "x[2]", bins=10)
+    ranks = scipy.stats.rankdata(draws()[..., 2]).reshape(4, 200)
+    for chain in range(4):
+        known, _ = np.histogram(ranks[chain], np.linspace(0.5, 800.5, 11))
+        assert np.array_equal(curve(figure, f"chain {chain + 1}").dimension_values(1), known)
+
+
+def test_a_density_is_that_of_the_diagnostics_and_its_area_one() -> None:
+    x, y = (curve(plots.density({"mu": draws()[..., 0]}), "draws").dimension_values(i) for i in (0, 1))
+    known = diagnostics.density(draws()[..., 0].ravel())
+    assert np.array_equal(x, known[0])
+    assert np.array_equal(y, known[1])
+    assert np.trapezoid(y, x) == pytest.approx(1, abs=0.01)
+
+
+def test_mixing_ends_with_the_figures_of_all_draws() -> None:
+    ess, rhat = plots.mixing(draws(), ["x[0]", "x[1]"], points=4)
+    values = [draws()[..., i] for i in (0, 1)]
+    assert curve(ess, "draws").dimension_values(1)[-1] == min(map(diagnostics.ess, values))
+    assert curve(rhat, "draws").dimension_values(1)[-1] == max(map(diagnostics.rhat, values))
+
+
+def test_pairs_hold_every_draw_with_its_chain_and_number() -> None:
+    (points,) = plots.pair(made_tree(), ["c", "a"], divergences=False)
+    found = points.columns(["chain", "draw", "c", "a"])
+    assert np.array_equal(found["c"], draws()[found["chain"], found["draw"], 2])
+    assert np.array_equal(found["a"], draws()[found["chain"], found["draw"], 0])
+    assert len(points) == 800
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_map_of_correlations_is_that_of_the_draws(weighted: bool) -> None:
+    shown = plots.weights(made_tree(weighted))
+    weights = np.exp(-0.5 * draws()[..., 0].ravel() ** 2) if weighted else None
+    known = np.cov(draws().reshape(-1, 3).T, aweights=weights, bias=True)
+    known /= np.sqrt(np.outer(np.diag(known), np.diag(known)))
+    for i in range(3):
+        for j in range(3):
+            assert shown[i, j] == pytest.approx(known[j, i], abs=1e-9)
+
+
+def test_predictive_figures_show_what_the_diagnostics_say() -> None:
+    chances, observed = probabilities()
+    known = diagnostics.reliability(chances.mean(0), observed)
+    shown = curve(plots.calibration(chances, observed), f"predictions, ECE {known.ece:.3f}")
+    assert np.allclose(shown.dimension_values(1), known.accuracy[known.count > 0])
+    cells = plots.confusion(chances, observed).get(0)
+    counts = diagnostics.confusion(chances.mean(0).argmax(1), observed, 3)
+    shares = counts / counts.sum(1, keepdims=True)
+    assert all(cells[k, k] == pytest.approx(shares[k, k]) for k in range(3))
+    two, labels = probabilities(2)
+    known = diagnostics.roc_envelopes(two[..., 1], labels == 1)
+    found = next(each for each in plots.roc(two, labels) if isinstance(each, hv.Curve) and "AUC" in each.label)
+    assert np.array_equal(found.dimension_values(1), known.mean)
+    assert f"{known.auc_mean:.3f}" in found.label
+    low = next(each for each in plots.roc(two, labels) if each.label == "99 % of the draws")
+    assert np.array_equal(low.dimension_values(1), known.low[2])
+
+
+def test_coverage_and_transforms_are_those_of_the_diagnostics() -> None:
+    known = diagnostics.coverage(UNIFORM)
+    shown = plots.calibration(UNIFORM)
+    line = curve(shown, "predictions, 400 rows")
+    assert np.array_equal(line.dimension_values(0), known.levels)
+    assert np.array_equal(line.dimension_values(1), known.share)
+    band = next(each for each in shown if isinstance(each, hv.Area))
+    assert np.array_equal(band.dimension_values(2), known.high)
+    bars = next(each for each in plots.pit(UNIFORM) if isinstance(each, hv.Rectangles))
+    assert np.array_equal(bars.dimension_values(3), known.density)
+
+
+def test_weights_have_the_effective_size_of_their_diagnostics() -> None:
+    logs = np.random.default_rng(0).normal(size=(8, 50))
+    line = next(each for each in plots.weight_ess(logs) if isinstance(each, hv.Curve) and len(each) == 8)
+    assert np.allclose(line.dimension_values(1), [100 * diagnostics.weight_ess(row) / 50 for row in logs])
+
+
+@pytest.mark.parametrize("name", [name for name in example_parts.example_parts() if name in FIGURES_OF_PARTS])
+def test_every_recorded_part_is_drawn(name: str) -> None:
+    parts = example_parts.example_parts()[name]
+    assert hv.render(plots.panels([(name, name, each) for each in parts[:2]]), backend="bokeh")
+
+
+# --- what cannot be drawn
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: plots.trace(draws(), chains=0), "chains = 0"),
+        (lambda: plots.rank(draws(), bins=1), "bins = 1"),
+        (lambda: plots.acf(made_tree(weighted=True)), "weight_ess"),
+        (lambda: plots.mixing(draws()[:, :5]), "5 draws"),
+        (lambda: plots.pair(draws(), events={"kind": [2]}), r"x\[0\]"),
+        (lambda: plots.trajectory(draws(), chain=4), "chain 4"),
+        (lambda: plots.thinning(draws()), "ndarray"),
+        (lambda: plots.weight_ess(made_tree()), "weights"),
+        (lambda: plots.calibration(probabilities()[0]), "observed"),
+        (lambda: plots.roc(*probabilities()), "positive"),
+        (lambda: plots.confusion(*probabilities(), classes=["a"]), "3 classes"),
+        (lambda: plots.entropy([0.1, 0.2], kind="bars"), "histogram"),
+        (lambda: plots.attack({"eps": [0.1]}), "accuracy"),
+        (lambda: plots.probability([1.5]), "0 to 1"),
+        (lambda: plots.sweep([AT], {"ess": "ESS"}), "ess"),
+        (lambda: plots.panels([("one", "nothing", {})]), "nothing"),
+        (lambda: plots.use("plotly"), "plotly"),
+        (lambda: plots.save(plots.trace(draws()), "figure.doc"), "figure.doc"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(make: Callable[[], Any], says: str) -> None:
+    with pytest.raises(BnnvizError, match=says):
+        make()
+
+
+# --- many points, files, imports
+
+
+def test_datashader_counts_every_draw() -> None:
+    pytest.importorskip("datashader")
+    warnings.simplefilter("default")
+    many = np.random.default_rng(0).normal(size=(4, 26_000, 2))
+    (picture,) = plots.pair(many)
+    assert isinstance(picture, hv.Image)
+    assert np.nansum(picture.dimension_values(2)) == 104_000
+
+
+def test_a_page_needs_no_network(tmp_path: Path) -> None:
+    text = plots.save(plots.trace(draws(), "x[0]"), tmp_path / "trace.html", title="Traces").read_text()
+    assert "<title>Traces</title>" in text
+    # Outside of the scripts, which are in the page, no element is loaded from anywhere.
+    rest = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r"<(script|link|img)\b[^>]*(src|href)=", rest)
+    assert '<script src="' not in text
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
