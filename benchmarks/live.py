@@ -281,7 +281,7 @@ def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: 
 def _hot() -> list[str]:
     from bnnviz.figures import of_runs
 
-    return [figure.name for figure in of_runs() if figure.hot]
+    return [figure.name for figure in of_runs()]
 
 
 def _compare(rounds: list[dict[str, _PageRate]]) -> Iterator[Row]:
