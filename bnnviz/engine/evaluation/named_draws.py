@@ -11,19 +11,8 @@ from bnnviz.targets import BNN, Target
 def named_draws(target: Target, draws: np.ndarray) -> dict[str, np.ndarray]:
     """Return draws (chains, draws, dim) of a target as parameters (chains, draws, *shape) by name; none without names.
 
-    They are computed in float64: what rounds to a bound is one.
+    Constrained parameters are computed in float64, so that fewer of them round to a bound.
     """
-    return _shaped(target.named_values(_flat(draws)), draws)
-
-
-def own_draws(target: BNN, draws: np.ndarray) -> dict[str, np.ndarray]:
-    """Return what a network's likelihood has learned, (chains, draws, *shape) by name."""
-    return _shaped(target.own_values(_flat(draws)), draws)
-
-
-def _flat(draws: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(draws.reshape(-1, draws.shape[-1])).double()
-
-
-def _shaped(values: dict[str, torch.Tensor], draws: np.ndarray) -> dict[str, np.ndarray]:
+    flat = torch.from_numpy(draws.reshape(-1, draws.shape[-1]))
+    values = target.named_values(flat if isinstance(target, BNN) else flat.double())
     return {name: value.cpu().numpy().reshape(*draws.shape[:2], *value.shape[1:]) for name, value in values.items()}

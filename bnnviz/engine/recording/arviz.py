@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bnnviz import optional
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.errors import BnnvizError
-from bnnviz.files import replacing
+from bnnviz.files import write_whole
 from bnnviz.version import VERSION
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def data_checksum(target: Target) -> str | None:
 def to_arviz(run: SingleRun, predictions: bool | None = None) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON).
 
-    Named parameters are the posterior, and the coordinates that the sampler moved in the unconstrained posterior. Of a
-    network the posterior has ``x``, whose coordinates are named by the module's parameters, and what the likelihood has
-    learned, such as ``noise_sd``.
+    The posterior has one variable for each named parameter, with its shape: for a network those of the module, such as
+    ``0.weight``, and what the likelihood learns, such as ``noise_sd``. The coordinates that the sampler moved are ``x``
+    in the group ``unconstrained_posterior``; without named parameters they are the posterior.
     """
     from bnnviz.engine.recording import arviz_groups
 
@@ -101,11 +101,10 @@ def save(run: SingleRun, path: str | os.PathLike) -> Path:
     optional.check(NETCDF, "Saving a run needs")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".nc")
-    made = to_arviz(run)
+    # In memory first: HDF5 crashes the process when the disk is full.
+    content = to_arviz(run).to_netcdf(engine="h5netcdf")
     try:
-        with replacing(path) as new:
-            made.to_netcdf(new, engine="h5netcdf")
-    except (OSError, RuntimeError) as error:  # HDF5 has the latter for a disk that fills up
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise BnnvizError(f"The run cannot be written to {path}: {reason}.", "out") from error
+        write_whole(path, content)
+    except OSError as error:
+        raise BnnvizError(f"The run cannot be written to {path}: {error.strerror or error}.", "out") from error
     return path

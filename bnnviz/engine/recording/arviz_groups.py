@@ -14,7 +14,7 @@ import torch
 
 from bnnviz import optional
 from bnnviz.engine.evaluation.metrics import NetworkDraws, network_draws, output_scale, probabilities_of
-from bnnviz.engine.evaluation.named_draws import named_draws, own_draws
+from bnnviz.engine.evaluation.named_draws import named_draws
 from bnnviz.engine.evaluation.observables import ObservationLaw
 from bnnviz.engine.evaluation.predictions import at_once, training_rows
 from bnnviz.engine.protocol import SingleRun
@@ -97,18 +97,12 @@ def completed(made: xarray.DataTree, run: SingleRun, predictions: bool | None) -
     """Return a tree of a run's draws with named parameters, and of a network with its groups."""
     arviz_base = optional.require("arviz_base", "Data trees need")
     target, draws = run.target, run.draws
-    if not isinstance(target, BNN):
-        named = named_draws(target, draws)
-        if named:
-            made["unconstrained_posterior"] = made["posterior"].copy()
-            made["posterior"] = arviz_base.from_dict({"posterior": named})["posterior"]
+    named = named_draws(target, draws)
+    if named:
+        made["unconstrained_posterior"] = made["posterior"].copy()
+        made["posterior"] = arviz_base.from_dict({"posterior": named})["posterior"]
+    if not (isinstance(target, BNN) and draws.shape[1]):
         return made
-    if not draws.shape[1]:
-        return made
-    own = own_draws(target, draws)
-    if own:
-        values = arviz_base.from_dict({"posterior": own})["posterior"].to_dataset()
-        made["posterior"] = made["posterior"].to_dataset().merge(values)
     given = network_draws(run)
     if predictions or (predictions is None and size(given) <= _MOST_NUMBERS):
         groups, dims = of_network(given, run.begun.seed)

@@ -86,7 +86,7 @@ def suffix(form: str) -> str:
 
 def _write_netcdf(recording: Recording, path: Path) -> None:
     optional.check(NETCDF, "Saving a run needs")
-    to_arviz(recording).to_netcdf(path, engine="h5netcdf")
+    path.write_bytes(to_arviz(recording).to_netcdf(engine="h5netcdf"))
 
 
 def _write_zarr(recording: Recording, path: Path) -> None:

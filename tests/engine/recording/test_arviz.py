@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +45,15 @@ def test_groups_have_the_densities_and_the_rows(run: bnnviz.Run) -> None:
     assert wanted <= set(tree.children)
     stats = {"acceptance_rate", "diverging", "energy", "n_steps", "tree_depth", "lp"}
     assert stats <= set(tree["sample_stats"].data_vars)
-    assert tree.posterior.coordinate.values.tolist()[:2] == ["0.weight[0, 0]", "0.weight[0, 1]"]
+    moved = tree["unconstrained_posterior"]
+    assert moved.coordinate.values.tolist()[:2] == ["0.weight[0, 0]", "0.weight[0, 1]"]
+    np.testing.assert_array_equal(moved.x, run.draws)
+    assert {name: each.shape[2:] for name, each in tree.posterior.data_vars.items()} == {
+        "0.weight": (1, 2),
+        "0.bias": (1,),
+        "noise_sd": (),
+    }
+    np.testing.assert_array_equal(tree.posterior["0.weight"].values[:, :, 0], run.draws[..., :2])
     np.testing.assert_allclose(tree["constant_data"]["inputs"], X, rtol=1e-6)
     np.testing.assert_allclose(tree["observed_data"]["y"], Y, rtol=1e-6)
     # By hand, of a linear model: w x + b and the noise.
@@ -135,3 +146,15 @@ def test_the_table_is_arvizs_summary() -> None:
         run.parameter_summary(["y"])
     with pytest.raises(BnnvizError, match="between 0 and 1"):
         run.parameter_summary(quantiles=(2.0,))
+
+
+def test_a_full_disk_is_one_sentence(run: bnnviz.Run, tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, hard))
+    try:
+        with pytest.raises(bnnviz.BnnvizError) as caught:
+            run.save(tmp_path / "run.nc")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.strerror(errno.EFBIG) in caught.value.sentence
+    assert not list(tmp_path.iterdir())
