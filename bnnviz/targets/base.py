@@ -62,10 +62,8 @@ class Target(param.Parameterized):
         Precision of an isotropic normal prior in U; None if U has no separate prior.
     units : list of layers
         Layers whose hidden units can be permuted without changing the density (`bnnviz.diagnostics.canonical`).
-    compiles : bool
-        Whether compiling a sampler's step on it is worthwhile.
     not_compiled : str
-        The reason if not, as a clause; empty otherwise.
+        Why compiling a sampler's step on it is not worthwhile, as a clause; empty if it is.
     mode_overfits : bool
         Whether it has unknown scales of noise or prior, so that U is smallest for small scales and a close fit, far
         from typical draws.
@@ -106,7 +104,6 @@ class Target(param.Parameterized):
     start_at_mode: bool = False
     mode_overfits: bool = False
     located: bool = True
-    compiles: bool = True
     not_compiled: str = ""
     jumps: bool = False
     descent_rows: int | None = None
@@ -388,7 +385,7 @@ class Callable(Target):
     def use_native(self, waits: bool) -> None:
         """Compute U and its gradient in C++ from now on where U takes many operations that can be recorded."""
         self._tape = None
-        if self.device.type == "cpu" and self.compiles and self._is_long():
+        if self.device.type == "cpu" and self._is_long():
             gradient = partial(differentiate, self.potential)
             self._tape = record(self._value, gradient, self.dim, self.dtype, waits)
 

@@ -208,11 +208,6 @@ class NetworkOutputs(RowTarget):
         return self.rules.jumps
 
     @property
-    def compiles(self) -> bool:
-        """Whether compiling a sampler's step on it is worthwhile."""
-        return not self.not_compiled
-
-    @property
     def not_compiled(self) -> str:
         """The reason why a step on it is not compiled; empty if it is."""
         if self.rules.one_by_one:

@@ -42,7 +42,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "funnel": {"funnel": {"size": 3, "spread": 1.0}},
 }
 #: Settings that are tested beside the defaults, of the samplers that have them.
-_OPTIONS = (("samples", "events"), ("trajectory_length", "chees"), ("metric", "low_rank"))
+_OPTIONS = (("samples", "events"), ("metric", "low_rank"))
 _IN_BATCHES = {"bound": "exact", "batch_size": 1, "control_variates": True}  # on losses of a linear predictor
 _FEWER = 8  # times fewer draws there: dozens of proposals are made for an event
 _APPROXIMATE = ("interpolated", "regression")  # bounds that rates are above now and then

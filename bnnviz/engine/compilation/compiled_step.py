@@ -252,7 +252,7 @@ def remarks(sampler: Sampler, target: Target) -> list[Message]:
     """Return why steps of a sampler on a target are not compiled, though that was asked for."""
     if not sampler.compiles:
         return [Message("not_compiled", reason=f"each phase of {sampler.title} is another computation")]
-    if not target.compiles:
+    if target.not_compiled:
         return [Message("not_compiled", reason=target.not_compiled)]
     return []
 

@@ -38,7 +38,7 @@ class Waiting:
         if run.spec.draws is None or run.spec.kernel != "eager" or not run.is_long:
             return False
         can = run.device.type == "cuda" or cpp.compiler() is not None
-        return can and run.sampler.compiles and run.target.compiles
+        return can and run.sampler.compiles and not run.target.not_compiled
 
     def message(self) -> Message | None:
         """Return how far the search for a start or the warm-up is, or that no draw comes; None if there is no need."""

@@ -271,7 +271,7 @@ class Run(Restorable):
     @property
     def _wants_kernel(self) -> bool:
         asked = self.spec.kernel == "compiled" or self.spec.kernel == "auto" and self.is_long
-        return asked and self.sampler.compiles and self.target.compiles
+        return asked and self.sampler.compiles and not self.target.not_compiled
 
     @property
     def is_long(self) -> bool:

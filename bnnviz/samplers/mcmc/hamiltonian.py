@@ -257,11 +257,9 @@ class Hamiltonian(Discrete, Sampler):
         metric = learned.metric.learned(stage.sums)
         size = self.searched_size(rng, state.x, metric, stage.averaging.size(self.target_accept))
         next_stage = Stage(number, 0.0, NOTHING_POOLED, DualAveraging.begun(size), None)
-        return self.resume(rng, state._replace(adaptation=self.with_metric(learned, size, metric, next_stage)))
-
-    def with_metric(self, learned: Any, size: float, metric: Metric, stage: Stage) -> Any:
-        """Return the adaptation with a new metric and a step size for it."""
-        return learned._replace(step_size=size, metric=metric, stage=stage)
+        return self.resume(
+            rng, state._replace(adaptation=learned._replace(step_size=size, metric=metric, stage=next_stage))
+        )
 
     def adaptation_inputs(self, adaptation: StepSizeAndMetric) -> AdaptationInputs:
         """Return step size and metric as tensors."""

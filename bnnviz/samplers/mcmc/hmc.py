@@ -13,7 +13,7 @@ Carlo algorithm, Physics Letters B 268 (1991), 247-252, doi:10.1016/0370-2693(91
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,22 +22,9 @@ from torch import Tensor
 from bnnviz import settings
 from bnnviz.samplers.base import REGISTRY, SHORT_DESCENT, StepBatch, Traits, counters, length
 from bnnviz.samplers.budget import DRAWS, MOST_DRAWS, Budget, BudgetProposal
-from bnnviz.samplers.mcmc import chees
-from bnnviz.samplers.mcmc.chees import TrajectoryLength
-from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, Stage, StepSizeAndMetric, kinetic_energy
-from bnnviz.samplers.mcmc.metric import Metric
+from bnnviz.samplers.mcmc.hamiltonian import Hamiltonian, StepSizeAndMetric, kinetic_energy
 from bnnviz.samplers.mcmc.text import HMCText
 from bnnviz.samplers.random import RandomNumbers
-
-
-class LearnedLength(NamedTuple):
-    """The adaptation of HMC with a learned trajectory length."""
-
-    # As in `StepSizeAndMetric`
-    step_size: float
-    metric: Metric
-    stage: Stage | None
-    length: TrajectoryLength
 
 
 class State(NamedTuple):
@@ -52,7 +39,7 @@ class State(NamedTuple):
     # (chains,) and (chains, dim): U and its gradient at x
     potential: Tensor
     gradient: Tensor
-    adaptation: StepSizeAndMetric | LearnedLength  # StepSizeAndMetric or LearnedLength
+    adaptation: StepSizeAndMetric
 
 
 class Info(NamedTuple):
@@ -81,9 +68,8 @@ class HMC(Hamiltonian):
 
     Step size and metric are learned in the warm-up, which takes as many moves as are discarded. The number of steps of
     a trajectory is drawn for each move between half the setting and the setting, jointly for all chains, to avoid
-    closed trajectories. With many chains the warm-up may learn the trajectory length instead (ChEES, Hoffman, Radul and
-    Sountsov 2021). With ``momentum_persistence`` a the velocity is partially refreshed, v <- a v + sqrt(1 - a^2) xi,
-    and reversed after a rejection (Horowitz 1991). Gradients use all rows. Source: Neal 2011.
+    closed trajectories. With ``momentum_persistence`` a the velocity is partially refreshed, v <- a v + sqrt(1 - a^2)
+    xi, and reversed after a rejection (Horowitz 1991). Gradients use all rows. Source: Neal 2011.
     """
 
     registered = "hmc"
@@ -97,20 +83,13 @@ class HMC(Hamiltonian):
     }
     text = HMCText
 
-    trajectory_length = settings.Choice(
-        "steps",
-        objects=["steps", "chees"],
-        label="Trajectory length",
-        doc="steps: given by the leapfrog steps. chees: learned in the warm-up from all chains, preferably at least 64"
-        " (Hoffman, Radul and Sountsov 2021); not compiled.",
-    )
     num_leapfrog_steps = settings.Integer(
         10,
         bounds=(1, 1000),
         scale="log",
         live=True,
         label="Leapfrog steps",
-        doc="Maximum number of leapfrog steps of a trajectory, unless its length is learned.",
+        doc="Maximum number of leapfrog steps of a trajectory.",
     )
     jitter = settings.Boolean(
         True,
@@ -145,16 +124,6 @@ class HMC(Hamiltonian):
         return BudgetProposal(given, warmup, MOST_DRAWS, reason)
 
     @property
-    def learns_length(self) -> bool:
-        """Whether the trajectory length is learned."""
-        return self.trajectory_length == "chees"
-
-    @property
-    def compiles(self) -> bool:
-        """Whether every trajectory has the same number of operations; not with a learned length."""
-        return not self.learns_length
-
-    @property
     def gradients_per_step(self) -> int:
         """Single-row gradients of the longest trajectory."""
         return self.target.examples * self.num_leapfrog_steps
@@ -183,48 +152,11 @@ class HMC(Hamiltonian):
         return state.x, state.gradient
 
     def pre_draw(self, rng: RandomNumbers, state: State) -> tuple[Tensor]:
-        """Draw the leapfrog steps: (num_leapfrog_steps,) ones, then zeros; or as many ones as the learned length."""
-        if self.learns_length:
-            return (state.x.new_ones(self._learned_steps(rng, state.adaptation)),)
+        """Draw the leapfrog steps: (num_leapfrog_steps,) ones, then zeros."""
         most = self.num_leapfrog_steps
         least = max(1, most // 2) if self.jitter else most
         count = least + (rng.uniform((1,), torch.float64) * (most - least + 1)).floor()
         return ((torch.arange(most, device=state.x.device) < count.to(state.x.device)).to(state.x.dtype),)
-
-    def _learned_steps(self, rng: RandomNumbers, learned: LearnedLength) -> int:
-        """Draw the number of steps: a uniform share of the learned length, or all."""
-        share = float(rng.uniform((1,), torch.float64)) if self.jitter else 1.0
-        return learned.length.steps(self.size(learned), share)
-
-    def first_adaptation(self, rng: RandomNumbers, x: Tensor) -> StepSizeAndMetric | LearnedLength:
-        """Return the initial adaptation of the warm-up."""
-        learned = super().first_adaptation(rng, x)
-        return (
-            LearnedLength(*learned, TrajectoryLength.first(learned.step_size, False)) if self.learns_length else learned
-        )
-
-    def adapt(self, rng: RandomNumbers, before: State, state: State, info: Info) -> State:
-        """Adapt to a move, including the trajectory length if it is learned."""
-        learned = state.adaptation
-        if self.learns_length and learned.stage is not None:
-            size, scale = self.size(learned), learned.metric.scale
-            velocity = learned.metric.apply(state.momentum) / scale
-            slope = chees.derivative(before.x / scale, state.x / scale, velocity, (info.accepted > 0) & state.alive)
-            length = learned.length.updated(slope * size * float(info.n_steps[0]), size)
-            state = state._replace(adaptation=learned._replace(length=length))
-        return super().adapt(rng, before, state, info)
-
-    def with_metric(self, learned: Any, size: float, metric: Metric, stage: Stage) -> Any:
-        """Return the adaptation with a new metric and a reset trajectory length."""
-        learned = super().with_metric(learned, size, metric, stage)
-        return learned._replace(length=TrajectoryLength.first(size, True)) if self.learns_length else learned
-
-    def freeze(self, rng: RandomNumbers, state: State) -> State:
-        """Return the state with the means of the tried step sizes and lengths."""
-        learned = state.adaptation
-        if self.learns_length and learned.stage is not None:
-            state = state._replace(adaptation=learned._replace(length=learned.length.frozen()))
-        return super().freeze(rng, state)
 
     def kernel(self, rng: RandomNumbers, state: State, steps_taken: Tensor) -> tuple[State, Info]:
         """Simulate a trajectory of every chain and accept or reject its end."""
