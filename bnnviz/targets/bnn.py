@@ -11,8 +11,8 @@ prior of standard deviation :math:`\sigma`,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -65,13 +65,15 @@ class BNN(NetworkCurvature):
         given. With ``learned`` the last coordinate is the noise's: ``log sd = log noise_sd + theta[-1] / prior_sd``,
         with the same normal prior as a weight, so that log sd ~ N(log noise_sd, 1). Several columns have one each;
         ``multivariate_gaussian`` has a covariance (`bnnviz.targets.likelihoods.MultivariateNormal`).
-    prior : {"equal", "fan_in", "learned"}
+    prior : {"equal", "fan_in", "learned"} or mapping of str to float or torch.distributions.Normal
         ``equal`` uses ``prior_sd`` for every weight. With ``fan_in`` the sd of a weight is ``prior_sd`` over the root
         of the number of inputs of its unit; biases keep ``prior_sd``. With ``learned`` each weight matrix also has an
         unknown scale (in a multilayer perceptron, each input of at least ten hidden units), whose logarithm has sd 1,
         and the weights of logits have three times the sd. Matrices of fewer than ten weights have no scale. The
         coordinates of the scales follow the weights. States are then multiples of the weights
-        (`bnnviz.targets.weight_scales`), which ``state_dict`` returns.
+        (`bnnviz.targets.weight_scales`), which ``state_dict`` returns. A mapping gives standard deviations, or normal
+        distributions with mean 0, by the name of a parameter (``"0.weight"``), of a layer (``"0"``) or a pattern
+        (``"*.bias"``); the last match counts, and other weights keep ``prior_sd``.
     sample : str or sequence of str, optional
         Names of the unknown parameters, or of parts of the module, such as ``["head"]``; ``last`` is the last part
         with parameters. All others keep their values. The default is all parameters with ``requires_grad``.
@@ -105,7 +107,7 @@ class BNN(NetworkCurvature):
         prior_sd: float = 1.0,
         noise_sd: float | Sequence[float] | None = None,
         noise: str | None = None,
-        prior: str = "equal",
+        prior: Literal["equal", "fan_in", "learned"] | Mapping[str, Any] = "equal",
         sample: str | Sequence[str] | None = None,
     ) -> None:
         super().__init__()
@@ -234,7 +236,10 @@ class BNN(NetworkCurvature):
             raise BnnvizError(f"noise cannot be {noise!r}; {remedy}.", "noise")
         return noise == "learned"
 
-    def _take_scales(self, prior: str) -> None:
+    def _take_scales(self, prior: str | Mapping[str, Any]) -> None:
+        if isinstance(prior, Mapping):
+            self._scale = weight_scales.by_name(self.shapes, prior, self.prior_precision**-0.5).fixed
+            return
         if prior not in weight_scales.PRIORS:
             raise BnnvizError(f"prior cannot be {prior!r}; choose one of {', '.join(weight_scales.PRIORS)}.", "prior")
         of_inputs = mlp_gradients.input_weights(self.module) if self.layers is not None else ()
@@ -443,7 +448,7 @@ class BNN(NetworkCurvature):
         return x, y
 
     def __repr__(self) -> str:
-        kind = "" if self._scale is None else "learned, " if self.scale_names else "fan_in, "
+        kind = "" if self._scale is None else "learned, " if self.scale_names else "scaled, "
         sizes = f"{self.weights:,} weights, {len(self.x):,} rows"
         prior = f"prior {kind}sd {self.prior_precision**-0.5:.3g}"
         return f"<{type(self).__name__}: {sizes}, {self.likelihood.name} likelihood, {prior}>"

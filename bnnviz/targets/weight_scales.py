@@ -15,10 +15,14 @@ his automatic relevance determination. The derivatives by the states follow from
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from bnnviz.errors import BnnvizError
+from bnnviz.targets import validation
 
 PRIORS = ("equal", "fan_in", "learned")
 _LOGITS = 3.0
@@ -80,6 +84,42 @@ def scales(
         return Scales(torch.cat(fixed), None, [], [])
     group = torch.cat(groups)
     return Scales(torch.cat(fixed), torch.where(group < 0, len(names), group), segments, names)
+
+
+def by_name(shapes: Mapping[str, torch.Size], prior: Mapping[str, Any], sd: float) -> Scales:
+    """Return the scales of a prior that has standard deviations by parameter, layer or pattern; the last match counts.
+
+    Raises
+    ------
+    BnnvizError
+        If a name matches no parameter, or a value is neither a positive number nor a normal distribution with mean 0.
+    """
+    for pattern in prior:
+        if not any(_matches(pattern, name) for name in shapes):
+            raise BnnvizError(
+                f"prior names {pattern!r}, which is no parameter; choose from {', '.join(shapes)}, the name of a layer,"
+                " or a pattern such as '*.bias'.",
+                "prior",
+            )
+    fixed = []
+    for name, shape in shapes.items():
+        found = [sd, *(_sd(pattern, value) for pattern, value in prior.items() if _matches(pattern, name))][-1]
+        fixed.append(torch.full((shape.numel(),), found / sd, dtype=torch.float64))
+    return Scales(torch.cat(fixed), None, [], [])
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")
+
+
+def _sd(pattern: str, value: Any) -> float:
+    if isinstance(value, torch.distributions.Distribution):
+        if not isinstance(value, torch.distributions.Normal) or value.loc.count_nonzero() or value.scale.numel() != 1:
+            raise BnnvizError(
+                f"The prior of {pattern!r} is {value!r:.80}; give a standard deviation, or Normal(0, sd).", "prior"
+            )
+        value = value.scale.item()
+    return validation.scale(f"prior[{pattern!r}]", value)
 
 
 def _fan_in(shape: torch.Size) -> int:

@@ -1,16 +1,23 @@
 """Test priors whose scales follow the fan-in or are learned: states, weights and derivatives belong together."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
-from torch.distributions import Normal
+from torch.distributions import Laplace, Normal
 
 import bnnviz
 from bnnviz.models import mlp
 from bnnviz.targets.base import differentiate, differentiate_twice
 
+#: The last match counts: 0.bias has sd 2.
+BY_NAME = {"0": 0.3, "*.bias": Normal(0.0, 2.0), "4.weight": 1.5}
 
-def network(prior: str, kind: str = "gaussian", prior_sd: float = 0.7, path: bool = False) -> bnnviz.BNN:
+
+def network(
+    prior: str | dict[str, Any], kind: str = "gaussian", prior_sd: float = 0.7, path: bool = False
+) -> bnnviz.BNN:
     """Return a small perceptron on made-up rows."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 3))
@@ -27,7 +34,8 @@ def states(target: bnnviz.BNN, count: int = 3) -> torch.Tensor:
 
 @pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])
 @pytest.mark.parametrize(
-    ("prior", "path"), [("fan_in", False), ("learned", False), ("equal", True), ("fan_in", True), ("learned", True)]
+    ("prior", "path"),
+    [("fan_in", False), ("learned", False), ("equal", True), ("fan_in", True), ("learned", True), (BY_NAME, False)],
 )
 def test_derivatives_by_hand_are_those_of_automatic_differentiation(prior, path, kind):
     target = network(prior, kind, path=path)
@@ -103,3 +111,29 @@ def test_a_scale_is_learned_of_ten_weights_at_least(inputs, hidden, expected):
     assert target.scale_names == expected
     theta = states(target)
     torch.testing.assert_close(target.gradient(theta)[1], differentiate(target.potential, theta)[1])
+
+
+def test_a_prior_by_name_has_the_standard_deviations_that_it_gives():
+    target = network(BY_NAME)
+    wanted = {"0.weight": 0.3, "0.bias": 2.0, "2.weight": 0.7, "2.bias": 2.0, "4.weight": 1.5, "4.bias": 2.0}
+    weights = target.unflatten(0.7 * states(target, 20_000))
+    assert {name: pytest.approx(part.std().item(), rel=0.02) for name, part in weights.items()} == wanted
+    # The potential is that of these normal distributions, up to a constant.
+    theta = states(target)
+    weights, noise = target.unflatten(theta), target.own_values(theta)["noise_sd"]
+    outputs = target.outputs(theta, target.x).squeeze(-1)
+    exact = -Normal(outputs, noise[:, None]).log_prob(target.y.reshape(-1)).sum(1)
+    exact = exact + 0.5 * (theta[:, -1] / 0.7).square()
+    for name, part in weights.items():
+        exact = exact - Normal(0.0, wanted[name]).log_prob(part).flatten(1).sum(1)
+    difference = target.potential(theta) - exact
+    torch.testing.assert_close(difference, difference.mean().expand(3))
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [{"9.weight": 1.0}, {"0": 0.0}, {"0": "wide"}, {"0": Laplace(0, 1)}, {"0": Normal(1, 1)}],
+)
+def test_a_prior_by_name_that_does_not_fit_is_refused(prior):
+    with pytest.raises(bnnviz.BnnvizError):
+        network(prior)
