@@ -33,6 +33,7 @@ SPECS = {
 STEPS, EACH = 90, 30  # steps of a run without an end, and steps between two writes
 KILLED = 9
 PARTS = 40  # every operation is in one of so many tests, of which some run always
+pytestmark = pytest.mark.timeout(900)  # dozens of processes in each test
 CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree"}
 
 
