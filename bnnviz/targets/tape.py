@@ -6,7 +6,8 @@ once with a tensor that has the numbers of operations in the place of values. Th
 function, where it reads a value, as an ``if`` on a tensor does, or has other operations than those here.
 
 Private interfaces of PyTorch, tested with torch 2.13: ``Tensor._make_wrapper_subclass``,
-``torch._C._disabled_torch_function_impl``, ``OpOverload.decompose``, ``torch.utils._pytree``.
+``torch._C._disabled_torch_function_impl``, ``OpOverload.decompose``, ``torch.utils._pytree``,
+``Distribution._validate_args``.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import functools
 import itertools
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributions import Distribution
 from torch.utils._pytree import tree_leaves
 
 from bnnviz import cpp
@@ -338,7 +341,7 @@ def record(
     x = torch.randn(_POINTS, dim, dtype=dtype, generator=torch.Generator().manual_seed(0))
     x *= torch.logspace(-2, 1, _POINTS)[:, None]
     try:
-        with torch.no_grad():
+        with torch.no_grad(), _without_checks():
             result = function(_Recorded(recorder, torch.arange(dim)[None], dtype)) + 0.0
         known = differentiated(x)
     except Exception as error:  # noqa: BLE001 - whatever a function may raise of a tensor without values
@@ -354,6 +357,17 @@ def record(
         log.debug("The function is computed by PyTorch, which has other derivatives than its operations.")
         return None
     return tape
+
+
+@contextmanager
+def _without_checks() -> Iterator[None]:
+    """Have distributions not look at their parameters: where these are invalid, the recorded value is not a number."""
+    checks = Distribution._validate_args
+    Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        Distribution.set_default_validate_args(checks)
 
 
 def _agree(one: Tensor, other: Tensor) -> bool:

@@ -75,7 +75,11 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "walk": lambda x: torch.cumsum(x, 1).square().sum(1) + x.diff(dim=1).square().sum(1),
     "logaddexp": lambda x: torch.logaddexp(x[:, 0], x[:, 1]) + x.square().sum(1),
     "vmap": torch.func.vmap(lambda x: x.square().sum() + torch.dot(x, x.flip(0)) / 4),
-    "distribution": lambda x: -torch.distributions.StudentT(3.0, validate_args=False).log_prob(x).sum(-1),
+    "distributions": lambda x: -(
+        torch.distributions.StudentT(3.0).log_prob(x).sum(-1)
+        + torch.distributions.Normal(x[:, 0], x[:, 1].exp()).log_prob(Y[0, 0].to(x))
+        + torch.distributions.Gamma(2.0, x[:, 2].exp()).log_prob(x[:, 3].exp())
+    ),
     "batch of matrices": lambda x: (x.view(-1, 2, 2) @ x.view(-1, 2, 2)).square().sum((1, 2)) + x.square().sum(1),
 }  # fmt: skip
 
