@@ -77,6 +77,40 @@ class WithPredictions:
         return replace(predicting.predict(given, rows, quantiles), notes=notes)
 
     @torch.inference_mode(False)
+    def prior_predictive(
+        self,
+        x: Any,
+        draws: int = 1000,
+        seed: int = 0,
+        quantiles: Sequence[float] = QUANTILES,
+        *,
+        target: BNN | None = None,
+    ) -> PredictiveDistribution:
+        """Predict rows as `predict` does, by draws of the prior.
+
+        Parameters
+        ----------
+        x, quantiles, target
+            As of `predict`.
+        draws, seed : int
+
+        Returns
+        -------
+        PredictiveDistribution
+
+        Raises
+        ------
+        BnnvizError
+            As `predict`.
+        """
+        given = self.network_draws(target)
+        rows, notes = self._inputs(given.target, x)
+        generator = torch.Generator().manual_seed(seed)
+        theta = torch.randn(draws, given.target.dim, generator=generator) / given.target.prior_precision**0.5
+        prior = given._replace(theta=theta.to(given.theta), log_weights=None, chains=1, known=None)
+        return replace(predicting.predict(prior, rows, quantiles), notes=notes)
+
+    @torch.inference_mode(False)
     def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
         """Return what the function of each draw is at rows, without noise: for its trace, R-hat and ESS.
 
