@@ -47,6 +47,15 @@ Task = Annotated[
     str | None,
     typer.Option(metavar="TASK", help="What that column is: regression or classification; default: told apart."),
 ]
+Likelihood = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Distribution of an observation: gaussian, student_t, heteroscedastic, log_normal, poisson,"
+        " negative_binomial, bernoulli, categorical or ordinal; default: selected from the column and held-out rows.",
+    ),
+]
+_OF_CLASSES = ("bernoulli", "categorical", "ordinal")
 Decimal = Annotated[
     str | None,
     typer.Option(metavar="MARK", help="The decimal mark of the CSV file, a point or a comma; default: told apart."),
@@ -139,6 +148,13 @@ def figure_place(out: Path | None, option: str) -> Path | None:
     out = free_place(out, forms.PAGE, option)
     forms.check(out, option)
     return out
+
+
+def task_of(likelihood: str | None) -> str | None:
+    """Return the task that a likelihood implies."""
+    if likelihood in (None, "auto"):
+        return None
+    return "classification" if likelihood in _OF_CLASSES else "regression"
 
 
 # --- --target, --data, --target-column, --task

@@ -92,12 +92,9 @@ def predict(
 
 
 def _tell_verdict(run: PublicRecording) -> None:
-    """Repeat what the run said of itself: its verdict, and what speaks against its estimates."""
-    summary = run.summary()
-    if summary.get("verdict"):
-        say(summary["verdict"], command=_SAMPLING)
-    for warning in summary.get("warnings", ()):
-        say(warning, command=_SAMPLING)
+    """Repeat the verdict of the run."""
+    if judged := run.summary().get("verdict"):
+        say(judged, command=_SAMPLING)
 
 
 def _table(rows: NewRows, predicted: PredictiveDistribution) -> str:

@@ -50,6 +50,7 @@ def sample(
     decimal: options.Decimal = None,
     missing: options.Missing = None,
     leave_out: options.LeaveOut = None,
+    likelihood: options.Likelihood = None,
     sampler: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +61,7 @@ def sample(
         ),
     ] = None,
     minutes: Annotated[
-        float | None, typer.Option(help="Time limit: the run ends with the draws so far. Default with auto: 2.")
+        float | None, typer.Option(help="Time limit: the run ends with the draws so far. Default with auto: 0.25.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -105,6 +106,9 @@ def sample(
     search_by: Annotated[
         str, typer.Option(metavar="FIGURE", help="What --search-prior judges by: nll, accuracy or mse.")
     ] = "nll",
+    details: Annotated[
+        bool, typer.Option("--details", help="Print diagnostics, costs and settings of a run on a table, too.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Sample a target, and print what came out.
@@ -112,6 +116,7 @@ def sample(
     Ctrl-C stops early and keeps the draws made so far.
     """
     request = options.read_request(spec) if spec is not None else {}
+    task = options.task_of(likelihood) if task is None and target_column is not None else task
     reading = options.TableOptions(target_column, task, decimal, missing, leave_out)
     table = options.enter_target(request, target, data, reading)
     chooses = _chooses(request, sampler, others=start is not None or search, by_default=spec is None)
@@ -120,7 +125,8 @@ def sample(
         request["sampler"] = sampler
         request["settings"] = {}
     options.enter_options(request, draws=draws, chains=chains, seed=seed, device=device, kernel=kernel)
-    given = options.apply_settings(request, settings or [], to_sampler=not chooses)
+    settings = [*(settings or []), *([] if likelihood is None else [f"target.family={likelihood}"])]
+    given = options.apply_settings(request, settings, to_sampler=not chooses)
     if table is not None and spec is None:
         options.enter_table_defaults(request, searched={"prior"} if search else set())
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
@@ -137,7 +143,7 @@ def sample(
     if chooses:
         given |= {name for name in ("chains", "draws", "warmup") if name in request}
         automatic = Automatic(given | set(request.get("target_settings", {})), minutes)
-    raise typer.Exit(_sample(checked, out, folder, as_json, search_by if search else None, automatic, minutes))
+    raise typer.Exit(_sample(checked, out, folder, as_json, details, search_by if search else None, automatic, minutes))
 
 
 class Automatic(NamedTuple):
@@ -197,6 +203,7 @@ def _sample(
     out: Path | None,
     folder: Path | None,
     as_json: bool,
+    details: bool,
     search_by: str | None,
     automatic: Automatic | None,
     minutes: float | None,
@@ -214,7 +221,7 @@ def _sample(
             return INTERRUPTED
         run = ViewedRun(chosen.spec)
         chosen.attach(run)
-        return carry_out(run, out, folder, as_json)
+        return carry_out(run, out, folder, as_json, details or spec.file is None)
     found = None
     if search_by is not None:
         try:
@@ -227,7 +234,7 @@ def _sample(
     run.search = None if found is None else found.record()
     if minutes is not None:
         Limit(run, 60 * minutes)
-    return carry_out(run, out, folder, as_json)
+    return carry_out(run, out, folder, as_json, details or spec.file is None)
 
 
 def _choose(spec: Spec, automatic: Automatic) -> AutomaticRun:
@@ -258,7 +265,7 @@ def _search_prior(spec: Spec, by: str) -> PriorSearch:
 # --- driving
 
 
-def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool) -> int:
+def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bool, details: bool = True) -> int:
     """Sample to the end or to Ctrl-C, print and save what came out, and return the exit code."""
     writer = None
     if folder is not None:
@@ -275,7 +282,7 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     if out is not None and run.draws.shape[1]:
         # First: what is printed may break, and the draws are kept then.
         unwritten = not _save(run, out) or unwritten
-    _print(run, as_json)
+    _print(run, as_json, details)
     if run.error is not None or unwritten:
         return FAILED
     if not interrupted:
@@ -346,16 +353,16 @@ def _save(run: ViewedRun, out: Path) -> bool:
     return True
 
 
-def _print(run: ViewedRun, as_json: bool) -> None:
+def _print(run: ViewedRun, as_json: bool, details: bool) -> None:
     """Print the summary of a run that has draws; say what is to be known of it, and its error."""
     warnings = []
     if run.draws.shape[1] or run.phase == "done":
         summary = run.summary()
         warnings = summary["warnings"]
-        print_summary(summary, as_json)
+        print_summary(summary, as_json, details)
         if "verdict" in summary:
             say(summary["verdict"])
-    for note in [*run.notes, *warnings]:
+    for note in [*run.notes, *warnings] if details else ():
         say(note)
     if run.error is not None:
         say(run.error)

@@ -18,7 +18,7 @@ _PREDICTIONS = {
     "crps": "CRPS, in the unit of the target",
     "nll": "NLL",
     "coverage_50": "share within 50 % intervals",
-    "coverage_95": "share within 95 % intervals",
+    "coverage_90": "share within 90 % intervals",
     "accuracy": "accuracy",
     "ece": "calibration error (ECE)",
     "brier": "Brier score",
@@ -64,14 +64,30 @@ _SAMPLING = {
     "kernel": "kernel",
 }
 #: What a table for people leaves out: the header, and what sentences under the table say.
-_LEFT_OUT = {"format", "metrics", "verdict", "phase", "spacing", "device_seconds", "rmse", "nll", "accuracy", "ece"}
+_LEFT_OUT = {
+    "baselines",
+    "format",
+    "metrics",
+    "verdict",
+    "phase",
+    "spacing",
+    "device_seconds",
+    "rmse",
+    "nll",
+    "accuracy",
+    "ece",
+}
 
 
-def print_summary(summary: dict[str, Any], as_json: bool) -> None:
-    """Print the summary of a run: its figures, and the moments of the first coordinates."""
+def print_summary(summary: dict[str, Any], as_json: bool, details: bool = True) -> None:
+    """Print the summary of a run; without details only how a table's held-out rows are predicted."""
     if as_json:
         print_json(summary)
         return
+    if scores := summary.get("baselines"):
+        console().print(_comparison(summary["metrics"], scores))
+        if not details:
+            return
     from bnnviz.samplers import REGISTRY
 
     summary = to_json(summary)
@@ -83,6 +99,20 @@ def print_summary(summary: dict[str, Any], as_json: bool) -> None:
             console().print(table(title, "", rows=[(label, _text(value)) for label, value in rows]))
     if "mean" in summary:
         console().print(_moments_table(summary))
+
+
+def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
+    """Return the scores of the network on held-out rows next to those of simple models."""
+    classes = bool(metrics["class_names"])
+    columns = {"accuracy": "accuracy", "nll": "log loss"} if classes else {"crps": "CRPS", "rmse": "RMSE", "nll": "NLL"}
+    found = {"this network": metrics["averaged"], **dict(reversed(scores.items()))}
+    rows = [(name, *(text(each[key]) for key in columns)) for name, each in found.items()]
+    if classes:
+        caption = "accuracy: larger is better; log loss: smaller is better"
+    else:
+        shares = (f"{level} % intervals cover {metrics['averaged'][f'coverage_{level}']:.0%}" for level in (50, 90))
+        caption = f"smaller is better; {' and '.join(shares)} of the rows"
+    return table(f"{metrics['rows']:,} held-out rows", *columns.values(), rows=rows, caption=caption)
 
 
 def _parts(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:

@@ -17,6 +17,11 @@ from bnnviz.targets.base import REGISTRY
 from bnnviz.targets.bnn import BNN, NOISES
 from bnnviz.targets.weight_scales import PRIORS
 
+LIKELIHOODS = (
+    *("gaussian", "student_t", "heteroscedastic", "log_normal", "poisson", "negative_binomial"),
+    *("bernoulli", "categorical", "ordinal"),
+)
+WITH_NOISE = ("gaussian", "student_t", "log_normal")  # whose size can be learned
 # The toys' true noise (sd 0.015 on input and target) gives a posterior too narrow to see.
 _TOY_NOISE_SD = 0.05
 
@@ -97,6 +102,15 @@ class Network(BNN):
         " of a weight's unit; learned: each input and each later layer also has an unknown scale, if at least ten"
         " weights share it.",
     )
+    family = settings.Choice(
+        "auto",
+        objects=["auto", *LIKELIHOODS],
+        when={"data": _REGRESSIONS},
+        label="Likelihood",
+        doc="Distribution of an observation given the outputs. auto: gaussian for numbers, bernoulli for two classes"
+        " and categorical for more. log_normal takes positive numbers, poisson and negative_binomial counts, ordinal"
+        " classes whose order counts.",
+    )
     noise_sd = settings.Number(
         None,
         bounds=(0.001, 10.0),
@@ -153,15 +167,17 @@ class Network(BNN):
         data_set = datasets.load(chosen["data"], chosen["split"], attachment)
         if chosen["evaluate"] == "validation":
             data_set = data_set.for_validation()
-        data_set = self._original = replace(data_set, own_scales=chosen["scaling"] == "own")
+        data_set = replace(data_set, own_scales=chosen["scaling"] == "own")
+        likelihood = _likelihood(data_set, chosen["family"])
+        data_set = self._original = _unscaled(data_set, likelihood)
+        outputs = {"heteroscedastic": 2, "categorical": data_set.classes}.get(likelihood, 1)
         if chosen["points"] is not None:
             data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
-        outputs = data_set.classes if data_set.classes > 2 else 1
         widths, path = parse_hidden(chosen["hidden"]), chosen["linear_path"]
         module = mlp(data_set.inputs, widths, outputs, chosen["activation"], path)
         noise = _noise_of(data_set) if chosen["noise_sd"] is None else chosen["noise_sd"]
-        learns = chosen["noise"] if data_set.task == "regression" else "fixed"
-        super().__init__(module, data_set, _likelihood(data_set), chosen["prior_sd"], noise, learns, chosen["prior"])
+        learns = chosen["noise"] if likelihood in WITH_NOISE else "fixed"
+        super().__init__(module, data_set, likelihood, chosen["prior_sd"], noise, learns, chosen["prior"])
         self.param.update(**chosen)
         self._published = self._read_published() if chosen["initial_weights"] == "published" else None
 
@@ -223,7 +239,27 @@ def _noise_of(data: datasets.DataSet) -> float:
     return 1.0 if data.standardise else _TOY_NOISE_SD
 
 
-def _likelihood(data: datasets.DataSet) -> str:
-    if data.task == "regression":
-        return "gaussian"
-    return "bernoulli" if data.classes == 2 else "categorical"
+def _likelihood(data: datasets.DataSet, name: str) -> str:
+    """Return the likelihood of a name, that of the task for auto; refuse one of the other task."""
+    of_classes = {"ordinal", "categorical"} | ({"bernoulli"} if data.classes == 2 else set())
+    able = of_classes if data.task == "classification" else set(LIKELIHOODS) - {"bernoulli", "categorical", "ordinal"}
+    if name == "auto":
+        return "gaussian" if data.task == "regression" else "bernoulli" if data.classes == 2 else "categorical"
+    if name not in able:
+        what = f"a {data.task} of {data.classes} classes" if data.classes else "a regression"
+        raise BnnvizError(
+            f"A {name} likelihood does not fit {data.name}, {what}; choose one of {', '.join(sorted(able))}.",
+            "likelihood",
+        )
+    return name
+
+
+def _unscaled(data: datasets.DataSet, likelihood: str) -> datasets.DataSet:
+    """Return the data with observations on the scale that a likelihood needs: counts as they are, positive numbers."""
+    if likelihood in ("poisson", "negative_binomial"):
+        return replace(data, scale=replace(data.standardiser, y_mean=0.0, y_scale=1.0))
+    if likelihood == "log_normal" and (data.y_train > 0).all():
+        return replace(
+            data, scale=replace(data.standardiser, y_mean=0.0, y_scale=float(np.exp(np.log(data.y_train).mean())))
+        )
+    return data

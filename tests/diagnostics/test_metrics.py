@@ -75,7 +75,7 @@ def test_crps_and_coverage_of_a_mixture_agree_with_draws_from_it():
     assert abs(found["crps"] - each.mean()) / (each.std() / np.sqrt(len(each))) < 4
     # Rows drawn from the mixture itself are inside its intervals as often as these say.
     many = diagnostics.number_metrics(np.repeat(means, len(x), 1), sds, x).values
-    for name, share in (("coverage_50", 0.5), ("coverage_95", 0.95)):
+    for name, share in (("coverage_50", 0.5), ("coverage_90", 0.9)):
         assert abs(many[name] - share) < 4 * np.sqrt(share * (1 - share) / len(x))
 
 

@@ -24,6 +24,7 @@ COVARIANCE = [[1.0, 0.6], [0.6, 2.0]]
 REAL, COUNTS, CLASSES = RNG.standard_normal(5), RNG.poisson(2.0, 5).astype(float), np.array([0, 2, 1, 3, 1])
 PAIRS = RNG.standard_normal((5, 2))
 CUTS = [-1.0, 0.3, 2.0]
+POSITIVE = np.exp(REAL)
 
 
 def ordinal_pmf(f: np.ndarray) -> np.ndarray:
@@ -43,6 +44,12 @@ KNOWN = {
         F1,
         REAL,
         lambda f: stats.gennorm(1.4, f[..., 0], 0.7 * 1.4 ** (1 / 1.4)).logpdf(REAL),
+    ),
+    "log_normal": (
+        likelihoods.LogNormal(0.7),
+        F1,
+        POSITIVE,
+        lambda f: stats.lognorm(0.7, scale=np.exp(f[..., 0])).logpdf(POSITIVE),
     ),
     "heteroscedastic": (
         likelihoods.Heteroscedastic(),
@@ -93,12 +100,14 @@ def every_observation(likelihood: likelihoods.Likelihood) -> tuple[np.ndarray, n
         return np.arange(4), np.ones(4)
     if likelihood.discrete:
         return np.arange(400.0), np.ones(400)
-    grid = np.sinh(np.linspace(-9, 9, 20_001))
+    wide = np.linspace(-9, 9, 20_001)
+    grid = np.exp(wide) if likelihood.name == "log_normal" else np.sinh(wide)
     return grid, np.gradient(grid)
 
 
 @pytest.mark.parametrize(
-    "name", ["student_t", "generalized_gaussian", "heteroscedastic", "poisson", "negative_binomial", "ordinal"]
+    "name",
+    ["student_t", "generalized_gaussian", "log_normal", "heteroscedastic", "poisson", "negative_binomial", "ordinal"],
 )
 def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> None:
     """The Gauss-Newton curvature is the expected square of the slope (Fisher's information)."""
@@ -125,7 +134,9 @@ def test_moments_cdf_and_curvature_are_sums_over_all_observations(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["student_t", "generalized_gaussian", "heteroscedastic", "poisson", "negative_binomial", "multivariate"]
+    "name",
+    ["student_t", "generalized_gaussian", "log_normal", "heteroscedastic", "poisson", "negative_binomial"]
+    + ["multivariate"],
 )
 def test_draws_have_the_mean_and_the_variance(name: str) -> None:
     likelihood, f, *_ = KNOWN[name]
@@ -284,7 +295,7 @@ def test_gamma_poisson() -> None:
     y = np.array([3.0, 5, 2, 4, 6, 3])
     module = nn.Sequential(nn.Linear(1, 1, bias=False))
     target = bnnviz.BNN(module, (np.ones((6, 1)), y), likelihood="poisson", prior_sd=2.0)
-    run = bnnviz.sample(target, "nuts", draws=300, warmup=150, chains=4, seed=0, start="module")
+    run = bnnviz.sample(target, "nuts", draws=250, warmup=150, chains=4, seed=0, start="module")
 
     def density(b: float) -> float:
         return math.exp(y.sum() * b - 6 * math.exp(b) - b * b / 8)

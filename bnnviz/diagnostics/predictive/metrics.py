@@ -177,7 +177,7 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
     -------
     Figures
         ``mse`` and ``rmse`` of the mixture's mean, ``nll`` (mean over rows of minus the log density), ``coverage_50``
-        and ``coverage_95`` (share of the rows inside the mixture's central interval) and ``crps``.
+        and ``coverage_90`` (share of the rows inside the mixture's central interval) and ``crps``.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def number_metrics(means: np.ndarray, sds: np.ndarray, observed: np.ndarray) -> 
         "rmse": float(np.sqrt(mse)),
         "nll": float(-log_density.mean()),
         "coverage_50": float((np.abs(below - 0.5) <= 0.25).mean()),
-        "coverage_95": float((np.abs(below - 0.5) <= 0.475).mean()),
+        "coverage_90": float((np.abs(below - 0.5) <= 0.45).mean()),
         "crps": float(_crps(means, sds, observed)),
     }
     return Figures(values, {})

@@ -48,6 +48,8 @@ class Limit:
                 self._end(f"the predictions have converged (R-hat {found.rhat:.3f}, ESS {found.least:,.0f} at least)")
 
     def _end(self, reason: str) -> None:
+        if not self._run.store.common(self._run.alive):
+            self._run.keep_states()
         made = self._run.store.common(self._run.alive)
         self._run.phase = "done"
         self._run.notes.append(Message("ended_early", draws=made, reason=reason))

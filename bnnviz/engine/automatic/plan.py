@@ -27,7 +27,7 @@ from bnnviz.samplers.budget import Budget, BudgetProposal
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
-MINUTES = 2.0
+MINUTES = 0.25
 CHAINS = 8
 _PILOT = 0.12  # of the time
 _VALIDATION, _MOST_VALIDATION = 0.2, 1000  # of the training rows
@@ -195,6 +195,10 @@ def _parts(target: BNN, rows: int) -> tuple[BNN, tuple[np.ndarray, np.ndarray]]:
     x, y = (target.x.cpu().numpy(), target.y.cpu().numpy()) if data is None else (data.x_train, data.y_train)
     order = np.random.default_rng(0).permutation(rows)
     count = min(_MOST_VALIDATION, int(_VALIDATION * rows))
+    # Half of them are the outermost rows: a sampler that is overconfident outside the data is not chosen.
+    inputs = target.x.flatten(1).double().cpu().numpy()
+    far = np.argsort(-np.square(inputs - inputs.mean(0)).sum(1))[: count // 2]
+    order = np.concatenate([far, order[~np.isin(order, far)]])
     made = target.clone()
     made.replace_rows(x[order[count:]], y[order[count:]])
     return made, (x[order[:count]], y[order[:count]])

@@ -9,6 +9,7 @@ from typing import Any
 
 from bnnviz.engine.automatic.limit import Limit
 from bnnviz.engine.automatic.plan import CHAINS, MINUTES, SamplerPlan, plan
+from bnnviz.engine.automatic.suggested_likelihoods import suggest
 from bnnviz.engine.run.initialization import make_target
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
@@ -71,8 +72,10 @@ def _filled(spec: Spec, given: Collection[str]) -> tuple[Spec, BNN]:
     target = make_target(spec.replace(target_settings=chosen).checked())
     if not isinstance(target, BNN):
         raise BnnvizError("A sampler is chosen automatically for a network on data only; name one.", "sampler")
-    width = units(len(target.x))
-    if "hidden" not in given and chosen.get("hidden") != str(width):
-        chosen["hidden"] = str(width)
+    likely = {"family": suggest(target.data_set)} if spec.file is not None else {}
+    wanted = {"hidden": str(units(len(target.x)))} | likely
+    wanted = {name: value for name, value in wanted.items() if name not in given and chosen.get(name) != value}
+    if wanted:
+        chosen |= wanted
         target = make_target(spec.replace(target_settings=chosen).checked())
     return spec.replace(target_settings=chosen).checked(), target

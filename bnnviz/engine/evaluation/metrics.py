@@ -19,6 +19,7 @@ from bnnviz.targets import BNN
 from bnnviz.targets.likelihoods import Normal
 
 RESAMPLES = 100
+_RARE = 0.15  # share of the rows of a class, below which it is rare
 
 
 class NetworkDraws(NamedTuple):
@@ -247,9 +248,28 @@ def _classes(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
     matrices = [diagnostics.confusion(one, observed, count) for one in predicted]
     return _joined(single, diagnostics.class_metrics(mean, observed, positive)) | {
         "confidence": float(mean.max(1).mean()),
+        "rare_classes": _rare(target, mean, observed),
         "confusion": diagnostics.confusion(mean.argmax(1), observed, count).tolist(),
         "confusion_per_draw": np.mean(matrices, axis=0).tolist(),
     }
+
+
+def _rare(target: BNN, probabilities: np.ndarray, observed: np.ndarray) -> list[dict[str, Any]]:
+    """Return rows, recall and average precision of the classes with few rows."""
+    found = []
+    for k, name in enumerate(class_names(target)):
+        own = observed == k
+        if 0 < own.mean() < _RARE:
+            recall = float((probabilities[own].argmax(1) == k).mean())
+            precision = _average_precision(own, probabilities[:, k])
+            found.append({"name": name, "rows": int(own.sum()), "recall": recall, "average_precision": precision})
+    return found
+
+
+def _average_precision(own: np.ndarray, scores: np.ndarray) -> float | None:
+    if not diagnostics.has_learn():
+        return None
+    return float(diagnostics.learn_metrics().average_precision_score(own, scores))
 
 
 def _positive(target: BNN) -> int:
@@ -264,7 +284,7 @@ def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
     for one in single:
         # On the scale that the network sees, as the papers' tables give it.
         one.values["nll"] -= float(np.log(output_scale(target)))
-        for name in ("coverage_50", "coverage_95"):
+        for name in ("coverage_50", "coverage_90"):
             del one.values[name]
     together = diagnostics.number_metrics(each.means, each.sds, observed)
     mse = float(np.square(mean - observed).mean())
@@ -285,7 +305,7 @@ def _observations(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str,
 def _no_figures(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
     """Return no figures but that which `measure` adds: a function predicts no observations."""
     why = "The likelihood is a function, which predicts no observations: only the NLL is known."
-    return {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_95", "crps"), why)}
+    return {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
 
 
 def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
     if together:
         upper = law.cdf(observed).mean(0)
         lower = law.cdf(observed - 1).mean(0) if law.discrete else upper
-        for name, tail in (("coverage_50", 0.25), ("coverage_95", 0.025)):
+        for name, tail in (("coverage_50", 0.25), ("coverage_90", 0.05)):
             # A count lies within an interval if neither tail has it.
             values[name] = float(((upper >= tail) & (lower <= 1 - tail)).mean())
     return Figures(values, {})

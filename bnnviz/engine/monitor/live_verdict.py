@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from bnnviz import diagnostics
+from bnnviz.data import DataSet
+from bnnviz.engine.evaluation.baselines import baselines
 from bnnviz.engine.evaluation.metrics import measure, network_draws
 from bnnviz.engine.evaluation.predictions import Predictor, evenly
 from bnnviz.engine.monitor import remedies
@@ -71,6 +73,8 @@ class LiveVerdict:
         except BnnvizError as error:  # no draw has a weight
             judged = Message("no_verdict", findings=error.message.text)
         else:
+            if isinstance(run.target.data_set, DataSet):
+                found["baselines"] = baselines(run.target.data_set)
             if not run.sampler.traits.weighted:
                 found |= self._mixed(rhat)
             judged = verdict(found, run.target.data_set is not None, run.sampler.traits.converges, remedies.more(run))

@@ -81,7 +81,9 @@ def of_run(run: DrawSource) -> Iterator[Message]:
         yield Message("no_draws", phase=run.phase)
         return
     yield from (note for note in run.notes if note.code in _NOTED)
-    yield from _of_modes(run)
+    # The end of a descent that the time limit has cut is no mode, and to look costs more than the run.
+    if run.minutes is None:
+        yield from _of_modes(run)
     for message in run.sampler.text(run.sampler).warnings(run.sampler_stats.summary()):
         # Remedies of a sampler are settings.
         ways = [remedies.of_sampler(run, each.text, **each.options["settings"]) for each in message.remedies]

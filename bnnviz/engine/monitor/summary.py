@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 
 from bnnviz import diagnostics, optional
+from bnnviz.data import DataSet
+from bnnviz.engine.evaluation.baselines import baselines
 from bnnviz.engine.evaluation.metrics import measure
 from bnnviz.engine.evaluation.predictions import Predictor, scores
 from bnnviz.engine.monitor import remedies
@@ -33,8 +36,20 @@ _OF_FUNCTIONS = ("ess_function_min", "ess_function_median", "rhat_function_max",
 _EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
+#: What was found of runs that have ended: a recording and a screen show the same.
+_ended: WeakKeyDictionary[DrawSource, dict[str, Any]] = WeakKeyDictionary()
+
+
 def summarise(run: DrawSource) -> dict[str, Any]:
     """Return the run's settings, costs, and estimates with their errors, as plain JSON except for messages."""
+    if run.phase != "done":
+        return _summarised(run)
+    if run not in _ended:
+        _ended[run] = _summarised(run)
+    return dict(_ended[run])
+
+
+def _summarised(run: DrawSource) -> dict[str, Any]:
     draws = run.draws
     found = {
         "target": run.spec.target,
@@ -73,6 +88,8 @@ def summarise(run: DrawSource) -> dict[str, Any]:
         *_missing(run),
     ]
     held_out = isinstance(run.target, BNN) and run.target.data_set is not None
+    if isinstance(run.target, BNN) and isinstance(run.target.data_set, DataSet):
+        found["baselines"] = baselines(run.target.data_set)
     judged = verdict(found, held_out, run.sampler.traits.converges, remedies.more(run))
     return found | ({} if judged is None else {"verdict": judged}) | {"warnings": messages}
 

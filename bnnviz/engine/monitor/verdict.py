@@ -1,4 +1,4 @@
-"""Judge a finished run of a network: whether its predictions can be used, by held-out rows and R-hat."""
+"""Judge a network's predictions of held-out rows: against simple models, by its intervals, and by R-hat."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from bnnviz.messages import Message, Remedy
 
 #: R-hat of predictions up to which chains agree on them.
 MIXED = 1.05
-#: From here on chains differ from each other by more than the draws of each do: R-hat^2 - 1 is the ratio of variances.
-APART = math.sqrt(2)
-_WANTED, _OFF, _ERRORS = 0.95, 0.03, 2.0  # of an interval; by how much it may be off, and standard errors besides
-_CLASSES_OFF = 0.05
-_FEWEST = 20  # rows: the share that 95 % intervals hold has a standard error of 5 % then
+#: The verdicts, best first.
+LEVELS = ("usable", "usable_with_care", "not_usable_yet", "not_usable")
+_RATIOS = (1.05, 1.3, 2.0)  # of our score to the best simple model's: the largest of each verdict but the last
+_SLACK = 0.5  # by which a ratio may be larger, over the root of the number of rows
+_OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # of a share; by how much it may be off, and standard errors besides
+_FEWEST = 20  # rows with which predictions can be judged
 
 
 def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterable[Remedy] = ()) -> Message | None:
@@ -22,50 +23,81 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
     metrics = found.get("metrics")
     if metrics is None:
         return None
-    count, classes, averaged = metrics["rows"], bool(metrics["class_names"]), metrics["averaged"]
+    averaged, count, classes = metrics["averaged"], metrics["rows"], bool(metrics["class_names"])
     weights, predictions = found.get("rhat_max"), found.get("rhat_function_max")
-    known = converges and predictions is not None
-    mixed = not known or predictions <= MIXED
-    findings = list(_of_chains(weights, predictions, converges))
-    more = () if mixed else tuple(more)
+    mixed = not converges or predictions is None or predictions <= MIXED
     values = {"rows": count, "held_out": held_out, "rhat": weights, "rhat_functions": predictions}
-    if not classes and "coverage_95" not in averaged:
-        findings = ["the likelihood is a function without predictive intervals", *findings]
-        return _message("not_judged", findings, more, **values)
+    if not classes and "coverage_90" not in averaged:
+        findings = ["the likelihood is a function without predictive intervals", *_of_chains(predictions, converges)]
+        return _message("not_judged", findings, () if mixed else more, **values)
     rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
-    if classes:
-        accuracy, expected = averaged["accuracy"], metrics["confidence"]
-        spread = math.sqrt(max(expected * (1 - expected), 0.0) / count)
-        calibrated = accuracy >= expected - _CLASSES_OFF - _ERRORS * spread
-        said = f"{accuracy:.0%} of {rows} are classified correctly, {expected:.0%} were expected"
-        values |= {"accuracy": accuracy, "expected": expected}
-    else:
-        coverage = averaged["coverage_95"]
-        # Intervals that are too wide are harmless.
-        calibrated = coverage >= _WANTED - _OFF - _ERRORS * math.sqrt(_WANTED * (1 - _WANTED) / count)
-        said = f"95% intervals cover {coverage:.0%} of {rows}"
-        values |= {"coverage": coverage}
-    if not calibrated:
-        code = "not_usable"
-    elif known and predictions > APART:
-        code = "not_usable_yet"
-    else:
-        code = "usable" if mixed and held_out and count >= _FEWEST else "usable_with_care"
-    if calibrated and count < _FEWEST:
-        findings.insert(0, f"{count} {'row is' if count == 1 else 'rows are'} too few to judge")
-    return _message(code, [said, *findings], more, **values)
+    level, said = (_of_classes if classes else _of_intervals)(metrics, rows)
+    findings = [said]
+    ratio = ratio_to_baseline(averaged, found.get("baselines") or {}, classes)
+    if ratio is not None:
+        name, value = ratio
+        values["ratio"] = value
+        slack = _SLACK / math.sqrt(count)
+        level = max(level, sum(value > limit + slack for limit in _RATIOS))
+        findings.insert(0, _compared(name, value, classes))
+    if not held_out or count < _FEWEST:
+        level = max(level, 1)
+        findings += [f"{count} {'row is' if count == 1 else 'rows are'} too few to judge"] if count < _FEWEST else []
+    ways = () if mixed and level < LEVELS.index("not_usable_yet") else more
+    return _message(LEVELS[level], [*findings, *_of_chains(predictions, converges)], ways, **values)
+
+
+def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes: bool) -> tuple[str, float] | None:
+    """Return the best simple model, and the ratio of our CRPS (of classes our log loss) to its; None without one."""
+    key = "nll" if classes else "crps"
+    known = {name: each[key] for name, each in scores.items() if each[key] > 0}
+    if not known or averaged.get(key) is None:
+        return None
+    best = min(known, key=known.__getitem__)
+    return best, averaged[key] / known[best]
+
+
+def _compared(name: str, ratio: float, classes: bool) -> str:
+    score = "log loss" if classes else "error (CRPS)"
+    if abs(ratio - 1) < 0.02:
+        return f"the {score} equals that of the best simple model ({name})"
+    side = "smaller" if ratio < 1 else "larger"
+    return f"the {score} is {abs(ratio - 1):.0%} {side} than that of the best simple model ({name})"
+
+
+def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
+    """Return the level by the shares of rows in 50 % and 90 % intervals, and a sentence."""
+    shares = {0.5: metrics["averaged"]["coverage_50"], 0.9: metrics["averaged"]["coverage_90"]}
+    level = max(_off(share, wanted, metrics["rows"]) for wanted, share in shares.items())
+    return level, f"50% intervals cover {shares[0.5]:.0%} and 90% intervals {shares[0.9]:.0%} of {rows}"
+
+
+def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
+    """Return the level by the share of right classes and the probabilities, and a sentence."""
+    accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
+    rare = "".join(
+        f"; of {each['rows']} rows of the rare class {each['name']} {each['recall']:.0%} are found"
+        for each in metrics.get("rare_classes", ())
+    )
+    said = f"{accuracy:.0%} of {rows} are classified correctly, {expected:.0%} were expected{rare}"
+    return _off(accuracy, expected, metrics["rows"]), said
+
+
+def _off(share: float, wanted: float, rows: int) -> int:
+    """Return 0 if a share is what it should be, 1 if it is off, 2 if it is far off."""
+    error = _ERRORS * math.sqrt(wanted * (1 - wanted) / rows)
+    return sum(abs(share - wanted) > limit + error for limit in (_OFF, _FAR_OFF))
 
 
 def _message(code: str, findings: list[str], more: Iterable[Remedy], **values: Any) -> Message:
     return Message(code, *more, findings="; ".join(findings) + ".", **values)
 
 
-def _of_chains(weights: float | None, predictions: float | None, converges: bool) -> Iterator[str]:
-    """Return whether the chains have converged, as far as is known."""
+def _of_chains(predictions: float | None, converges: bool) -> Iterator[str]:
+    """Return whether the chains agree, as far as is known."""
     if not converges:
-        yield "the draws are an approximation, which more draws do not improve"
+        yield "the draws are an approximation of the posterior"
+    elif predictions is not None and predictions > MIXED:
+        yield f"the chains still differ (R-hat of predictions {predictions:.2f}), so more time may improve them"
     elif predictions is not None:
-        state = "have" if predictions <= MIXED else "have not"
-        yield f"the predictions {state} converged (R-hat {predictions:.2f}" + (
-            ")" if weights is None else f"; of weights {weights:.2f})"
-        )
+        yield f"the chains agree (R-hat of predictions {predictions:.2f})"

@@ -36,7 +36,7 @@ from bnnviz.engine.run.start_points import StartPoints, attached, held
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 from bnnviz.samplers import warmup
-from bnnviz.samplers.observers import StepBatch
+from bnnviz.samplers.observers import Draws, StepBatch
 from bnnviz.samplers.random import RandomNumbers
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
@@ -401,6 +401,16 @@ class Run(Restorable):
                 store.pass_over(made)
             self.changes.append((self.steps, {"warmup": "ended"}))
             self._next_phase()
+
+    def keep_states(self) -> None:
+        """Keep the present states as draws, of a run that ends before it has made one."""
+        self.end_search()
+        self.end_warmup()
+        chain = torch.arange(self.spec.chains, device=self.device)
+        rows = Draws(chain, torch.full_like(chain, self.store.skip), self.state.x)
+        self.store.add(rows)
+        for store in (self.logs, self.draw_stats):
+            store.add(rows._replace(x=store.buffer.new_zeros(len(chain), store.buffer.shape[2])))
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps; estimates begin anew, earlier draws are dropped."""

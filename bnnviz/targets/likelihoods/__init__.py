@@ -15,6 +15,7 @@ from bnnviz.targets.likelihoods.normal import (
     GeneralizedGaussian,
     Heteroscedastic,
     IndependentNormals,
+    LogNormal,
     MultivariateNormal,
     StudentT,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Heteroscedastic",
     "IndependentNormals",
     "Likelihood",
+    "LogNormal",
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
@@ -45,7 +47,7 @@ _WITHOUT_NOISE = {
     "negative_binomial": NegativeBinomial,
     "ordinal": Ordinal,
 }
-_OF_ONE_SCALE = {"student_t": StudentT, "generalized_gaussian": GeneralizedGaussian}
+_OF_ONE_SCALE = {"student_t": StudentT, "generalized_gaussian": GeneralizedGaussian, "log_normal": LogNormal}
 NAMES = ("gaussian", "multivariate_gaussian", *_OF_ONE_SCALE, *_WITHOUT_NOISE)
 
 

@@ -14,6 +14,7 @@ with the expected second derivatives :math:`\mathrm{diag}(e^{-2 f_2}, 2)`, :math
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from typing import Any, Self
@@ -255,8 +256,8 @@ class _ScaleFamily(_RealNumbers):
         """Return the likelihood with each chain's scale, if it is learned."""
         if not self.parameters:
             return self
-        made = type(self)(self.shape, self.scale)
-        made._log_sd = math.log(self.scale) + raw
+        made = copy.copy(self)
+        made.parameters, made._log_sd = (), math.log(self.scale) + raw
         return made
 
     def natural(self, raw: Tensor) -> dict[str, Tensor]:
@@ -324,6 +325,72 @@ class StudentT(_ScaleFamily):
 
     def _standard(self, rng: np.random.Generator, size: tuple[int, ...]) -> np.ndarray:
         return rng.standard_t(self.df, size)
+
+
+class LogNormal(_ScaleFamily):
+    """The logarithm of y is normal around f: y is positive and skewed, and its sd grows with its mean.
+
+    Parameters
+    ----------
+    scale : float
+        The sd of log y.
+    learned : bool
+        Whether ``log scale`` is that of ``scale`` plus r ~ N(0, 1).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bnnviz.targets import likelihoods
+    >>> likelihoods.LogNormal(scale=0.5).mean(torch.zeros(1, 1, 1)).exp().log().round(decimals=3).tolist()
+    [[1.133]]
+    """
+
+    name = "log_normal"
+    takes_logits = "the logarithm of a median"
+
+    def __init__(self, scale: float = 1.0, learned: bool = False) -> None:
+        super().__init__(0.0, scale, learned)
+
+    def check(self, y: Tensor, outputs: int) -> None:
+        """Refuse what is not positive."""
+        if len(y) and not (y > 0).all():
+            raise BnnvizError(
+                f"A log_normal likelihood needs positive observations, and one is {float(y.min()):g}.", "data"
+            )
+
+    def log_density(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the log density of each observation."""
+        log_sd, log_y = self._log_sd_like(f), torch.log(y)
+        z = (log_y - f[..., 0]) * torch.exp(-log_sd)
+        return -0.5 * z.square() - log_sd - log_y - 0.5 * math.log(2 * math.pi)
+
+    def hessian(self, f: Tensor, y: Tensor) -> Tensor:
+        """Return the precision of log y."""
+        return (self._spread(f) ** -2)[..., None, None]
+
+    def information(self, f: Tensor, y: Tensor, raw: Tensor) -> Tensor:
+        """Return the expected curvature by the log scale."""
+        return raw.new_full(raw.shape[1:], 2.0 * f.shape[1])
+
+    def _spread(self, f: Tensor) -> Tensor:
+        return torch.exp(self._log_sd_like(f)).expand_as(f[..., 0])
+
+    def mean(self, f: Tensor) -> Tensor:
+        """Return the expected observation."""
+        return torch.exp(f[..., 0] + 0.5 * self._spread(f).square())
+
+    def variance(self, f: Tensor) -> Tensor:
+        """Return the variance of an observation."""
+        return torch.expm1(self._spread(f).square()) * self.mean(f).square()
+
+    def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
+        """Return the probability of no more than y."""
+        log_y = np.log(np.maximum(y, np.finfo(float).tiny))
+        return np.where(y > 0, special.ndtr((log_y - numbers(f[..., 0])) / numbers(self._spread(f))), 0.0)
+
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        """Draw observations."""
+        return np.exp(numbers(f[..., 0]) + numbers(self._spread(f)) * rng.standard_normal(f.shape[:-1]))
 
 
 class GeneralizedGaussian(_ScaleFamily):

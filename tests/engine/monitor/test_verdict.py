@@ -1,60 +1,102 @@
-"""The verdict on a run in one line."""
+"""The verdict on a run by its held-out rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bnnviz.engine.monitor.verdict import verdict
+import bnnviz
+from bnnviz.data import read_table
+from bnnviz.engine.evaluation.baselines import baselines
+from bnnviz.engine.monitor.verdict import LEVELS, verdict
 from bnnviz.messages import Remedy
 
 MORE = Remedy("make more draws", {"draws": 400})
+SCORES = {"mean": 4.0, "linear model": 2.0, "boosting": 1.0}
 
 
-def numbers(coverage: float, rows: int = 200, **more: Any) -> dict[str, Any]:
+def numbers(crps: float, half: float = 0.5, most: float = 0.9, rows: int = 400, rhat: float = 1.0) -> dict[str, Any]:
     """Return what a verdict reads of the summary of a regression."""
-    return {"metrics": {"rows": rows, "class_names": [], "averaged": {"coverage_95": coverage}}, **more}
+    averaged = {"coverage_50": half, "coverage_90": most, "crps": crps}
+    scores = {name: {"crps": score} for name, score in SCORES.items()}
+    metrics = {"rows": rows, "class_names": [], "averaged": averaged}
+    return {"metrics": metrics, "baselines": scores, "rhat_function_max": rhat}
 
 
-def classes(accuracy: float, confidence: float, **more: Any) -> dict[str, Any]:
+def classes(nll: float, accuracy: float, confidence: float) -> dict[str, Any]:
     """Return what a verdict reads of the summary of a classification."""
-    averaged = {"accuracy": accuracy}
-    return {"metrics": {"rows": 200, "class_names": ["a", "b"], "averaged": averaged, "confidence": confidence}, **more}
+    averaged = {"accuracy": accuracy, "nll": nll}
+    metrics = {"rows": 400, "class_names": ["a", "b"], "averaged": averaged, "confidence": confidence}
+    return {"metrics": metrics, "baselines": {name: {"nll": score} for name, score in SCORES.items()}}
 
 
 @pytest.mark.parametrize(
     ("found", "code"),
     [
-        (numbers(0.94, rhat_max=1.4, rhat_function_max=1.01), "usable"),
-        (numbers(0.94, rhat_max=1.4, rhat_function_max=1.2), "usable_with_care"),
-        # Means of chains differ by more than the draws of each do from R-hat^2 = 2.
-        (numbers(0.94, rhat_max=5.0, rhat_function_max=1.42), "not_usable_yet"),
-        (numbers(0.94, rhat_max=5.0, rhat_function_max=1.41), "usable_with_care"),
-        (numbers(0.8, rhat_max=1.0, rhat_function_max=1.5), "not_usable"),
-        (numbers(1.0, rhat_max=1.0, rhat_function_max=1.0), "usable"),
+        (numbers(0.7), "usable"),
+        (numbers(1.0), "usable"),
+        (numbers(1.2), "usable_with_care"),
+        (numbers(1.6), "not_usable_yet"),
+        (numbers(5.0), "not_usable"),
+        # R-hat qualifies the verdict and does not decide it.
+        (numbers(0.7, rhat=3.0), "usable"),
+        # Intervals may be too narrow or too wide.
+        (numbers(0.7, half=0.35), "usable_with_care"),
+        (numbers(0.7, half=0.95), "not_usable_yet"),
+        (numbers(0.7, most=0.6), "not_usable_yet"),
+        (numbers(0.7, most=0.8), "usable_with_care"),
         # A share of few rows is uncertain.
-        (numbers(0.8, rows=20, rhat_max=1.0, rhat_function_max=1.0), "not_usable"),
-        (numbers(0.9, rows=20, rhat_max=1.0, rhat_function_max=1.0), "usable"),
-        (numbers(1.0, rows=19, rhat_max=1.0, rhat_function_max=1.0), "usable_with_care"),
-        (numbers(0.0, rows=3, rhat_max=1.0, rhat_function_max=1.0), "not_usable"),
-        (classes(0.9, 0.92, rhat_max=None, rhat_function_max=1.1), "usable_with_care"),
-        (classes(0.8, 0.99, rhat_max=1.0, rhat_function_max=1.0), "not_usable"),
+        (numbers(0.7, most=0.8, rows=25), "usable"),
+        (numbers(0.7, rows=19), "usable_with_care"),
+        (classes(0.5, 0.9, 0.92), "usable"),
+        (classes(0.5, 0.8, 0.99), "usable_with_care"),
+        (classes(0.5, 0.99, 0.6), "not_usable_yet"),
+        (classes(1.2, 0.9, 0.92), "usable_with_care"),
     ],
 )
-def test_coverage_and_convergence_decide(found: dict[str, Any], code: str) -> None:
+def test_scores_and_intervals_decide(found: dict[str, Any], code: str) -> None:
     judged = verdict(found, held_out=True, converges=True, more=[MORE])
     assert judged.code == code
-    assert judged.remedies == ((MORE,) if found["rhat_function_max"] > 1.05 else ())
-    assert f"{found['metrics']['rows']} held-out row" in str(judged)
+    helps = found.get("rhat_function_max", 1.0) > 1.05 or LEVELS.index(code) >= 2
+    assert judged.remedies == ((MORE,) if helps else ())
+
+
+def test_it_is_monotone_in_the_score() -> None:
+    codes = [verdict(numbers(crps), held_out=True, converges=True).code for crps in np.linspace(0.5, 5, 50)]
+    assert sorted(codes, key=LEVELS.index) == codes and set(codes) == set(LEVELS)
 
 
 def test_training_rows_are_used_with_care_and_approximations_need_no_more_draws() -> None:
-    found = numbers(0.95, rhat_max=1.0, rhat_function_max=1.0)
-    assert verdict(found, held_out=False, converges=True).code == "usable_with_care"
-    approximate = verdict(found | {"rhat_function_max": 2.0}, held_out=True, converges=False, more=[MORE])
+    assert verdict(numbers(0.7), held_out=False, converges=True).code == "usable_with_care"
+    approximate = verdict(numbers(0.7, rhat=2.0), held_out=True, converges=False, more=[MORE])
     assert approximate.code == "usable" and not approximate.remedies
 
 
 def test_a_density_has_none() -> None:
     assert verdict({"rhat_max": 1.0}, held_out=False, converges=True) is None
+
+
+def test_baselines_are_the_models_of_their_names() -> None:
+    """On a linear law with normal noise the scores are those of the truth."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 2))
+    y = 100 + 30 * x[:, 0] + 10 * rng.normal(size=3000)
+    rows = "\n".join(f"{a},{b},{c}" for (a, b), c in zip(x, y, strict=True))
+    found = baselines(read_table(f"a,b,y\n{rows}".encode(), "y").load())
+    crps = 10 / np.sqrt(np.pi)
+    assert found["linear model"]["crps"] == pytest.approx(crps, rel=0.1)
+    assert found["mean"]["crps"] == pytest.approx(crps * np.sqrt(10), rel=0.1)
+    assert found["linear model"]["rmse"] == pytest.approx(10, rel=0.1)
+    assert crps < found["boosting"]["crps"] < 1.4 * crps
+    assert found["linear model"]["nll"] == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 0.1), abs=0.1)
+
+
+def test_a_fit_that_has_learned_nothing_is_not_usable() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=(400, 2))
+    y = 100 * x[:, 0] + 50 * np.sin(6 * x[:, 1]) + rng.normal(0, 5, 400)
+    rows = "\n".join(f"{a},{b},{c}" for (a, b), c in zip(x, y, strict=True))
+    run = bnnviz.sample(read_table(f"a,b,y\n{rows}".encode(), "y"), "sgld", draws=20, warmup=0, chains=2)
+    assert LEVELS.index(run.verdict().code) >= 2

@@ -1,0 +1,74 @@
+"""Suggest the likelihood of a table's target: by its column, and by the density of rows that boosting has not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bnnviz import optional
+from bnnviz.data import DataSet
+
+GAUSSIAN, HEAVY, SKEWED, COUNTS = "gaussian", "student_t", "log_normal", "negative_binomial"
+_MOST_ROWS, _FEWEST_ROWS = 2000, 60
+_PARTS = (0.6, 0.8)  # of the rows: to fit, to learn a scale; the rest is scored
+_GAIN, _ERRORS = 0.03, 1.0  # nats a row, and standard errors, by which another likelihood has to be better
+_MOST_COUNT = 300  # median, from which on counts are nearly normal
+_DF = 4.0  # degrees of freedom of the student_t likelihood
+_LEAST = 1e-9
+
+
+def suggest(data: DataSet) -> str:
+    """Return the name of a likelihood; ``auto`` for classes, and where nothing speaks for another one."""
+    x, y = data.x_train, data.y_train
+    if data.task != "regression" or len(x) < _FEWEST_ROWS or not optional.has("sklearn"):
+        return "auto"
+    order = np.random.default_rng(0).permutation(len(x))[:_MOST_ROWS]
+    fit, scale, test = np.split(order, [int(part * len(order)) for part in _PARTS])
+    found = {name: density(x, y, fit, scale, test) for name, density in _able(y).items()}
+    best = max(found, key=lambda name: found[name].mean())
+    gain = found[best] - found[GAUSSIAN]
+    sure = gain.mean() > _GAIN + _ERRORS * gain.std() / np.sqrt(len(gain))
+    return best if sure else "auto"
+
+
+def _able(y: np.ndarray) -> dict:
+    able = {GAUSSIAN: _gaussian, HEAVY: _heavy}
+    if (y > 0).all():
+        able[SKEWED] = _skewed
+    if (y >= 0).all() and (y == np.round(y)).all() and np.median(y) <= _MOST_COUNT:
+        able[COUNTS] = _counts
+    return able
+
+
+def _predicted(x: np.ndarray, y: np.ndarray, fit: np.ndarray, loss: str = "squared_error") -> np.ndarray:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    leaf = int(np.clip(len(fit) // 20, 3, 20))
+    model = HistGradientBoostingRegressor(loss=loss, max_iter=50, min_samples_leaf=leaf, random_state=0)
+    return model.fit(x[fit], y[fit]).predict(x)
+
+
+def _gaussian(x: np.ndarray, y: np.ndarray, fit: np.ndarray, scale: np.ndarray, test: np.ndarray) -> np.ndarray:
+    off = y - _predicted(x, y, fit)
+    sd = max(off[scale].std(), _LEAST)
+    return -0.5 * np.square(off[test] / sd) - np.log(sd * np.sqrt(2 * np.pi))
+
+
+def _heavy(x: np.ndarray, y: np.ndarray, fit: np.ndarray, scale: np.ndarray, test: np.ndarray) -> np.ndarray:
+    from scipy.stats import t
+
+    off = y - _predicted(x, y, fit)
+    size = max(t.fit(off[scale], f0=_DF, floc=0.0)[2], _LEAST)
+    return t.logpdf(off[test], _DF, scale=size)
+
+
+def _skewed(x: np.ndarray, y: np.ndarray, fit: np.ndarray, scale: np.ndarray, test: np.ndarray) -> np.ndarray:
+    return _gaussian(x, np.log(y), fit, scale, test) - np.log(y[test])
+
+
+def _counts(x: np.ndarray, y: np.ndarray, fit: np.ndarray, scale: np.ndarray, test: np.ndarray) -> np.ndarray:
+    from scipy.stats import nbinom
+
+    mean = np.maximum(_predicted(x, y, fit, "poisson"), _LEAST)
+    excess = np.mean((np.square(y - mean) - mean)[scale]) / np.mean(np.square(mean[scale]))
+    size = 1 / max(excess, 1e-4)  # nearly Poisson
+    return nbinom.logpmf(y[test], size, size / (size + mean[test]))

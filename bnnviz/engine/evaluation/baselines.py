@@ -1,0 +1,107 @@
+"""Score simple models on the held-out rows of a table: the mean, a linear model and boosting."""
+
+from __future__ import annotations
+
+import warnings
+from functools import lru_cache
+
+import numpy as np
+
+from bnnviz import optional
+from bnnviz.data import DataSet
+from bnnviz.diagnostics import number_metrics
+
+MEAN, LINEAR, BOOSTING = "mean", "linear model", "boosting"
+_MOST_ROWS, _MOST_INPUTS = 5000, 200  # of training rows, and inputs that boosting is fitted to
+_LEFT_OUT = 0.2  # of the training rows, which show how far a model is off
+_FEWEST = 10
+_PENALTIES = np.logspace(-3, 3, 7)
+_LEAST = 1e-6
+
+
+@lru_cache(maxsize=16)
+def baselines(data: DataSet) -> dict[str, dict[str, float]]:
+    """Return ``nll`` on the scale that the network sees, and ``crps`` in the unit of the target or ``accuracy``.
+
+    Numbers are normal around a model's prediction with the sd of its errors on rows that were left out. Empty without
+    enough rows, or without scikit-learn.
+    """
+    (x, y), (x_test, y_test) = data.scaled("train"), data.scaled("test")
+    if len(x) < _FEWEST or not len(x_test) or not optional.has("sklearn"):
+        return {}
+    order = np.random.default_rng(0).permutation(len(x))[:_MOST_ROWS]
+    count = max(1, int(_LEFT_OUT * len(order)))
+    parts = x[order[count:]], y[order[count:]], x[order[:count]], y[order[:count]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of iterations that end before they have converged
+        if data.task == "classification":
+            return _classes(data.classes, *parts, x_test, y_test.astype(int))
+        return _numbers(*parts, x_test, y_test, data.standardiser.y_scale)
+
+
+def _numbers(
+    x: np.ndarray,
+    y: np.ndarray,
+    x_left: np.ndarray,
+    y_left: np.ndarray,
+    x_test: np.ndarray,
+    y_test: np.ndarray,
+    unit: float,
+) -> dict[str, dict[str, float]]:
+    from sklearn.dummy import DummyRegressor
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import RidgeCV
+
+    models = {MEAN: DummyRegressor(), LINEAR: RidgeCV(_PENALTIES)}
+    if x.shape[1] <= _MOST_INPUTS:
+        models[BOOSTING] = HistGradientBoostingRegressor(min_samples_leaf=_leaf(len(x)), random_state=0)
+    found = {}
+    for name, model in models.items():
+        model.fit(x, y)
+        sd = max(float(np.sqrt(np.mean(np.square(y_left - model.predict(x_left))))), _LEAST)
+        values = number_metrics(model.predict(x_test)[None], np.array([sd]), y_test).values
+        found[name] = {"nll": values["nll"], "crps": unit * values["crps"], "rmse": unit * values["rmse"]}
+    return found
+
+
+def _classes(
+    classes: int,
+    x: np.ndarray,
+    y: np.ndarray,
+    x_left: np.ndarray,
+    y_left: np.ndarray,
+    x_test: np.ndarray,
+    labels: np.ndarray,
+) -> dict[str, dict[str, float]]:
+    from sklearn.dummy import DummyClassifier
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = np.concatenate([x, x_left]), np.concatenate([y, y_left])
+    if len(np.unique(y)) < 2:
+        return {}
+    models = {MEAN: DummyClassifier(strategy="prior"), LINEAR: LogisticRegression(max_iter=300)}
+    if x.shape[1] <= _MOST_INPUTS:
+        models[BOOSTING] = HistGradientBoostingClassifier(
+            min_samples_leaf=_leaf(len(x)), max_iter=_rounds(classes), early_stopping=False, random_state=0
+        )
+    found = {}
+    for name, model in models.items():
+        model.fit(x, y)
+        probabilities = np.full((len(x_test), classes), _LEAST)
+        probabilities[:, model.classes_.astype(int)] += model.predict_proba(x_test)
+        probabilities /= probabilities.sum(1, keepdims=True)
+        own = probabilities[np.arange(len(labels)), labels]
+        right = float((probabilities.argmax(1) == labels).mean())
+        found[name] = {"nll": float(-np.log(own).mean()), "accuracy": right}
+    return found
+
+
+def _leaf(rows: int) -> int:
+    """Return how many rows a leaf has, so that few rows can be divided."""
+    return int(np.clip(rows // 20, 3, 20))
+
+
+def _rounds(classes: int) -> int:
+    """Return how many trees there are for each class, so that many classes take no longer."""
+    return int(np.clip(150 // classes, 10, 50))
