@@ -50,7 +50,8 @@ def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
     """Return the entry of marks that share a label: what they look like over each other."""
     picture, hint = "", next((mark.hint for mark in marks if mark.hint), "")
     width = 12 if all(isinstance(mark, Points) for mark in marks) else 20
-    for mark in marks:
+    # Several series may share a label: one mark of each type stands for all.
+    for mark in {type(mark): mark for mark in reversed(marks)}.values():
         colour = palette.of(mark.colour) if mark.colour else ""
         if isinstance(mark, Image):
             return _ramp(mark, palette)

@@ -82,7 +82,7 @@ def _drawing(draws: SourceDraws, name: str, bins: int, titled: bool) -> Drawing:
     low, high = scipy.stats.binom.ppf([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], each, 1 / bins)
     marks: list[Mark] = [
         Band(edges[[0, -1]], [low] * 2, [high] * 2, colour="muted", opacity=0.2, label="95 % of independent draws"),
-        Rule([each / bins], width=1.2, dash=(4, 4), colour="muted"),
+        Rule([each / bins], width=1.2, dash=(4, 4), colour="muted", label="expected"),
     ]
     for number, heights in enumerate(found):
         steps = np.repeat(edges, 2)[1:-1], np.repeat(heights, 2)

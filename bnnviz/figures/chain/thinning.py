@@ -69,7 +69,7 @@ def _stems(part: dict[str, Any]) -> list[Mark]:
     found: list[Mark] = []
     for own, colour, width in ((~taken, "grey", 1.2), (taken, "green", 1.8)):
         zero = np.zeros(int(own.sum()))
-        found.append(Segments(t[own], zero, zero, tops[own], width, dash=DOTTED, colour=colour))
+        found.append(Segments(t[own], zero, zero, tops[own], width, dash=DOTTED, colour=colour, label="proposal"))
     return found
 
 

@@ -57,7 +57,7 @@ class Trace(Figure):
     def _picked(self) -> Points:
         chosen = self.selection
         x, y = ([], []) if chosen["kind"] == "none" else (chosen["trace_index"], chosen["trace_value"])
-        return Points(x, y, PICKED, 7, width=1)
+        return Points(x, y, PICKED, 7, width=1, label=PICKED.label if len(x) else "")
 
 
 def trace_line(index: Any, values: Any, number: int, label: str) -> Line:

@@ -45,16 +45,16 @@ class Trajectory(PlaneFigure):
         here = [part["now_x"]], [part["now_y"]]
         marks: list[Mark] = [
             *plane.pop("marks"),
-            Line(part["x"], part["y"], 2.4, fading=True),
+            Line(part["x"], part["y"], 2.4, fading=True, label="path"),
             *(
                 Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
                 for other in futures
             ),
             *self._events(part),
-            Points(part.get("visited_x", ()), part.get("visited_y", ()), VISITED, 9, width=1),
+            Points(part.get("visited_x", ()), part.get("visited_y", ()), VISITED, 9, 1.0, label=_visited(part)),
             Arrows(*here, [part["now_dx"]], [part["now_dy"]], ARROW, colour=NOW.role),
             *self._picked(),
-            Points(*here, NOW, 19, width=2.6),
+            Points(*here, NOW, 19, width=2.6, label=NOW.label),
             Points(*here, HERE, 12),
         ]
         note = self.selection.get("text", "") or part.get("awaits", "")
@@ -77,9 +77,20 @@ class Trajectory(PlaneFigure):
     def _picked(self) -> list[Mark]:
         chosen = self.selection
         return [
-            Points(chosen.get(f"{name}_x", ()), chosen.get(f"{name}_y", ()), kind, size, width=1)
+            Points(
+                chosen.get(f"{name}_x", ()),
+                chosen.get(f"{name}_y", ()),
+                kind,
+                size,
+                1.0,
+                label=kind.label if f"{name}_x" in chosen else "",
+            )
             for name, kind, size in (("known", KNOWN, 5), ("path", PICKED, 8))
         ]
+
+
+def _visited(part: dict[str, Any]) -> str:
+    return VISITED.label if "visited_x" in part else ""
 
 
 def trajectory(

@@ -47,7 +47,10 @@ class Curves(Figure):
         for place, (lane, (x, y, low, high)) in enumerate(zip(lanes, found, strict=True)):
             name, lost = str(lane["name"]), float(lane.get("diverged", math.nan))
             look = {"colour": chain(place), "label": name}
-            marks += [Band(x, low, high, colour=chain(place), opacity=BAND), Line(x, y, 2.4, **look)]
+            marks += [
+                Band(x, low, high, colour=chain(place), opacity=BAND, label="± 2 standard errors"),
+                Line(x, y, 2.4, **look),
+            ]
             if math.isfinite(lost):
                 left = -math.inf if across is None else across[0]
                 at = [max(math.log10(max(lost, 1.0)), left)], [min(float(y[-1]), top) if len(y) else top]

@@ -103,7 +103,7 @@ def _drawing(
         known = np.isfinite(error)
         ends = where[known], (values - error)[known], np.zeros(int(known.sum())), 2 * error[known]
         look = {"colour": chain(place), "label": line}
-        marks.append(Segments(*ends, 1.5, colour=chain(place)))
+        marks.append(Segments(*ends, 1.5, colour=chain(place), label="± 1 standard error"))
         marks += [
             Line(where, values, 2.0, dash_of(place), **look),
             Points(where, values, series_kind(place), 7, **look),

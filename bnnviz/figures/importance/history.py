@@ -40,7 +40,7 @@ class History(Figure):
             at, mean = (np.asarray(line[name], dtype=float) for name in ("iteration", "mean"))
             sd = np.nan_to_num(np.asarray(line["sd"], dtype=float))
             ends += [mean - sd, mean + sd]
-            marks.append(Band(at, mean - sd, mean + sd, colour=chain(place), opacity=SHADE))
+            marks.append(Band(at, mean - sd, mean + sd, colour=chain(place), opacity=SHADE, label="± 1 sd"))
             marks += dotted(at, mean, place, line["name"])
         across = padded(extent(*(line["iteration"] for line in lines)), 0.0, 0.5)
         note = "; ".join(f"{line['name']} {general(line['mean'][-1])}" for line in lines if len(line["mean"]))

@@ -43,7 +43,7 @@ class WeightEss(Figure):
         if not len(at):
             return self.blank()
         height, low = np.log10(np.maximum(percent, LEAST)), percent < ALARM
-        marks: list[Mark] = [Line(at, height, 1.6, colour="muted")]
+        marks: list[Mark] = [Line(at, height, 1.6, colour="muted", label="weight ESS")]
         for own, kind, label in ((~low, FINE, f"{ALARM:g} % or more"), (low, LOW, f"under {ALARM:g} %")):
             marks.append(Points(at[own], height[own], kind, 8, label=label))
         first, last = float(at[0]), float(at[-1])

@@ -65,7 +65,7 @@ class Attack(Figure):
         eps, mean, low, high = (np.asarray(lane[name], dtype=float) for name in names)
         look = {"colour": chain(place), "label": lane["name"] or self.figure}
         return [
-            Band(eps, low, high, colour=chain(place), opacity=SHADE),
+            Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval"),
             Line(eps, mean, 2.2, dash_of(place), **look),
             Points(eps, mean, series_kind(place), **look),
         ]

@@ -65,8 +65,9 @@ def _bars(lane: dict[str, Any], place: int, of: int) -> Mark:
     edges, count = np.asarray(lane["edges"], dtype=float), np.asarray(lane["count"], dtype=float)
     width = FILLED * float(np.diff(edges)[0]) / of
     middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width
-    label = "share of the rows" if of == 1 else ""
-    return Bars(middles, count / max(count.sum(), 1.0), width, colour=chain(place), opacity=SHADE, label=label)
+    return Bars(
+        middles, count / max(count.sum(), 1.0), width, colour=chain(place), opacity=SHADE, label="share of the rows"
+    )
 
 
 def _curve(lane: dict[str, Any], place: int) -> list[Mark]:
@@ -76,7 +77,7 @@ def _curve(lane: dict[str, Any], place: int) -> list[Mark]:
     right, low, high = (np.asarray(lane[name], dtype=float)[known] for name in ("accuracy", "low", "high"))
     look = {"colour": chain(place), "label": f"{lane['name']}, ECE {lane['ece']:.3f}"}
     return [
-        Segments(at, low, np.zeros(len(at)), high - low, 1.6, colour=chain(place)),
+        Segments(at, low, np.zeros(len(at)), high - low, 1.6, colour=chain(place), label="95 % interval"),
         Line(at, right, 2.0, dash_of(place), **look),
         Points(at, right, series_kind(place), 7.5, **look),
     ]

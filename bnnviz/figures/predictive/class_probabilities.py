@@ -50,7 +50,9 @@ class ClassProbabilities(Figure):
         for place, lane in enumerate(lanes):
             mean, low, high = (np.asarray(lane[name], dtype=float)[shown] for name in ("mean", "low", "high"))
             x = np.arange(len(shown)) + apart * (place - (len(lanes) - 1) / 2)
-            marks.append(Segments(x, low, np.zeros(len(x)), high - low, 2.4, colour=chain(place)))
+            marks.append(
+                Segments(x, low, np.zeros(len(x)), high - low, 2.4, colour=chain(place), label="95 % of draws")
+            )
             marks.append(Points(x, mean, series_kind(place), label=lane["name"]))
         names = [str(classes[k]) for k in shown]
         ticks = {"ticks": dict(enumerate(names)), "turned": sum(map(len, names)) > LONG, "grid": False}

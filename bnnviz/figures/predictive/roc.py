@@ -85,7 +85,16 @@ def _envelope(curve: dict[str, Any], place: int) -> list[Mark]:
     if curve["auc_sd"] <= SAME:
         return []
     near = int(np.argmin(np.abs(np.asarray(curve["levels"]) - 0.95)))
-    return [Band(curve["fpr"], curve["low"][near], curve["high"][near], colour=chain(place), opacity=SHADE)]
+    return [
+        Band(
+            curve["fpr"],
+            curve["low"][near],
+            curve["high"][near],
+            colour=chain(place),
+            opacity=SHADE,
+            label="95 % of the draws",
+        )
+    ]
 
 
 def roc(source: Any, observed: Any = None, *, positive: int | None = None, dark: bool = False) -> hv.Overlay:

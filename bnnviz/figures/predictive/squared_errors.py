@@ -64,10 +64,10 @@ def _box(box: dict[str, Any], place: int) -> list[Mark]:
     x0, y0, x1, y1 = np.array([*lines, (median, -2 * BOX, median, 2 * BOX)]).T
     outside = np.ravel(np.asarray(box["outside"], dtype=float))
     return [
-        Band(box["y"], place - half, place + half, colour=colour, opacity=0.3),
-        Segments(x0, place + y0, x1 - x0, y1 - y0, 1.8, colour=colour),
-        Points(outside, np.full(len(outside), float(place)), OUTSIDE, 3, colour=colour),
-        Band([q1, q3], [place - BOX] * 2, [place + BOX] * 2, colour=colour, opacity=0.65),
+        Band(box["y"], place - half, place + half, colour=colour, opacity=0.3, label="density"),
+        Segments(x0, place + y0, x1 - x0, y1 - y0, 1.8, colour=colour, label="whiskers and median"),
+        Points(outside, np.full(len(outside), float(place)), OUTSIDE, 3, colour=colour, label=OUTSIDE.label),
+        Band([q1, q3], [place - BOX] * 2, [place + BOX] * 2, colour=colour, opacity=0.65, label="middle half"),
     ]
 
 

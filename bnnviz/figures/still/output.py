@@ -20,7 +20,6 @@ from bnnviz import optional
 from bnnviz.errors import BnnvizError
 from bnnviz.figures.palette import DARK
 from bnnviz.figures.still import forms, style
-from bnnviz.figures.still.spacing import PAD, move_apart
 from bnnviz.files import replacing
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
@@ -169,6 +168,8 @@ def _print(figure: Any, path: Path, ending: str, dpi: int) -> None:
             "This figure was not styled for print; call bnnviz.plots.use('bokeh', 'matplotlib') before it is made.",
             "out",
         )
+    from bnnviz.figures.still.spacing import PAD, move_apart
+
     with plt.rc_context(_FONTS):
         drawn = hv.render(figure, backend="matplotlib")
         move_apart(drawn, _asked(figure))

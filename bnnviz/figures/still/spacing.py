@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from matplotlib.layout_engine import LayoutEngine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +56,21 @@ class PanelPlace(NamedTuple):
     def moved(self, low: float, high: float) -> tuple[float, float]:
         """Return where two ends go."""
         return tuple(self.begin + self.factor * (end - self.extent.low) for end in (low, high))
+
+
+class Apart(LayoutEngine):
+    """Move panels apart whenever a figure is drawn: `hv.save` and notebooks draw without `bnnviz.plots.save`."""
+
+    _adjust_compatible = _colorbar_gridspec = True
+
+    def execute(self, fig: Figure) -> None:
+        """Move the panels of a figure apart."""
+        # Measuring draws the figure, which executes its engine.
+        fig.set_layout_engine("none")
+        try:
+            move_apart(fig)
+        finally:
+            fig.set_layout_engine(self)
 
 
 def move_apart(figure: Figure, size: tuple[float | None, float | None] = (None, None)) -> None:

@@ -102,7 +102,12 @@ class Paint:
     def matplotlib(self, plot: Any, element: Any) -> None:
         """Colour a figure of Matplotlib."""
         palette, axes, scale = self.palette, plot.handles["axis"], POINT * (plot.fontscale or 1.0)
-        plot.handles["fig"].patch.set_facecolor(palette.surface)
+        figure = plot.handles["fig"]
+        figure.patch.set_facecolor(palette.surface)
+        if figure.get_layout_engine() is None:
+            from bnnviz.figures.still.spacing import Apart
+
+            figure.set_layout_engine(Apart())
         axes.set_facecolor(palette.surface)
         axes.set_axisbelow(True)
         if plot.show_grid and not axes.images:  # it would lie over a picture
