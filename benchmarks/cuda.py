@@ -105,7 +105,7 @@ def chains(seconds: float, report: Report) -> Iterator[Row]:
             for count in sizes.chains:
                 report(f"{sampler}, {count} chains on {device().type}.")
                 yield from _steps(sampler, count, count in sizes.compiled, most, seconds, report)
-    yield from _beside_jax(sizes.chains, seconds, report)
+    yield from _jax_rows(sizes.chains, seconds, report)
 
 
 def _steps(sampler: str, count: int, compiles: bool, most: float, seconds: float, report: Report) -> Iterator[Row]:
@@ -158,7 +158,7 @@ def _tuned(sampler: str, count: int) -> Run:
     return run
 
 
-def _beside_jax(counts: tuple[int, ...], seconds: float, report: Report) -> Iterator[Row]:
+def _jax_rows(counts: tuple[int, ...], seconds: float, report: Report) -> Iterator[Row]:
     """Measure leapfrog steps of the same network by JAX, 16 in one call, if it is installed."""
     if util.find_spec("jax") is None:
         report("JAX is not installed, so there are no rows of it: pip install '.[bench]'.")

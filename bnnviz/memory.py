@@ -57,7 +57,7 @@ def _of_group(limit: str, used: str) -> int | None:
         most, now = Path(limit).read_text(encoding="ascii").strip(), int(Path(used).read_text(encoding="ascii"))
         if most == "max":
             return None
-        told = dict(line.split() for line in Path(limit).with_name("memory.stat").read_text("ascii").splitlines())
-        return int(most) - now + int(told.get("inactive_file", 0)) + int(told.get("active_file", 0))
+        caches = dict(line.split() for line in Path(limit).with_name("memory.stat").read_text("ascii").splitlines())
+        return int(most) - now + int(caches.get("inactive_file", 0)) + int(caches.get("active_file", 0))
     except (OSError, ValueError):
         return None

@@ -31,18 +31,18 @@ def share(run: Any) -> float:
     """Return the completed share, 0 to 1, of a run or race, or of the reference that a race waits for."""
     if run.phase != "reference":
         return run.progress
-    told = run.reference.status()
-    return told["draws"] / max(told["wanted"], 1)
+    status = run.reference.status()
+    return status["draws"] / max(status["wanted"], 1)
 
 
 class RunProgress:
     """Show the progress of a run of this process on stderr during a block."""
 
-    def __init__(self, wanted: bool | None) -> None:
-        if wanted:
+    def __init__(self, shown: bool | None) -> None:
+        if shown:
             optional.require("rich", "A progress bar needs")
         self._bar: Progress | None = None
-        if wanted or (wanted is None and sys.stderr.isatty() and optional.has("rich")):
+        if shown or (shown is None and sys.stderr.isatty() and optional.has("rich")):
             from rich.console import Console
 
             self._bar = bar(Console(stderr=True), True)

@@ -48,8 +48,8 @@ class ScaledExperiment(Experiment):
         """Raise if its runs request more rows than a part of a set has."""
         asked = [spec.target_settings for case in self.cases for spec in case.specs]
         for what, there in (("train", len(images.y_train)), ("test", len(images.y_test))):
-            wanted = [settings.get(f"{what}_rows") for settings in asked]
-            if any(rows is None or rows > there for rows in wanted):
+            requested = [settings.get(f"{what}_rows") for settings in asked]
+            if any(rows is None or rows > there for rows in requested):
                 kind = {"train": "training", "test": "test"}[what]
                 raise BnnvizError(
                     f"{self.name} at the scale {self.scale!r} needs the whole of {images.title}, of which {there:,}"

@@ -131,7 +131,7 @@ def results_of(experiment: Experiment, measured: Iterable[dict[str, Any]]) -> li
         for measure in experiment.measures:
             printed = case.published.get(measure)
             ours = Result(case.name, measure, row.get(measure), row.get(f"{measure}_se"), row.get("runs", 0))
-            found.append(_beside(replace(ours, sd=row.get(f"{measure}_sd")), printed, experiment, edition))
+            found.append(_with_printed(replace(ours, sd=row.get(f"{measure}_sd")), printed, experiment, edition))
     return found
 
 
@@ -140,13 +140,13 @@ def first_edition(experiment: Experiment) -> list[Result]:
     name = f"first/{experiment.name}"
     cases = published.read(name, getattr(experiment, "data", "")) if published.exists(name) else {}
     return [
-        _beside(Result(case, measure), printed, experiment, FIRST)
+        _with_printed(Result(case, measure), printed, experiment, FIRST)
         for case, values in cases.items()
         for measure, printed in values.items()
     ]
 
 
-def _beside(ours: Result, printed: Printed | None, experiment: Experiment, edition: str) -> Result:
+def _with_printed(ours: Result, printed: Printed | None, experiment: Experiment, edition: str) -> Result:
     """Return a line with the printed value and its standard error."""
     if printed is None:
         return ours

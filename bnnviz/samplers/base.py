@@ -349,8 +349,8 @@ class Sampler(param.Parameterized):
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor | None:
         """Return where steps met U = minus infinity, (steps, chains); None if steps do not report U."""
-        told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
-        return None if told is None else step_batch.column(told) == -torch.inf
+        name_of_u = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
+        return None if name_of_u is None else step_batch.column(name_of_u) == -torch.inf
 
     def tried(self, step_batch: StepBatch, step: int, chain: int) -> Tensor | None:
         """Return points (n, dim) at which a step may have evaluated U for a chain; None if unknown."""

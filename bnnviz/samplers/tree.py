@@ -85,8 +85,8 @@ def restored(kind: Any, saved: Any, device: torch.device) -> Any:
 def _may_be(kind: Any, saved: Any) -> bool:
     """Return whether a tensor or plain value matches a type; containers are checked by their parts."""
     options = _options(kind)
-    told = all(isinstance(each, type) and each is not Any for each in options)
-    if isinstance(saved, dict | list | tuple) or not told:
+    are_types = all(isinstance(each, type) and each is not Any for each in options)
+    if isinstance(saved, dict | list | tuple) or not are_types:
         return True
     return isinstance(saved, options) or (float in options and type(saved) is int)
 

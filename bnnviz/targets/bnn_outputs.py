@@ -174,8 +174,8 @@ class NetworkOutputs(RowTarget):
         parts = [self._outputs_of(theta, self.fed(part, self.dtype)) for part in pieces]
         found = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
         # A forward that differentiates by its inputs needs recorded operations.
-        wanted = torch.is_grad_enabled() and (theta.requires_grad or x.requires_grad)
-        return found.detach() if found.requires_grad and not wanted else found
+        differentiable = torch.is_grad_enabled() and (theta.requires_grad or x.requires_grad)
+        return found.detach() if found.requires_grad and not differentiable else found
 
     def _outputs_of(self, theta: Tensor, x: Tensor) -> Tensor:
         if self.layers is not None:

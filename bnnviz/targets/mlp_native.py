@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 _SOURCE = Path(__file__).with_suffix(".cpp")
 _HEADERS = (Path(__file__).with_name("mlp_vectors.hpp"),)
 _ACTIVATIONS = ("identity", "tanh", "relu", "sigmoid", "silu")  # in the order of the C++
-_GAUSSIAN, _GAUSSIAN_LEARNT, _BERNOULLI, _CATEGORICAL = range(4)
+_GAUSSIAN, _GAUSSIAN_LEARNED, _BERNOULLI, _CATEGORICAL = range(4)
 # Above, PyTorch's matrix products are as fast.
 _WIDEST = 256
 # Multiply-adds of a gradient above which several threads are faster than one.
@@ -96,7 +96,7 @@ class NativeDerivatives:
             )
             for each in target.layers
         ]
-        sd = target.likelihood.sd if kind in (_GAUSSIAN, _GAUSSIAN_LEARNT) else 1.0
+        sd = target.likelihood.sd if kind in (_GAUSSIAN, _GAUSSIAN_LEARNED) else 1.0
         self._layers = (_NativeLayer * len(layers))(*layers)
         self._network = _NativeNetwork(
             self._layers,
@@ -191,7 +191,7 @@ def _nothing() -> None:
 def likelihood_number(likelihood: likelihoods.Likelihood) -> int | None:
     """Return the number of a likelihood in the C++ code, or None."""
     if type(likelihood) is likelihoods.Normal:
-        return _GAUSSIAN_LEARNT if likelihood.parameters else _GAUSSIAN
+        return _GAUSSIAN_LEARNED if likelihood.parameters else _GAUSSIAN
     return {likelihoods.Bernoulli: _BERNOULLI, likelihoods.Categorical: _CATEGORICAL}.get(type(likelihood))
 
 

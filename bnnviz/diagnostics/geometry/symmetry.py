@@ -98,9 +98,9 @@ def _matched(
     rows: np.ndarray, reference: np.ndarray, layer: Layer, after: Layer, last: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the units (rows, units) closest to those of a reference (1, dim), and their signs."""
-    wanted, given = (_features(each, layer, after, last) for each in (reference, rows))
+    goal, given = (_features(each, layer, after, last) for each in (reference, rows))
     # Norms are fixed, so the closest have the largest products.
-    products = np.einsum("jf,nkf->njk", wanted[0], given)
+    products = np.einsum("jf,nkf->njk", goal[0], given)
     odd = layer.activation in ODD
     scores = np.abs(products) if odd else products
     order = np.array([scipy.optimize.linear_sum_assignment(score, maximize=True)[1] for score in scores], dtype=int)

@@ -26,8 +26,8 @@ from bnnviz.diagnostics.predictive.calibration import calibration_error
 _PARTNERS = 30  # components compared with all components of a mixture, for its mean distance from itself
 _ROOT = np.sqrt(2 * np.pi)
 # Metrics computed by scikit-learn.
-_LEARNT_OF_TWO = ("precision", "recall", "specificity", "f1", "auc")
-_LEARNT_OF_MANY = ("precision", "recall", "f1", "f1_weighted", "auc", "auc_weighted")
+_SKLEARN_BINARY = ("precision", "recall", "specificity", "f1", "auc")
+_SKLEARN_MULTICLASS = ("precision", "recall", "f1", "f1_weighted", "auc", "auc_weighted")
 _LEAST = 1e-300  # minimum probability, so that logarithms are finite
 
 
@@ -81,7 +81,7 @@ def class_metrics(probabilities: np.ndarray, observed: np.ndarray, positive: int
         "brier": float(distance / 2 if classes == 2 else distance),
     }
     if not has_learn():
-        names = _LEARNT_OF_TWO if classes == 2 else _LEARNT_OF_MANY
+        names = _SKLEARN_BINARY if classes == 2 else _SKLEARN_MULTICLASS
         return Figures(values | dict.fromkeys(names), dict.fromkeys(names, without_learn()))
     more, unknown = _of_two(observed, predicted, positive) if classes == 2 else _of_many(observed, predicted, present)
     aucs, sentence = _aucs(probabilities, observed, present, positive)
@@ -135,11 +135,11 @@ def _aucs(
     """Return the one-vs-rest area under the ROC curve of each class with rows, and the reason if undefined."""
     if len(present) < 2:
         return [], f"All rows are of class {present[0]}, so AUC is undefined."
-    wanted = [positive] if probabilities.shape[1] == 2 else present
+    scored = [positive] if probabilities.shape[1] == 2 else present
     score = learn_metrics().roc_auc_score
     missing = sorted(set(range(probabilities.shape[1])) - set(present.tolist()))
     sentence = f"No row is of class {', '.join(map(str, missing))}; AUC is the mean of the others." if missing else None
-    return [score(observed == k, probabilities[:, k]) for k in wanted], sentence
+    return [score(observed == k, probabilities[:, k]) for k in scored], sentence
 
 
 def confusion(predicted: np.ndarray, observed: np.ndarray, classes: int) -> np.ndarray:

@@ -21,7 +21,7 @@ class Rest(NamedTuple):
     """Phase of the descents: all chains rest, or they descend again after a change of data."""
 
     resting: bool = False
-    anew: bool = False
+    again: bool = False
 
 
 class State(NamedTuple):
@@ -90,7 +90,7 @@ class Descending(Trained, Sampler):
 
     def kernel(self, rng: RandomNumbers, state: Any, batch: Any = ()) -> tuple[Any, Info]:
         """Take one step down with every chain that is still descending."""
-        if state.adaptation.anew and self.host_sync and self.is_tuned(state):
+        if state.adaptation.again and self.host_sync and self.is_tuned(state):
             state = state._replace(adaptation=Rest(resting=True))
         if state.adaptation.resting:
             return self.rested(rng, state)
@@ -135,17 +135,17 @@ class Descending(Trained, Sampler):
 
     def freeze(self, rng: RandomNumbers, state: Any) -> Any:
         """Return the state at rest, if all chains have converged."""
-        return state._replace(adaptation=Rest(self.is_tuned(state), state.adaptation.anew))
+        return state._replace(adaptation=Rest(self.is_tuned(state), state.adaptation.again))
 
     def resume(self, rng: RandomNumbers, state: Any, moved: bool = False) -> Any:
         """Return the state; if the target changed, the descent restarts there."""
-        return self._anew(state, Rest(anew=True)) if moved else state
+        return self._restarted(state, Rest(again=True)) if moved else state
 
     def moved_to(self, rng: RandomNumbers, state: Any, x: Tensor) -> Any:
         """Return the state of chains restarted at x (chains, dim)."""
-        return self._anew(state, Rest(anew=state.adaptation.anew))._replace(**self.parts(x))
+        return self._restarted(state, Rest(again=state.adaptation.again))._replace(**self.parts(x))
 
-    def _anew(self, state: Any, rest: Rest) -> Any:
+    def _restarted(self, state: Any, rest: Rest) -> Any:
         nothing = torch.zeros_like(state.mean)
         return state._replace(mean=nothing, square=nothing, taken=torch.zeros_like(state.taken), adaptation=rest)
 

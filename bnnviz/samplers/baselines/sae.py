@@ -54,19 +54,19 @@ class Walk(NamedTuple):
     accepted: Tensor
 
 
-def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, lot: Tensor, precision: float) -> Walk:
+def guided_walk(anchor: Tensor, heading: Tensor, length: Tensor, uniform: Tensor, precision: float) -> Walk:
     """Take a step of a guided walk with law N(0, 1 / precision), independently for each coordinate.
 
     Each moves by |length| in its heading with the Metropolis probability, or stays and reverses (Gustafson 1998).
 
     Parameters
     ----------
-    anchor, heading, length, lot : Tensor, shape (chains, dim)
+    anchor, heading, length, uniform : Tensor, shape (chains, dim)
         Normal lengths, and uniform numbers for the acceptance.
     precision : float
     """
     there = anchor + heading * length.abs()
-    moved_on = lot < torch.exp(0.5 * precision * (anchor.square() - there.square()))
+    moved_on = uniform < torch.exp(0.5 * precision * (anchor.square() - there.square()))
     accepted = moved_on.to(torch.float64).mean(1)
     return Walk(torch.where(moved_on, there, anchor), torch.where(moved_on, heading, -heading), accepted)
 
@@ -174,7 +174,7 @@ class SAE(Trained, Sampler):
             return batch, None
         return batch, (rng.normal(shape, state.x.dtype), rng.uniform(shape, state.x.dtype))
 
-    def kernel(self, rng: RandomNumbers, state: State, batch: Any, lots: Any) -> tuple[State, Info]:
+    def kernel(self, rng: RandomNumbers, state: State, batch: Any, random_numbers: Any) -> tuple[State, Info]:
         """Train every chain's member by one step; if its training ends, move the anchor."""
         fit, g = self.fit(state.x, batch)
         penalty, pull = squared(state.x - state.anchor, self.target.prior_precision)
@@ -185,21 +185,23 @@ class SAE(Trained, Sampler):
         finite = torch.isfinite(loss) & torch.isfinite(step.move).all(1)
         parts = {"x": state.x - step.move, "mean": step.mean, "square": step.square, "taken": state.taken + 1}
         ended, walk = state.taken + 1 >= length, None
-        if lots is not None:
-            walk = self._walked(state, *lots)
-            anew = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
-            anew |= {name: torch.zeros_like(parts[name]) for name in ("mean", "square")}
+        if random_numbers is not None:
+            walk = self._walked(state, *random_numbers)
+            restarted = {"anchor": walk.anchor, "heading": walk.heading, "taken": torch.zeros_like(state.taken)}
+            restarted |= {name: torch.zeros_like(parts[name]) for name in ("mean", "square")}
             old = {"anchor": state.anchor, "heading": state.heading, **parts}
-            parts |= {name: torch.where(_like(ended, part), part, old[name]) for name, part in anew.items()}
+            parts |= {name: torch.where(_like(ended, part), part, old[name]) for name, part in restarted.items()}
         after, failed = self.moved(state, finite, **parts, loss=loss, penalty=penalty)
         after = after._replace(count=state.count + (ended & after.alive))
         nothing = torch.zeros_like(rate)
-        told = [torch.where(ended, part, 0.0) for part in (loss, penalty, nothing if walk is None else walk.accepted)]
-        return after, Info(*told, rate, norm(step.move), failed)
+        statistics = [
+            torch.where(ended, part, 0.0) for part in (loss, penalty, nothing if walk is None else walk.accepted)
+        ]
+        return after, Info(*statistics, rate, norm(step.move), failed)
 
-    def _walked(self, state: State, length: Tensor, lot: Tensor) -> Walk:
+    def _walked(self, state: State, length: Tensor, uniform: Tensor) -> Walk:
         precision = self.target.prior_precision
-        return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, lot, precision)
+        return guided_walk(state.anchor, state.heading, self.anchor_step * precision**-0.5 * length, uniform, precision)
 
     def is_tuned(self, state: State) -> bool:
         """Return whether every living chain has its first member."""

@@ -229,8 +229,8 @@ class Population(Sampler):
         lost = int((~finite.any(1)).sum())
         examples = self.target.examples * len(points)
         infinite = (potential == -torch.inf).view(finite.shape).any(1)
-        told = {"examples": examples, "weightless": int((~finite).sum()), "lost": lost, "infinite": infinite}
-        return state._replace(logs=logs), _info(WEIGH, state)._replace(**told)
+        counts = {"examples": examples, "weightless": int((~finite).sum()), "lost": lost, "infinite": infinite}
+        return state._replace(logs=logs), _info(WEIGH, state)._replace(**counts)
 
     def _resample(self, rng: RandomNumbers, state: State) -> tuple[State, Info]:
         """Select one surviving draw per proposal, with probabilities proportional to the weights."""
@@ -405,13 +405,13 @@ def temper(logs: Tensor, share: float) -> Tensor:
     known = torch.isfinite(logs)
     top = torch.where(known, logs, -math.inf).amax(1, keepdim=True)
     below = torch.where(known, logs - torch.where(torch.isfinite(top), top, 0.0), 0.0)
-    wanted = (share * known.sum(1)).clamp_min(1.0)
+    least = (share * known.sum(1)).clamp_min(1.0)
 
     def enough(tau: Tensor) -> Tensor:
         weights = torch.where(known, torch.exp(tau[:, None] * below), 0.0)
-        return weights.sum(1).square() >= wanted * weights.square().sum(1)
+        return weights.sum(1).square() >= least * weights.square().sum(1)
 
-    low, high = torch.zeros_like(wanted), torch.ones_like(wanted)
+    low, high = torch.zeros_like(least), torch.ones_like(least)
     whole = enough(high)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

@@ -176,9 +176,16 @@ class HMC(Hamiltonian):
             potential=torch.where(accepted, potential, state.potential),
             gradient=torch.where(taken, gradient, state.gradient),
         )
-        told = state.potential, accepted.to(probability.dtype), probability, error, before, length(after.x - state.x)
+        statistics = (
+            state.potential,
+            accepted.to(probability.dtype),
+            probability,
+            error,
+            before,
+            length(after.x - state.x),
+        )
         steps = steps_taken.sum().expand(probability.shape)
-        return after, Info(*told, steps, self.diverging(error).to(probability.dtype), failed)
+        return after, Info(*statistics, steps, self.diverging(error).to(probability.dtype), failed)
 
     def _trajectory(self, state: State, momentum: Tensor, taken: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Return position, momentum, U and gradient at a trajectory's end; steps not ``taken`` have size zero.

@@ -211,7 +211,7 @@ class NUTS(Hamiltonian):
         none, failed = zeros(len(state.x), state.x.device)
         if momentum is not None:
             state, failed = self._begun(state, momentum, force)
-        side, lot, last_lot = rng.uniform((3, len(state.x)), torch.float64).log().unbind()
+        side, log_uniform, merge_log_uniform = rng.uniform((3, len(state.x)), torch.float64).log().unbind()
         begins, completes = self._due(state)
         if begins:
             state = self._turned(state, side)
@@ -219,13 +219,13 @@ class NUTS(Hamiltonian):
         point, proposal = self._leapfrog(state.front, h, state.adaptation)
         potential = proposal.potential
         log_weight = self._log_weight(state.initial_energy, potential, point.momentum)
-        state = self._extended(state, point, proposal, log_weight, lot)
+        state = self._extended(state, point, proposal, log_weight, log_uniform)
         state, turned = self._checkpointed(state, point.momentum)
         diverging = log_weight < -DIVERGED
         stopped = diverging | turned
         if completes:
             full = (state.leaf == 1 << state.depth) & ~stopped
-            state = self._merged(state, full, last_lot)
+            state = self._merged(state, full, merge_log_uniform)
             turned = is_turning(state.front.momentum, state.back.momentum, state.momentum_sum)
             stopped = stopped | (full & (turned | (state.depth >= self.deepest(state.adaptation))))
         ended = stopped & state.alive
@@ -312,12 +312,14 @@ class NUTS(Hamiltonian):
             log_weight = log_weight / self.temperature
         return log_weight.nan_to_num(-torch.inf, -torch.inf, -torch.inf)
 
-    def _extended(self, state: State, point: PhasePoint, proposal: Proposal, log_weight: Tensor, lot: Tensor) -> State:
+    def _extended(
+        self, state: State, point: PhasePoint, proposal: Proposal, log_weight: Tensor, log_uniform: Tensor
+    ) -> State:
         """Return the state with a point added to the subtree, which becomes its proposal by its share of the weight."""
         total = torch.logaddexp(state.subtree_log_weight, log_weight)
         return state._replace(
             front=point,
-            subtree_proposal=self._where(lot < log_weight - total, proposal, state.subtree_proposal),
+            subtree_proposal=self._where(log_uniform < log_weight - total, proposal, state.subtree_proposal),
             subtree_log_weight=total,
             subtree_momentum_sum=state.subtree_momentum_sum + point.momentum,
             acceptance_sum=state.acceptance_sum + log_weight.clamp_max(0.0).exp(),
@@ -337,9 +339,9 @@ class NUTS(Hamiltonian):
             checkpoint_sums=torch.where(here, sums, state.checkpoint_sums),
         ), turned
 
-    def _merged(self, state: State, full: Tensor, lot: Tensor) -> State:
+    def _merged(self, state: State, full: Tensor, log_uniform: Tensor) -> State:
         """Return the state with full subtrees merged into the tree, whose proposal is updated by weight."""
-        taken = full & (lot < state.subtree_log_weight - state.log_weight)
+        taken = full & (log_uniform < state.subtree_log_weight - state.log_weight)
         both = torch.logaddexp(state.log_weight, state.subtree_log_weight)
         merged = state._replace(
             momentum_sum=_where(full, state.momentum_sum + state.subtree_momentum_sum, state.momentum_sum),

@@ -26,7 +26,7 @@ from bnnviz.samplers.mcmc.hamiltonian import DIVERGED
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.samplers.random import RandomNumbers
 
-_WANTED = 0.8  # target acceptance of trajectories
+_TARGET_ACCEPT = 0.8  # of trajectories
 _GAIN, _FORGETTING = 1.5, 0.6  # of the step sizes' logarithms: gain n^-forgetting at the n-th move
 _VARIED = 0.2  # relative variation of the steps of a move, to avoid closed trajectories
 
@@ -133,7 +133,7 @@ class ParallelTempering(Discrete, Sampler):
         moves = state.adaptation.moves + 1
         if moves > self.warmup_moves:
             return state
-        off = state.acceptance[state.alive].mean(0) - _WANTED if bool(state.alive.any()) else 0.0
+        off = state.acceptance[state.alive].mean(0) - _TARGET_ACCEPT if bool(state.alive.any()) else 0.0
         log_sizes = state.adaptation.log_sizes + _GAIN * moves**-_FORGETTING * off
         return state._replace(adaptation=LadderSteps(log_sizes, moves))
 
@@ -169,11 +169,11 @@ class ParallelTempering(Discrete, Sampler):
         after, failed = self.moved(
             state, torch.isfinite(before), x=x[:, 0], replicas=x[:, 1:].contiguous(), acceptance=probability
         )
-        told = accepted.view(shape[:2])[:, 0].to(x.dtype), probability[:, 0], swapped
+        statistics = accepted.view(shape[:2])[:, 0].to(x.dtype), probability[:, 0], swapped
         diverging = ~(gain.view(shape[:2])[:, 0] >= -DIVERGED)
         least, which = potentials.nan_to_num(torch.inf, torch.inf, -torch.inf).view(shape[:2]).min(1)
         lowest = there.view(shape).gather(1, which[:, None, None].expand(-1, 1, shape[2]))[:, 0]
-        return after, Info(before, *told, diverging.to(x.dtype), failed, lowest, least)
+        return after, Info(before, *statistics, diverging.to(x.dtype), failed, lowest, least)
 
     def infinite_density(self, step_batch: StepBatch) -> Tensor:
         """Return where a replica started or ended a trajectory at U = minus infinity, (steps, chains)."""

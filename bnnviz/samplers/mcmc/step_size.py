@@ -58,17 +58,21 @@ class AcceptanceCurve(NamedTuple):
         above = log_size - self.centre
         lost = math.exp(min(max(self.height + self.slope * above, _LEAST_HEIGHT), _MOST_HEIGHT))
         rejected = -math.expm1(-lost)
-        told, error = lost**2 * (1 - rejected) / rejected, (1 - acceptance - rejected) * lost / rejected
+        information, error = lost**2 * (1 - rejected) / rejected, (1 - acceptance - rejected) * lost / rejected
         first, both, second = (_KEPT * part for part in self.precision)
-        first, both, second = first + told, both + told * above, second + told * above**2 + (1 - _KEPT) * _KNOWN[1]
+        first, both, second = (
+            first + information,
+            both + information * above,
+            second + information * above**2 + (1 - _KEPT) * _KNOWN[1],
+        )
         determinant = first * second - both**2
         height = self.height + error * (second - both * above) / determinant
         slope = self.slope + error * (first * above - both) / determinant
         return AcceptanceCurve(self.centre, height, max(slope, _LEAST_SLOPE), (first, both, second))
 
-    def log_size(self, wanted: float) -> float:
+    def log_size(self, target_accept: float) -> float:
         """Return the logarithm of the step size at which the curve crosses an acceptance."""
-        return self.centre + (_height(wanted) - self.height) / self.slope
+        return self.centre + (_height(target_accept) - self.height) / self.slope
 
 
 class DualAveraging(NamedTuple):
@@ -85,31 +89,31 @@ class DualAveraging(NamedTuple):
         """Return the state before the first update, at a step size."""
         return cls(math.log(10 * size), 0, 0.0, math.log(size), AcceptanceCurve.begun(size))
 
-    def updated(self, tried: float, acceptance: float, wanted: float) -> tuple[DualAveraging, float]:
+    def updated(self, tried: float, acceptance: float, target_accept: float) -> tuple[DualAveraging, float]:
         """Return the state after moves, and the size to try next.
 
         Parameters
         ----------
         tried : float
             Mean logarithm of their step sizes.
-        acceptance, wanted : float
+        acceptance, target_accept : float
             Mean acceptance of the moves, and its target.
         """
         updates = self.updates + 1
-        mean = self.shortfall + (wanted - acceptance - self.shortfall) / (updates + _OFFSET)
+        mean = self.shortfall + (target_accept - acceptance - self.shortfall) / (updates + _OFFSET)
         log_size = self.centre - updates**0.5 / _SHRINKAGE * mean
         log_mean = self.log_mean + updates**-_FORGETTING * (log_size - self.log_mean)
         curve = self.curve.updated(tried, acceptance)
         return DualAveraging(self.centre, updates, mean, log_mean, curve), math.exp(log_size)
 
-    def size(self, wanted: float) -> float:
+    def size(self, target_accept: float) -> float:
         """Return the size with the target acceptance, within a factor of two of the mean of the tried sizes.
 
         Before ten updates, which start at ten times the initial size, return that mean, at most the initial size.
         """
         if self.updates < _SETTLED:
             return min(math.exp(self.log_mean), math.exp(self.centre) / 10)
-        apart = self.curve.log_size(wanted) - self.log_mean
+        apart = self.curve.log_size(target_accept) - self.log_mean
         return math.exp(self.log_mean + min(max(apart, -_APART), _APART))
 
 

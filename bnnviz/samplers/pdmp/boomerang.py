@@ -257,7 +257,7 @@ class Boomerang(PDMP):
         """Whether a learned reference has correlations; not on networks, whose references belong to single modes."""
         return self.target.dim <= DENSE and not self.target.start_at_mode
 
-    def events_wanted(self, rounds_left: int) -> int:
+    def round_events(self, rounds_left: int) -> int:
         """Return the events of a round: twice those of the previous one."""
         return self.adapt_events * 2 ** (_ROUNDS - rounds_left)
 

@@ -132,7 +132,7 @@ class PathLearner:
         """Return the scaling after settings, or with ``moved`` the target, have changed."""
         return adaptation.scaling
 
-    def events_wanted(self, rounds_left: int) -> int:
+    def round_events(self, rounds_left: int) -> int:
         """Return the number of events, over all chains, of a warm-up round."""
         raise NotImplementedError
 
@@ -175,12 +175,12 @@ class PathLearner:
         learned = learned._replace(energies=learned.energies.window_ended())
         state = state._replace(adaptation=learned)
         if learned.rounds_left and learned.sums is not None:
-            wanted = self.events_wanted(learned.rounds_left)
-            if last or (learned.sums.complete(wanted) and bool(learned.num_events.mean() >= _EVENTS_OF_A_ROUND)):
+            required = self.round_events(learned.rounds_left)
+            if last or (learned.sums.complete(required) and bool(learned.num_events.mean() >= _EVENTS_OF_A_ROUND)):
                 rounds_left = 0 if last else learned.rounds_left - 1
                 scaling = self.learned_scaling(learned.sums, learned.points, learned.scaling)
                 return self.rescaled(rng, state, scaling, rounds_left)
-            sums = learned.sums.without_half(wanted)
+            sums = learned.sums.without_half(required)
             points = learned.points if sums is learned.sums else None
             return self._refreshed_otherwise(rng, state, learned._replace(sums=sums, points=points))
         state = self._refreshed_otherwise(rng, state, learned)
@@ -202,7 +202,7 @@ class PathLearner:
         x, v = self.flow(state.x, state.v, state.s, state.adaptation.scaling)
         state = state._replace(x=x, v=v, clock=state.clock + state.s, s=torch.zeros_like(state.s))
         learned = state.adaptation._replace(scaling=scaling, rounds_left=rounds_left, sums=None, points=None)
-        learned = learned._replace(refreshment=learned.refreshment.begun_anew())
+        learned = learned._replace(refreshment=learned.refreshment.restarted())
         state = self._restarted(rng, state, learned, moved=True)
         event_time = self._guessed_event_time(state.x, state.v, learned)
         learned = learned._replace(mean_event_time=event_time, num_events=torch.zeros_like(learned.num_events))

@@ -74,7 +74,7 @@ class SigmaBPS(BouncyParticle, PDMP):
         """Return scales of one."""
         return torch.ones(self.target.dim, dtype=self.target.dtype, device=self.target.device)
 
-    def events_wanted(self, rounds_left: int) -> int:
+    def round_events(self, rounds_left: int) -> int:
         """Return the events of the plain Bouncy Particle."""
         return self.warmup_events
 

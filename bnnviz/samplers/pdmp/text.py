@@ -22,7 +22,7 @@ KINDS = {
 }
 # Below this mean excess of rate over envelope, variances are accurate to a few percent.
 _SMALL_EXCESS = 0.03
-_TOLD_EXCESS = 0.002
+_LEAST_EXCESS = 0.002
 
 
 class ProcessText(MoveText):
@@ -41,7 +41,7 @@ class ProcessText(MoveText):
     def _of_violations(self, figures: dict[str, float]) -> Iterator[Message]:
         """Warn of proposals whose rate exceeds the bound."""
         excess = figures["excess"]
-        if figures["proposals"] <= 200 or excess <= _TOLD_EXCESS:
+        if figures["proposals"] <= 200 or excess <= _LEAST_EXCESS:
             return
         estimated = self.sampler.bound in ("interpolated", "regression")
         remedies = [Remedy("use the grid bound", {"settings": {"bound": "grid"}})] if estimated else []

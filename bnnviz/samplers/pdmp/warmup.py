@@ -48,16 +48,16 @@ class PathSums(NamedTuple):
             events=self.events + events,
         )
 
-    def without_half(self, wanted: int) -> PathSums:
+    def without_half(self, required: int) -> PathSums:
         """Restart once, after half of the events, to discard the approach to the target."""
-        if self.halved or int(self.events) < wanted / 2:
+        if self.halved or int(self.events) < required / 2:
             return self
         zero = torch.zeros_like(self.first)
         return self._replace(time=torch.zeros_like(self.time), first=zero, second=zero, halved=True)
 
-    def complete(self, wanted: int) -> bool:
+    def complete(self, required: int) -> bool:
         """Return whether enough events have been seen."""
-        return self.halved and int(self.events) >= wanted
+        return self.halved and int(self.events) >= required
 
     def moments(self) -> tuple[Tensor, Tensor]:
         """Return mean and variance (dim,) of all chains together, weighted by time."""
@@ -93,7 +93,7 @@ class RefreshCounts(NamedTuple):
         zero = like.new_zeros(())
         return cls(zero + rate, zero, zero)
 
-    def begun_anew(self) -> RefreshCounts:
+    def restarted(self) -> RefreshCounts:
         """Return empty counts at the same rate."""
         return RefreshCounts(self.rate, torch.zeros_like(self.bounces), torch.zeros_like(self.time))
 
@@ -101,18 +101,18 @@ class RefreshCounts(NamedTuple):
         """Return the counts with the bounces (chains,) and path lengths of a step."""
         return self._replace(bounces=self.bounces + bounce.sum(), time=self.time + span.sum())
 
-    def _wanted(self, share: float) -> Tensor:
+    def _target_rate(self, share: float) -> Tensor:
         return share / (1 - share) * self.bounces / self.time.clamp_min(1e-300)
 
     def is_off(self, share: float) -> bool:
         """Return whether the rate clearly differs from the one that gives refreshments this share of events."""
         if float(self.bounces) < _FEWEST_BOUNCES:
             return False
-        return bool((self._wanted(share) - self.rate).abs() > _OFF * self.rate)
+        return bool((self._target_rate(share) - self.rate).abs() > _OFF * self.rate)
 
     def tuned(self, share: float) -> RefreshCounts:
         """Return the counts with the rate that gives refreshments this share of events."""
-        return self._replace(rate=self._wanted(share))
+        return self._replace(rate=self._target_rate(share))
 
 
 class Energies(NamedTuple):

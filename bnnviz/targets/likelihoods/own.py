@@ -19,7 +19,7 @@ _AGREE = 1e-5  # relative
 _FAR = (10.0, 100.0, 1000.0)  # distances by which outputs are moved, in random directions
 _GAIN = 10.0  # increase of a row's log likelihood far away that indicates a wrong sign
 _BEYOND = 50.0  # distance from the tried outputs that a run may reach
-_SAID = 200  # characters of an error of the user's code
+_MOST_CHARACTERS = 200  # characters of an error of the user's code
 
 
 class OwnLikelihood(Likelihood):
@@ -135,7 +135,7 @@ class OwnLikelihood(Likelihood):
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise BnnvizError(
                 f"The log likelihood cannot be called on outputs of shape {tuple(f.shape)} and observations of shape"
-                f" {tuple(y.shape)}: {lines[0][:_SAID].rstrip('.')}.",
+                f" {tuple(y.shape)}: {lines[0][:_MOST_CHARACTERS].rstrip('.')}.",
                 "likelihood",
             ) from error
 

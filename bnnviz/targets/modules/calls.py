@@ -139,9 +139,9 @@ class MathPaths(TorchFunctionMode):
             return _attention(*args, **kwargs)
         if func is functional.multi_head_attention_forward:
             # If the attention weights are requested, they are computed by matrix products and a softmax.
-            wanted = kwargs.get("need_weights", True)
+            needs_weights = kwargs.get("need_weights", True)
             output, weights = func(*args, **(kwargs | {"need_weights": True}))
-            return output, weights if wanted else None
+            return output, weights if needs_weights else None
         if func is torch._weight_norm:
             return _weight_normalised(*args, **kwargs)
         if func in _RECURRENT and torch.backends.cudnn.is_available():

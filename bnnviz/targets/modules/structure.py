@@ -45,10 +45,10 @@ def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Modu
     if sample is None:
         return module
     named = dict(module.named_parameters(remove_duplicate=False))
-    wanted = [sample] if isinstance(sample, str) else list(sample)
-    if wanted == ["last"] and not any(_is_part("last", name) for name in named):
-        wanted = [list(named)[-1].rpartition(".")[0] or list(named)[-1]]
-    for word in wanted:
+    words = [sample] if isinstance(sample, str) else list(sample)
+    if words == ["last"] and not any(_is_part("last", name) for name in named):
+        words = [list(named)[-1].rpartition(".")[0] or list(named)[-1]]
+    for word in words:
         if not isinstance(word, str) or not any(_is_part(word, name) for name in named):
             parts = dict.fromkeys(name.rpartition(".")[0] or name for name in named)
             raise BnnvizError(
@@ -56,9 +56,9 @@ def frozen_but(module: nn.Module, sample: str | Sequence[str] | None) -> nn.Modu
                 f" {', '.join(parts)}.",
                 "sample",
             )
-    if not wanted:
+    if not words:
         raise BnnvizError("sample names no part of the module; name one, or omit sample.", "sample")
-    chosen = {id(p) for name, p in named.items() if any(_is_part(word, name) for word in wanted)}
+    chosen = {id(p) for name, p in named.items() if any(_is_part(word, name) for word in words)}
     for parameter in module.parameters():
         parameter.requires_grad_(id(parameter) in chosen)
     return module

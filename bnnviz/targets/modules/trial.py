@@ -149,10 +149,10 @@ def check_computed(module: nn.Module, attributes: Sequence[tuple[str, str]], x: 
         kept = held[name]
         held[name] = kept + 1
         try:
-            says = not torch.equal(tried(module, x, rules._replace(restores=True)).outputs, before)
+            changed = not torch.equal(tried(module, x, rules._replace(restores=True)).outputs, before)
         finally:
             held[name] = kept
-        if says:
+        if changed:
             raise BnnvizError(
                 f"The attribute {f'{owner}.{name}' if owner else name} was computed from parameters in advance, so"
                 " draws do not change it; compute it in the forward, or register a parametrization.",

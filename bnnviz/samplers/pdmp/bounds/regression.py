@@ -152,13 +152,13 @@ def _line(state: RegressionState) -> _Regressed:
 
 def _with_slope(state: RegressionState) -> RegressionState:
     """Return the slope statistics updated by a segment that has at least two rates."""
-    told = state.count > 1
-    segments = state.segments + told
+    has_slope = state.count > 1
+    segments = state.segments + has_slope
     gain = 1 / segments.clamp(1, _MEMORY)
     off = _line(state).slope - state.slope
     variance = state.slope_variance + (off.square() - state.slope_variance) * gain
     return state._replace(
-        slope=torch.where(told, state.slope + off * gain, state.slope),
-        slope_variance=torch.where(told, variance, state.slope_variance).clamp_min(_LEAST),
+        slope=torch.where(has_slope, state.slope + off * gain, state.slope),
+        slope_variance=torch.where(has_slope, variance, state.slope_variance).clamp_min(_LEAST),
         segments=segments,
     )

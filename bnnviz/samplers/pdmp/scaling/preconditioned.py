@@ -51,7 +51,7 @@ class Preconditioned(Sampler):
             return self.metric == "dense"
         return self.scales_are_unknown and self.target.dim <= DENSE
 
-    def events_wanted(self, rounds_left: int) -> int:
+    def round_events(self, rounds_left: int) -> int:
         """Return the events of a round: twice those of the previous one."""
         return _FIRST_EVENTS * 2 ** (_ROUNDS - rounds_left)
 
