@@ -10,7 +10,7 @@ from bnnviz import diagnostics
 from bnnviz.diagnostics import VarianceInflation
 from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.mixing import stated
-from bnnviz.engine.monitor.variances import EFFORT, is_clear, weighted_variance_inflation
+from bnnviz.engine.monitor.variances import EFFORT, is_clear, measured_variance_inflation
 from bnnviz.engine.monitor.words import number, variance_rows, with_error
 from bnnviz.engine.protocol import DrawSource
 
@@ -95,7 +95,7 @@ class Importance:
         measured, found = self._stein
         iteration = self._chain.chain_trace.iteration
         if not measured <= iteration < EFFORT.growth * measured:
-            found = weighted_variance_inflation(self._run, draws[None], logs[None])
+            found = measured_variance_inflation(self._run, EFFORT, draws[None], logs[None])
             self._stein = iteration, found
         return found
 

@@ -20,7 +20,7 @@ from bnnviz.engine.monitor.gradients import of_gradient
 from bnnviz.engine.monitor.mixing import measured_mixing
 from bnnviz.engine.monitor.move_warnings import of_moves
 from bnnviz.engine.monitor.run_warnings import FEW, of_run, warnings
-from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation, weighted_variance_inflation
+from bnnviz.engine.monitor.variances import SteinEffort, measured_variance_inflation
 from bnnviz.engine.monitor.verdict import verdict
 from bnnviz.engine.monitor.wider_proposals import measured_shift
 from bnnviz.engine.protocol import DrawSource
@@ -129,7 +129,7 @@ def _importance(run: DrawSource) -> dict[str, float | None]:
 def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
     """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
     if run.sampler.traits.weighted:
-        found = weighted_variance_inflation(run, torch.as_tensor(run.draws), run.log_weights, _EFFORT)
+        found = measured_variance_inflation(run, _EFFORT, torch.as_tensor(run.draws), run.log_weights)
     else:
         found = measured_variance_inflation(run, _EFFORT)
     if found is None:

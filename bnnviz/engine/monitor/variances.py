@@ -242,62 +242,47 @@ def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
     return abs(share) > max(errors * error, _SMALL)
 
 
-def measured_variance_inflation(run: DrawSource, effort: SteinEffort = EFFORT) -> diagnostics.VarianceInflation | None:
-    """Return by what share the variances of a run's draws are too large, from as many gradients as the effort allows.
+def measured_variance_inflation(
+    run: DrawSource, effort: SteinEffort = EFFORT, draws: Tensor | None = None, logs: np.ndarray | None = None
+) -> diagnostics.VarianceInflation | None:
+    """Return by what share the variances of draws are too large, by Stein's identity.
 
-    None where there are too few draws, every chain stands still, the identity does not apply, or a gradient takes too
+    None if there are too few draws, every chain stands still, the identity does not apply, or a gradient takes too
     long.
+
+    Parameters
+    ----------
+    draws : Tensor, shape (chains, draws, dim), optional
+        Weighted draws; by default the draws of the run.
+    logs : ndarray, shape (chains, draws), optional
+        Logarithms of their weights.
     """
-    draws = run.store.view(run.alive)
+    draws = run.store.view(run.alive) if draws is None else draws
     chains, count, dim = draws.shape
     each = 6 * max(run.target.examples, 1) * run.target.row_work
-    if each * effort.least_draws > effort.largest_work:
+    if each * effort.least_draws > effort.largest_work or (logs is not None and not np.isfinite(logs).any()):
         return None
     rows = min(max(effort.work / each, effort.least_draws), effort.draws)
     every = max(1, int(-(-chains * count // rows)))
     x = draws[:, ::every]
-    if not x.numel() or bool((x == x[:, :1]).all()) or says_nothing(run.target, x.reshape(-1, dim)):
-        return None
-    parts = [run.sampler.tempered_target(part, run.state) for part in torch.split(x.reshape(-1, dim), _GRADIENTS)]
-    potential, gradient = _columns(parts, x)
-    return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every)
-
-
-def weighted_variance_inflation(
-    run: DrawSource, draws: Tensor, logs: np.ndarray, effort: SteinEffort = EFFORT
-) -> diagnostics.VarianceInflation | None:
-    """Return by what share the variances of weighted draws are too large, by Stein's identity.
-
-    None where their weights leave too few of them, or where the identity does not apply.
-
-    Parameters
-    ----------
-    draws : Tensor, shape (proposals, draws, dim)
-    logs : ndarray, shape (proposals, draws)
-        Logarithms of their weights.
-    """
-    proposals, count, dim = draws.shape
-    each = 6 * max(run.target.examples, 1) * run.target.row_work
-    if each * effort.least_draws > effort.largest_work or not np.isfinite(logs).any():
-        return None
-    rows = min(max(effort.work / each, effort.least_draws), effort.draws)
-    every = max(1, int(-(-proposals * count // rows)))
-    x = draws[:, ::every]
     flat = x.reshape(-1, dim)
-    if not x.numel() or says_nothing(run.target, flat):
+    still = logs is None and bool((x == x[:, :1]).all())
+    if not x.numel() or still or says_nothing(run.target, flat):
         return None
-    parts = [run.target.gradient(part) for part in torch.split(flat, _GRADIENTS)]
-    potential, gradient = _columns(parts, x)
-    # Where U is not finite a draw has no weight, and no gradient that could be multiplied by it.
-    found = np.isfinite(logs[:, ::every])
-    potential, gradient = np.where(found, potential, 0.0), np.where(found[..., None], gradient, 0.0)
+    columns = zip(
+        *(
+            run.sampler.tempered_target(part, run.state) if logs is None else run.target.gradient(part)
+            for part in torch.split(flat, _GRADIENTS)
+        ),
+        strict=True,
+    )
+    potential, gradient = (torch.cat(column).double().cpu().numpy() for column in columns)
+    potential, gradient = potential.reshape(x.shape[:2]), gradient.reshape(x.shape)
+    if logs is not None:
+        # A draw where U is not finite has no weight, and no gradient that could be multiplied by it.
+        found = np.isfinite(logs[:, ::every])
+        potential, gradient = np.where(found, potential, 0.0), np.where(found[..., None], gradient, 0.0)
     return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every, logs)
-
-
-def _columns(parts: list[tuple[Tensor, Tensor]], like: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Return U (chains, draws) and its gradient (chains, draws, dim) at points like (chains, draws, dim)."""
-    potential, gradient = (torch.cat(column).double().cpu().numpy() for column in zip(*parts, strict=True))
-    return potential.reshape(like.shape[:2]), gradient.reshape(like.shape)
 
 
 def _tone(ratio: float, z: float, draws: int) -> str:
