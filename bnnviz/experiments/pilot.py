@@ -79,9 +79,9 @@ def _cost(spec: Spec) -> tuple[float, float]:
     chosen = samplers.REGISTRY.get(spec.sampler)(**settings)
     known = {setting["name"]: getattr(chosen, setting["name"]) for setting in settings_of.describe(type(chosen))}
     steps = {name: known[name] for name in _STEPS if name in known}
-    each, moves = known.get("draws_each", 1), known.get("every", 1)
+    each, moves = known.get("draws_each", 1), known.get("thin", 1)
     quick = {"warmup_events": 20} if "warmup_events" in known else {}
-    quick |= {"every": min(moves, _MORE)} if moves > 1 else {}
+    quick |= {"thin": min(moves, _MORE)} if moves > 1 else {}
 
     def timed(few: int, draws: int) -> tuple[float, Run]:
         short = settings | quick | {name: min(few, value) for name, value in steps.items()}
@@ -95,7 +95,7 @@ def _cost(spec: Spec) -> tuple[float, float]:
     whole = rows / min(rows, _ROWS) if "train_rows" in target and not settings.get("batch_size") else 1.0
     by_epochs = rows / min(rows, _ROWS) if "train_rows" in target and "first_epochs" in steps else 1.0
     per_step = max(more - base, 0.0) / (_MORE - _FEW) * by_epochs
-    per_draw = max(longer - base, 0.0) / 2 * max(whole, by_epochs) * moves / quick.get("every", 1)
+    per_draw = max(longer - base, 0.0) / 2 * max(whole, by_epochs) * moves / quick.get("thin", 1)
     draws = (spec.draws + spec.warmup) / each + known.get("warmup_events", 0)
     seconds = base + per_step * sum(steps.values()) + per_draw * draws + _prediction(run, spec)
     return seconds, 4.0 * run.target.dim * spec.chains * spec.draws + _bytes(spec, rows)

@@ -144,7 +144,7 @@ class Sampler(param.Parameterized):
     start: str = "auto"
     mode_steps: int = 3000
     temperature: float = 1.0
-    every: int = 1
+    thin: int = 1
     #: Average number of tuning moves per chain, if the sampler warms up by moves (`Traits`).
     warmup_moves: int = 200
     #: Whether a step may read tensor values on the host to save work (CPU only).

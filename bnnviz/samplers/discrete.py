@@ -46,7 +46,7 @@ class Discrete(param.Parameterized):
         live=True,
         doc="The density sampled is exp(-U / temperature): below 1 a cold posterior.",
     )
-    every = settings.Integer(10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    thin = settings.Integer(10, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
     start = settings.Choice(
         "auto",
         objects=["auto", "mode", "random"],

@@ -31,12 +31,12 @@ class MoveDrawCollector(Checkpointed):
     saved_names = ("first", "made")
 
     def __init__(self, sampler: Any, state: Any) -> None:
-        self._sampler, self._every, self._stats = sampler, sampler.every, sampler.sample_stats()
+        self._sampler, self._every, self._stats = sampler, sampler.thin, sampler.sample_stats()
         self.first = state.count.clone()
         self.made = torch.zeros(len(state.x), dtype=torch.int64, device=state.x.device)
 
     def collect(self, step_batch: StepBatch) -> Draws:
-        """Return the positions after every ``every`` moves."""
+        """Return the positions after ``thin`` moves."""
         steps, chains, index = self.due(step_batch)
         if not len(steps):
             return Draws(chains, chains, step_batch.after.x[:0])

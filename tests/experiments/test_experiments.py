@@ -232,7 +232,7 @@ def test_final_errors_roughness_and_half_of_the_way() -> None:
 def test_the_curves_are_the_errors_of_the_draws() -> None:
     def short(spec: Spec) -> Spec:
         target = spec.target_settings | {"data": "mnist", "network": "mlp", "train_rows": 40, "test_rows": 30}
-        settings = spec.settings | {"every": 5, "batch_size": 20, "step_size": 1e-4}
+        settings = spec.settings | {"thin": 5, "batch_size": 20, "step_size": 1e-4}
         return spec.replace(target_settings=target, settings=settings, draws=30)
 
     (case,) = (case for case in CURVES.cases if case.name == "SGFuncRLD, as printed")

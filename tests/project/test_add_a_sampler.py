@@ -37,7 +37,7 @@ NAME, PLACE = sys.argv[1:]
 
 # In the catalogue, once that is generated again.
 (entry,) = [item for item in catalogue.generate()["samplers"] if item["name"] == NAME]
-assert {"step_size", "temperature", "every"} <= {setting["name"] for setting in entry["settings"]}
+assert {"step_size", "temperature", "thin"} <= {setting["name"] for setting in entry["settings"]}
 catalogue.write()
 assert catalogue.find("samplers", NAME) == entry
 
@@ -66,7 +66,7 @@ assert abs(accepted.mean() - probability.mean()) < 4 * 0.5 / accepted.numel() **
 assert 0.05 < accepted.mean() < 0.95
 
 # A checkpoint, and a recording that is left halfway, go on with the same draws.
-spec = Spec("banana", {}, NAME, {"every": 2}, chains=3, draws=60, warmup=5, seed=4, device="cpu").checked()
+spec = Spec("banana", {}, NAME, {"thin": 2}, chains=3, draws=60, warmup=5, seed=4, device="cpu").checked()
 
 def halfway(run):
     run.prepare()

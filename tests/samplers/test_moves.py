@@ -10,7 +10,7 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
-ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "every": 7}, chains=3, draws=30, device="cpu")
+ROWS = Spec("logistic_regression", {}, "sgld", {"batch_size": 20, "thin": 7}, chains=3, draws=30, device="cpu")
 NETWORK = Spec(
     "network", {"data": "toy_c", "hidden": "4"}, "sgld", {"mode_steps": 50}, chains=3, draws=None, device="cpu"
 )
@@ -25,7 +25,7 @@ def finished(run: ViewedRun) -> ViewedRun:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DISCRETE)
 def test_draws_do_not_depend_on_blocks_or_checkpoints(name: str) -> None:
-    settings = ROWS.settings if name in STOCHASTIC else fitting(name, every=2, batch_size=20) | QUICK[name]
+    settings = ROWS.settings if name in STOCHASTIC else fitting(name, thin=2, batch_size=20) | QUICK[name]
     target, target_settings = target_of(name)
     spec = ROWS.replace(sampler=name, settings=settings, target=target, target_settings=target_settings).checked()
     whole, single = finished(ViewedRun(spec)), ViewedRun(spec)
@@ -48,7 +48,7 @@ def test_the_step_size_may_change_while_it_runs() -> None:
 
 
 def test_a_chain_that_diverges_is_named_and_the_others_go_on() -> None:
-    spec = Spec("banana", {}, "sgld", {"step_size": 0.15, "every": 1}, chains=16, draws=40, warmup=0, device="cpu")
+    spec = Spec("banana", {}, "sgld", {"step_size": 0.15, "thin": 1}, chains=16, draws=40, warmup=0, device="cpu")
     run = finished(ViewedRun(spec.checked()))
     stopped = [note for note in run.notes if note.code == "chain_stopped"]
     assert 0 < len(stopped) < 16

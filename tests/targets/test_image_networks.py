@@ -229,7 +229,7 @@ def test_a_descent_reads_batches_and_ends_where_all_rows_are_explained(bars, mon
 
 # What a sampler is given so that it is at its draws soon.
 QUICK = {
-    "batch_size": 10, "mode_steps": 20, "steps": 20, "first_epochs": 2, "epochs": 1, "every": 1, "refresh_rate": 20.0,
+    "batch_size": 10, "mode_steps": 20, "steps": 20, "first_epochs": 2, "epochs": 1, "thin": 1, "refresh_rate": 20.0,
     "draws_each": 2, "scale_events": 50, "warmup_events": 50, "leapfrogs": 2, "max_treedepth": 2, "mode_rows": 10,
 }  # fmt: skip
 OWN = {"laplace": {"structure": "diagonal"}, "pmcnet_light": {"draws_each": 3}}

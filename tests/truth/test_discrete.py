@@ -144,7 +144,7 @@ def test_hmc_at_a_temperature() -> None:
 
 @pytest.mark.slow
 def test_nuts_is_right_whatever_its_step_size() -> None:
-    for settings in ({}, {"step_size": 0.7, "max_treedepth": 3, "every": 2}):
+    for settings in ({}, {"step_size": 0.7, "max_treedepth": 3, "thin": 2}):
         for name in ("gaussian-1", "double_well"):
             found = check(SamplerCase("nuts", settings), known_targets()[name], draws=20, chains=600)
             assert found.ok, (settings, name, found)

@@ -49,7 +49,7 @@ def _curves(run: ViewedRun) -> dict[str, list[float]]:
     few = slice(None, None, max(1, len(target.x) // _MOST_ROWS))
     rows = {"train": (target.x[few], target.y[few]), "validation": target.held_out()}
     points = np.arange(1, len(theta) // each + 1)
-    moves = float(run.draw_collector.first.max()) + settings["every"] * points
+    moves = float(run.draw_collector.first.max()) + settings["thin"] * points
     epochs = moves * (settings.get("batch_size") or len(target.x)) / len(target.x)
     errors = {name: _errors(target, theta, *part).reshape(-1, each).mean(1).tolist() for name, part in rows.items()}
     return {"epoch": epochs.tolist(), **errors}

@@ -115,7 +115,7 @@ def _line(name: str, curves: Sequence[dict[str, Any]], picture: str) -> dict[str
 
 
 def _specs(target: dict[str, Any], size: _CurveSize, lane: _CurveLane) -> tuple[Spec, ...]:
-    settings = {"batch_size": _BATCH, "every": size.every, "start": "random", **lane.settings}
+    settings = {"batch_size": _BATCH, "thin": size.every, "start": "random", **lane.settings}
     draws = lane.each * ((size.moves - lane.tuning) // size.every)
     return repeated("images", target, lane.sampler, settings, seeds=size.seeds, draws=draws, warmup=0)
 

@@ -62,7 +62,7 @@ def _specs(target: dict[str, Any], size: _ImageSize, sampler: str, settings: dic
             draws *= _EACH  # as many functionals as the other samplers have draws
         elif sampler == "sgfuncrld":
             every *= _EACH  # as many draws and moves as the other samplers
-        made = {"batch_size": _BATCH, "every": every, "mode_steps": size.mode_steps}
+        made = {"batch_size": _BATCH, "thin": every, "mode_steps": size.mode_steps}
     return repeated("images", target, sampler, made | settings, seeds=SEEDS, draws=draws, warmup=warmup)
 
 

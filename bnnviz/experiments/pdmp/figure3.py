@@ -10,7 +10,7 @@ from bnnviz.specs.run import Spec
 SEEDS = range(5)
 DATA = ("toy_a", "toy_b", "toy_c")
 #: All rows, as in the authors' code; the step size as in `bnnviz.experiments.pdmp.table1`.
-_ROWS = {"every": 10}
+_ROWS = {"thin": 10}
 SAMPLERS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("BPS", "bps", {}),
     ("sigma-BPS", "sigma_bps", {}),

@@ -92,8 +92,8 @@ FIG4 = FrameExperiment(
             ("BPS, interpolated", "bps", {"bound": "interpolated"}),
             ("sigma-BPS, interpolated", "sigma_bps", {"bound": "interpolated", "warmup_events": 200}),
             ("Boomerang, interpolated", "boomerang", {"bound": "interpolated"}),
-            ("SGLD", "sgld", {"decay": 0.55, "every": 20}),
-            ("SGLD-ND", "sgld", {"every": 20}),
+            ("SGLD", "sgld", {"decay": 0.55, "thin": 20}),
+            ("SGLD-ND", "sgld", {"thin": 20}),
         )
     ),
     pictures=("prediction", "spread"),

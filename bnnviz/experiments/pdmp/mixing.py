@@ -61,7 +61,7 @@ def _case(where: str, name: str) -> Case:
     if batched:
         chosen |= {"batch_size": batch}
     if "bound" not in settings:
-        chosen |= {"every": _MOVES[where]}
+        chosen |= {"thin": _MOVES[where]}
     if where == "digits" and sampler == "sghmc":
         chosen |= {"step_size": 5e-6}  # a tenth of the automatic value, at which batch noise causes divergence
     specs = repeated(target, values, sampler, chosen, seeds=seeds, chains=_CHAINS, draws=draws, warmup=warmup)

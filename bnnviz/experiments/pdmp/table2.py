@@ -54,7 +54,7 @@ def _rows(data: str, size: _SmallScale | None) -> dict[str, dict[str, Any]]:
     learned = {"warmup_events": size.warmup_events} if small else {}
     # A tenth of the step size from the curvature: at the full size, batch noise makes SGHMC diverge.
     short = {"step_size": 5e-6} if small else {}
-    moves = {"every": 60 if small else 10}  # for about equal gradients at the small scale
+    moves = {"thin": 60 if small else 10}  # for about equal gradients at the small scale
     rows = {
         "BPS": {"sampler": "bps", **whole},
         "sigma-BPS": {"sampler": "sigma_bps", **learned, **whole},

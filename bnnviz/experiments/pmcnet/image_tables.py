@@ -34,7 +34,7 @@ _SHORT: dict[str, dict[str, Any]] = {
     "ADAM-MLE": {"steps": 400},
     "ADAM-MAP": {"steps": 400},
     "BBP": {"steps": 600, "first_sd": 0.001},
-    "SGLD": {"every": 10, "mode_steps": 400},
+    "SGLD": {"thin": 10, "mode_steps": 400},
     "MCDropout": {"steps": 1000},
     "SAE": {"first_epochs": 40, "epochs": 1},
 }

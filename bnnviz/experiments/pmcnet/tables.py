@@ -45,7 +45,7 @@ COMPETITORS: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "ADAM-MLE": ("mle", {}, 2, 0),
     "ADAM-MAP": ("map", {}, 2, 0),
     "BBP": ("bbb", {}, _DRAWS, 0),
-    "SGLD": ("sgld", {"every": 50}, _DRAWS, _DRAWS),
+    "SGLD": ("sgld", {"thin": 50}, _DRAWS, _DRAWS),
     "MCDropout": ("mc_dropout", {}, _DRAWS, 0),
     "SAE": ("sae", {}, _DRAWS, 0),
 }

@@ -100,7 +100,7 @@ class Hamiltonian(Discrete, Sampler):
         " if noise or prior are learned, because the mode fits the noise) and for custom functions of up to"
         f" {_DENSE} dimensions, random points for other densities.",
     )
-    every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    thin = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
 
     @property
     def tuning_limit(self) -> int:

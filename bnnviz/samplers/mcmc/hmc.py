@@ -117,7 +117,7 @@ class HMC(Hamiltonian):
         warmup = int(min(0.4 * trajectories, 1000))
         every = max(1, round((trajectories - warmup) / DRAWS))
         metric = "auto" if warmup >= 200 else "diagonal"
-        given = {"num_leapfrog_steps": steps, "every": every, "mode_steps": descent, "metric": metric}
+        given = {"num_leapfrog_steps": steps, "thin": every, "mode_steps": descent, "metric": metric}
         # One of eight chains stuck in a narrow part of the posterior would bias the result.
         given["target_accept"] = _AUTOMATIC_ACCEPTANCE
         reason = f"{trajectories:,.0f} trajectories of at most {steps} steps fit in the time"

@@ -83,7 +83,7 @@ class ParallelTempering(Discrete, Sampler):
         "diverging": "divergent share",
     }
 
-    every = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
+    thin = settings.Integer(1, bounds=(1, 100_000), scale="log", live=True, unit="moves", doc="Moves between draws.")
     temperatures = settings.Integer(8, bounds=(2, 64), doc="Replicas of each chain, one for each temperature.")
     hottest = settings.Number(
         20.0, bounds=(1.0, 1e6), scale="log", doc="The highest temperature, in units of the target's temperature."

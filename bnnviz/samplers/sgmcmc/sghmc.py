@@ -52,7 +52,7 @@ class SGHMC(StochasticGradient):
             return None
         every = max(1, round(0.67 * moves / DRAWS))
         draws = int(min(DRAWS, 0.67 * moves // every))
-        given = {"batch_size": _AUTOMATIC_BATCH, "every": every, "start": "mode", "mode_steps": descent}
+        given = {"batch_size": _AUTOMATIC_BATCH, "thin": every, "start": "mode", "mode_steps": descent}
         reason = f"{moves:,.0f} moves with batches of {_AUTOMATIC_BATCH} rows fit in the time"
         return BudgetProposal(given, draws // 2, MOST_DRAWS, reason)
 

@@ -22,7 +22,7 @@ def home(tmp_path, monkeypatch):
 
 
 IMAGES = {"data": "mnist", "network": "mlp", "train_rows": 40, "test_rows": 30}
-SETTINGS = {"batch_size": 20, "every": 2, "step_size": 1e-6, "mode_steps": 10}
+SETTINGS = {"batch_size": 20, "thin": 2, "step_size": 1e-6, "mode_steps": 10}
 
 
 DRAWS = 6

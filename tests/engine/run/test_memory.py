@@ -45,7 +45,7 @@ import json, resource, sys
 import bnnviz
 
 images = {"data": sys.argv[1], "network": sys.argv[2], "train_rows": 40, "test_rows": 60}
-settings = {"batch_size": 4, "every": 1, "mode_steps": 2, "step_size": 1e-7}
+settings = {"batch_size": 4, "thin": 1, "mode_steps": 2, "step_size": 1e-7}
 run = bnnviz.sample("images", "sgld", target_settings=images, settings=settings, draws=200, chains=1, warmup=5)
 accuracy = bnnviz.measure(run)["averaged"]["accuracy"]
 said = bnnviz.uncertainty(run)["summary"]
