@@ -56,7 +56,8 @@ class Canvas:
         self.moving, self.still = Sheet(), Sheet()
         self.model = ColumnDataSource()
         draw = CustomJS(args={"figure": root, "marks": self.model}, code=CODE)
-        root.tags = [self.model]
+        # All sources belong to the document from the beginning, with marks or without.
+        root.tags = [self.model, *(sheet.model for sheet in self.sheets)]
         # The browser sets the inner size once the figure has been laid out.
         for name in ("inner_width", "inner_height"):
             root.js_on_change(name, draw)

@@ -215,11 +215,11 @@ class View:
         model = self._models[place]
         model.visible, self.root.grid[place].visible = shown, grid
         if axis.ticks is not None:
-            model.update(
-                ticker=FixedTicker(ticks=list(axis.ticks)),
-                major_label_overrides=dict(axis.ticks),
-                major_label_orientation=0.6 if axis.turned else "horizontal",
-            )
+            if not isinstance(model.ticker, FixedTicker):
+                model.ticker = FixedTicker()
+            model.ticker.ticks = list(axis.ticks)
+            turned = 0.6 if axis.turned else "horizontal"
+            model.update(major_label_overrides=dict(axis.ticks), major_label_orientation=turned)
         elif axis.whole:
             model.ticker.min_interval = 1
 

@@ -186,7 +186,8 @@ def _band(mark: m.Band, dims: Any, ends: Any, palette: Palette) -> list[Any]:
         return []
     area = hv.Area(tuple(each[known] for each in columns), dims[0], [dims[1], "high"], label=mark.label)
     ((element, bokeh, matplotlib, both),) = _filled(mark, palette, area)
-    matplotlib = {"facecolor": matplotlib["facecolor"], "alpha": mark.opacity, "linewidth": 0, "edgecolor": "none"}
+    colour = palette.of(mark.colour)
+    matplotlib = {"facecolor": colour, "color": colour, "alpha": mark.opacity, "linewidth": 0}
     return [(element, bokeh, matplotlib, both)]
 
 
