@@ -23,7 +23,7 @@ class Registry:
         return cls
 
     def get(self, name: str) -> type:
-        """Return the class of a name; raise `BnnvizError` if there is none."""
+        """Return the class with a name; raise a `BnnvizError` that lists the names if it is unknown."""
         if name not in self._classes:
             raise none_of(self.noun, name, self._classes)
         return self._classes[name]

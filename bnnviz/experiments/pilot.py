@@ -90,7 +90,7 @@ def _cost(spec: Spec) -> tuple[float, float]:
         drive(run, 60.0)
         return _clock() - begun, run
 
-    timed(_FEW, 1)  # what is done once, such as reading the data, is not counted
+    timed(_FEW, 1)  # one-time work, such as reading the data, is not counted
     (base, run), (more, _), (longer, _) = timed(_FEW, 1), timed(_MORE, 1), timed(_FEW, 3)
     whole = rows / min(rows, _ROWS) if "train_rows" in target and not settings.get("batch_size") else 1.0
     by_epochs = rows / min(rows, _ROWS) if "train_rows" in target and "first_epochs" in steps else 1.0

@@ -405,7 +405,7 @@ class Callable(Target):
         return len(seen) >= _LONG
 
     def native_gradient(self, x: Tensor) -> NativeGradient | None:
-        """Return U and its gradient as a function of C; None where it is none."""
+        """Return U and its gradient as a C function; None if unavailable."""
         return self._tape.function() if self._tape is not None and self._tape.suits(x) else None
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -126,7 +126,7 @@ class BNN(NetworkCurvature):
         self.table = data if isinstance(data, datasets.UserTable) else None
         data = data if self.table is None else self.table.load()
         self.data_set = data if isinstance(data, DataSets) else None
-        #: Names of the columns of the inputs; empty where they have none.
+        #: Names of the input columns; empty if unnamed.
         self.input_names = _names_of(data)
         self.x, columns = self._check_rows(*self._read(data))
         if likelihood is None:

@@ -1,9 +1,9 @@
 r"""Record a function of a point as a list of operations on numbers, and compute it with its gradient in C++.
 
-A function that loops over a time series has thousands of operations on a few numbers each. PyTorch needs some
-microseconds for every one, and more for its derivative; the C++ needs nanoseconds. To record a function it is called
-once with a tensor that has the numbers of operations in the place of values. This fails, and PyTorch computes the
-function, where it reads a value, as an ``if`` on a tensor does, or has other operations than those here.
+A function that loops over a time series has thousands of operations on a few numbers each. PyTorch takes microseconds
+for each, and more for its derivative; C++ takes nanoseconds. To record a function, it is called once with a tensor of
+operation numbers instead of values. Recording fails if the function reads a value, as an ``if`` on a tensor does, or
+uses an unsupported operation; PyTorch then computes it.
 
 Private interfaces of PyTorch, tested with torch 2.13: ``Tensor._make_wrapper_subclass``,
 ``torch._C._disabled_torch_function_impl``, ``OpOverload.decompose``, ``torch.utils._pytree``,
@@ -34,7 +34,7 @@ from bnnviz.targets.traced import is_traced
 log = logging.getLogger(__name__)
 
 _SOURCE = Path(__file__).with_suffix(".cpp")
-# In the order of the C++.
+# In the order of the C++ code.
 _OPERATIONS = (
     *("add", "sub", "mul", "div", "pow", "maximum", "minimum", "atan2", "lt", "le", "eq", "where"),
     *("neg", "abs", "sign", "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tanh", "sigmoid", "atan", "erf"),
@@ -47,18 +47,18 @@ _VIEWS = {
 }
 _CONSTANTS = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 _IN_PLACE = {"add_", "sub_", "mul_", "div_", "neg_", "exp_"}
-_MOST = 200_000  # operations
-# PyTorch takes about as long for a call with its derivative as the C++ for so many operations of a point.
+_MOST = 200_000  # maximum number of operations
+# Number of operations per point that C++ computes in the overhead of a PyTorch call with its derivative.
 _PER_CALL = 500
-_POINTS = 6  # at which both are compared
+_POINTS = 6  # for the comparison with PyTorch
 
 
 class NotRecordedError(Exception):
-    """A function does what cannot be recorded."""
+    """The function cannot be recorded."""
 
 
 class _Recorded(Tensor):
-    """A tensor of the numbers of operations, which stands for what they compute."""
+    """A tensor of operation numbers, which represent the results of operations."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -75,7 +75,7 @@ class _Recorded(Tensor):
 
 
 class _Recorder:
-    """The operations of a function of one point; constants have numbers below zero."""
+    """The operations of a function of one point; constants have negative numbers."""
 
     def __init__(self, dim: int) -> None:
         self.calls, self.count = 0, dim
@@ -83,7 +83,7 @@ class _Recorder:
         self.rows: list[Tensor] = []  # (operations, 4): operation and arguments
 
     def call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Record one call of PyTorch; those of which it is made here do not count."""
+        """Record a call of PyTorch, without the calls inside it."""
         count = self.calls + 1
         found = self._call(func, args, kwargs)
         self.calls = count
@@ -97,7 +97,7 @@ class _Recorder:
         if name in _OPERATIONS:
             return self.operation(name, *args, **kwargs)
         if name in _IN_PLACE and own:
-            # Views of a tensor are views of its numbers, and so are written too.
+            # Views of a tensor are views of its numbers, so writes work as well.
             args[0].numbers.copy_(self.operation(name[:-1], *args[:2], **kwargs).numbers)
             return args[0]
         if name == "copy_" and own:
@@ -122,7 +122,7 @@ class _Recorder:
         return found
 
     def operation(self, name: str, *args: Any, alpha: float = 1, **kwargs: Any) -> _Recorded:
-        """Record an operation on each element of some tensors."""
+        """Record an elementwise operation on tensors."""
         if kwargs:
             raise NotRecordedError(f"{name} with {', '.join(kwargs)}")
         args = args if alpha == 1 else (args[0], args[1] * alpha)
@@ -138,11 +138,11 @@ class _Recorder:
         made = torch.arange(self.count, self.count + size).reshape(numbers[0].shape)
         self.count += size
         if self.count > _MOST:
-            raise NotRecordedError("so many operations")
+            raise NotRecordedError("too many operations")
         return _Recorded(self, made, dtype)
 
     def numbers(self, value: Any) -> Tensor:
-        """Return the numbers of what a tensor or a number stands for."""
+        """Return the operation numbers of a tensor or a number."""
         if isinstance(value, _Recorded):
             return value.numbers
         if not isinstance(value, Tensor):
@@ -160,7 +160,7 @@ class _Recorder:
 
 
 def _fold(name: str, nothing: float, x: Tensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Tensor:
-    """Combine the elements along some axes by an operation, by halves."""
+    """Reduce the elements along axes by an operation, in a binary tree."""
     axes = sorted((axis % x.ndim for axis in ([dim] if isinstance(dim, int) else dim or range(x.ndim))), reverse=True)
     for axis in axes:
         x = x.movedim(axis, 0)
@@ -300,10 +300,10 @@ class Tape:
         self._derive.argtypes = [ctypes.POINTER(_Operations), ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 5]
 
     def __reduce__(self) -> tuple:
-        return type(None), ()  # copies of a target compute with PyTorch until a run takes them
+        return type(None), ()  # copies of a target use PyTorch until a run records them
 
     def suits(self, x: Tensor) -> bool:
-        """Return whether the C++ can compute the gradient at x (points, dim), and no slower than PyTorch."""
+        """Return whether C++ can compute the gradient at x (points, dim), and no slower than PyTorch."""
         return (
             x.dtype is self._dtype
             and x.device.type == "cpu"
@@ -323,7 +323,7 @@ class Tape:
         return value, gradient
 
     def function(self) -> NativeGradient:
-        """Return both as a function of C of the points."""
+        """Return value and gradient as a C function of the points."""
         made = NativeGradient(ctypes.cast(self._derive, ctypes.c_void_p), ctypes.addressof(self._operations), None)
         made.held = self
         return made
@@ -336,7 +336,7 @@ def record(
     dtype: torch.dtype,
     waits: bool,
 ) -> Tape | None:
-    """Return a function's tape; None where it cannot be recorded, or PyTorch is as fast or has other derivatives."""
+    """Return a function's tape; None if it cannot be recorded, is not faster, or differs from PyTorch."""
     recorder = _Recorder(dim)
     x = torch.randn(_POINTS, dim, dtype=dtype, generator=torch.Generator().manual_seed(0))
     x *= torch.logspace(-2, 1, _POINTS)[:, None]
@@ -345,7 +345,7 @@ def record(
             result = function(_Recorded(recorder, torch.arange(dim)[None], dtype)) + 0.0
         known = differentiated(x)
     except Exception as error:  # noqa: BLE001 - whatever a function may raise of a tensor without values
-        log.debug("The function is computed by PyTorch, as its operations cannot be recorded: %s", error)
+        log.debug("PyTorch computes the function, because its operations cannot be recorded: %s", error)
         return None
     if not isinstance(result, _Recorded) or recorder.count > _PER_CALL * recorder.calls:
         return None
@@ -354,14 +354,14 @@ def record(
         return None
     tape = Tape(recorder, result, dim, dtype, library)
     if not all(map(_agree, tape.gradient(x), known)):
-        log.debug("The function is computed by PyTorch, which has other derivatives than its operations.")
+        log.debug("PyTorch computes the function, because the derivatives of its recorded operations differ.")
         return None
     return tape
 
 
 @contextmanager
 def _without_checks() -> Iterator[None]:
-    """Have distributions not look at their parameters: where these are invalid, the recorded value is not a number."""
+    """Disable the parameter checks of distributions; invalid parameters then give nan."""
     checks = Distribution._validate_args
     Distribution.set_default_validate_args(False)
     try:
@@ -371,7 +371,7 @@ def _without_checks() -> Iterator[None]:
 
 
 def _agree(one: Tensor, other: Tensor) -> bool:
-    """Return whether values, or gradients, at some points (points, ...) are the same but for rounding."""
+    """Return whether values or gradients at points (points, ...) are equal up to rounding."""
     tolerance = torch.finfo(one.dtype).eps ** (1 / 3)
     one, other = one.reshape(_POINTS, -1), other.reshape(_POINTS, -1)
     sizes = other.nan_to_num(0.0, 0.0, 0.0).abs().amax(1, keepdim=True)

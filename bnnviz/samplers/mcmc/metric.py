@@ -129,7 +129,7 @@ class WindowSums(NamedTuple):
 
     count: Tensor  # (chains,), float64: Completed moves
     moved: Tensor  # float64, 0-d: Moves that changed the position, over all chains
-    # DrawMoments or WindowDraws: The draws themselves for a low-rank metric. Gradients are None if unknown.
+    # DrawMoments or WindowDraws: The draws themselves for a low-rank metric. Gradients may be None.
     positions: DrawMoments | WindowDraws
     gradients: DrawMoments | WindowDraws | None
 

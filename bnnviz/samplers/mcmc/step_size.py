@@ -46,7 +46,7 @@ class AcceptanceCurve(NamedTuple):
     # Of log(-log a) there, and with respect to the logarithm of the step size
     height: float
     slope: float
-    precision: tuple[float, float, float]  # Of the height, of both, of the slope
+    precision: tuple[float, float, float]  # Height, both, slope
 
     @classmethod
     def begun(cls, size: float) -> AcceptanceCurve:

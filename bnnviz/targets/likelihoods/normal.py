@@ -352,7 +352,7 @@ class LogNormal(_ScaleFamily):
         super().__init__(0.0, scale, learned)
 
     def check(self, y: Tensor, outputs: int) -> None:
-        """Refuse what is not positive."""
+        """Raise if an observation is not positive."""
         if len(y) and not (y > 0).all():
             raise BnnvizError(
                 f"A log_normal likelihood needs positive observations, and one is {float(y.min()):g}.", "data"
