@@ -60,8 +60,8 @@ class SGFuncRLD(Functional, StochasticGradient):
     ``variant="corrected"``: c - eps P g + N(0, 2 eps P T) with P = G^(-1/2) and G the running mean of g^2, fixed after
     the tuning. ``variant="paper"``, Algorithm 1 as printed: c - eps G^(-1/2) m + N(0, 2 eps T / G), with a running mean
     m of the gradient and a G that continues to change. Its noise does not match its drift: large gradients make it far
-    too cold, with rare large moves where they are small. Draws follow the mixture of functionals, which is wider than the
-    target (twice its variance on an isotropic Gaussian); the paper's eq. 5 lacks the 1/M.
+    too cold, with rare large moves where they are small. Draws follow the mixture of functionals, which is wider than
+    the target (twice its variance on an isotropic Gaussian); the paper's eq. 5 lacks the 1/M.
     Source: the functional-BNN paper, Algorithm 1.
     """
 
