@@ -142,7 +142,8 @@ class ReplayTimeline:
             for view in self.views:
                 view.theme(dark)
         themed, self._changed = self._changed, set()
-        return themed
+        # A figure without marks yet has no colours that change.
+        return themed | {(view.canvas.model.id, "tags") for view in self.views}
 
     def _take(self, number: int, frame: dict[str, Any]) -> None:
         before = self.replay_frames.frames[number - 1]["status"]["era"] if number else frame["status"]["era"]
