@@ -1,7 +1,18 @@
-// Nothing that comes from the server can say that the server is gone.
+// Nothing that comes from the server can tell that the server is gone. The page, which finds its run again, reloads as
+// soon as a server answers.
 const strip = document.createElement("div")
 strip.setAttribute("role", "alert")
-strip.textContent = "The connection to the server was lost. Reload the page when the server is back."
+strip.textContent = "The connection to the server was lost. This page reloads when the server answers."
 strip.style = "position: fixed; z-index: 9999; inset: auto 0 0 0; padding: 14px; text-align: center;" +
   "font: 600 15px sans-serif; background: #b3261e; color: #fff"
 document.body.append(strip)
+const script = document.querySelector("script[src]").src
+const ask = async () => {
+  try {
+    await fetch(script, {method: "HEAD", cache: "no-store"})
+    location.reload()
+  } catch {
+    setTimeout(ask, 1000)
+  }
+}
+setTimeout(ask, 500)

@@ -19,9 +19,10 @@ from panel.util import edit_readonly
 
 from bnnviz.figures.live.view import DOCUMENT_THEME
 from bnnviz.figures.palette import in_light
-from bnnviz_app import THEME_COOKIE, bokeh_fixes
+from bnnviz_app import THEME_COOKIE, bokeh_fixes, kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.classroom.bar import class_bar
+from bnnviz_app.components.run.run_chip import LOOK_MS, RunChip
 from bnnviz_app.components.widgets import HEADER, Text
 from bnnviz_app.pages import FIRST, OF_CLASS, PAGES, PageEntry
 from bnnviz_app.theme import is_dark, material, styles
@@ -188,6 +189,8 @@ def open_page() -> None:
     pn.config.theme = "dark" if dark else "default"
     entry = _offered()[name]
     page = entry.build(dark)
+    chip = RunChip(kept_runs.runs(), kept_runs.browser())
+    pn.state.add_periodic_callback(chip.look, LOOK_MS)
     nav = _nav(name, page)
     bar = class_bar()
     if bar is not None:
@@ -197,7 +200,7 @@ def open_page() -> None:
         template=_TEMPLATE,
         meta_name="bnnviz",
         meta_title=f"bnnviz: {entry.title}",
-        header=[nav, _menu(page)],
+        header=[nav, chip.root, _menu(page)],
         theme_toggle=False,
         sidebar_width=300,
         sidebar_open=page.settings is None,  # closing a drawer that a page lacks would shift the page

@@ -18,6 +18,7 @@ from tornado.ioloop import IOLoop
 from tornado.websocket import WebSocketClosedError
 
 from bnnviz.engine.cluster.backend import Backend
+from bnnviz_app import kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.access.guard import guard
@@ -46,8 +47,8 @@ def _guard_panel_serve() -> None:
 
 
 def process_request(request: HTTPServerRequest) -> dict[str, Any]:
-    """Return role and id of a visitor for the signed token of the session."""
-    return roles.visitor(request)
+    """Return role, person and browser of a visitor for the signed token of the session."""
+    return roles.visitor(request) | kept_runs.visitor(request)
 
 
 def on_session_created(session_context: Any) -> None:

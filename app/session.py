@@ -20,8 +20,10 @@ from panel.io.state import set_curdoc, state
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz_app import kept_runs
 from bnnviz_app.access import roles
 from bnnviz_app.heartbeat import Heartbeat
+from bnnviz_app.kept_runs import KeptRun
 
 PERIOD = 0.062  # seconds between two ticks
 IDLE_PERIOD = 0.2  # seconds between two looks at a run that waits; whatever is asked of it comes at once
@@ -73,6 +75,9 @@ class Session:
         self.on_begin: Callable[[], None] = lambda: None  # called when another run is asked for
         self._first: Callable[[], None] | None = None
         self.origin: str | None = None  # the recording whose run goes on, at the next start
+        self.resumes: str | None = None  # the id of the run of this browser that is taken up, at the next start
+        self.browser, self.page = kept_runs.browser(), ""
+        self._kept: KeptRun | None = None
         self.playing = False
         self.speed: float | None = None
         self.heartbeat = heartbeat
@@ -112,9 +117,9 @@ class Session:
         return self._handle.spec if self._asked is None else self._asked
 
     @property
-    def runs(self) -> Any:
-        """The handle of what runs; None where nothing does."""
-        return self._handle
+    def run_id(self) -> str | None:
+        """The id by which this browser finds the run again; None if nothing runs."""
+        return None if self._kept is None else self._kept.run_id
 
     def greet(self, sentences: list[str], failed: bool = True) -> None:
         """Say these as soon as the run is there: what is said before that, its beginning takes back."""
@@ -155,7 +160,10 @@ class Session:
         self.playing = not self.playing
         if not (self._starting or self._bringing) and self._over():
             self.playing = True
+            # A run that was ended by its worker goes on from its checkpoint; one that has come to its end begins again.
+            resumed = self._handle is not None and not self._handle.held and self._kept is not None
             self.begin(self.spec)
+            self.resumes = self._kept.run_id if resumed else None
         else:
             self._send("play" if self.playing else "pause")
 
@@ -185,12 +193,16 @@ class Session:
         self._send("watch", **what)
 
     def close(self) -> None:
-        """End the run and the loop: the tab is gone."""
+        """End the loop, because the page has gone; its run belongs to the browser, which finds it again."""
         if self._closed:
             return
         self._closed = True
-        self._let_go()
         self._let_go_before()
+        if self._handle is not None and self._kept is not None:
+            for run in kept_runs.runs().leave(self._kept, self):
+                self._spawn(kept_runs.runs().end(run))
+        else:
+            self._let_go()
         self._wake.set()
 
     # ---- the loop -----------------------------------------------------------------------------------------
@@ -249,6 +261,9 @@ class Session:
             self._screen.show_scene(scene)
         if not self._commands:
             self._agree()
+        if self._kept is not None and "status" in frame:
+            self._kept.draws = int(frame["status"].get("draws", 0))
+            self._kept.recorded = bool(frame["status"].get("record"))
         self._screen.show_frame(frame)
         self.heartbeat.beat()
 
@@ -259,6 +274,12 @@ class Session:
         if self._handle.spec != self._shown:
             self._shown = self._handle.spec
             self._screen.show_spec(self._shown)
+
+    @property
+    def connected(self) -> bool:
+        """Whether a browser has the page."""
+        session = self._server_session()
+        return session is not None and session.connection_count > 0
 
     def _connected(self) -> bool:
         session, now = self._server_session(), time.monotonic()
@@ -297,7 +318,12 @@ class Session:
         self._ask_devices(backend)
         playing = self.playing
         origin, self.origin = self.origin, None
-        handle = backend.start(spec, play=playing, origin=origin)
+        resumes, self.resumes = self.resumes, None
+        kept = None if resumes is None else kept_runs.runs().find(resumes, self.browser, self)
+        if kept is None:
+            handle = backend.start(spec, play=playing, origin=origin)
+        else:
+            handle = kept_runs.runs().take(kept, backend, self, playing)
         try:
             scene = await self._scene(handle)
         except BnnvizError:
@@ -310,20 +336,26 @@ class Session:
         if scene is None:
             self._spawn(self._stop(handle))
             return
+        if self._before is not None and self._before.run_id == handle.run_id:
+            self._before = None
         self._let_go_before()
         self._handle, self._jumps = handle, 0
         # The run does not have what was changed while it was prepared.
         self._starting = self._starting or self._asked is not spec
         self._asked = self._asked if self._starting else None
+        self._kept = kept_runs.runs().show(handle, self, self.browser, self.page, _title(handle.spec, scene))
+        self.on_begin()
+        if kept is not None:
+            self.playing = playing = handle.playing
         await self._show(self._screen.show_scene, scene)
         self._lingers = 0.0  # what was said of the run before is over, and is said again where it befalls this one
         await self._tell("")
         await self._greet()
-        if self.speed is not None:
+        if self.speed is not None or kept is not None:
             self._send("speed", value=self.speed)
         if self.playing != playing:
             self._send("play" if self.playing else "pause")
-        elif not playing:
+        elif not playing and kept is None:
             # A run that waits for play shows its first segment, not empty axes.
             await self._show(self._first or (lambda: self._send("event")))
 
@@ -345,7 +377,7 @@ class Session:
         if before is not None and before.alive and not self._starting:
             self._handle, self._asked = before, None
         elif before is not None:
-            self._spawn(self._stop(before))
+            self._end(before)
 
     # ---- helpers ------------------------------------------------------------------------------------------
 
@@ -388,13 +420,20 @@ class Session:
         self._asked = self.spec
         handle, self._handle = self._handle, None
         if handle is not None:
-            self._spawn(self._stop(handle))
+            self._end(handle)
 
     def _let_go_before(self) -> None:
         """End the run before, if there is one."""
         before, self._before = self._before, None
         if before is not None:
-            self._spawn(self._stop(before))
+            self._end(before)
+
+    def _end(self, handle: Any) -> None:
+        """End a run that the reader has replaced."""
+        if self._kept is not None and self._kept.run_id == handle.run_id:
+            kept_runs.runs().forget(self._kept)
+            self._kept = None
+        self._spawn(self._stop(handle))
 
     async def _stop(self, handle: Any) -> None:
         # A worker that does not answer ends the run itself once nobody pulls from it.
@@ -452,3 +491,9 @@ class Session:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _title(spec: Any, scene: dict[str, Any]) -> str:
+    """Return what the run is called in a list: its file, or sampler and target."""
+    file = getattr(spec, "file", None)
+    return scene["title"] if file is None else file["name"]

@@ -48,6 +48,22 @@ VIEWPORT = {"width": 1400, "height": 900}
 # --- what runs and what is skipped
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer to make every run's slices of time shorter or longer, which no result may depend on."""
+    parser.addoption("--time-scale", type=float, default=1.0, help="factor of the slices of time in which runs advance")
+
+
+@pytest.fixture(autouse=True)
+def time_scale(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
+    """Scale the blocks of all runs of this process."""
+    scale = request.config.getoption("--time-scale")
+    if scale != 1.0:
+        from bnnviz.engine.run import run
+
+        monkeypatch.setattr(run, "BLOCK_SHARE", scale * run.BLOCK_SHARE)
+    return scale
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile the derivatives of perceptrons, so that no test computes with PyTorch because another is first."""
     if not hasattr(session.config, "workerinput") and not session.config.option.collectonly:
@@ -57,11 +73,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of tests/browser (only the walk is quick); skip what lacks data or a GPU."""
+    """Mark the tests of tests/browser (the walk and one of kept runs are quick); skip what lacks data or a GPU."""
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
-            if item.path.name != "test_walk.py":
+            if item.path.name not in ("test_walk.py", "test_kept_runs.py"):
                 item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("data") and not os.environ.get("BNNVIZ_DATA"):
             item.add_marker(pytest.mark.skip(reason="BNNVIZ_DATA names no folder of the published data sets"))

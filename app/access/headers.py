@@ -43,13 +43,15 @@ def guarding(frames: Iterable[str]) -> type[OutputTransform]:
 
     class Guarding(OutputTransform):
         def __init__(self, request: Any) -> None:
-            pass
+            self._request = request
 
         def transform_first_chunk(
             self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
         ) -> tuple[int, HTTPHeaders, bytes]:
             for name, value in added.items():
                 headers[name] = value
+            if cookie := getattr(self._request, "answer_cookie", None):
+                headers.add("Set-Cookie", cookie)
             return status_code, headers, chunk
 
     return Guarding

@@ -113,8 +113,16 @@ class Page:
         """Return what the address says of what the page shows."""
         raise NotImplementedError
 
+    def _query(self) -> dict[str, str]:
+        """Return the address of what the page shows, for anybody."""
+        return {"page": self.name, **self._in_address(), **self._flags}
+
+    def _own_query(self) -> dict[str, str]:
+        """Return what the address has for this browser alone."""
+        return {}
+
     def _readdress(self) -> None:
-        self.address.query = url.query_text({"page": self.name, **self._in_address(), **self._flags})
+        self.address.query = url.query_text(self._query() | self._own_query())
         self.on_carried()
         if self._leads:
             place = url.query_text({"page": self.name, **self._place()})
@@ -176,6 +184,7 @@ class RunPage(Page):
         self.stage.styles = {"grid-template": self.grid} if self.grid else {}
         self.components: list[PageComponent] = []
         self._build(visit)
+        self.session.page, self.session.resumes = self.name, visit.flags.get("run")
         self.session.on_begin = self._readdress
         self._lay_out()
         if self.large:
@@ -202,7 +211,7 @@ class RunPage(Page):
 
     def menu(self) -> dict[str, Callable[[], Any]]:
         """Return what the page's menu offers, with what each item does."""
-        share = {"Share": lambda: self.share.show(self.shared, self.address.query)}
+        share = {"Share": lambda: self.share.show(self.shared, url.query_text(self._query()))}
         return share | {"Restart": self.transport.again} | super().menu()
 
     def close(self) -> None:
@@ -356,6 +365,9 @@ class RunPage(Page):
     def _in_address(self) -> dict[str, str]:
         spec = self.shared
         return {} if spec.shareable() else spec.to_query()
+
+    def _own_query(self) -> dict[str, str]:
+        return {} if self.session.run_id is None else {"run": self.session.run_id}
 
     def _lay_out(self) -> None:
         """Lay everything around the stage."""

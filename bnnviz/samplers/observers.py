@@ -38,6 +38,13 @@ class StepBatch:
         """
         return torch.stack([flat(getattr(state, name))[0] for state in [*self.before, self.after]])
 
+    def part(self, begin: int, end: int) -> StepBatch:
+        """Return the steps from one index up to another."""
+        if (begin, end) == (0, len(self.infos)):
+            return self
+        before, infos = self.before[begin:end], self.infos[begin:end]
+        return StepBatch(before, infos, self.state_after(end - 1), self.first_step + begin)
+
     def state_after(self, step: int) -> Any:
         """Return the state after a step, given its index in the batch."""
         return self.after if step == len(self.infos) - 1 else self.before[step + 1]

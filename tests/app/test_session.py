@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,8 @@ from bokeh.document import Document
 
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from bnnviz_app import kept_runs
+from bnnviz_app.kept_runs import KeptRuns
 from bnnviz_app.session import Session
 
 
@@ -31,7 +34,7 @@ class Refusing:
         async def scene() -> dict[str, Any]:
             if not self.later:
                 raise BnnvizError("No such data.", "target.data")
-            return {}
+            return {"title": "a run"}
 
         async def stop() -> None:
             pass
@@ -41,6 +44,9 @@ class Refusing:
 
         return SimpleNamespace(
             spec=spec,
+            run_id="0" * 32,
+            factory="",
+            held=True,
             scene=scene,
             stop=stop,
             frame=frame,
@@ -52,13 +58,15 @@ class Refusing:
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> Any:
+def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Return a function that gives a session on a backend, and the list of what its page is told."""
 
     async def show(self: Session, function: Any, *args: Any) -> None:
         function(*args)
 
     monkeypatch.setattr(Session, "_show", show)
+    kept = KeptRuns(tmp_path)
+    monkeypatch.setattr(kept_runs, "runs", lambda: kept)
 
     def begin(backend: Refusing) -> tuple[Session, list[str]]:
         said: list[str] = []

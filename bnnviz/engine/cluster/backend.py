@@ -91,10 +91,11 @@ class Backend:
         play: bool = False,
         factory: str | None = None,
         origin: str | None = None,
+        run_id: str | None = None,
     ) -> LiveHandle:
-        """Start a live run; returns at once."""
+        """Start a live run, or with the id of an earlier one resume that from its checkpoint; returns at once."""
         fixed = {"factory": factory or spec.factory, "origin": origin}
-        handle = LiveHandle(self, spec, play=play, fixed=fixed)
+        handle = LiveHandle(self, spec, play=play, fixed=fixed, run_id=run_id)
         handle.begin()
         return handle
 

@@ -52,12 +52,15 @@ class LiveHandle:
     goes on from its last checkpoint.
     """
 
-    def __init__(self, backend: Workers, spec: Any, *, play: bool, fixed: dict[str, Any]) -> None:
-        self.run_id = uuid.uuid4().hex
+    def __init__(
+        self, backend: Workers, spec: Any, *, play: bool, fixed: dict[str, Any], run_id: str | None = None
+    ) -> None:
+        self.run_id = run_id or uuid.uuid4().hex
         self.state = "starting"
         self.spec = spec
         self._backend = backend
         self._fixed = fixed
+        self._resumes = run_id is not None
         self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None, "record": fixed["origin"]}
         self._log: list[LoggedChange] = []  # as the run told it last
         self._future: Any = None
@@ -67,7 +70,7 @@ class LiveHandle:
         self._bringing: Any = None  # the task that starts or recovers it
         self._attempts = 0
         self._replacing = False
-        self._held = True  # by the worker, which drops a run that nobody has looked at for long
+        self.held = True  # by the worker
         self._losses: deque[float] = deque(maxlen=LOSSES)
         self._pulling: asyncio.Task | None = None
         self._answered = time.monotonic()
@@ -87,6 +90,11 @@ class LiveHandle:
     def playing(self) -> bool:
         """Whether it plays, as the worker said last."""
         return bool(self._carried["play"])
+
+    @property
+    def factory(self) -> str:
+        """The class of the run, as a dotted path."""
+        return self._fixed["factory"]
 
     @property
     def notice(self) -> str | None:
@@ -128,6 +136,15 @@ class LiveHandle:
     async def _on_client(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return await asyncio.wrap_future(self._backend.spawn(coroutine))
 
+    def let_go(self) -> None:
+        """Have the worker end the run and keep its checkpoint."""
+        self.state, self.held = "ended", False
+        self._bringing.cancel()
+        self._backend.spawn(self._let_go())
+
+    async def _let_go(self) -> None:
+        self._release()
+
     def begin(self) -> None:
         """Start the run."""
         self._bringing = self._backend.spawn(self._bring_up(None))
@@ -156,7 +173,7 @@ class LiveHandle:
             self.run_id,
             **self._carried,
             **self._fixed,
-            restore=lost is not None,
+            restore=self._resumes or lost is not None,
             past=self._log,
             actor=True,
             key=f"bnnviz-{self.run_id}-{self._attempts}",
@@ -208,7 +225,7 @@ class LiveHandle:
     def check(self) -> None:
         """Look whether the worker is still there; called by the watcher."""
         lost = self._future is not None and self._future.status not in ("pending", "finished")
-        wanted = self.alive or (self._held and self.state == "ended")  # what has been drawn is still looked at
+        wanted = self.alive or (self.held and self.state == "ended")  # what has been drawn is still looked at
         if not (lost and wanted and self._bringing.done()):
             return
         address, self.address = self.address, None
@@ -239,11 +256,14 @@ class LiveHandle:
         if self._replacing:
             self._replacing = False
             self._say(_taken_up(reply) if self.state != "failed" else "")
+        if self._resumes and reply["resumed"] is not None:
+            self._resumes = False
+            self._say(f"This run goes on from its checkpoint at step {reply['resumed']:,}.")
         self._message, self._field = reply["message"], reply["field"]
-        self._held = reply["held"]
+        self.held = reply["held"]
         if reply["state"] != "starting":
             self._carried["play"] = reply["playing"]
-        if self._held:
+        if self.held:
             self._carried["speed"] = reply["speed"]
             self._carried["record"] = reply["record"]
         if "spec" in reply:

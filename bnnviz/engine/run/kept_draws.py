@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,35 @@ class KeptDraws:
         """Draws kept of each chain where their number has no limit."""
         return LIVE_CAPACITY
 
-    def collect(self, step_batch: StepBatch) -> int:
-        """Keep the draws that steps made; return the gradients of steps that chains took past their last one."""
-        full = self.store.full()
-        rows = self.draw_collector.collect(step_batch)
+    def _last_draws(self, rows: Draws) -> np.ndarray:
+        """Return the step of a block after which each chain has its last draw, (chains,); -1 if it has not."""
+        ends = torch.full((len(self.alive),), -1, device=rows.chain.device)
+        if rows.step is not None and self.store.limit is not None:
+            last = rows.index == self.store.skip + self.store.limit - 1
+            ends[rows.chain[last]] = rows.step[last]
+        return ends.cpu().numpy()
+
+    def last_draw(self, rows: Draws) -> int | None:
+        """Return the step of a block after which all living chains have their last draw; None if some lack draws."""
+        ends = self._last_draws(rows)[self.alive & ~self.store.full()]
+        return int(ends.max()) if ends.size and ends.min() >= 0 else None
+
+    def counted(self, step_batch: StepBatch, rows: Draws | None) -> Iterator[tuple[StepBatch, np.ndarray]]:
+        """Yield parts of a block, each with the chains (chains,) that count in it: those that lack draws.
+
+        What a run has spent is the same however its time is cut into blocks.
+        """
+        counted = self.alive & ~self.store.full()
+        ends = np.full(len(counted), -1) if rows is None else self._last_draws(rows)
+        begun = 0
+        for end in [*np.unique(ends[counted & (ends >= 0)] + 1).tolist(), len(step_batch.infos)]:
+            if end > begun and counted.any():
+                yield step_batch.part(begun, end), counted
+            counted = counted & ~((ends >= 0) & (ends < end))
+            begun = end
+
+    def collect(self, rows: Draws) -> None:
+        """Keep the draws that steps made."""
         self.store.add(rows)
         if rows.log_weight is not None:
             self.logs.add(rows._replace(x=rows.log_weight[:, None]))
@@ -69,24 +95,6 @@ class KeptDraws:
             self.path.add(rows._replace(x=rows.path))
         if rows.stats is not None:
             self.draw_stats.add(rows._replace(x=rows.stats))
-        return self._surplus(step_batch, rows, self.store.full() & ~full)
-
-    def _surplus(self, step_batch: StepBatch, rows: Draws, filled: np.ndarray) -> int:
-        """Return the gradients that chains, filled (chains,) by these steps, took after the step of their last draw.
-
-        Blocks end by time, and what a run has spent is the same however fast it was.
-        """
-        if rows.step is None or not filled.any():
-            return 0
-        last = rows.index == self.store.skip + self.store.limit - 1
-        chains, ends = rows.chain[last].cpu().numpy(), rows.step[last].cpu().numpy() + 1
-        surplus = 0
-        for end in np.unique(ends[ends < len(step_batch.infos)]).tolist():
-            after = StepBatch(
-                step_batch.before[end:], step_batch.infos[end:], step_batch.after, step_batch.first_step + end
-            )
-            surplus += self.sampler.gradient_cost(after, filled & np.isin(np.arange(len(filled)), chains[ends == end]))
-        return surplus
 
     def saved_draws(self, draws: bool, block_store: BlockStore | None) -> dict[str, Any]:
         """Return the stores for a checkpoint, with the draws, with their names in a block_store, or without."""

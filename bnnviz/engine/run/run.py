@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_BLOCK = 256
 # Of the time that a caller gives: somebody who looks on gets an answer after so long.
-_BLOCK_SHARE = 0.6
+BLOCK_SHARE = 0.6
 _STEP_SECONDS = 0.008  # a first guess
 _SHORT_S, _COMPILE_S = 4.0, 25.0  # that an eager run takes before it is worth while, and that compiling takes at least
 # States that a block may keep, in numbers: 80 MB.
@@ -246,7 +246,7 @@ class Run(Restorable):
             self._end_warmup()
 
     def _block_length(self, seconds: float) -> int:
-        by_time = int(_BLOCK_SHARE * seconds / max(self._step_seconds, 1e-6))
+        by_time = int(BLOCK_SHARE * seconds / max(self._step_seconds, 1e-6))
         by_memory = _BLOCK_NUMBERS // (self.sampler.width * self.spec.chains * self.target.dim)
         length = max(1, min(_LONGEST_BLOCK, by_time, by_memory))
         if self.phase == "tuning":
@@ -260,13 +260,43 @@ class Run(Restorable):
         self._swap_kernel()
         clock = Clock(self)
         with clock:
-            take = self._switch.taker(self.sampler, self.state)
-            step_batch = take(self.numbers, self.state, length, self.steps, learns=self.phase == "tuning")
+            step_batch, rows = self._taken(length)
             self.state, taken = step_batch.after, len(step_batch.infos)
             self.steps += taken
-            self._account(step_batch)
+            self._account(step_batch, rows)
         self._step_seconds += 0.2 * (clock.worked / taken - self._step_seconds)
         _call(self.on_work)
+
+    def _taken(self, length: int) -> tuple[StepBatch, Draws | None]:
+        """Take some steps and collect their draws.
+
+        None is taken after the one that ends the run or a chain: such steps are taken again without the others, so that
+        a run is the same however its time is cut.
+        """
+        take, before = self._switch.taker(self.sampler, self.state), self.state
+        numbers, rejected = self.rng.get_state(), vars(self.target.rejected).copy()
+        learns = self.phase == "tuning"
+        step_batch = take(self.numbers, before, length, self.steps, learns=learns)
+        ends = [self._first_failure(step_batch)]
+        if not learns:
+            collected = self.draw_collector.save()
+            rows = self.draw_collector.collect(step_batch)
+            ends.append(self.last_draw(rows))
+        last = min((end + 1 for end in ends if end is not None), default=length)
+        if last < len(step_batch.infos):
+            self.rng.set_state(numbers)
+            self.target.rejected = RejectedPoints(**rejected)
+            step_batch = take(self.numbers, before, last, self.steps, learns=learns)
+            if not learns:
+                self.draw_collector.load(collected)
+                rows = self.draw_collector.collect(step_batch)
+        return step_batch, None if learns else rows
+
+    def _first_failure(self, step_batch: StepBatch) -> int | None:
+        """Return the first step in which a living chain failed."""
+        failed = step_batch.column("failed") & torch.as_tensor(self.alive, device=self.device)
+        steps = failed.any(1).nonzero()
+        return int(steps[0]) if len(steps) else None
 
     @property
     def _wants_kernel(self) -> bool:
@@ -307,11 +337,11 @@ class Run(Restorable):
         elif error is not None:
             failures.keep(self.notes, Message("not_compiled", reason=error))
 
-    def _account(self, step_batch: StepBatch) -> None:
+    def _account(self, step_batch: StepBatch, rows: Draws | None) -> None:
         self._target_fingerprint.take(self._x, self.era)  # now, as a target that has failed could not be asked
-        counted = self.alive & ~self.store.full()
-        self.gradients += self.sampler.gradient_cost(step_batch, counted)
-        self.sampler_stats.add(step_batch, counted)
+        for part, counted in self.counted(step_batch, rows):
+            self.gradients += self.sampler.gradient_cost(part, counted)
+            self.sampler_stats.add(part, counted)
         events = self.sampler.events_in(step_batch)
         if events is not None:
             self.events = events if self.events is None else self.events + events
@@ -324,7 +354,7 @@ class Run(Restorable):
         if self.phase == "tuning":
             self._end_window()
         elif not self.finished:
-            self.gradients -= self.collect(step_batch)
+            self.collect(rows)
             self._next_phase()
 
     def _end_window(self) -> None:
@@ -374,13 +404,19 @@ class Run(Restorable):
     def _note_runaways(self, step_batch: StepBatch) -> None:
         if isinstance(self.target, BNN) or self.finished:
             return
-        x = self.sampler.reach(step_batch.before[-1])
-        if x is not None:
-            # From where the block began: its first step may lead as far as any.
-            begun, slow = self.sampler.reach(step_batch.before[0]), self.sampler.traits.descends
-            self._runaways = self._runaways or failures.RunawayWatch(begun, slow)
-            if found := self._runaways.message(self.target, x):
+        # From where the first block began: its first step may lead as far as any.
+        begun = self.sampler.reach(step_batch.before[0])
+        if begun is None:
+            return
+        self._runaways = self._runaways or failures.RunawayWatch(begun, self.sampler.traits.descends)
+        for place, state in enumerate(step_batch.before):
+            number = step_batch.first_step + place
+            # The steps that are looked at do not depend on how the time is cut.
+            if number & (number - 1) and number % _LONGEST_BLOCK:
+                continue
+            if found := self._runaways.message(self.target, self.sampler.reach(state)):
                 self._fail(found)
+                return
 
     def _fail(self, error: Message) -> None:
         self.phase, self.error = "failed", error
