@@ -228,7 +228,6 @@ def test_frames_hold_what_the_views_need():
     while run.store.common(run.alive) < 100:
         run.advance(0.1)
     run.frame(["acf"])
-    run._frames._paces.clear()
     frame = run.frame(PARTS)
     assert set(frame) == {"seq", *PARTS}
     assert frame["path"]["x"].shape == frame["path"]["y"].shape == frame["path"]["age"].shape
