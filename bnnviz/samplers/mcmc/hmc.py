@@ -79,7 +79,7 @@ class HMC(Hamiltonian):
         "accepted": "accepted",
         "acceptance_rate": "acceptance",
         "jump_distance": "distance of a move",
-        "diverging": "share that diverged",
+        "diverging": "divergent share",
     }
     text = HMCText
 

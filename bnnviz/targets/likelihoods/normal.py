@@ -384,7 +384,7 @@ class LogNormal(_ScaleFamily):
         return torch.expm1(self._spread(f).square()) * self.mean(f).square()
 
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         log_y = np.log(np.maximum(y, np.finfo(float).tiny))
         return np.where(y > 0, special.ndtr((log_y - numbers(f[..., 0])) / numbers(self._spread(f))), 0.0)
 
