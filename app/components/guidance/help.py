@@ -29,8 +29,7 @@ MARKS: tuple[tuple[Kind, str], ...] = (
 LINES = (
     ("rate", "blue", "", "along the present segment; it counts where it is above zero"),
     ("signed rate", "pale", "6 4", "below zero the chain descends, and no event can happen"),
-    ("envelope", "orange", "", "what the next proposal is drawn from"),
-    ("used", "red", "", "what the earlier proposals of this segment were drawn from"),
+    ("envelope", "orange", "", "what the proposals are drawn from; the thick part is in use"),
     ("refresh clock", "purple", "6 4", "when a new velocity will be drawn if nothing happens before"),
 )
 TITLE = "Keys and marks"

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from bnnviz import diagnostics
-from bnnviz.engine.evaluation.predictions import Predictor
+from bnnviz.engine.evaluation.predictions import Predictor, chosen_draws, weights
 from bnnviz.engine.frames import correlations, density, graph
 from bnnviz.engine.frames.counts import Counts, Rates
 from bnnviz.engine.frames.own_table import OwnTable
-from bnnviz.engine.frames.selection import NOTHING, Selection
+from bnnviz.engine.frames.selection import NOTHING, Selection, projected
 from bnnviz.engine.frames.watched_chain import WatchedChain
 from bnnviz.engine.monitor.components import CANONICAL, PCA_FIRST, Components
 from bnnviz.engine.monitor.importance import Importance
@@ -35,6 +35,7 @@ _POINT_PARTS = ("status", "caption", "table", "selection")
 _RESAMPLED = 200  # draws of which predictions are shown
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
+_DOTS = 300  # draws in the plane of the path
 
 
 # Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
@@ -68,6 +69,8 @@ class FrameBuilder:
         self._test_metrics = TestMetrics(run, chain, self._importance) if measured else None
         self._own = OwnTable(run, self._mixing, self.predictor is not None)
         self._counted = Counts()
+        self._dotted = (0, -1)  # draws so far and basis of the dots
+        self._dots = np.empty((0, 2), np.float32)
         self._way_beside: tuple[str, str] = ("", "")
         self._begun = time.perf_counter()  # this era
         #: What makes a part of a frame, given whether the run goes at full speed.
@@ -97,6 +100,7 @@ class FrameBuilder:
                 each.forget()
         self._selection.clear()
         self._counted, self._begun = Counts(), time.perf_counter()
+        self._dotted = (0, -1)
 
     def look_like(self, other: FrameBuilder) -> None:
         """Show what another builder of the same target shows."""
@@ -295,8 +299,21 @@ class FrameBuilder:
         # Nobody may look at the views that fit the axes first.
         self._components.refit()
         part = self._chain.chain_trace.part(name, self.plane(), fast)
-        more = {"path": lambda: {"awaits": self._awaited()}, "envelope": lambda: self._counted.figures}
+        more = {
+            "path": lambda: {"awaits": self._awaited()} | self._drawn(fast),
+            "envelope": lambda: self._counted.figures,
+        }
         return part | more[name]() if part and name in more else part
+
+    def _drawn(self, fast: bool) -> dict[str, Any]:
+        """Return places of draws in the plane of the path; at full speed new ones once there are a tenth more."""
+        run, plane = self.run, self.plane()
+        made, (before, basis) = int(run.store.made.sum()), self._dotted
+        if basis != plane.basis or made > (1.1 * before if fast else before):
+            known = [] if plane.axes is None else chosen_draws(run.store, run.alive, _DOTS)
+            places = projected(weights(run.store, known), plane) if known else np.empty((0, 2))
+            self._dotted, self._dots = (made, plane.basis), places.astype(np.float32)
+        return {"draw_x": self._dots[:, 0], "draw_y": self._dots[:, 1]}
 
     def _selected(self, fast: bool) -> dict[str, Any]:
         if self._selection.empty:

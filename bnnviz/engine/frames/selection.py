@@ -73,7 +73,7 @@ class Selection:
         if self.empty:
             return NOTHING
         known = chosen_draws(self._run.store, self._run.alive, _MOST)
-        places = _projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
+        places = projected(weights(self._run.store, known), plane) if known else np.empty((0, 2))
         self._find(known, component, predictor)
         place = {key: i for i, key in enumerate(known)}
         keys = [key for key in self._keys if key in place]
@@ -99,7 +99,7 @@ class Selection:
             self._keys = [] if predictor is None else predictor.through(self._box)
             return
         if self._view == "path":
-            places = _projected(weights(self._run.store, known), self._plane) if known else np.empty((0, 2))
+            places = projected(weights(self._run.store, known), self._plane) if known else np.empty((0, 2))
             x, y = places.T
         elif self._found and component.key != self._key:
             return
@@ -124,7 +124,7 @@ class Selection:
 
     def _event_part(self, plane: Projection, predictor: Predictor | None) -> dict[str, Any]:
         _, text, point = self._event
-        places = _projected(point[None], plane)
+        places = projected(point[None], plane)
         functions = {} if predictor is None else {"functions": predictor.functions(point[None])}
         nothing = np.empty(0)
         return {
@@ -141,7 +141,7 @@ class Selection:
         }
 
 
-def _projected(points: Tensor, plane: Projection) -> np.ndarray:
+def projected(points: Tensor, plane: Projection) -> np.ndarray:
     """Return the places (n, 2) of points in a plane; a phase plane has no velocity for a draw."""
     if plane.axes is None:
         x = points[:, 0].double().cpu().numpy()

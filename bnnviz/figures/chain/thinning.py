@@ -8,7 +8,7 @@ import numpy as np
 
 from bnnviz.figures import parts
 from bnnviz.figures.base import Figure
-from bnnviz.figures.marks import Axis, Drawing, Line, Mark, Points, Rule, Segments, extent
+from bnnviz.figures.marks import Axis, Band, Drawing, Line, Mark, Points, Rule, Segments, extent
 from bnnviz.figures.palette import ACCEPTED, BOUNCE, KINDS, REJECTED, UNIFORM, VIOLATION
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class Thinning(Figure):
             *_stems(part),
             Line(part["rate_t"], np.where(rate < 0, rate, np.nan), 1.6, DASHED, colour="pale", label="rate < 0"),
             Line(part["rate_t"], np.maximum(rate, 0), 2.4, colour="blue", label="rate"),
-            _pieces(part, "past", 2.2, colour="red", label="used"),
+            _under(part),
+            _pieces(part, "past", 2.2, colour="orange"),
             _pieces(part, "now", 3.6, colour="orange", label="envelope"),
             Rule(clock, "x", 1.8, DASHED, "refresh clock", colour="purple"),
             *_proposals(part),
@@ -59,6 +60,13 @@ class Thinning(Figure):
 def _pieces(part: dict[str, Any], name: str, width: float, **look: Any) -> Segments:
     t0, t1, h0, h1 = (np.asarray(part[f"{name}_{end}"], dtype=float) for end in ("t0", "t1", "h0", "h1"))
     return Segments(t0, h0, t1 - t0, h1 - h0, width, **look)
+
+
+def _under(part: dict[str, Any]) -> Band:
+    """Fill the area under the envelope."""
+    t0, t1, h0, h1 = (np.append(part[f"past_{end}"], part[f"now_{end}"]) for end in ("t0", "t1", "h0", "h1"))
+    t, height = (np.stack(ends, axis=1).ravel() for ends in ((t0, t1), (h0, h1)))
+    return Band(t, 0 * height, height, colour="orange", opacity=0.15)
 
 
 def _stems(part: dict[str, Any]) -> list[Mark]:

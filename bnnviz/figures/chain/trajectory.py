@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     import holoviews as hv
 
 HERE = Kind("here", "dot", "ink", True)
+DRAW = Kind("draw", "circle", "blue", True)
 OLDEST_MARK = 0.35
+LATEST = 10  # events, with the path between them
+DOT_OPACITY = 0.35
+BINS, SHARE = 30, 0.12  # of a histogram at an axis, and its height as a share of the plane
 ARROW = 34  # pixels
 
 
@@ -35,16 +39,20 @@ class Trajectory(PlaneFigure):
         return Drawing(**self.blank_plane())
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw the path ``x``, ``y`` with its last events, and where the chain is ``now``."""
+        """Draw the path ``x``, ``y`` through its last events, where the chain is ``now``, and draws with marginals."""
+        part = part | _latest(part)
+        dots = tuple(np.asarray(part.get(f"draw_{axis}", ()), dtype=float) for axis in "xy")
         futures = part.get("futures", ())
         seen = {
-            axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], *(other[axis] for other in futures))
-            for axis in "xy"
+            axis: (part[axis], part[f"event_{axis}"], [part[f"now_{axis}"]], at, *(other[axis] for other in futures))
+            for axis, at in zip("xy", dots, strict=True)
         }
         plane = self.plane(part, {axis: part[f"now_{axis}"] for axis in "xy"}, **seen)
         here = [part["now_x"]], [part["now_y"]]
         marks: list[Mark] = [
             *plane.pop("marks"),
+            Points(*dots, DRAW, 4, width=0, alpha=np.full(len(dots[0]), DOT_OPACITY), label=DRAW.label),
+            *_marginals(*dots),
             Line(part["x"], part["y"], 2.4, fading=True, label="path"),
             *(
                 Line(other["x"], other["y"], 2.4, colour=chain(future(other["letter"])), label=other["letter"])
@@ -91,6 +99,30 @@ class Trajectory(PlaneFigure):
 
 def _visited(part: dict[str, Any]) -> str:
     return VISITED.label if "visited_x" in part else ""
+
+
+def _latest(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the last events of a path, and the path from the first of them on."""
+    found = {name: np.asarray(part[name])[-LATEST:] for name in part if name.startswith("event_")}
+    x, y = np.asarray(part["x"]), np.asarray(part["y"])
+    if len(part["event_x"]) > LATEST:
+        here = np.flatnonzero((x == found["event_x"][0]) & (y == found["event_y"][0]))
+        first = int(here[-1]) if here.size else 0
+        found |= {"x": x[first:], "y": y[first:]}
+    return found
+
+
+def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
+    """Draw a histogram of the draws along each axis."""
+    if len(x) < BINS:
+        return []
+    curves = []
+    for along, across in ((x, y), (y, x)):
+        counts, edges = np.histogram(along, BINS)
+        height = SHARE * np.ptp(across) * counts / counts.max()
+        curves.append((np.repeat(edges, 2)[1:-1], across.min() + np.repeat(height, 2)))
+    (x_at, x_height), (y_at, y_height) = curves
+    return [Line(x_at, x_height, 1.4, colour="blue", label="marginal"), Line(y_height, y_at, 1.4, colour="blue")]
 
 
 def trajectory(
