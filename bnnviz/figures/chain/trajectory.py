@@ -114,6 +114,8 @@ def _latest(part: dict[str, Any]) -> dict[str, Any]:
 
 def _marginals(x: np.ndarray, y: np.ndarray) -> list[Mark]:
     """Draw a histogram of the draws along each axis."""
+    known = np.isfinite(x) & np.isfinite(y)
+    x, y = x[known], y[known]
     if len(x) < BINS:
         return []
     curves = []
