@@ -149,7 +149,10 @@ def _costs() -> str:
         rows = list(csv.DictReader(stream))
     head = ("command", "CPU hours", "GB", "device")
     lines = [(f"`{row['command']}`", row["hours"], row["gigabytes"], row["device"]) for row in rows]
-    text = "Estimated cost of some experiments that are not measured, by `--pilot`; traffic signs are random numbers:"
+    text = (
+        "Estimated cost of some experiments that are not measured, by `--pilot`; traffic signs are random numbers."
+        " The runs of pmcnet-table10 are those of pmcnet-fig10 and pmcnet-fig11:"
+    )
     return f"{text}\n\n{markdown(head, lines)}\n"
 
 
