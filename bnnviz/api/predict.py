@@ -46,7 +46,7 @@ class WithPredictions:
 
     @torch.inference_mode(False)
     def predict(
-        self, x: Any, quantiles: Sequence[float] = QUANTILES, *, target: BNN | None = None
+        self, x: Any, quantiles: Sequence[float] = QUANTILES, *, draws: int | None = None, target: BNN | None = None
     ) -> PredictiveDistribution:
         """Predict rows, in the units of the data.
 
@@ -58,6 +58,8 @@ class WithPredictions:
             result lists them. Frames are matched by column name for other data with names, too.
         quantiles : sequence of float
             Probabilities of the quantiles of an observation.
+        draws : int, optional
+            Draws to use, evenly thinned; default: all, or for many rows as many as a few seconds allow.
         target : BNN, optional
             Your own network and data, for a recording of a run on such.
 
@@ -74,7 +76,7 @@ class WithPredictions:
         """
         given = self.network_draws(target)
         rows, notes = self._inputs(given.target, x)
-        return replace(predicting.predict(given, rows, quantiles), notes=notes)
+        return replace(predicting.predict(given, rows, quantiles, draws=draws), notes=notes)
 
     @torch.inference_mode(False)
     def prior_predictive(

@@ -52,6 +52,9 @@ def predict(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A column of the file to write beside the predictions, such as a key."),
     ] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=1, help="Draws to use; default: all, or for many rows as many as seconds allow.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Write over what --out names.")] = False,
     decimal: options.Decimal = None,
     missing: options.Missing = None,
@@ -73,7 +76,7 @@ def predict(
     for note in rows.notes:
         say(note)
     tail = (1 - interval) / 2
-    predicted = found.predict(rows, (tail, 0.5, 1 - tail))
+    predicted = found.predict(rows, (tail, 0.5, 1 - tail), draws=draws)
     text = _table(rows, predicted)
     if out is None:
         sys.stdout.write(text)

@@ -29,7 +29,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bnnviz import diagnostics
 from bnnviz.api.automatic import AUTO
 from bnnviz.data import DataSet
+from bnnviz.data.tables import source
+from bnnviz.data.tables.columns import listed
+from bnnviz.data.tables.encoder import Encoder, framed
+from bnnviz.data.tables.frames import frame_columns, matched
 from bnnviz.engine.automatic.plan import MINUTES
+from bnnviz.engine.automatic.suggested_likelihoods import suggest
 from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, units
 from bnnviz.engine.drive import drive
 from bnnviz.engine.evaluation import predictive_distribution as predicting
@@ -43,6 +48,7 @@ from bnnviz.messages import Message, Remedy
 from bnnviz.models import mlp
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
+from bnnviz.targets.bnn_network import WITH_NOISE, family, in_unit_of, outputs_of
 
 _SLICE_S = 0.2
 _ROWS = 50  # at which the chains' predictions are compared
@@ -54,8 +60,8 @@ class _Estimator(BaseEstimator):
     """What regressor and classifier have in common: `fit` samples the posterior, and `predict_distribution` asks it."""
 
     task: ClassVar[str]
-    #: Tells the seconds of ``minutes``.
-    _clock: Callable[[], float] = staticmethod(time.perf_counter)
+    #: Measures ``minutes``; other processes on the machine do not use them up.
+    _clock: Callable[[], float] = staticmethod(time.process_time)
 
     def __init__(
         self,
@@ -72,6 +78,7 @@ class _Estimator(BaseEstimator):
         prior_sd: float = 1.0,
         device: str = "auto",
         random_state: Any = None,
+        likelihood: str = "auto",
     ) -> None:
         self.hidden = hidden
         self.activation = activation
@@ -86,6 +93,38 @@ class _Estimator(BaseEstimator):
         self.prior_sd = prior_sd
         self.device = device
         self.random_state = random_state
+        self.likelihood = likelihood
+
+    def _fit_inputs(self, X: Any, y: Any, **checks: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return checked inputs and observations; encode a frame with texts, dates or gaps."""
+        self.encoder_ = None
+        if source.is_frame(X):
+            columns = frame_columns(X)
+            if any(column.values.dtype == object or not column.present.all() for column in columns):
+                self.encoder_ = Encoder({column.name: column.kind for column in columns})
+                X = self.encoder_.fit_transform(framed({column.name: column.values for column in columns}))
+        return validate_data(self, X, y, dtype=np.float64, **checks)
+
+    def _new_inputs(self, X: Any) -> np.ndarray:
+        """Return checked rows to predict; the columns of an encoded frame are found by name."""
+        if self.encoder_ is not None:
+            X = self.encoder_.transform(matched(X, self.encoder_.kinds))
+        return validate_data(self, X, reset=False, dtype=np.float64)
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """Return the log density (or probability) of an observation at each row, shape (rows,).
+
+        Parameters
+        ----------
+        X : array_like or DataFrame, shape (rows, inputs)
+        y : array_like, shape (rows,)
+            Numbers, or classes by name.
+        """
+        check_is_fitted(self, "posterior_")
+        return predicting.log_densities(self.posterior_, self._new_inputs(X), self._coded(y))
+
+    def _coded(self, y: Any) -> np.ndarray:
+        return np.asarray(y, dtype=np.float64)
 
     def predict_distribution(self, X: Any, quantiles: Sequence[float] = predicting.QUANTILES) -> PredictiveDistribution:
         """Return all that the draws say of rows: `PredictiveDistribution`.
@@ -95,18 +134,21 @@ class _Estimator(BaseEstimator):
         X : array_like, shape (rows, inputs)
         """
         check_is_fitted(self, "posterior_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return predicting.predict(self.posterior_, X, quantiles)
+        return predicting.predict(self.posterior_, self._new_inputs(X), quantiles)
 
-    def _sample(self, x: np.ndarray, y: np.ndarray, names: Sequence[str], **likelihood: Any) -> Self:
+    def _sample(self, x: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Self:
         """Sample the posterior of the weights, and keep its draws."""
         rows = {"x_train": x, "y_train": y, "x_test": x[:1], "y_test": y[:1]}
         data = DataSet(name="table", title="Table", doc="", task=self.task, class_names=tuple(names), **rows)
+        name = family(data, suggest(data) if self.likelihood == "auto" else self.likelihood)
+        data = in_unit_of(data, name)
         hidden = units(len(x)) if self.hidden is None else self.hidden
         widths = (hidden,) if isinstance(hidden, int | np.integer) else tuple(hidden)
-        outputs = len(names) if len(names) > 2 else 1
-        module = mlp(x.shape[1], [int(width) for width in widths], outputs, self.activation, self.linear_path)
-        target = BNN(module, data, prior_sd=self.prior_sd, prior=self.prior, **likelihood)
+        module = mlp(
+            x.shape[1], [int(width) for width in widths], outputs_of(data, name), self.activation, self.linear_path
+        )
+        noise = "learned" if name in WITH_NOISE else "fixed"
+        target = BNN(module, data, name, prior_sd=self.prior_sd, prior=self.prior, noise_sd=1.0, noise=noise)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         automatic = self._automatic(target, seed) if self.sampler == AUTO else None
         spec = self._spec(target, seed) if automatic is None else automatic.spec
@@ -173,8 +215,9 @@ class BNNRegressor(RegressorMixin, _Estimator):
     Inputs and target are standardised within. The prior of every weight is normal, the sd of the observation noise is
     one more unknown.
 
-    A fit takes two minutes by default, or less where predictions have mixed before. `cross_val_score` with five folds
-    takes five fits: ``minutes=10 / 60`` gives each ten seconds.
+    A fit takes 15 CPU seconds by default, or less if the predictions have converged before. A DataFrame may hold texts,
+    dates and gaps: texts are one-hot encoded, gaps filled by the median and marked, and new rows are matched by column
+    name. A DataFrame of numbers is checked as in scikit-learn.
 
     Parameters
     ----------
@@ -183,9 +226,9 @@ class BNNRegressor(RegressorMixin, _Estimator):
     activation : {"tanh", "relu", "softplus", "silu"}, default "tanh"
     sampler : str, default "auto"
         A sampler of `bnnviz list samplers`; ``auto``: a pilot chooses one.
-    minutes : float, default 2
-        Of each fit, for pilot and run, where the sampler is ``auto``; the run ends sooner where predictions have mixed.
-        Draws of a run that time ends are others each time.
+    minutes : float, default 0.25
+        CPU time of each fit, pilot and run, if the sampler is ``auto``. Draws of a time-limited run are not
+        reproducible.
     settings : dict, optional
         Settings of a named sampler by name.
     draws, warmup, chains : int, optional
@@ -199,11 +242,16 @@ class BNNRegressor(RegressorMixin, _Estimator):
         Standard deviation of the normal prior, times these scales.
     device : str, default "auto"
     random_state : int, RandomState or None
+    likelihood : str, default "auto"
+        ``gaussian``, ``student_t``, ``heteroscedastic``, ``log_normal``, ``poisson`` or ``negative_binomial``; by
+        default selected by the target's values and the density of held-out rows.
 
     Attributes
     ----------
     posterior_ : NetworkDraws
         Network and draws.
+    encoder_ : Encoder or None
+        The encoder of a DataFrame with texts, dates or gaps.
     plan_ : SamplerPlan
         What was chosen, why, and what the pilot cost (``plan_.sentence``); where the sampler is ``auto``.
     rhat_ : float
@@ -232,8 +280,8 @@ class BNNRegressor(RegressorMixin, _Estimator):
         X : array_like, shape (rows, inputs)
         y : array_like, shape (rows,)
         """
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
-        return self._sample(X, np.asarray(y, dtype=np.float64), (), noise="learned")
+        X, y = self._fit_inputs(X, y, y_numeric=True, ensure_min_samples=2)
+        return self._sample(X, np.asarray(y, dtype=np.float64), ())
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the mean of an observation at each row, and with ``return_std`` its standard deviation too.
@@ -260,7 +308,9 @@ class BNNRegressor(RegressorMixin, _Estimator):
 
 
 class BNNClassifier(ClassifierMixin, _Estimator):
-    """Predict classes by a Bayesian neural network; parameters as of `BNNRegressor`, two minutes a fit among them.
+    """Predict classes by a Bayesian neural network; parameters as of `BNNRegressor`.
+
+    ``likelihood`` is ``bernoulli``, ``categorical`` or ``ordinal`` (classes in the order of ``classes_``).
 
     Attributes
     ----------
@@ -290,14 +340,22 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         X : array_like, shape (rows, inputs)
         y : array_like, shape (rows,)
         """
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = self._fit_inputs(X, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) == 1:
             self.posterior_ = None
             return self
-        likelihood = "bernoulli" if len(self.classes_) == 2 else "categorical"
-        return self._sample(X, labels.astype(np.float64), [str(name) for name in self.classes_], likelihood=likelihood)
+        return self._sample(X, labels.astype(np.float64), [str(name) for name in self.classes_])
+
+    def _coded(self, y: Any) -> np.ndarray:
+        places = {name: i for i, name in enumerate(self.classes_.tolist())}
+        unknown = [name for name in np.asarray(y).tolist() if name not in places]
+        if unknown:
+            raise BnnvizError(
+                f"{unknown[0]!r} is no class of the training rows ({listed(self.classes_.tolist())}).", "y"
+            )
+        return np.array([places[name] for name in np.asarray(y).tolist()], dtype=np.float64)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class at each row, (rows, classes).
@@ -308,7 +366,7 @@ class BNNClassifier(ClassifierMixin, _Estimator):
         """
         check_is_fitted(self, "classes_")
         if self.posterior_ is None:
-            return np.ones((len(validate_data(self, X, reset=False)), 1))
+            return np.ones((len(self._new_inputs(X)), 1))
         return self.predict_distribution(X).probabilities
 
     def predict(self, X: Any) -> np.ndarray:

@@ -168,9 +168,9 @@ class Network(BNN):
         if chosen["evaluate"] == "validation":
             data_set = data_set.for_validation()
         data_set = replace(data_set, own_scales=chosen["scaling"] == "own")
-        likelihood = _likelihood(data_set, chosen["family"])
-        data_set = self._original = _unscaled(data_set, likelihood)
-        outputs = {"heteroscedastic": 2, "categorical": data_set.classes}.get(likelihood, 1)
+        likelihood = family(data_set, chosen["family"])
+        data_set = self._original = in_unit_of(data_set, likelihood)
+        outputs = outputs_of(data_set, likelihood)
         if chosen["points"] is not None:
             data_set = data_set.with_training(*_point_rows(chosen["points"], data_set))
         widths, path = parse_hidden(chosen["hidden"]), chosen["linear_path"]
@@ -239,7 +239,12 @@ def _noise_of(data: datasets.DataSet) -> float:
     return 1.0 if data.standardise else _TOY_NOISE_SD
 
 
-def _likelihood(data: datasets.DataSet, name: str) -> str:
+def outputs_of(data: datasets.DataSet, likelihood: str) -> int:
+    """Return how many outputs a likelihood needs."""
+    return {"heteroscedastic": 2, "categorical": data.classes}.get(likelihood, 1)
+
+
+def family(data: datasets.DataSet, name: str) -> str:
     """Return the likelihood of a name, that of the task for auto; refuse one of the other task."""
     of_classes = {"ordinal", "categorical"} | ({"bernoulli"} if data.classes == 2 else set())
     able = of_classes if data.task == "classification" else set(LIKELIHOODS) - {"bernoulli", "categorical", "ordinal"}
@@ -254,7 +259,7 @@ def _likelihood(data: datasets.DataSet, name: str) -> str:
     return name
 
 
-def _unscaled(data: datasets.DataSet, likelihood: str) -> datasets.DataSet:
+def in_unit_of(data: datasets.DataSet, likelihood: str) -> datasets.DataSet:
     """Return the data with observations on the scale that a likelihood needs: counts as they are, positive numbers."""
     if likelihood in ("poisson", "negative_binomial"):
         return replace(data, scale=replace(data.standardiser, y_mean=0.0, y_scale=1.0))

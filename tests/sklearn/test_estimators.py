@@ -79,6 +79,43 @@ def test_a_table_with_categories_and_gaps_goes_through_a_pipeline() -> None:
     assert scores.min() > 0.4
 
 
+def test_a_frame_with_texts_and_gaps_is_encoded_and_matched_by_name() -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"size": rng.normal(10, 3, 80), "kind": rng.choice(["a", "b"], 80)})
+    price = 3 * frame["size"] + 10 * (frame["kind"] == "a") + rng.normal(0, 1, 80)
+    frame.loc[::9, "size"] = np.nan
+    model = BNNRegressor(**QUICK).fit(frame, price)
+    assert model.score(frame, price) > 0.4
+    other = frame.assign(more=1)[["more", "kind", "size"]]
+    np.testing.assert_array_equal(model.predict(other), model.predict(frame))
+    assert np.isfinite(model.predict(pandas.DataFrame({"size": [np.nan], "kind": ["new"]}))).all()
+    with pytest.raises(BnnvizError, match="kind"):
+        model.predict(frame[["size"]])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+
+
+def test_counts_have_a_likelihood_of_counts() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (150, 1))
+    y = rng.poisson(np.exp(1 + x[:, 0]))
+    model = BNNRegressor(**QUICK, likelihood="poisson").fit(x, y)
+    counts = np.arange(60)
+    one = np.zeros((60, 1))
+    assert np.exp(model.log_prob(one, counts)).sum() == pytest.approx(1, abs=1e-4)
+    assert (np.exp(model.log_prob(one, counts)) * counts).sum() == pytest.approx(model.predict([[0.0]])[0], rel=1e-3)
+
+
+def test_the_probability_of_a_class_is_that_which_is_predicted() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = np.where(x[:, 0] > 0.5, "c", np.where(x[:, 1] > 0, "a", "b"))
+    model = BNNClassifier(**QUICK).fit(x, y)
+    own = model.predict_proba(x)[np.arange(60), np.searchsorted(model.classes_, y)]
+    np.testing.assert_allclose(np.exp(model.log_prob(x, y)), own, rtol=1e-4)
+
+
 def test_chains_that_disagree_are_told() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 2))

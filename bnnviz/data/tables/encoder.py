@@ -70,6 +70,10 @@ class Encoder:
             raise BnnvizError(f"Two encoded columns are called {twice}; rename the column of that name.", "data")
         return self
 
+    def fit_transform(self, frame: pd.DataFrame) -> np.ndarray:
+        """Fit to training rows and return them encoded."""
+        return self.fit(frame).transform(frame)
+
     def transform(self, frame: pd.DataFrame) -> np.ndarray:
         """Return rows (rows, encoded columns) as finite numbers."""
         return np.asarray(self.transformer.transform(frame), dtype=float)

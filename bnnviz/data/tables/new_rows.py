@@ -78,7 +78,7 @@ def read_rows(
     )
     _check_names(list(found.frame), table, found.name)
     row_notes = np.full(len(found.frame), "", dtype=object)
-    columns = {key: _column(found.frame[key], kind, found.context, row_notes) for key, kind in table.kinds.items()}
+    columns = {key: column_as(found.frame[key], kind, found.context, row_notes) for key, kind in table.kinds.items()}
     frame = framed(columns)
     notes = table.encoder.notes(frame)
     row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
@@ -128,7 +128,7 @@ def _check_names(names: list[str], table: UserTable, name: str) -> None:
         )
 
 
-def _column(cells: pd.Series, kind: str, context: Context, row_notes: np.ndarray) -> np.ndarray:
+def column_as(cells: pd.Series, kind: str, context: Context, row_notes: np.ndarray) -> np.ndarray:
     """Return a column in the kind that it had in training; cells that do not fit are missing, with a note."""
     key = str(cells.name)
     if kind == CATEGORY:
@@ -183,7 +183,7 @@ def _observed(cells: pd.Series, context: Context, table: UserTable) -> np.ndarra
     """Return the target's numbers or class numbers; None if none is known."""
     if not table.class_names:
         try:
-            found = _column(cells, "number", context, np.full(len(cells), "", dtype=object))
+            found = column_as(cells, "number", context, np.full(len(cells), "", dtype=object))
         except BnnvizError:
             return None
     else:
