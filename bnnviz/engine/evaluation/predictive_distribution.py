@@ -31,7 +31,7 @@ _OF_OUTPUTS = (
 )
 _MOST_WORK, _LEAST_DRAWS = 20_000_000, 100  # rows times draws that are predicted by default, and the fewest draws
 _MOST_DRAWS = 1000  # that make a quantile
-_ITERATIONS, _PRECISE = 60, 1e-10  # of Newton's method, and the precision of a probability
+_ITERATIONS, _PRECISE = 60, 1e-8  # of Newton's method, and the precision of a probability
 _NUMBERS = 4_000_000  # predictions of all draws that are held at once
 _FAR_QUANTILE = 0.99
 _MOST_NEIGHBOURS = 20_000  # training rows among which the nearest is looked for
@@ -425,16 +425,20 @@ def _quantile(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, level: f
     low, high = means.min(0) - reach, means.max(0) + reach
     centre = shares @ means
     found = centre + ndtri(level) * np.sqrt(shares @ (np.square(means - centre) + np.square(noise)))
+    rows = np.arange(len(found))
     for _ in range(_ITERATIONS):
-        z = (found - means) / noise
+        z = (found[rows] - means[:, rows]) / noise
         off = shares @ ndtr(z) - level
-        if np.abs(off).max() < _PRECISE:
+        open_ = np.abs(off) >= _PRECISE
+        if not open_.any():
             break
-        low, high = np.where(off < 0, found, low), np.where(off < 0, high, found)
+        rows, z, off = rows[open_], z[:, open_], off[open_]
+        low[rows], high[rows] = np.where(off < 0, found[rows], low[rows]), np.where(off < 0, high[rows], found[rows])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = found - off / (shares @ (np.exp(-0.5 * np.square(z)) / (math.sqrt(2 * math.pi) * noise)))
+            newton = found[rows] - off / (shares @ (np.exp(-0.5 * np.square(z)) / (math.sqrt(2 * math.pi) * noise)))
         # Newton's step leaves the bracket where the density is small.
-        found = np.where((found > low) & (found < high), found, 0.5 * (low + high))
+        inside = (newton > low[rows]) & (newton < high[rows])
+        found[rows] = np.where(inside, newton, 0.5 * (low[rows] + high[rows]))
     return found
 
 
