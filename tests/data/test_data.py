@@ -36,7 +36,6 @@ CLASSES = {  # rows, inputs, class counts of the UCI documentation
     "glass": (214, 9, {"1": 70, "2": 76, "3": 17, "5": 13, "6": 9, "7": 29}),
     "wine": (178, 13, {"1": 59, "2": 71, "3": 48}),
 }
-PMCNET = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine", "pmcnet_naval", "pmcnet_protein")
 
 
 # --- the registry ---------------------------------------------------------------------------------
@@ -88,26 +87,6 @@ def test_toys_follow_their_formulas(name, rows, shift, spans, test_interval, cur
 
 
 # --- two classes in the plane ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "make", "options", "scale", "shift"),
-    [
-        ("moons", "make_moons", {}, 1.0, (-0.5, -0.25)),
-        ("circles", "make_circles", {"factor": 0.5}, 1.5, (0.0, 0.0)),
-    ],
-)
-def test_shapes_are_those_of_scikit_learn(name, make, options, scale, shift):
-    datasets = pytest.importorskip("sklearn.datasets")
-    entry = registry._entries[name]
-    for rows in (120, 7):
-        x, y = entry.curves(rows)
-        known, labels = getattr(datasets, make)(rows, shuffle=False, **options)
-        np.testing.assert_allclose(x, scale * known + shift, atol=1e-12)
-        np.testing.assert_array_equal(y, labels)
-    loaded = data.load(name)
-    residual = loaded.x_train - entry.curves(120)[0]
-    assert residual.std() == pytest.approx(entry.noise_sd, rel=0.2)
 
 
 # --- the data set itself --------------------------------------------------------------------------
@@ -180,14 +159,6 @@ def made(x_train, y_train, x_test, y_test, task="regression", **options) -> data
 
 
 # --- Gal's splits and the real files --------------------------------------------------------------
-
-
-def test_splits_are_drawn_without_a_file():
-    assert split_rows(506, 0)[1][:6].tolist() == [1, 7, 22, 37, 50, 68]
-    assert split_rows(506, 19)[1][:6].tolist() == [2, 6, 8, 39, 64, 85]
-    train, test = split_rows(308, 7)
-    assert len(test) == 31
-    assert sorted([*train, *test]) == list(range(308))
 
 
 # The test rows of all published splits, sorted, one after another as 16-bit numbers: their SHA-256.
@@ -357,20 +328,6 @@ def test_a_file_that_is_not_in_the_folder_is_looked_for_in_the_cache_and_downloa
     assert len(asked) == 1
 
 
-def test_download_is_made_once(cache, register, server):
-    address, asked = server
-    register(f"{address}/data.txt")
-    with pytest.raises(
-        BnnvizError, match=r"not on this machine: fetch it .* or set BNNVIZ_DATA to a folder that holds uci"
-    ):
-        data.path("tiny")
-    assert asked == []
-    assert data.fetch("tiny") == cache / WHERE
-    assert_is_tiny(data.load("tiny"))
-    assert data.path("tiny") == cache / WHERE
-    assert len(asked) == 1
-
-
 def test_corrupt_download_in_cache_is_refused_and_fetched_again(cache, register, server):
     address, asked = server
     register(f"{address}/data.txt")
@@ -462,14 +419,3 @@ def test_of_images_that_cannot_be_downloaded_a_part_stands_in(way, cache, failin
     assert entry.load(0).remarks() == [note]
     with pytest.raises(files.DownloadError, match="could not be downloaded|not the expected file"):
         files.fetch(entry.sources()[0])
-
-
-def test_every_file_of_the_table_of_checksums_belongs_to_a_set():
-    entries = registry._entries.values()
-    known = {file.path for entry in entries for form in getattr(entry, "forms", [entry]) for file in _files_of(form)}
-    known |= {file.path for entry in entries if entry.weights for pair in entry.weights.files for file in pair}
-    assert known == set(files._published())
-
-
-def _files_of(form) -> tuple[DataFile, ...]:
-    return form.files if hasattr(form, "files") else form.sources()

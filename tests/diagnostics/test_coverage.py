@@ -10,7 +10,6 @@ import pytest
 import scipy
 
 from bnnviz import diagnostics
-from bnnviz.errors import BnnvizError
 
 ROWS = 20_000
 
@@ -59,9 +58,3 @@ def test_the_band_holds_right_predictions_as_often_as_it_says() -> None:
     low, high = law.interval(0.95)
     exact = law.cdf(high) - law.cdf(low - 1)
     assert abs(first - exact) < 4 * np.sqrt(exact * (1 - exact) / 4000)
-
-
-@pytest.mark.parametrize("given", [np.array([]), np.array([0.5, 1.5]), np.array([0.5, np.nan]), np.ones((2, 2))])
-def test_what_are_no_transforms_is_refused(given: np.ndarray) -> None:
-    with pytest.raises(BnnvizError, match="each from 0 to 1"):
-        diagnostics.coverage(given)

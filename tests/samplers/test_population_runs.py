@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-import xarray
 
 import bnnviz
 from bnnviz import diagnostics
@@ -212,14 +211,6 @@ def test_a_full_covariance_of_too_many_dimensions_is_refused() -> None:
     big = {"data": "toy_c", "hidden": "100-100"}
     with pytest.raises(BnnvizError, match=r"full covariance of 10,401 dimensions takes 0\.4 GB for each proposal"):
         ViewedRun(spec(target="network", target_settings=big)).prepare()
-
-
-def test_weights_are_exported_to_arviz(tmp_path) -> None:
-    run = finished(ViewedRun(spec()))
-    tree = run.to_arviz()
-    np.testing.assert_array_equal(tree["sample_stats"]["log_weight"].values, run.log_weights)
-    opened = xarray.open_datatree(run.save(tmp_path / "population.nc"), engine="h5netcdf")
-    np.testing.assert_array_equal(opened["sample_stats"]["log_weight"].values, run.log_weights)
 
 
 @pytest.mark.slow

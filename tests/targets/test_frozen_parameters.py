@@ -47,27 +47,6 @@ def test_the_head_on_a_frozen_layer_has_the_known_posterior(sampler: str) -> Non
     assert other.p < LEVEL, "Another frozen layer is told apart."
 
 
-def test_what_is_frozen_is_counted_said_and_carried() -> None:
-    module = network()
-    target = posterior(module)
-    assert (target.dim, target.frozen, list(target.names())[0]) == (4, 9, "2.weight[0, 0]")
-    run = bnnviz.sample(target, "hmc", chains=2, draws=20, warmup=10, settings={"start": "random"})
-    summary = run.summary()
-    assert (summary["dim"], summary["frozen"]) == (4, 9)
-    (told,) = (note for note in summary["notes"] if note.code == "frozen_weights")
-    assert told.values == {"frozen": 9, "total": 13}
-    draw = torch.tensor(run.draws[0, -1])
-    state = target.state_dict(draw)
-    torch.testing.assert_close(state["0.weight"].double(), module[0].weight.data)
-    fresh = network(seed=5)
-    fresh.load_state_dict(state)
-    with torch.no_grad():
-        expected = fresh(torch.tensor(X))
-    np.testing.assert_allclose(target.outputs(draw[None], X)[0], expected, atol=1e-6)
-    with pytest.raises(bnnviz.BnnvizError, match=r"Give the weights of one draw, \(4,\), not \(3,\)"):
-        target.state_dict(draw[:3])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "settings"),

@@ -73,7 +73,3 @@ def test_figures_are_the_same_with_and_without_kept_answers(monkeypatch):
     assert kept[1]["function_ess"]["median"] == pytest.approx(anew[1]["function_ess"]["median"], rel=1e-3)
     assert kept[1]["test"]["mutual"] == pytest.approx(anew[1]["test"]["mutual"], rel=1e-4)
     assert kept[1]["detection"]["auroc"] == pytest.approx(anew[1]["detection"]["auroc"], abs=1e-4)
-
-
-def test_draws_with_weights_and_densities_keep_none():
-    assert ViewedRun(Spec("banana", {}, "bps", {}, chains=2, draws=5)).test_outputs() is None

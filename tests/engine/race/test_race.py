@@ -83,13 +83,6 @@ def test_what_does_not_fit_is_refused_with_its_field(value, field, words):
     assert words in refused.value.sentence
 
 
-def test_lanes_with_other_targets_or_seeds_are_refused():
-    lanes = race_of("bps", "hmc").lanes
-    for change in ({"seed": 5}, {"chains": 4}, {"target": "gaussian", "target_settings": {}}, {"dtype": "float64"}):
-        with pytest.raises(BnnvizError, match="All samplers of a race share the"):
-            RaceSpec((lanes[0], lanes[1].replace(**change)), 6000).checked()
-
-
 # --- budget and pace
 
 
