@@ -36,7 +36,7 @@ _BEGIN = 0.5  # of the mean stride to the end is the first of the strides that g
 _SLICE_S = 0.2
 _ENDLESS = 20_000  # steps of a run that has no end of its own
 # What a clock says differs each time that a run is done again.
-_CLOCKS = ("events_per_s", "gradients_per_s", "elapsed")
+_CLOCKS = ("events_per_s", "gradients_per_s", "elapsed", "message")  # a note may be about the time a run takes
 _STATUS = "status"
 _SKIPPED = ("selection", "graph", "verdict", "row")
 
