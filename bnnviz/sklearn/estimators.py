@@ -32,7 +32,7 @@ from bnnviz.data import DataSet
 from bnnviz.data.tables import source
 from bnnviz.data.tables.columns import listed
 from bnnviz.data.tables.encoder import Encoder, framed
-from bnnviz.data.tables.frames import frame_columns, matched
+from bnnviz.data.tables.new_rows import frame_columns, matched
 from bnnviz.engine.automatic.plan import MINUTES
 from bnnviz.engine.automatic.suggested_likelihoods import suggest
 from bnnviz.engine.automatic.tables import DEFAULTS, AutomaticRun, automatic, units

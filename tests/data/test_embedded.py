@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from bnnviz import data, experiments
-from bnnviz.data import embedding, files, forms
+from bnnviz.data import files, forms
 from bnnviz.data.formats.npz import read_npz
 from bnnviz.data.sets import images_28
 from bnnviz.engine.run.run import Run
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
+from tests.data import embedding
 
 WHOLE = ("boston", "yacht", "concrete", "energy", "ionosphere", "glass", "wine")
 DIVIDED = ("pmcnet_ionosphere", "pmcnet_glass", "pmcnet_wine")

@@ -32,7 +32,7 @@ def read_first(train: Path, x_test: Path, y_test: Path) -> ImageRows:
 
 
 def read_part(place: Path) -> ImageRows:
-    """Read some rows of a set and their numbers in it from an ``.npz`` that `bnnviz.data.embedding` has made."""
+    """Read some rows of a set and their numbers in it from an ``.npz`` that `tests.data.embedding` has made."""
     names = ("x_train", "y_train", "x_test", "y_test", "test_rows")
     x, y, x_test, y_test, numbers = read_npz(place, names)
     return ImageRows(x_train=x[:, None], y_train=y, x_test=x_test[:, None], y_test=y_test, test_rows=numbers)

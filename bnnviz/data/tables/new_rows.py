@@ -10,9 +10,10 @@ import numpy as np
 
 from bnnviz import optional
 from bnnviz.data.tables import reading, source
-from bnnviz.data.tables.columns import CATEGORY, DATE, Context, days, days_in_texts, listed, texts_of
+from bnnviz.data.tables.columns import CATEGORY, DATE, Column, Context, days, days_in_texts, describe, listed, texts_of
 from bnnviz.data.tables.encoder import framed
 from bnnviz.data.tables.numerals import Decimal, Readings, chosen, is_number, without_percent
+from bnnviz.data.tables.reading import Content
 from bnnviz.data.tables.user_table import UserTable
 from bnnviz.errors import BnnvizError
 
@@ -77,14 +78,38 @@ def read_rows(
         fewest=1,
     )
     _check_names(list(found.frame), table, found.name)
-    row_notes = np.full(len(found.frame), "", dtype=object)
-    columns = {key: column_as(found.frame[key], kind, found.context, row_notes) for key, kind in table.kinds.items()}
-    frame = framed(columns)
+    frame, row_notes = _typed(found, table.kinds)
     notes = table.encoder.notes(frame)
     row_notes = np.array([note or other for note, other in zip(row_notes, notes, strict=True)], dtype=object)
     observed = _observed(found.frame[table.target], found.context, table) if table.target in found.frame else None
     kept = {key: list(map(str, found.frame[key])) for key in keep}
     return NewRows(table.encoder.transform(frame), row_notes, observed, _summary(row_notes), kept)
+
+
+def frame_columns(given: Any) -> list[Column]:
+    """Return the columns of a frame as inputs; those that are constant or number the rows are left out."""
+    found = reading.read(given, "the frame", missing=())
+    columns = [describe(found.frame[key], found.context) for key in found.frame]
+    if wrong := next((column.error for column in columns if column.error is not None), None):
+        raise wrong
+    return [column for column in columns if not column.is_passed_over]
+
+
+def matched(given: Any, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """Return the columns of a frame in the kinds that they had in training."""
+    if not source.is_frame(given):
+        raise BnnvizError(f"Give a DataFrame with the columns of the training rows ({listed(list(kinds))}).", "X")
+    found = reading.read(given, "the frame", missing=())
+    _check_lacking(list(found.frame), kinds, found.name)
+    return _typed(found, kinds)[0]
+
+
+def _typed(found: Content, kinds: Mapping[str, str]) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return columns in the kinds that they had in training, and notes on cells that do not fit."""
+    row_notes = np.full(len(found.frame), "", dtype=object)
+    return framed(
+        {key: _column(found.frame[key], kind, found.context, row_notes) for key, kind in kinds.items()}
+    ), row_notes
 
 
 def encoded_row(cells: Mapping[str, float | str], table: UserTable) -> np.ndarray:
@@ -111,13 +136,18 @@ def _framed(x: np.ndarray, table: UserTable) -> pd.DataFrame:
     return optional.require("pandas", "Reading a table needs").DataFrame(x, columns=list(table.kinds))
 
 
-def _check_names(names: list[str], table: UserTable, name: str) -> None:
+def _check_lacking(names: list[str], kinds: Mapping[str, str], name: str) -> None:
     """Refuse a file that lacks a column."""
-    lacking = [key for key in table.kinds if key not in names]
+    lacking = [key for key in kinds if key not in names]
     if lacking:
         close = difflib.get_close_matches(lacking[0], names, n=1)
         hint = f"; did you mean {close[0]} by {lacking[0]}?" if close else f"; it has {listed(names)}."
         raise BnnvizError(f"{name} lacks columns that the network was trained on ({listed(lacking)}){hint}", "x")
+
+
+def _check_names(names: list[str], table: UserTable, name: str) -> None:
+    """Refuse a file that lacks a column, or whose columns have moved."""
+    _check_lacking(names, table.kinds, name)
     made_up = all(key == f"c{i + 1}" for i, key in enumerate(names))
     places = [int(key[1:]) for key in (*table.kinds, table.target) if key[1:].isdigit()]
     if made_up and places and max(places) > len(names) and table.target != f"c{max(places)}":
@@ -128,7 +158,7 @@ def _check_names(names: list[str], table: UserTable, name: str) -> None:
         )
 
 
-def column_as(cells: pd.Series, kind: str, context: Context, row_notes: np.ndarray) -> np.ndarray:
+def _column(cells: pd.Series, kind: str, context: Context, row_notes: np.ndarray) -> np.ndarray:
     """Return a column in the kind that it had in training; cells that do not fit are missing, with a note."""
     key = str(cells.name)
     if kind == CATEGORY:
@@ -183,7 +213,7 @@ def _observed(cells: pd.Series, context: Context, table: UserTable) -> np.ndarra
     """Return the target's numbers or class numbers; None if none is known."""
     if not table.class_names:
         try:
-            found = column_as(cells, "number", context, np.full(len(cells), "", dtype=object))
+            found = _column(cells, "number", context, np.full(len(cells), "", dtype=object))
         except BnnvizError:
             return None
     else:

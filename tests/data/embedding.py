@@ -1,4 +1,4 @@
-"""Make the files that come with bnnviz from the published ones: ``python -m bnnviz.data.embedding``.
+"""Make the files that come with bnnviz from the published ones: ``python -m tests.data.embedding``.
 
 Small tables are whole, byte for byte, and compressed. Of images a part is kept: the rows that `ImageSet.chosen` chooses
 with seed 0, each class with an equal share, and their numbers in the published set. Made again, each file has the same
