@@ -326,14 +326,21 @@ class Session:
             handle = kept_runs.runs().take(kept, backend, self, playing)
         try:
             scene = await self._scene(handle)
-        except BnnvizError:
+        except BnnvizError as error:
             self._spawn(self._stop(handle))
+            if kept is not None:  # its checkpoint is gone: the run of the address takes its place
+                kept_runs.runs().forget(kept)
+                self.greet([error.message.text])
+                self._starting = True
+                return
             self._go_on()
             if self._handle is None:
                 self.playing = False
                 await self._show(self._screen.show_playing)
             raise
         if scene is None:
+            if kept is not None:
+                kept_runs.runs().forget(kept)
             self._spawn(self._stop(handle))
             return
         if self._before is not None and self._before.run_id == handle.run_id:
