@@ -175,7 +175,8 @@ def _arrows(mark: m.Arrows, dims: Any, ends: Any, palette: Palette) -> list[Any]
 def _filled(mark: Mark, palette: Palette, element: Any) -> list[Any]:
     colour = palette.of(mark.colour)
     bokeh = {"fill_color": colour, "fill_alpha": mark.opacity, "line_alpha": 0.0}
-    matplotlib = {"facecolor": colour, "alpha": mark.opacity, "edgecolor": "none"}
+    # Without a colour HoloViews takes the next one of its cycle.
+    matplotlib = {"facecolor": colour, "color": colour, "alpha": mark.opacity, "linewidth": 0}
     return [(element, bokeh, matplotlib, {"show_legend": bool(mark.label)})]
 
 
@@ -185,10 +186,7 @@ def _band(mark: m.Band, dims: Any, ends: Any, palette: Palette) -> list[Any]:
     if not known.any():
         return []
     area = hv.Area(tuple(each[known] for each in columns), dims[0], [dims[1], "high"], label=mark.label)
-    ((element, bokeh, matplotlib, both),) = _filled(mark, palette, area)
-    colour = palette.of(mark.colour)
-    matplotlib = {"facecolor": colour, "color": colour, "alpha": mark.opacity, "linewidth": 0}
-    return [(element, bokeh, matplotlib, both)]
+    return _filled(mark, palette, area)
 
 
 def _bars(mark: m.Bars, dims: Any, ends: Any, palette: Palette) -> list[Any]:
