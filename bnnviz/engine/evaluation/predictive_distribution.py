@@ -63,6 +63,15 @@ class PredictiveDistribution:
         Of a class, in nats; and the part of it that the draws' differences make, which more data would remove.
     notes : ndarray of str or None, shape (rows,)
         Missing or unknown inputs of each row of a table; None for rows of other data.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> import numpy as np
+    >>> one = {"mean": np.array([1.5]), "sd": np.array([0.5]), "far": np.array([False])}
+    >>> found = bnnviz.PredictiveDistribution(task="regression", quantiles={}, class_names=[], **one)
+    >>> float(found.to_frame()["sd"][0])
+    0.5
     """
 
     task: str

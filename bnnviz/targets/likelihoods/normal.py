@@ -341,8 +341,8 @@ class LogNormal(_ScaleFamily):
     --------
     >>> import torch
     >>> from bnnviz.targets import likelihoods
-    >>> likelihoods.LogNormal(scale=0.5).mean(torch.zeros(1, 1, 1)).exp().log().round(decimals=3).tolist()
-    [[1.133]]
+    >>> float(likelihoods.LogNormal(scale=0.5).cdf(torch.zeros(1, 1, 1), 1.0)[0, 0])
+    0.5
     """
 
     name = "log_normal"
