@@ -127,8 +127,9 @@ class LabPage(RunPage):
         self.caption.reserved = lambda: self.bar.asking
         self.narrator = Narrator(lambda: self.session.playing, figures=True)
         self.record = Recorder(self.session, lambda sentence: self.show_notice(sentence, failed=False))
-        self.chip = Chip(self._turn_cards)
+        self.record.on_label = lambda: self.on_menu()
         self.places = [Place(name, self._turn_cards) for name in PLACES]
+        self.chip = Chip(self._turn_cards, next(place.say for place in self.places if place.name == "table"))
         self._build_pickers()
         self._build_cards()
         around = [self.caption, self.narrator, self.branches, self.transport, self.verdict, self.question, self.chip]
@@ -181,7 +182,14 @@ class LabPage(RunPage):
     def menu(self) -> dict[str, Callable[[], Any]]:
         """Return what the page's menu offers."""
         record = {self.record.label: self.record.turn} if roles.present().keeps else {}
-        return {"Your data (CSV)": self.data.show, **record, **super().menu()}
+        span = "Timeline: last events" if self.timeline.figure.whole else "Timeline: whole run"
+        return {"Your data (CSV)": self.data.show, **record, span: self._turn_timeline, **super().menu()}
+
+    def _turn_timeline(self) -> None:
+        """Show the whole run on the timeline, or its last events."""
+        self.timeline.figure.whole = not self.timeline.figure.whole
+        self.session.look()
+        self.on_menu()
 
     def _keys(self) -> dict[str, Callable[[], None]]:
         leads = {name: (lambda name=name: self.bar.go(name)) for name in ("next", "back")}
@@ -235,7 +243,7 @@ class LabPage(RunPage):
             super()._obey(visit)
             self._hurries = visit.spec.start == _START
             if name is not None:
-                sentences.append(f"There is no scene {name[:40]!r}; choose one under Scenes.")
+                sentences.append(f"There is no scene {name[:40]!r}; choose one under Break it.")
         asked = visit.flags.get("view")
         views = {part: card.view for part, card in self.cards.items() if isinstance(card, Card)}
         self._bring({part for part, view in views.items() if view.name == asked})

@@ -64,7 +64,7 @@ def test_the_chip_has_the_colour_of_the_worst_diagnostic(draws: int, warning: st
 
 def test_the_diagnostics_open_once_by_themselves() -> None:
     heard: list[int] = []
-    chip = Chip(lambda: heard.append(1))
+    chip = Chip(lambda: heard.append(1), lambda text: None)
     frame = {"caption": {"warning": ""}, "table": {"rows": []}}
     status = {"playing": False, "chains": 4, "ess": float("nan")}
     chip.update(frame | {"status": status | {"draws": 10}})

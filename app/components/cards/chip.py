@@ -10,6 +10,7 @@ from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import button, set_changed
 
 FEWEST = 50  # draws of each chain that a verdict needs
+_TOO_EARLY = f"A verdict needs {FEWEST} draws of each chain."
 ENOUGH = 100  # draws at which the diagnostics open by themselves
 
 
@@ -18,21 +19,21 @@ class Chip(PageComponent):
 
     needs = frozenset({"status", "caption", "table"})
 
-    def __init__(self, on_turn: Callable[[], None]) -> None:
-        self._on_turn = on_turn
+    def __init__(self, on_turn: Callable[[], None], say: Callable[[str], None]) -> None:
+        self._on_turn, self._say = on_turn, say
         self.open, self._touched = False, False
-        self.reason = ""
         self.root = button("Diagnostics", self._turn, variant="outlined", margin=(4, 4), align="center")
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run."""
-        self.reason = ""
         set_changed(self.root, label="Diagnostics", color="default")
+        self._say(_TOO_EARLY)
 
     def update(self, frame: dict[str, Any]) -> None:
         """Show a frame."""
         status = frame["status"]
-        colour, verdict, self.reason = judged(status["draws"], frame["caption"], frame["table"])
+        colour, verdict, reason = judged(status["draws"], frame["caption"], frame["table"])
+        self._say(reason)
         ess = f" · ESS {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
         draws = status["draws"] * status["chains"]
         set_changed(self.root, label=f"{draws:,.0f} draws{ess} · {verdict}", color=colour)
@@ -56,7 +57,7 @@ def judged(draws: int, caption: dict[str, Any], table: dict[str, Any]) -> tuple[
     if caption.get("warning"):
         return "error", "warning", caption["warning"]
     if draws < FEWEST:
-        return "default", "too early to judge", f"A verdict needs {FEWEST} draws of each chain."
+        return "default", "too early to judge", _TOO_EARLY
     rows = table["rows"]
     if any(label.startswith("R-hat of functions") for label, _, _ in rows):
         # Chains at copies of one network, with other orders of its units, need not agree on a weight.

@@ -82,7 +82,7 @@ class Place(PageComponent):
     def __init__(self, name: str, on_turn: Callable[[], None]) -> None:
         self.name, self._on_turn = name, on_turn
         self._chosen: str | None = None
-        self._kind = ""
+        self._kind = self._said = ""
         self.parts: list[str] = []
         self._tabs = pmui.RadioButtonGroup(options=[], size="small", margin=0, sx=_TAB)
         self._choice = ReaderChoice((self._tabs,), lambda event: self._turn(event.new))
@@ -110,6 +110,11 @@ class Place(PageComponent):
         self._chosen = next((part for part in PLACES[self.name] if part in parts), self._chosen)
         self._show()
 
+    def say(self, text: str) -> None:
+        """Show this text beside the tabs instead of that of the part in front."""
+        self._said = text
+        self._show()
+
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""
         set_class(self._line, "large", large)
@@ -121,7 +126,7 @@ class Place(PageComponent):
 
     def _show(self) -> None:
         titles = PLACES["main"] | PLACES[self.name]
-        text = _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
+        text = self._said or _LINES.get(self._kind if self.front == "prediction" else self.front or "", "")
         with self._choice.setting():
             options = {titles[part]: part for part in self.parts}
             set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)
