@@ -62,6 +62,7 @@ MENUS = dict.fromkeys(
 ) | dict.fromkeys(
     ("Share", "Restart", "Record", "Stop recording", "Keys and marks", "Light or dark", "Your data (CSV)"), "More"
 )
+MENUS |= dict.fromkeys(("Undo", "Clear: no points, the prior alone"), "Points")
 MENUS |= dict.fromkeys(("Projector mode", "Leave projector mode"), "More")
 
 

@@ -132,11 +132,11 @@ def test_points_are_added_moved_deleted_and_taken_back(draw: Callable[..., Drawi
     until(lambda: lab.points()[-1][1] < -0.3, 5, "the point did not move")
     lab.click_at(*lab.points()[-1][:2], button="right")
     until(lambda: len(lab.points()) == 5, 5, "the point stayed")
-    lab.press("Undo (Ctrl Z in the figure)")
+    lab.press("Undo")
     until(lambda: len(lab.points()) == 6, 5, "undo did nothing")
     lab.press("Clear: no points, the prior alone")
     until(lambda: lab.points() == [], 5, "points stayed")
-    lab.press("Undo (Ctrl Z in the figure)")
+    lab.press("Undo")
     until(lambda: len(lab.points()) == 6, 5, "undo did nothing")
     assert lab.number("step") < 200  # it has never played
 
@@ -164,7 +164,7 @@ def test_presets_and_the_datas_own_points(draw: Callable[..., Drawing]) -> None:
     lab = draw()
 
     def choose(name: str) -> None:
-        lab.press("Presets")
+        lab.press("Points")
         lab.page.get_by_role("menuitem", name=name, exact=True).click()
 
     choose("sine")

@@ -126,7 +126,7 @@ class Card(PageComponent):
     def _write_legend(self) -> None:
         """Show the view's legend, which may know its names from the first frame on only."""
         legend = self.view.legend_html() if self._has_legend else ""
-        set_changed(self._legend, object=legend, visible=bool(legend))
+        set_changed(self._legend, object=legend, visible=self._has_legend)
 
     def magnify(self, large: bool) -> None:
         """Take the type of the projector, or put it down."""

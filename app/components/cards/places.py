@@ -22,9 +22,15 @@ PLACES = {
         "graph": "Network",
         "spread": "Spread",
     },
-    "why": {"envelope": "Why it turns", "ratios": "Ratios"},
+    "why": {"envelope": "Why it turns"},
     "trace": {"trace": "Trace", "gauge": "Weight ESS"},
-    "detail": {"acf": "ACF", "marginal": "Density", "weights": "Correlations", "history": "History"},
+    "detail": {
+        "acf": "ACF",
+        "marginal": "Density",
+        "weights": "Correlations",
+        "ratios": "Ratios",
+        "history": "History",
+    },
     "table": {"table": "Summary"},
 }
 #: On a phone, where cards lie under each other.
@@ -37,6 +43,7 @@ _LINES = {
     "area": "Colour: the probability of a class. Line: where it is one half. Click to add a point.",
     "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
+    "envelope": "Why it turns",
     "path": "Dots: draws. Line: the path of one chain through its last events.",
     "graph": "Width: the size of a weight now. Grey: how far it varies over the draws. Orange is negative.",
     "density": "Bars: the draws. Line: the exact density.",
@@ -91,6 +98,7 @@ class Place(PageComponent):
             *(self._tabs, self._line),
             sizing_mode="stretch_width",
             margin=0,
+            min_height=30,
             styles={"grid-area": f"{name}-tabs", "order": str(ORDER[name])},
             stylesheets=[_STYLES["tabs"]],
         )

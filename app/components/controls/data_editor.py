@@ -14,15 +14,14 @@ import panel_material_ui as pmui
 from bnnviz.figures.live.view import View
 from bnnviz.settings import MOST_POINTS
 from bnnviz_app.components.component import PageComponent
-from bnnviz_app.components.widgets import icon_button
 
 PointList = list[list[float]]
 
+_UNDO, _CLEAR = "Undo", "Clear: no points, the prior alone"
 _OWN = "the data's own"
 _HISTORY = 100
 _DIGITS = 4  # what a link keeps
 _PRESETS = json.loads((Path(__file__).parents[2] / "presets" / "points.json").read_text(encoding="utf-8"))
-_ICON = {"margin": (1, 0), "width": 30, "height": 28, "description_delay": 800}
 _HEAD = {"size": "small", "margin": (2, 3), "height": 26}
 _WORDS = {"padding": "1px 8px !important", "fontSize": "12.5px", "whiteSpace": "nowrap", "textTransform": "none"}
 # Where there is room for a sign only, the word is heard and not seen.
@@ -49,15 +48,13 @@ class PointEditor(PageComponent):
         self._class = pmui.RadioButtonGroup(
             options=_CLASSES, value=0, width=94, sx={"& .MuiToggleButton-root": _WORDS}, **_HEAD
         )
-        undo = icon_button("undo", "Undo (Ctrl Z in the figure)", self.undo, **_ICON)
-        clear = icon_button("delete_outline", "Clear: no points, the prior alone", lambda: self._become([]), **_ICON)
         self._presets = pmui.MenuButton(
-            label="Presets", items=[], icon="category", icon_size="18px", variant="text", color="default", **_HEAD
+            label="Points", items=[], icon="category", icon_size="18px", variant="text", color="default", **_HEAD
         )
         self._presets.on_click(self._picked)
         # Empty until there are classes: the page is painted sooner.
         self._which = pn.Row(margin=0)
-        self.tools = [self._which, undo, clear, self._presets]
+        self.tools = [self._which, self._presets]
         self._show_tools(False)
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -77,7 +74,7 @@ class PointEditor(PageComponent):
             self._which.append(self._class)
         self._which.visible = self._classes
         presets = _PRESETS["classes" if self._classes else "curve"]
-        items = [{"label": name} for name in (_OWN, *presets)]
+        items = [{"label": name} for name in (_UNDO, _CLEAR, _OWN, *presets)]
         look = {"width": 40, "sx": _SIGN} if self._classes else {"width": 104, "sx": _WORDS}
         self._presets.param.update(items=items, **look)
 
@@ -148,7 +145,11 @@ class PointEditor(PageComponent):
 
     def _picked(self, item: dict[str, str]) -> None:
         name = item["label"]
-        if name == _OWN:
+        if name == _UNDO:
+            self.undo()
+        elif name == _CLEAR:
+            self._become([])
+        elif name == _OWN:
             self._on_own()
         else:
             preset = _PRESETS["classes" if self._classes else "curve"][name]
