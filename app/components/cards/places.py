@@ -139,4 +139,4 @@ class Place(PageComponent):
             options = {titles[part]: part for part in self.parts}
             set_changed(self._tabs, options=options, value=self.front, visible=len(self.parts) > 1)
         set_changed(self._line, object=html.escape(text), visible=bool(text))
-        self.root.visible = len(self.parts) > 1 or bool(text)
+        self.root.visible = len(self.parts) > 1 or bool(self.parts and text)
