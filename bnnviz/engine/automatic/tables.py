@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bnnviz.engine.automatic.limit import Limit
@@ -57,6 +57,8 @@ def automatic(
         spec, target = _filled(spec, given)
     chains = spec.chains if "chains" in given else CHAINS
     found = plan(target, 60 * minutes, chains=chains, device=spec.device, seed=spec.seed, clock=clock)
+    if (family := spec.target_settings.get("family", "auto")) != "auto":
+        found = replace(found, sentence=f"{found.sentence} The likelihood is {family}.")
     kept = {name: getattr(spec, name) for name in _OF_PLAN if name in given}
     return AutomaticRun(found.applied(spec).replace(**kept), found, minutes)
 
