@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -300,3 +302,18 @@ def test_a_page_needs_no_network(tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img)\b[^>]*(src|href)=", rest)
     assert '<script src="' not in text
     assert [path.name for path in tmp_path.iterdir()] == ["trace.html"]
+
+
+def test_figures_are_linked_by_the_first_call_of_a_process() -> None:
+    code = (
+        "import os; import numpy as np; from bnnviz import plots; d = np.random.default_rng(0).normal(size=(2, 50, 2));"
+        "print(len(plots.linked(plots.pair(d), plots.trace(d, 'x[0]', points=True))), flush=True); os._exit(0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["2"], done.stderr
+
+
+def test_chains_that_do_not_overlap_have_densities_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    apart = plots.density({"mu": rng.normal(size=(3, 200)) + [[0.0], [0.0], [30.0]]})
+    assert [each.label for each in apart] == [f"draws, chain {i}" for i in (1, 2, 3)]

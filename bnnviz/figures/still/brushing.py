@@ -67,4 +67,4 @@ def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
     made = chosen(hv.Overlay(ours))
     made = made * hv.Overlay(others) if others else made
     chosen_options = style.options_of(figure) | _TOOLS | options
-    return made.opts(hv.opts.Overlay(**chosen_options, backend="bokeh"))
+    return made.opts(hv.Options("Overlay", **chosen_options, backend="bokeh"))

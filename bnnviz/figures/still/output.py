@@ -146,7 +146,7 @@ def rendered(figure: Any, scale: float = 1.0) -> Any:
     if "bokeh" not in style.loaded():
         raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
     if scale != 1.0:
-        figure = figure.opts(hv.opts.Overlay(fontscale=scale, backend="bokeh"), clone=True)
+        figure = figure.opts(hv.Options("Overlay", fontscale=scale, backend="bokeh"), clone=True)
     model = hv.renderer("bokeh").instance(theme=None).get_plot(figure, doc=Document()).state
     for bar in model.select({"type": Toolbar}):
         bar.update(logo=None, autohide=True)
