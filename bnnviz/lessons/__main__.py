@@ -1,4 +1,4 @@
-"""Render the films of lessons and measure their claims: ``python -m bnnviz.lessons [--seeds] [LESSON ...]``."""
+"""Render the films of lessons and measure their claims: ``python -m bnnviz.lessons [--seeds N] [LESSON ...]``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from bnnviz.lessons import content, evidence, films
 
 
 def main() -> int:
-    """Render what has changed; with ``--seeds`` measure every claim with all of its seeds too."""
+    """Render what has changed, and measure the claims."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", action="store_true", help=f"measure the claims with {content.SEEDS} seeds")
+    parser.add_argument("--seeds", type=int, default=1, help=f"measure the claims with so many, up to {content.SEEDS}")
     parser.add_argument("lesson", nargs="*", help="only these lessons")
     asked = parser.parse_args()
     lessons = {name: content.find(name) for name in asked.lesson or content.load()}
     for lesson in lessons.values():
         films.render(lesson, _say)
-    if asked.seeds:
-        evidence.record(lessons, _say)
+    evidence.record(lessons, asked.seeds, _say)
     wrong = evidence.check(lessons)
     for sentence in wrong:
         _say(sentence)

@@ -1,12 +1,13 @@
 """Read the lessons of `bnnviz/lessons/content`, in English or translated by the gettext catalogues in `locale`.
 
-A lesson has a ``title``, an ``aim``, its ``order``, and
+A lesson has a ``title``, an ``aim``, its ``order``, the literature as ``reading``, and
 
 - ``films.NAME``: a ``spec``, the ``views`` to show, and how many ``frames`` up to step ``steps``. A ``knob`` lists
   ``values`` of one setting, such as ``settings.alpha``; each value is a film of its own. ``number`` is the quantity
   shown in large type, and ``label`` its name.
 - ``steps``: a ``title``, a ``text``, the name of a ``film``, and the step of the run that it opens ``at`` (the last one
-  by default). ``ask`` is a question before the picture, ``why`` the reasoning below it.
+  by default), at another ``value`` of the knob if it names one. ``ask`` is a question before the picture, ``why`` the
+  reasoning below it.
 - ``claims`` of a step: a ``quantity`` (`bnnviz.lessons.quantities`) and the ``interval`` that has to hold it, with all
   20 seeds or, where ``seeds = 1``, in the film alone.
 - ``question``: a ``text`` and ``choices``, each with the feedback that it gets, and the number of the right ``answer``.
@@ -110,6 +111,7 @@ class Step:
     title: str
     text: str
     film: Film
+    place: int
     at: int
     claims: tuple[Claim, ...]
     ask: Question | None
@@ -127,6 +129,7 @@ class Lesson:
     films: Mapping[str, Film]
     steps: tuple[Step, ...]
     question: Question
+    reading: str
 
 
 def load(language: str = DEFAULT) -> dict[str, Lesson]:
@@ -215,7 +218,9 @@ def _read(name: str, translate: Translate) -> Lesson:
     title, aim = translate(plan["title"]), translate(plan["aim"])
     films = {key: _film(key, each, translate) for key, each in plan["films"].items()}
     steps = tuple(_step(each, films, translate) for each in plan["steps"])
-    return Lesson(name, plan["order"], title, aim, films, steps, _question(plan["question"], translate))
+    return Lesson(
+        name, plan["order"], title, aim, films, steps, _question(plan["question"], translate), plan["reading"]
+    )
 
 
 def _film(name: str, plan: Mapping[str, Any], translate: Translate) -> Film:
@@ -250,6 +255,7 @@ def _step(plan: Mapping[str, Any], films: Mapping[str, Film], translate: Transla
         translate(plan["title"]),
         translate(plan["text"].strip()),
         film,
+        film.values.index(plan["value"]) if "value" in plan else film.opening,
         plan.get("at", film.steps),
         tuple(claims),
         _question(plan["ask"], translate) if "ask" in plan else None,

@@ -9,7 +9,7 @@ from typing import Any
 
 from bnnviz.errors import BnnvizError
 from bnnviz.lessons import content, films
-from bnnviz.lessons.content import Claim, Film, Lesson, Step
+from bnnviz.lessons.content import Claim, Lesson, Step
 
 RECORDS = Path(__file__).with_name("records.json")
 
@@ -22,16 +22,20 @@ def claims(lessons: Mapping[str, Lesson]) -> Iterator[tuple[str, Step, Claim]]:
                 yield f"{lesson.name}/{number}/{claim.name}", step, claim
 
 
-def key(film: Film, at: int, claim: Claim) -> str:
+def key(step: Step, claim: Claim) -> str:
     """Return what the recorded values of a claim depend on, as a short text."""
-    return films.digest([film.at(_value(film)).to_json(), film.watch, at, claim.quantity, claim.seeds])
+    return films.digest([_run(step), claim.quantity, claim.seeds])
 
 
-def sample(film: Film, at: int, quantities: list[str], seed: int) -> list[float]:
+def sample(step: Step, quantities: list[str], seed: int) -> list[float]:
     """Return quantities at a step of a film's run, with another seed."""
-    spec = film.at(_value(film), seed)
-    frame = films.frames_of(film, spec, 2, at, {*quantities}).frames[-1]
+    spec = step.film.at(step.film.values[step.place], seed)
+    frame = films.frames_of(step.film, spec, 2, step.at, {*quantities}).frames[-1]
     return [frame["measured"][name] for name in quantities]
+
+
+def _run(step: Step) -> list[Any]:
+    return [step.film.at(step.film.values[step.place]).to_json(), step.film.watch, step.at]
 
 
 def check(lessons: Mapping[str, Lesson], records: Mapping[str, Any] | None = None) -> list[str]:
@@ -39,37 +43,48 @@ def check(lessons: Mapping[str, Lesson], records: Mapping[str, Any] | None = Non
     records = read() if records is None else records
     found = []
     for name, step, claim in claims(lessons):
-        record = records.get(name)
+        values = _values(records, name, step, claim)
         low, high = claim.interval
-        if record is None or record["key"] != key(step.film, step.at, claim):
-            found.append(f"{name}: there are no values for it; run python -m bnnviz.lessons --seeds.")
-        elif not all(low <= value <= high for value in record["values"]):
-            worst = max(record["values"], key=lambda value: abs(value - (low + high) / 2))
+        if not values:
+            found.append(f"{name}: there are no values for it; run python -m bnnviz.lessons.")
+        elif not all(low <= value <= high for value in values):
+            worst = max(values, key=lambda value: abs(value - (low + high) / 2))
             found.append(f"{name}: {claim.quantity} is {worst:.4g}, outside [{low:g}, {high:g}].")
     return found
 
 
-def record(lessons: Mapping[str, Lesson], report: Callable[[str], None]) -> None:
-    """Measure every claim whose record is missing or outdated, and keep the values."""
-    present = {name for name, _, _ in claims(content.load())}
-    records = {name: each for name, each in read().items() if name in present}
-    wanted = {name: (step, claim) for name, step, claim in claims(lessons)}
-    due = {name: pair for name, pair in wanted.items() if records.get(name, {}).get("key") != _key(*pair)}
-    groups: dict[str, list[str]] = {}  # claims of one run are measured together
-    for name, (step, claim) in due.items():
-        groups.setdefault(films.digest([step.film.at(_value(step.film)).to_json(), step.at, claim.seeds]), []).append(
-            name
-        )
-    for names in groups.values():
-        step, first = due[names[0]]
-        quantities = [due[name][1].quantity for name in names]
-        begin = step.film.spec.seed
-        seeds = range(begin, begin + first.seeds)
-        rows = [sample(step.film, step.at, quantities, seed) for seed in seeds]
-        for name, values in zip(names, zip(*rows, strict=True), strict=True):
-            records[name] = {"key": _key(*due[name]), "values": [float(f"{value:.5g}") for value in values]}
-            report(f"{name}: {min(values):.4g} to {max(values):.4g}, interval {due[name][1].interval}")
-        RECORDS.write_text(json.dumps(dict(sorted(records.items())), indent=1) + "\n", encoding="utf-8")
+def record(lessons: Mapping[str, Lesson], seeds: int, report: Callable[[str], None]) -> None:
+    """Measure every claim with so many seeds, at most as many as it asks for; values that are recorded stay."""
+    everything = {name: (step, claim) for name, step, claim in claims(content.load())}
+    wanted = {name for name, _, _ in claims(lessons)}
+    records = {name: {"key": key(*pair), "values": _values(read(), name, *pair)} for name, pair in everything.items()}
+    for number in range(seeds):
+        for names in _runs({name: everything[name] for name in wanted}):
+            step, claim = everything[names[0]]
+            missing = [name for name in names if len(records[name]["values"]) <= number]
+            if number >= claim.seeds or not missing:
+                continue
+            quantities = [everything[name][1].quantity for name in missing]
+            values = sample(step, quantities, step.film.spec.seed + number)
+            for name, value in zip(missing, values, strict=True):
+                records[name]["values"].append(float(f"{value:.5g}"))
+                report(f"{name}, seed {number + 1}: {value:.4g} in {everything[name][1].interval}")
+            kept = {name: each for name, each in sorted(records.items()) if each["values"]}
+            RECORDS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+
+
+def _runs(found: Mapping[str, tuple[Step, Claim]]) -> Iterator[list[str]]:
+    """Yield the names of the claims that one run measures together."""
+    groups: dict[str, list[str]] = {}
+    for name, (step, claim) in sorted(found.items()):
+        groups.setdefault(films.digest([_run(step), claim.seeds]), []).append(name)
+    yield from groups.values()
+
+
+def _values(records: Mapping[str, Any], name: str, step: Step, claim: Claim) -> list[float]:
+    """Return the recorded values of a claim; none where it has changed since."""
+    record = records.get(name)
+    return list(record["values"]) if record is not None and record["key"] == key(step, claim) else []
 
 
 def read() -> dict[str, Any]:
@@ -82,11 +97,3 @@ def require(lessons: Mapping[str, Lesson]) -> None:
     wrong = check(lessons)
     if wrong:
         raise BnnvizError(f"{len(wrong)} claims of the lessons do not hold. " + " ".join(wrong[:5]))
-
-
-def _key(step: Step, claim: Claim) -> str:
-    return key(step.film, step.at, claim)
-
-
-def _value(film: Film) -> Any:
-    return film.values[film.opening]

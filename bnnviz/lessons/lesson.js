@@ -71,7 +71,7 @@ async function open_lesson(lesson) {
   function turn(to, again = false) {
     if (to < 0 || to > last || (to === number && !again)) { return turning }
     number = to
-    place = films[step().film].opening
+    place = step().place
     const hash = `#${number + 1}&lang=${page.language}`
     if (lesson.linked && location.hash !== hash) { history.replaceState(null, "", hash) }
     document.dispatchEvent(new CustomEvent("bnnviz-step", {detail: {lesson: lesson.name, step: number + 1}}))
@@ -156,8 +156,9 @@ async function open_lesson(lesson) {
 
   function show_number() {
     const {film} = step(), {number: quantity, measured} = films[film]
-    bar.querySelector(".number").hidden = !quantity
-    if (!quantity || !page.film) { return }
+    const known = quantity && page.film && measured[place][quantity][page.film.frame] !== null
+    bar.querySelector(".number").hidden = !known
+    if (!known) { return }
     figure.textContent = written(measured[place][quantity][page.film.frame])
     named.textContent = said.films[film].label
   }
@@ -231,7 +232,9 @@ async function open_lesson(lesson) {
     })
     const asking = make("div", {innerHTML: question.html})
     const parts = [asking, make("div", {className: "choices"}, ...choices), answer]
-    if (box === asked) { box.replaceChildren(make("summary", {textContent: said.words.question}), ...parts) } else { box.append(...parts) }
+    if (box !== asked) { box.append(...parts); return }
+    const reading = make("div", {className: "reading", innerHTML: `<h3>${said.words.reading}</h3>${said.reading}`})
+    box.replaceChildren(make("summary", {textContent: said.words.question}), ...parts, reading)
   }
 
   return arrive()

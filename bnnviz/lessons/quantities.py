@@ -82,18 +82,35 @@ def _accepted(run: Any, frame: Mapping[str, Any], unused: str) -> float:
 
 
 def _events(run: Any, frame: Mapping[str, Any], kind: str) -> float:
-    """Return the number of events; ``refreshes`` or ``bounces`` by all events."""
-    part = frame.get("envelope")
-    if part is None:
-        return math.nan
-    return float(part["events"]) if not kind else part[kind] / max(part["events"], 1)
+    """Return the number of events; ``refreshes`` or ``bounces`` as a share of all events."""
+    found = run.sampler_stats.summary()
+    return float(found["events"]) if not kind else found[kind] / max(found["events"], 1)
 
 
 def _band(run: Any, frame: Mapping[str, Any], place: str) -> float:
     """Return the width of the 95 % band of a network's function at an input."""
-    part = frame["prediction"]
-    bands = part["bands"]
-    return float(np.interp(float(place), part["x"], bands[-1] - bands[0]))
+    part = frame.get("prediction")
+    if part is None or not part["draws"]:
+        return math.nan
+    return float(np.interp(float(place), part["x"], part["hi95"] - part["lo95"]))
+
+
+def _weight_ess(run: Any, frame: Mapping[str, Any], unused: str) -> float:
+    """Return the effective sample size of weights, as a share of the draws."""
+    logs = run.log_weights
+    return math.nan if logs is None or not logs.size else diagnostics.weight_ess(logs) / logs.size
+
+
+def _crossings(run: Any, frame: Mapping[str, Any], unused: str) -> float:
+    """Return how often the first coordinate changes its sign, in 100 draws of a chain."""
+    signs = np.sign(run.draws[:, :, 0])
+    return 100 * float((signs[:, 1:] != signs[:, :-1]).mean()) if signs.shape[1] > _FEWEST else math.nan
+
+
+def _radius(run: Any, frame: Mapping[str, Any], unused: str) -> float:
+    """Return the mean distance of the draws from the origin."""
+    draws = run.draws
+    return float(np.linalg.norm(draws.astype(float), axis=2).mean()) if draws.shape[1] else math.nan
 
 
 def _steps(run: Any, frame: Mapping[str, Any], unused: str) -> float:
@@ -112,6 +129,9 @@ QUANTITIES: dict[str, Quantity] = {
     "accepted": _accepted,
     "events": _events,
     "band": _band,
+    "weight_ess": _weight_ess,
+    "crossings": _crossings,
+    "radius": _radius,
     "steps": _steps,
 }
 

@@ -19,8 +19,8 @@ from bokeh.core.json_encoder import serialize_json
 
 from bnnviz.engine.recording.replay_frames import save
 from bnnviz.errors import BnnvizError
-from bnnviz.lessons import content, films, text
-from bnnviz.lessons.content import LANGUAGES, Film, Lesson, Question
+from bnnviz.lessons import content, evidence, films, text
+from bnnviz.lessons.content import LANGUAGES, Film, Lesson, Question, Step
 from bnnviz.replays import player
 from bnnviz.specs import catalogue, url
 
@@ -31,7 +31,8 @@ PLAYER, INDEX = "player.js", "index.html"
 
 
 def write(folder: Path) -> None:
-    """Write all files into a folder."""
+    """Write all files into a folder; refuse to where a claim of a text does not hold."""
+    evidence.require(content.load())
     for name in names():
         save(folder / name, file(name))
 
@@ -136,7 +137,8 @@ def _plan(lesson: Lesson) -> dict[str, Any]:
         "steps": [
             {
                 "film": step.film.name,
-                "frame": _frame(lesson, step.film, step.at),
+                "place": step.place,
+                "frame": opening_frame(lesson, step),
                 "claims": {
                     claim.name: {"view": claim.view, "quantity": claim.quantity, "interval": claim.interval}
                     for claim in step.claims
@@ -153,7 +155,6 @@ def _film(lesson: Lesson, film: Film) -> dict[str, Any]:
     shown = films.stated(lesson, film)
     emits = catalogue.find("samplers", film.spec.sampler)["emits"]
     return {
-        "opening": film.opening,
         "number": film.number,
         "page": "population" if "population" in emits else "lab",
         "live": [url.query_text(film.at(value).checked().to_query()) for value in film.values],
@@ -167,10 +168,10 @@ def _rounded(value: float) -> float | None:
     return float(f"{value:.4g}") if abs(value) < float("inf") else None
 
 
-def _frame(lesson: Lesson, film: Film, at: int) -> int:
-    """Return the last frame at or before a step of the run."""
-    steps = films.take(lesson, film, film.opening).steps
-    return max(number for number, step in enumerate(steps) if step <= at or number == 0)
+def opening_frame(lesson: Lesson, step: Step) -> int:
+    """Return the frame that a step opens at: the last one at or before its step of the run."""
+    steps = films.take(lesson, step.film, step.place).steps
+    return max(number for number, each in enumerate(steps) if each <= step.at or number == 0)
 
 
 def _texts(lesson: Lesson, language: str) -> dict[str, Any]:
@@ -200,6 +201,7 @@ def _texts(lesson: Lesson, language: str) -> dict[str, Any]:
             for step in lesson.steps
         ],
         "question": _question(lesson.question),
+        "reading": text.render(lesson.reading),
         "terms": {term: glossary[term] for term in sorted(used)},
     }
 

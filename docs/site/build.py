@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from docs.site import catalogue, gallery, reference, replays, staging
+from docs.site import catalogue, gallery, lessons, reference, staging
 from docs.site.contents import ROOT
 
 OUT = ROOT / "build" / "docs"
@@ -19,7 +19,7 @@ _SITE = Path(__file__).parent
 
 
 def stage(folder: Path) -> None:
-    """Make a folder of all that Sphinx reads: texts, pages that are generated, pictures and replays.
+    """Make a folder of all that Sphinx reads: texts, pages that are generated, pictures and lessons.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def stage(folder: Path) -> None:
     catalogue.write(folder)
     gallery.write(folder)
     reference.write(folder)
-    replays.write(folder)
+    lessons.write(folder)
     staging.stage(folder)
 
 

@@ -26,7 +26,7 @@ FAMILIES = {
 _SAMPLERS = """# Samplers
 
 Each by its name, with its settings: `bnnviz sample --sampler NAME --set KEY=VALUE`, or
-`bnnviz.sample(target, "NAME", settings={...})`. The [concepts](../concepts/index.md) say what they do."""
+`bnnviz.sample(target, "NAME", settings={...})`. The [lessons](../concepts/index.md) explain them."""
 _TARGETS = """# Targets
 
 Each by its name, with its settings: `bnnviz sample --target NAME --set target.KEY=VALUE`. For targets of your own see

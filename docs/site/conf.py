@@ -15,6 +15,7 @@ extensions = [
     "numpydoc",
     "myst_nb",
     "sphinx_copybutton",
+    "bnnviz.lessons.directive",
     "docs.site.mathml",
     "docs.site.names",
 ]

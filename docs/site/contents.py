@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bnnviz.lessons import content
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Where files that have no page are looked at.
 HOST = "https://github.com/bnnviz/bnnviz/blob/main"
@@ -31,13 +33,7 @@ BELOW: dict[str, list[str]] = {
         "security",
         "changelog",
     ],
-    "concepts/index": [
-        f"concepts/{name}"
-        for name in (
-            *("posterior", "thinning", "bounds", "refreshment", "boomerang"),
-            *("minibatches", "step_size", "mixing", "functional_priors", "importance_weights"),
-        )
-    ],
+    "concepts/index": [f"concepts/{name}" for name in content.load()],
     "manual/index": [
         *(f"manual/{name}" for name in ("tables", "networks", "likelihoods", "densities", "warnings", "summary")),
         "contributing/add_a_sampler",

@@ -12,12 +12,10 @@ import re
 import shutil
 from pathlib import Path
 
-from docs.site import replays
 from docs.site.contents import BELOW, HOST, INSTEAD, ROOT, ROOT_PAGES, toctree
 
 _LINK = re.compile(r"(?<=\]\()(?P<target>[^)#\s]+)(?P<place>#[^)\s]*)?(?=\))")
 _FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
-_REPLAY = re.compile(r"^<!-- replay: (\w+) -->$", re.MULTILINE)
 _PICTURE = re.compile(r"^!\[(?P<alt>[^\]]*)\]\((?P<name>[^)\s]+)-light\.png\)$", re.MULTILINE)
 _COPIED = (".png", ".svg", ".json", ".csv")
 
@@ -44,7 +42,7 @@ def page_of(path: Path) -> str | None:
 def stage(folder: Path) -> None:
     """Copy all documents into a folder, and list the pages below each.
 
-    A mark ``<!-- replay: NAME -->`` becomes the replay of that name. A picture ``NAME-light.png`` is shown on light
+    A picture ``NAME-light.png`` is shown on light
     pages; on dark ones ``NAME-dark.png`` is, which has to lie beside it.
 
     Parameters
@@ -58,7 +56,6 @@ def stage(folder: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":
             text = relinked((ROOT / path).read_text(encoding="utf-8"), path)
-            text = _REPLAY.sub(lambda mark, page=page: replays.embed(mark[1], page), text)
             place.write_text(of_both_themes(text), encoding="utf-8")
         elif path.suffix == ".ipynb":
             place.write_text(_notebook(path), encoding="utf-8")

@@ -15,7 +15,6 @@ from core_only import ROOT
 import bnnviz
 
 LONG = ["README.md", "docs/manual/python.md", "docs/manual/compare.md"]  # each samples for minutes
-CONCEPTS = [f"docs/concepts/{path.name}" for path in sorted((ROOT / "docs" / "concepts").glob("*.md"))]
 PAGES = [
     *LONG,
     *(
@@ -26,7 +25,6 @@ PAGES = [
         "docs/manual/recordings.md",
         "docs/manual/figures.md",
     ),
-    *(page for page in CONCEPTS if "```python" in (ROOT / page).read_text(encoding="utf-8")),
 ]
 # It needs an exported file: its Python is read and not run.
 ELSEWHERE = {"docs/manual/tables.md"}

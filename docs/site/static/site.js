@@ -1,8 +1,8 @@
-// Replays take the colours of the page that they are in.
+// Lessons take the colours of the page that they are in.
 const follow = () => {
   const dark = document.documentElement.dataset.theme === "dark"
-  for (const frame of document.querySelectorAll("figure.replay iframe")) {
-    frame.src = `${frame.getAttribute("src").split("#")[0]}#${dark ? "dark" : "light"}`
+  for (const frame of document.querySelectorAll("figure.lesson iframe")) {
+    frame.src = `${frame.getAttribute("src").replace(/&(dark|light)$/, "")}&${dark ? "dark" : "light"}`
   }
 }
 follow()
