@@ -14,12 +14,12 @@ _LINK = re.compile(r"(term|claim):([\w\-' ]+)")
 
 def render(text: str) -> str:
     """Return a text as HTML."""
-    return _markdown().render(text) if text else ""
+    return _markdown().render(_bracketed(text)) if text else ""
 
 
 def inline(text: str) -> str:
     """Return one line of text as HTML."""
-    return _markdown().renderInline(text)
+    return _markdown().renderInline(_bracketed(text))
 
 
 def plain(text: str) -> str:
@@ -30,6 +30,11 @@ def plain(text: str) -> str:
 def linked(text: str, kind: str) -> list[str]:
     """Return the names of the terms or claims that a text links."""
     return [name for found, name in _LINK.findall(text) if found == kind]
+
+
+def _bracketed(text: str) -> str:
+    """Return a text whose targets of links may have spaces."""
+    return re.sub(r"\]\(((?:term|claim):[^)]+)\)", r"](<\1>)", text)
 
 
 @functools.cache
