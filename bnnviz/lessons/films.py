@@ -64,19 +64,18 @@ def outdated(lesson: Lesson) -> list[str]:
 
 def render(lesson: Lesson, report: Callable[[str], None]) -> None:
     """Render the films of a lesson whose spec has changed, and keep the others."""
-    kept, found = _read(lesson.name), {}
+    kept = {each["key"]: each for each in _read(lesson.name).values()}
+    found: dict[str, Any] = {}
     for film in lesson.films.values():
         for place, value in enumerate(film.values):
-            name, mark = f"{film.name}-{place}", key(lesson, film, value)
-            found[name] = kept.get(name, {})
-            if found[name].get("key") != mark:
+            mark = key(lesson, film, value)
+            if mark not in kept:
                 report(f"{lesson.name}: {film.name} at {value}")
                 made = frames_of(film, film.at(value), film.frames, film.steps, stated(lesson, film))
-                found[name] = {
-                    "key": mark,
-                    **_small({"scene": made.scene, "frames": made.frames, "header": made.header}),
-                }
-            _write(lesson.name, found | {each: kept[each] for each in kept if each not in found})
+                parts = {"scene": made.scene, "frames": made.frames, "header": made.header}
+                kept[mark] = {"key": mark, **_small(parts)}
+                _write(lesson.name, kept)
+            found[f"{film.name}-{place}"] = kept[mark]
     _write(lesson.name, found)
 
 
