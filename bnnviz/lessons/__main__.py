@@ -14,7 +14,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help=f"measure the claims with so many, up to {content.SEEDS}")
     parser.add_argument("lesson", nargs="*", help="only these lessons")
     asked = parser.parse_args()
-    lessons = {name: content.find(name) for name in asked.lesson or content.load()}
+    lessons = {name: content.written()[name] for name in asked.lesson or content.written()}
     for lesson in lessons.values():
         films.render(lesson, _say)
     evidence.record(lessons, asked.seeds, _say)

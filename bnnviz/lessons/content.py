@@ -31,6 +31,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.specs.run import Spec
 
 FOLDER = Path(__file__).parent
+FILMS = FOLDER / "films"  # rendered frames, a file for each lesson
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DEFAULT = "en"
 SEEDS = 20  # that check a claim
@@ -55,6 +56,7 @@ class Film:
     """Hold what is run, how long, and which views show it."""
 
     name: str
+    given: Mapping[str, Any]  # of the spec, without defaults
     spec: Spec
     views: tuple[str, ...]
     frames: int
@@ -73,6 +75,11 @@ class Film:
     def opening(self) -> int:
         """The place of the value that the film opens with."""
         return 0 if self.knob is None else self.knob.values.index(self.knob.value)
+
+    def identity(self, place: int) -> list[Any]:
+        """Return what its run depends on at a position of the knob, as JSON has it."""
+        knob = None if self.knob is None else [self.knob.setting, self.values[place]]
+        return [dict(self.given), knob, dict(self.watch)]
 
     def at(self, value: Any, seed: int | None = None) -> Spec:
         """Return the spec at a position of the knob."""
@@ -133,7 +140,13 @@ class Lesson:
 
 
 def load(language: str = DEFAULT) -> dict[str, Lesson]:
-    """Return all lessons by name, in their order."""
+    """Return the lessons whose films are rendered, by name, in their order."""
+    rendered = {path.stem for path in FILMS.glob("*.npz")}
+    return {name: lesson for name, lesson in written(language).items() if name in rendered}
+
+
+def written(language: str = DEFAULT) -> dict[str, Lesson]:
+    """Return all lessons by name, in their order, with films or without."""
     return _load(check_language(language))
 
 
@@ -237,6 +250,7 @@ def _film(name: str, plan: Mapping[str, Any], translate: Translate) -> Film:
         )
     return Film(
         name,
+        plan["spec"],
         Spec.from_json({**Spec(draws=None).to_json(), "target_settings": {}, "settings": {}, **plan["spec"]}),
         tuple(plan["views"]),
         plan.get("frames", plan["steps"] + 1),

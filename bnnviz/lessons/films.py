@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,9 @@ from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_fr
 from bnnviz.errors import BnnvizError
 from bnnviz.figures import BY_NAME
 from bnnviz.lessons import quantities
-from bnnviz.lessons.content import Film, Lesson
+from bnnviz.lessons.content import FILMS, Film, Lesson
 from bnnviz.specs.run import Spec
 
-FOLDER = Path(__file__).with_name("films")
 _BITS = 11  # of a float32's 23 that are dropped: 1 part in 8,000 is kept
 _PARTS = {view.needs[0]: view.needs for view in BY_NAME.values()}
 
@@ -45,10 +43,9 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=list).encode()).hexdigest()[:16]
 
 
-def key(lesson: Lesson, film: Film, value: Any) -> str:
+def key(lesson: Lesson, film: Film, place: int) -> str:
     """Return what the frames of a film depend on, as a short text."""
-    spec = film.at(value).to_json()
-    return digest([spec, film.views, film.frames, film.steps, film.watch, sorted(stated(lesson, film))])
+    return digest([film.identity(place), film.views, film.frames, film.steps, sorted(stated(lesson, film))])
 
 
 def outdated(lesson: Lesson) -> list[str]:
@@ -58,7 +55,7 @@ def outdated(lesson: Lesson) -> list[str]:
         f"{film.name} at {value}"
         for film in lesson.films.values()
         for place, value in enumerate(film.values)
-        if kept.get(f"{film.name}-{place}", {}).get("key") != key(lesson, film, value)
+        if kept.get(f"{film.name}-{place}", {}).get("key") != key(lesson, film, place)
     ]
 
 
@@ -68,7 +65,7 @@ def render(lesson: Lesson, report: Callable[[str], None]) -> None:
     found: dict[str, Any] = {}
     for film in lesson.films.values():
         for place, value in enumerate(film.values):
-            mark = key(lesson, film, value)
+            mark = key(lesson, film, place)
             if mark not in kept:
                 report(f"{lesson.name}: {film.name} at {value}")
                 made = frames_of(film, film.at(value), film.frames, film.steps, stated(lesson, film))
@@ -88,14 +85,14 @@ def take(lesson: Lesson, film: Film, place: int) -> ReplayFrames:
 
 
 def _write(name: str, films: dict[str, Any]) -> None:
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.npz").write_bytes(codec.pack(films))
+    FILMS.mkdir(exist_ok=True)
+    (FILMS / f"{name}.npz").write_bytes(codec.pack(films))
     _read.cache_clear()
 
 
 @functools.cache
 def _read(name: str) -> dict[str, Any]:
-    path = FOLDER / f"{name}.npz"
+    path = FILMS / f"{name}.npz"
     return codec.unpack(path.read_bytes()) if path.is_file() else {}
 
 
