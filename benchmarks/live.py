@@ -279,7 +279,7 @@ def _pace(stage: _PlayingPage, worker: psutil.Process, turns: _Windows, number: 
 
 
 def _hot() -> list[str]:
-    from bnnviz.figures import of_runs
+    from bnnviz.figures.catalogue import of_runs
 
     return [figure.name for figure in of_runs()]
 

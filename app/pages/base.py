@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import panel as pn
 
-from bnnviz import figures
 from bnnviz.errors import BnnvizError
+from bnnviz.figures import listing
 from bnnviz.figures.live.view import View
 from bnnviz.lessons import content
 from bnnviz.specs import url
@@ -286,7 +286,7 @@ class RunPage(Page):
 
     def _build(self, visit: address.Visit) -> None:
         """Make the cards, and lay them on the stage."""
-        made = {figure.needs[0]: figure for figure in figures.figures_for({"emits": self.parts})}
+        made = {figure.needs[0]: figure for figure in listing.figures_for({"emits": self.parts})}
         self.cards = [self._card(View(made[part], dark=self.dark)) for part in self.parts]
         self.table = self._table()
         cards = [*self._more_cards(), *self.cards, self.table]

@@ -8,7 +8,7 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from bnnviz import figures
+from bnnviz.figures import listing
 from bnnviz.figures.chain.timeline import Journey
 from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
@@ -155,7 +155,7 @@ class LabPage(RunPage):
 
     def _build_cards(self) -> None:
         """Make the views, their links and their cards."""
-        found = {figure.needs[0]: figure for figure in figures.of_runs()}
+        found = {figure.needs[0]: figure for figure in listing.of_runs()}
         found.pop(EVENTS)
         self._rare = {part: found.pop(part) for part in RARE}
         built = {part: View(figure, dark=self.dark) for part, figure in found.items()}

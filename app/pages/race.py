@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bnnviz import figures
+from bnnviz.figures import listing
 from bnnviz.figures.live.view import View
 from bnnviz.specs import catalogue
 from bnnviz.specs.race import RaceSpec
@@ -59,9 +59,9 @@ class RacePage(RunPage):
         return RaceTransport(self.session, self.pictures)
 
     def _build(self, visit: address.Visit) -> None:
-        pictures = [figure for figure in figures.of_runs() if figure.needs[0] in race_cards.TITLES]
+        pictures = [figure for figure in listing.of_runs() if figure.needs[0] in race_cards.TITLES]
         self._classes = {figure.needs[0]: type(figure) for figure in pictures}
-        (curves,) = figures.figures_for({"emits": [CURVES]})
+        (curves,) = listing.figures_for({"emits": [CURVES]})
         self.curves, self.leaderboard = Card(View(curves, dark=self.dark), legend=False), LeaderboardCard()
         self.cards: list[LaneCard] = []
         self._lay_out_lanes(visit.spec.names(), ["path"])

@@ -32,6 +32,13 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
     folder : Path
     target : Target, optional
         Your own network or density, of a run on such.
+
+    Examples
+    --------
+    >>> import bnnviz
+    >>> run = bnnviz.sample("banana", "hmc", draws=100, seed=1, record="example")
+    >>> bnnviz.recording("example").draws.shape
+    (4, 100, 2)
     """
 
     target: Target | None = field(default=None, repr=False, compare=False)

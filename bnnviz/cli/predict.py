@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from bnnviz.cli import options
@@ -88,7 +87,7 @@ def predict(
         say(f"{len(rows.x):,} rows are predicted in {out}.")
     if rows.observed is not None:
         say(_compared(scores_of(predicted, rows.observed)))
-    if far := int(np.sum(predicted.far)):
+    if far := int(sum(predicted.far)):
         verb = "lies" if far == 1 else "lie"
         say(f"{far:,} of them {verb} far from all training rows (far = 1), where a prediction is a guess.")
     _tell_verdict(found)
@@ -118,6 +117,8 @@ def _safe(text: str) -> str:
 
 
 def _cell(value: Any) -> str:
+    import numpy as np
+
     if isinstance(value, np.bool_):
         return str(int(value))
     return _safe(value) if isinstance(value, str) else f"{value:.6g}"

@@ -1,58 +1,5 @@
 """Describe each figure once, as marks; draw it live on a canvas, or with HoloViews.
 
 A module of a figure has a `Figure`, which turns parts of frames into marks, and a function of its own name for finished
-runs (`bnnviz.plots`). Modules are found by their files: a new figure takes one.
+runs (`bnnviz.plots`).
 """
-
-from __future__ import annotations
-
-import importlib
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
-from bnnviz.figures.base import Figure
-from bnnviz.figures.lanes import of_lane
-
-_FOLDERS = ("chain", "predictive", "importance", "comparison")
-#: Modules of figures, by what they draw.
-MODULES = {
-    path.stem: f"bnnviz.figures.{folder}.{path.stem}"
-    for folder in _FOLDERS
-    for path in sorted((Path(__file__).parent / folder).glob("[a-z]*.py"))
-}
-
-
-def _figures() -> Iterable[type[Figure]]:
-    for module in MODULES.values():
-        for found in vars(importlib.import_module(module)).values():
-            if (
-                isinstance(found, type)
-                and issubclass(found, Figure)
-                and found.__module__ == module
-                and "name" in vars(found)
-            ):
-                yield found
-
-
-#: The figures by their names, those of runs first.
-BY_NAME: dict[str, type[Figure]] = {figure.name: figure for figure in sorted(_figures(), key=lambda each: each.place)}
-
-
-def of_runs() -> list[Figure]:
-    """Return the figures that a run may have, in their order on the stage."""
-    return [figure() for figure in BY_NAME.values() if figure.place < Figure.place]
-
-
-def figures_for(scene: dict[str, Any]) -> list[Figure]:
-    """Return the figures that a run or a race can feed: those whose parts it emits."""
-    emitted = set(scene["emits"])
-    lanes = [
-        of_lane(type(figure), number, lane["name"])
-        for figure in of_runs()
-        if figure.needs[0] in scene.get("pictures", ())
-        for number, lane in enumerate(scene["lanes"])
-    ]
-    runs = [figure for figure in (*of_runs(), *lanes) if emitted.issuperset(figure.needs)]
-    others = [figure for figure in BY_NAME.values() if figure.place == Figure.place and figure.name != "journey"]
-    return [*runs, *(figure() for figure in others if emitted.issuperset(figure.needs))]

@@ -49,6 +49,7 @@ def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: in
 
     Examples
     --------
+    >>> import bnnviz
     >>> bnnviz.lesson("thinning", 3)
     <Lesson Thinning: how a process finds the time of an event>
     """

@@ -13,7 +13,7 @@ import numpy as np
 from bnnviz.engine.frames import codec
 from bnnviz.engine.recording.replay_frames import PastRun, ReplayFrames, take_frames
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import BY_NAME
+from bnnviz.figures.listing import BY_NAME
 from bnnviz.lessons import quantities
 from bnnviz.lessons.content import FILMS, Film, Lesson
 from bnnviz.specs.run import Spec

@@ -26,7 +26,7 @@ from bokeh.resources import Resources
 
 from bnnviz.engine.background import Background
 from bnnviz.errors import BnnvizError
-from bnnviz.figures import BY_NAME, figures_for, of_runs
+from bnnviz.figures.listing import BY_NAME, figures_for, of_runs
 from bnnviz.figures.live.view import View
 from bnnviz.figures.palette import DARK, LIGHT, Palette
 

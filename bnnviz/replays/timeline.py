@@ -16,7 +16,7 @@ from bokeh.document import Document
 from bokeh.document.events import ColumnDataChangedEvent, ModelChangedEvent
 
 from bnnviz.engine.recording.replay_frames import ReplayFrames, parts
-from bnnviz.figures import figures_for
+from bnnviz.figures.listing import figures_for
 from bnnviz.figures.live.view import View
 
 _FINE = 1 / 8000  # of an axis is not seen: an eighth of a pixel

@@ -9,7 +9,7 @@ import pytest
 from colours import SIGHT, contrast, difference, lab
 from example_frames import example_frame, example_scene
 
-from bnnviz.figures import figures_for
+from bnnviz.figures.listing import figures_for
 from bnnviz.figures.live.view import View
 from bnnviz.figures.palette import DARK, LIGHT, Palette
 

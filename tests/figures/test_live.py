@@ -10,8 +10,8 @@ from bokeh.events import RangesUpdate, Reset
 from example_frames import KINDS as EXAMPLES
 from example_frames import example_frame, example_scene
 
-from bnnviz.figures import BY_NAME, figures_for, of_runs
 from bnnviz.figures.base import Figure
+from bnnviz.figures.listing import BY_NAME, figures_for, of_runs
 from bnnviz.figures.live.view import View
 from bnnviz.figures.marks import Mark
 

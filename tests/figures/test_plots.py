@@ -19,7 +19,7 @@ from bokeh.models import Plot
 from bnnviz import diagnostics, plots
 from bnnviz.errors import BnnvizError
 from bnnviz.experiments.table import Result
-from bnnviz.figures import BY_NAME as FIGURES_OF_PARTS
+from bnnviz.figures.listing import BY_NAME as FIGURES_OF_PARTS
 from bnnviz.figures.palette import DARK
 from tests import example_parts
 from tests.figures.plot_examples import draws, made_tree, part, probabilities

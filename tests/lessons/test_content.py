@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from bnnviz import figures
 from bnnviz.errors import BnnvizError
+from bnnviz.figures import listing
 from bnnviz.lessons import content, text
 from bnnviz.lessons.content import LANGUAGES, Lesson, Question
 
@@ -36,7 +36,7 @@ def test_texts_link_terms_and_claims_that_there_are(name: str, code: str) -> Non
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_films_are_made_of_views_and_specs_that_there_are(name: str) -> None:
-    known = {figure.needs[0] for figure in figures.BY_NAME.values()}
+    known = {figure.needs[0] for figure in listing.BY_NAME.values()}
     for film in LESSONS[name].films.values():
         assert set(film.views) <= known
         assert film.knob is None or 2 <= len(film.values) <= 9

@@ -13,7 +13,7 @@ pytest.importorskip("rich")
 
 SAMPLE = """
 import bnnviz
-run = bnnviz.sample("banana", "hmc", draws=400, chains=2, seed=1)
+run = bnnviz.sample("gaussian", "hmc", draws=1000, chains=2, seed=1)
 print(run.draws.shape)
 """
 
@@ -41,4 +41,4 @@ def test_a_terminal_shows_phase_and_share_and_a_pipe_what_the_program_prints() -
     shown = in_a_terminal(SAMPLE)
     assert "sampling" in shown and "%" in shown
     done = subprocess.run([sys.executable, "-c", SAMPLE], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["(2,", "400,", "2)"] and not done.stderr
+    assert done.stdout.split() == ["(2,", "1000,", "2)"] and not done.stderr

@@ -99,7 +99,7 @@ def without_learn() -> str:
     Examples
     --------
     >>> from bnnviz import diagnostics
-    >>> "bnnviz[metrics]" in diagnostics.without_learn()
+    >>> "[metrics]" in diagnostics.without_learn()
     True
     """
     return f"Precision, recall, F1 and AUC are missing: {optional.install('sklearn')}."

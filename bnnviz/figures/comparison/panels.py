@@ -43,7 +43,7 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
     >>> plots.panels([("HMC", "confusion", part), ("SGLD", "confusion", part)])
     :Layout...
     """
-    from bnnviz.figures import BY_NAME
+    from bnnviz.figures.listing import BY_NAME
     from bnnviz.figures.still.render import layout
 
     found = list(source)
