@@ -83,6 +83,17 @@ class Lab:
         text = self.page.locator(f".{name} b").text_content().replace(",", "").split(" ")[0]
         return float("nan") if text == "–" else float(text)
 
+    def rest(self) -> None:
+        """Wait until the status line shows the last frame of a paused run."""
+        seen = [float("nan")]
+
+        def unchanged() -> bool:
+            self.page.wait_for_timeout(1000)
+            seen.append(self.number("step"))
+            return seen[-1] == seen[-2]
+
+        until(unchanged, 30, "the step still changes")
+
     def figures(self) -> dict[str, float]:
         """Return a number for each figure that changes with its data."""
         return self.page.evaluate(FIGURES)

@@ -32,6 +32,7 @@ def test_the_lab_plays_steps_and_takes_a_setting(open_page: Callable[..., Any], 
     lab = Lab(open_page(dashboard.url, viewport={"width": 1280, "height": 720})).ready()
     lab.press("Pause")
     until(lambda: lab.button("Play").is_visible(), 10, "it plays on")
+    lab.rest()
     step = lab.number("step")
     lab.press("Next proposal")
     until(lambda: lab.number("step") == step + 1, 10, "the step did not come")
