@@ -37,7 +37,10 @@ def compiler() -> str | None:
 @functools.cache
 def version(compiler: str) -> str:
     """Return the version string of a compiler, which is part of the names of its libraries."""
-    found = subprocess.run([compiler, "--version"], check=False, capture_output=True, text=True)
+    try:
+        found = subprocess.run([compiler, "--version"], check=False, capture_output=True, text=True)
+    except OSError:  # compiling reports it
+        return ""
     return found.stdout.partition("\n")[0]
 
 

@@ -1,6 +1,8 @@
 // Where the class is, and the question of its teacher: choices of which one is sent, and the counts once they are shown.
 
 const EVERY_MS = 2000
+// Pages of lessons are one folder below the dashboard.
+const CLASS = document.documentElement.dataset.dashboard ? "../class" : "class"
 
 export function render({model}) {
   const place = make("p", {className: "place", role: "status"})
@@ -13,7 +15,7 @@ export function render({model}) {
   async function look() {
     clearTimeout(timer)
     try {
-      const answer = await fetch("class", {headers: {Accept: "application/json"}})
+      const answer = await fetch(CLASS, {headers: {Accept: "application/json"}})
       if (answer.ok) { seen = await answer.json(); fill() }
     } catch { /* the page itself reports a lost server */ }
     if (!document.hidden) { timer = setTimeout(look, EVERY_MS) }
@@ -30,7 +32,7 @@ export function render({model}) {
     if (question !== number || choice !== chosen) { return }
     const body = JSON.stringify({question, choice}), headers = {"Content-Type": "application/json"}
     let code = 0
-    try { code = (await fetch("class", {method: "POST", headers, body})).status } catch { /* code stays 0 */ }
+    try { code = (await fetch(CLASS, {method: "POST", headers, body})).status } catch { /* code stays 0 */ }
     if (question !== number) { return }
     if (code === 204) { counted = choice } else if (choice === chosen) { chosen = counted }
     failure = code === 204 ? "" : code === 409 ? "late" : "failed"

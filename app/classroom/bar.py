@@ -39,4 +39,5 @@ def class_bar() -> ClassBar | None:
 def class_script() -> str:
     """Return the script that shows the bar on a page without a session, in the language of that page."""
     given = {"words": WORDS, "styles": SHEETS["pills"] + _STYLES["bar"]}
-    return f"const given = {json.dumps(given)}\n{script(__file__, 'bar.js')}{script(__file__, 'bar_on_lessons.js')}"
+    on_lessons = Path(__file__).with_name("bar_on_lessons.js").read_text(encoding="utf-8")
+    return f"const given = {json.dumps(given)}\n{script(__file__, 'bar.js')}{on_lessons}"

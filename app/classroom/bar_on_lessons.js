@@ -3,9 +3,9 @@
 const {dashboard} = document.documentElement.dataset, home = document.createElement("div")
 const reported = async (event) => {
   const headers = {"Content-Type": "application/json"}
-  await fetch("class", {method: "POST", headers, body: JSON.stringify({at: event.detail})})
+  await fetch(CLASS, {method: "POST", headers, body: JSON.stringify({at: event.detail})})
 }
-const answer = await fetch("class")
+const answer = await fetch(CLASS)
 if (answer.ok && "people" in await answer.json()) {
   document.addEventListener("bnnviz-step", reported)
   const {lesson, step} = document.documentElement.dataset

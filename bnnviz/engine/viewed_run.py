@@ -118,7 +118,8 @@ class ViewedRun(Run):
 
     def summary(self) -> dict[str, Any]:
         """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""
-        return summarise(self)
+        with torch.device(self.device):  # whatever the caller's default is
+            return summarise(self)
 
     def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
         """Return the draws as an ArviZ data tree with the spec in its attributes (`arviz.to_arviz`)."""

@@ -37,6 +37,7 @@ BELOW: dict[str, list[str]] = {
     "manual/index": [
         *(f"manual/{name}" for name in ("tables", "networks", "likelihoods", "densities", "warnings", "summary")),
         "contributing/add_a_sampler",
+        "contributing/add_a_figure",
         *(f"manual/{name}" for name in ("compare", "figures", "recordings", "clusters", "classes")),
         *(f"manual/{name}" for name in ("python", "command_line", "dashboard")),
     ],

@@ -192,7 +192,7 @@ def recorded(number: int, sampler: str = "bps") -> None:
         if (run.recording.progress["counts"] or [0])[0]:
             send(signal.Signals(number))
         elif run.draws.shape[1]:
-            run._writer.note(now=True)
+            run._host._writer.note(now=True)
 
     bnnviz.sample(**named(sampler), record=Path("run").absolute(), callback=act)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from bnnviz.engine.cluster import slot_recording
+from bnnviz.engine.host import Host
 from bnnviz.engine.recording import reader
 from bnnviz.engine.recording.lock import RecordingGone, RecordingLock
 from bnnviz.engine.recording.reader import Recording
@@ -67,15 +66,16 @@ def test_a_writer_whose_folder_is_taken_away_writes_no_more(
         RecordingLock(home / "other").release()  # another writer may resume it
 
 
-def test_a_live_run_reports_it_once_and_continues(writer: RecordingWriter, home: Path) -> None:
-    slot = SimpleNamespace(writer=writer, record="mine", message="", touched=0)
-    slot.touch = lambda: setattr(slot, "touched", slot.touched + 1)
+def test_a_live_run_reports_it_once_and_continues(home: Path) -> None:
+    host = Host(ViewedRun(SPEC.checked()))
+    host.run.prepare()
+    host.keep_in(home / "mine")
     shutil.rmtree(home / "mine")
     time.sleep(0.3)
     for _ in range(2):
-        slot_recording.keep(slot)
-        assert (slot.writer, slot.record, slot.touched) == (None, None, 1)
-    assert "mine" in slot.message
+        host.keep()
+        assert host.record is None
+    assert "mine" in host.message and len([note for note in host.run.notes if "mine" in str(note)]) == 1
     assert not list(home.iterdir())
 
 
