@@ -50,7 +50,7 @@ ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
 CALLED = {"trajectory": "path", "thinning": "envelope"}
 FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
 #: Initial positions that come with the page, so that it moves at once.
-_START = {"recording": None, "points": "last", "sha256": None}
+_START = {"recording": None, "points": "last", "sha256": "30ec28ee2eb0"}
 _OTHER_OPENINGS = {"scene", "recording", "play", "speed", "your_data"}
 _RING = "3px solid var(--mui-palette-primary-main)"
 
