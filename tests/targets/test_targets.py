@@ -227,7 +227,7 @@ def test_without_points_there_is_only_the_prior(name, activation):
         ("moons", [[0.0, 1.0, 2.0]], "has class 2; Two moons has classes 0 to 1"),
         ("moons", [[0.0, 1.0, 0.5]], "has class 0.5"),
         ("moons", [[0.0, 1.0, -1.0]], "has class -1"),
-        ("toy_c", [[0.0, float("nan")]], "holds nan"),
+        ("toy_c", [[0.0, float("nan")]], "has nan"),
     ],
 )
 def test_points_that_do_not_fit_change_nothing(name, points, words):
