@@ -310,13 +310,20 @@ def test_a_run_that_is_told_to_end_keeps_its_recording(
     number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
-    process = start("sample --target banana --sampler bps --draws 1000000 --record mine")
+    # The caller may ignore SIGHUP, as nohup does; its children would, too.
+    process = start(
+        "sample --target banana --sampler bps --draws 1000000 --record mine",
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    )
     folder = tmp_path / "recordings" / "mine"
     while not folder.exists():
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    process.communicate(timeout=60)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
     reader.Recording(folder).check()
     assert run_here("recordings delete mine --yes") == 0
     assert not folder.exists()
