@@ -1,7 +1,7 @@
 """Run the command line: ``bnnviz sample``, ``sweep``, ``recordings``, ``replay``, ``reproduce``, ``serve`` and others.
 
-Results go to stdout, everything else to stderr. Input that cannot be used ends with exit code 2 and one sentence.
-A module that is imported at start imports neither torch nor numpy: commands import what they need when they run.
+Results go to stdout, everything else to stderr. Invalid input ends with exit code 2 and a one-line message.
+Modules imported at start import neither torch nor numpy: commands import their dependencies when they run.
 """
 
 import sys

@@ -25,13 +25,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A letter that the terminal's encoding lacks must not cost what is printed after it.
+            # A character that the terminal cannot encode must not stop the remaining output.
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader, such as head, has seen enough: nothing is left to say at exit.
+        # The reader, such as head, closed the pipe: discard the remaining output.
         code = 0
         for stream in (sys.stdout, sys.stderr):
             _stop_writing(stream)
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _stop_writing(stream: TextIO) -> None:
-    """Have what is still to be written to a closed pipe go nowhere."""
+    """Discard the output still buffered for a closed pipe."""
     try:
         stream.flush()
     except BrokenPipeError:

@@ -33,7 +33,7 @@ Insecure = Annotated[
     bool,
     typer.Option(
         "--insecure",
-        help="Use a scheduler without TLS (tcp://...): whoever reaches it can run code as you on its workers.",
+        help="Use a scheduler without TLS (tcp://...): anyone who can reach it can run code as you on its workers.",
     ),
 ]
 RecordingWord = Annotated[str, typer.Argument(metavar="RUN", help="A recording: its name, or its folder.")]
@@ -45,7 +45,7 @@ Data = Annotated[
 TargetColumn = Annotated[str | None, typer.Option(metavar="NAME", help="The column of the CSV file that is predicted.")]
 Task = Annotated[
     str | None,
-    typer.Option(metavar="TASK", help="What that column is: regression or classification; default: told apart."),
+    typer.Option(metavar="TASK", help="Task: regression or classification; detected by default."),
 ]
 Likelihood = Annotated[
     str | None,
@@ -58,13 +58,13 @@ Likelihood = Annotated[
 _OF_CLASSES = ("bernoulli", "categorical", "ordinal")
 Decimal = Annotated[
     str | None,
-    typer.Option(metavar="MARK", help="The decimal mark of the CSV file, a point or a comma; default: told apart."),
+    typer.Option(metavar="MARK", help="The decimal mark of the CSV file, a point or a comma; detected by default."),
 ]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="VALUE",
-        help="What stands for a missing value in the CSV file, such as -999; may be given many times; none: no number.",
+        help="Marker of missing values in the CSV file, such as -999; repeatable; none: no number marks them.",
     ),
 ]
 LeaveOut = Annotated[
@@ -117,7 +117,7 @@ def read_request(path: str) -> dict[str, Any]:
 
 
 def free_place(out: Path, suffix: str, option: str = "out", overwrite: bool = False) -> Path:
-    """Return where a file is written, with a suffix; refuse what is there, and a folder that cannot be written to."""
+    """Return an output path with a suffix; refuse existing files and folders that are not writable."""
     if out.is_dir():
         raise BnnvizError(f"{out} is a folder; give --{option} a file, such as {out / ('run' + suffix)}.", option)
     out = out if out.suffix else out.with_suffix(suffix)
@@ -161,12 +161,12 @@ def task_of(likelihood: str | None) -> str | None:
 
 
 def missing_values(given: list[str] | None) -> list[str] | None:
-    """Return what --missing says: none means that no number stands for a missing value."""
+    """Return the value of --missing: none means that no number marks missing values."""
     return given and [each for each in given if each != "none"]
 
 
 class TableOptions(NamedTuple):
-    """What the options say of a CSV file, as `bnnviz.data.read_table` takes it; None where they say nothing."""
+    """The CSV options as arguments of `bnnviz.data.read_table`; None if none is set."""
 
     target_column: str | None
     task: str | None
@@ -224,7 +224,7 @@ def _name_target(request: dict[str, Any], target: str | None, data: str | None) 
     if data is not None:
         request["target_settings"] = {**request.get("target_settings", {}), "data": data}
     if "target" not in request:
-        raise BnnvizError("Say what to sample: --target NAME, --data NAME or a SPEC.json.", "target")
+        raise BnnvizError("Specify a target: --target NAME, --data NAME or a SPEC.json.", "target")
 
 
 def _target_on(data: str, target: str | None) -> str:
@@ -253,7 +253,7 @@ def is_table(target: str) -> bool:
 
 
 def enter_table_defaults(request: dict[str, Any], searched: set[str]) -> None:
-    """Enter the noise and the prior that a network on the user's own table has where nothing is said of them."""
+    """Set the default noise and prior of a network on the user's own table."""
     from bnnviz.engine.automatic.tables import DEFAULTS
 
     if is_table(request["target"]):
@@ -310,7 +310,7 @@ def find_owner(key: str, owners: dict[str, dict[str, Any]]) -> tuple[str, dict[s
 
 
 def find_setting(item: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Return the setting of this name of an item of the catalogue, None where it has none."""
+    """Return the named setting of a catalogue item, or None if it has no such setting."""
     return next((setting for setting in item["settings"] if setting["name"] == name), None)
 
 

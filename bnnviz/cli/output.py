@@ -1,4 +1,4 @@
-"""Print sentences on stderr, tables and JSON on stdout; end between two steps at Ctrl-C; and the exit codes."""
+"""Print messages on stderr, tables and JSON on stdout; stop at Ctrl-C between two steps; define the exit codes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 _OF_OTHERS = ("settings", "target_settings")  # what Python has a dict for
-_BY_SET = ("warmup", "dtype")  # settings of the run that have no option of their own
+_BY_SET = ("warmup", "dtype")  # settings of the run without a dedicated option
 
 
-# --- sentences
+# --- messages
 
 
 def say(message: str | Message, command: str = "") -> None:
@@ -55,7 +55,7 @@ def _options(command: str, values: dict[str, Any]) -> str:
 
 
 def shown(text: str) -> str:
-    """Return a text as a terminal may show it: what somebody else wrote must not move its cursor or clear it."""
+    """Escape control characters: foreign text must not move the terminal's cursor or clear it."""
     return "".join("\ufffd" if _moves_cursor(letter) else letter for letter in text)
 
 
@@ -64,7 +64,7 @@ def _moves_cursor(letter: str) -> bool:
 
 
 def complain(message: str | Message) -> int:
-    """Print what is wrong with the input on stderr; return the exit code for that."""
+    """Print the problem with the input on stderr; return its exit code."""
     say(message)
     return BAD_INPUT
 
@@ -74,7 +74,7 @@ def complain(message: str | Message) -> int:
 
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON; numbers that JSON does not know become null."""
-    # Escapes are JSON everywhere; what a terminal without UTF-8 would make of the letters is not.
+    # Escapes are valid JSON everywhere; a terminal without UTF-8 would garble the letters.
     print(json.dumps(to_json(value), ensure_ascii=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8"))
 
 
@@ -86,7 +86,7 @@ def print_rows(value: Any, as_json: bool, heads: Iterable[str], rows: Iterable[I
         console().print(table(*heads, rows=rows))
 
 
-# --- what they are made of
+# --- contents of the tables
 
 
 def console(stderr: bool = False) -> Console:
@@ -109,7 +109,7 @@ def table(*columns: str, rows: Iterable[Iterable[str | Text]] = (), caption: str
 
 
 def failure(text: str, before: str = "") -> Text:
-    """Return a text in red, with what stands before it, for a cell of a table."""
+    """Return a text in red, with an optional prefix, for a cell of a table."""
     from rich.text import Text
 
     return Text.assemble(shown(before), (shown(text), "red"))

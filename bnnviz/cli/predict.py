@@ -49,7 +49,7 @@ def predict(
     ] = 0.95,
     keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="A column of the file to write beside the predictions, such as a key."),
+        typer.Option(metavar="COLUMN", help="A column of the file to copy to the output, such as a key."),
     ] = None,
     draws: Annotated[
         int | None, typer.Option(min=1, help="Draws to use; default: all, or for many rows as many as seconds allow.")
@@ -60,9 +60,9 @@ def predict(
 ) -> None:
     """Predict the rows of a CSV file, one line of predictions for each.
 
-    A number has its mean, its sd and the parts of that (epistemic: more data would remove it; aleatoric: noise), and an
-    interval; a class its probabilities. far: 1 where a row lies far from all training rows. What the file has of the
-    target's own column is compared with the predictions.
+    A number has its mean, its sd and the parts of that (epistemic: more data would reduce it; aleatoric: noise), and an
+    interval; a class has its probabilities. far is 1 for a row far from all training rows. If the file contains the
+    target's column, its values are compared with the predictions.
     """
     from bnnviz.api.recorded import recording
     from bnnviz.engine.evaluation.predictive_distribution import scores_of

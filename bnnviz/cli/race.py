@@ -1,4 +1,4 @@
-"""Run ``bnnviz race`` and ``wells``: samplers on one target beside each other."""
+"""Run ``bnnviz race`` and ``wells``: compare samplers on one target."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from bnnviz.engine.race.race import Race
 
-#: What the table shows of a lane, where the target has it.
+#: The columns of a sampler's row, as far as the target has them.
 _COLUMNS = {
     "error": "error",
     "error_low": "from",
@@ -90,7 +90,7 @@ def race(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Race samplers: the same target, start, seed and budget of gradients for each; a table says who came how near.
+    """Race samplers with the same target, start, seed and gradient budget; a table compares their errors.
 
     Ctrl-C stops early and keeps what there is. A sampler whose chains meet values that are not finite is named, stopped
     and not ranked; the others finish.
@@ -108,7 +108,7 @@ def race(
 
 
 def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what the lanes have in common, as far as files say it, and each lane's own."""
+    """Return the settings that the samplers share, and each sampler's own, from the files."""
     request: dict[str, Any] = {}
     own: list[dict[str, Any]] = []
     for word in words:
@@ -122,12 +122,12 @@ def _read_lanes(words: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]
         shared = {name: value[name] for name in (*SHARED, "budget") if name in value}
         for name, found in shared.items():
             if request.setdefault(name, found) != found:
-                raise BnnvizError(f"The files have different values of {name}; all lanes of a race share one.", name)
+                raise BnnvizError(f"The files have different values of {name}; all samplers of a race share one.", name)
     return request, own
 
 
 def _read_lane(word: str) -> dict[str, Any]:
-    """Read a lane that is written NAME or NAME:key=value,key=value."""
+    """Parse a sampler written as NAME or NAME:key=value,key=value."""
     name, _, text = word.partition(":")
     owner = {"sampler": catalogue.find("samplers", name)}
     assignments = [part for part in text.split(",") if part]
@@ -136,7 +136,7 @@ def _read_lane(word: str) -> dict[str, Any]:
 
 
 def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignments: list[str]) -> None:
-    """Enter the ``--set`` options: settings of the target, of the race, or of each lane alike."""
+    """Apply the ``--set`` options: settings of the target, of the race, or of every sampler."""
     given: dict[str, Any] = {"target": request["target"], "target_settings": request.get("target_settings", {})}
     options.apply_settings(given, assignments, to_sampler=False)
     for name, value in given.items():
@@ -146,7 +146,7 @@ def _apply_settings(request: dict[str, Any], own: list[dict[str, Any]], assignme
             for lane in own:
                 lane[name] = value
         else:
-            raise BnnvizError(f"{name} is not a setting of a race: the budget decides how long it goes on.", name)
+            raise BnnvizError(f"{name} is not a setting of a race: the budget determines its length.", name)
 
 
 def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
@@ -175,7 +175,7 @@ def _race(spec: RaceSpec, figure: Path | None, as_json: bool) -> int:
 
 
 def _print(race: Race, as_json: bool) -> None:
-    """Print the lanes, the best first, with what warns of them."""
+    """Print the samplers, best first, with their warnings."""
     if as_json:
         print_json(race.summary())
         if warning := race.frame(["caption"])["caption"]["warning"]:

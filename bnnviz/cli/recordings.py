@@ -22,7 +22,7 @@ group = typer.Typer(help="The runs that were recorded: list, check, rename, dele
 
 @app.command(epilog=examples("bnnviz resume boston", "bnnviz resume runs/boston --json"))
 def resume(run: RecordingWord, as_json: Json = False) -> None:
-    """Go on with a recorded run to its end, with the draws that it would have made."""
+    """Resume a recorded run and complete it, with the same draws as without the interruption."""
     from bnnviz.engine.recording import reader
     from bnnviz.engine.recording import resume as resuming
 
@@ -30,7 +30,7 @@ def resume(run: RecordingWord, as_json: Json = False) -> None:
     folder = reader.find(run)
     found = resuming.resume(folder)
     if found.spec.draws is None:
-        raise BnnvizError("This run has no end; a live run goes on from its recording on the dashboard.", "run")
+        raise BnnvizError("This run has no end; resume the recording of a live run on the dashboard.", "run")
     if found.finished:
         say("this run has all its draws.")
         print_summary(found.summary(), as_json)
@@ -61,7 +61,7 @@ def export(
         typer.Option(min=1, help="Draws of torch or torchscript, evenly spread; default: all, or 50 of torchscript."),
     ] = None,
 ) -> None:
-    """Write a recording's draws to a file that other programs open; print where it is."""
+    """Export a recording's draws to a standard file format; print its path."""
     from bnnviz.engine.recording import reader
     from bnnviz.engine.recording.export import export as write
     from bnnviz.engine.recording.export import suffix
@@ -73,7 +73,7 @@ def export(
 
 @group.command("list", epilog=examples("bnnviz recordings list", "bnnviz recordings list --json"))
 def recordings_list(as_json: Json = False) -> None:
-    """List the recordings, the newest first, and what is wrong with a broken one."""
+    """List the recordings, newest first, and report broken ones."""
     from bnnviz.engine.recording import reader
 
     rows = [_row(recording, wrong) for recording, wrong in reader.recordings()]
@@ -90,7 +90,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _row(recording: Recording, wrong: str | None) -> dict[str, Any]:
-    """Return what the list says of a recording, which may be broken."""
+    """Return the row of a recording, which may be broken."""
     if wrong is not None:
         return {"name": recording.name, "folder": str(recording.folder), "wrong": wrong}
     header, progress = recording.header, recording.progress
@@ -110,7 +110,7 @@ def _row(recording: Recording, wrong: str | None) -> dict[str, Any]:
 
 @group.command("check", epilog=examples("bnnviz recordings check boston"))
 def recordings_check(run: RecordingWord) -> None:
-    """Read all of a recording, and say whether it is what was written."""
+    """Read a whole recording and verify its checksums."""
     from bnnviz.engine.recording import reader
 
     recording = reader.Recording(reader.find(run))
@@ -148,7 +148,7 @@ def recordings_pack(
     run: RecordingWord,
     out: Annotated[Path | None, typer.Option(metavar="FILE.zip", help="Default: the recording's name, here.")] = None,
 ) -> None:
-    """Put a recording into one file, to be sent; print where it is."""
+    """Pack a recording into one file for sharing; print its path."""
     from bnnviz.engine.recording import reader
     from bnnviz.engine.recording.archive import pack
 
@@ -161,7 +161,7 @@ def recordings_unpack(
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="What `bnnviz recordings pack` made.")],
     name: Annotated[str | None, typer.Option(help="Its name in the recordings folder; default: the file's.")] = None,
 ) -> None:
-    """Put a recording that was sent into the recordings folder, once it is known to be one; print where it is."""
+    """Unpack a shared recording into the recordings folder after validation; print its path."""
     from bnnviz.engine.recording.archive import unpack
 
     print(unpack(file, name))

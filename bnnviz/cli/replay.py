@@ -1,4 +1,4 @@
-"""Run ``bnnviz replay``: do a run again or take what was recorded, and write pages, pictures and tables of it."""
+"""Run ``bnnviz replay``: repeat a run or show a recording, and write pages, images and tables of it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def replay(
     speed: Annotated[int, typer.Option(min=1, max=60, help="Frames a second of --gif and --mp4.")] = 10,
     dark: Annotated[bool, typer.Option("--dark", help="Dark colours; the page else follows its reader's.")] = False,
 ) -> None:
-    """Do a run again from its spec and change log, or show what was recorded: a page that plays without a server."""
+    """Repeat a run from its spec and change log, or show a recording, as a page that plays without a server."""
     from bnnviz.engine.recording.recorded_frames import frames_of
 
     files = {"html": html, "gif": gif, "mp4": mp4, "csv": csv, "film": film}
@@ -96,7 +96,7 @@ def _showing_progress() -> Iterator[_Report]:
 def _check(places: Mapping[str, Path], folders: Mapping[str, Path]) -> None:
     """Refuse what cannot be written before the run is done again, not after it."""
     if not places and not folders:
-        raise BnnvizError("Say what to make: --html FILE, or --gif, --mp4, --png, --svg, --csv, --film.", "html")
+        raise BnnvizError("Specify an output: --html FILE, or --gif, --mp4, --png, --svg, --csv, --film.", "html")
     if set(places) - {"csv", "film"} or folders:
         optional.check("bokeh", "A replay needs")
     for name, folder in folders.items():

@@ -1,4 +1,4 @@
-"""Run ``bnnviz reproduce``: run a paper's experiment and set our figures beside the published ones."""
+"""Run ``bnnviz reproduce``: run a paper's experiment and compare our figures with the published ones."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def reproduce(
         _refuse_beside("--pilot", {"out": out, "scheduler": scheduler})
         _estimate(chosen, repetitions, as_json)
         return
-    # What a run comes to is kept: figures that are missing would be kept as missing.
+    # Results are cached: missing figures would be cached as missing.
     optional.check(("arviz_stats", "sklearn"), "The figures of the papers' tables need")
     if not every:
         _reproduce(chosen[0], repetitions, out, (scheduler, insecure), as_json)
@@ -75,11 +75,11 @@ def reproduce(
         try:
             _reproduce(found, repetitions, None, (scheduler, insecure), as_json)
         except BnnvizError as error:
-            say(f"{found.name} is left out: {error.sentence}")
+            say(f"{found.name} is skipped: {error.sentence}")
 
 
 def _chosen(name: str | None, every: bool, data: str | None, scale: str | None) -> list[Experiment]:
-    """Return the experiment of a name, or all of them, at a scale where they have several."""
+    """Return the experiment of a name, or all experiments, at one of their scales."""
     from bnnviz import experiments
 
     if every == (name is not None):
@@ -93,7 +93,7 @@ def _chosen(name: str | None, every: bool, data: str | None, scale: str | None) 
 
 
 def _refuse_beside(option: str, others: dict[str, Any]) -> None:
-    """Refuse options that say nothing beside another one."""
+    """Refuse options that have no effect together with another one."""
     for name, value in others.items():
         if value is not None:
             raise BnnvizError(f"{option} takes no --{name}; leave it out.", name)
@@ -115,7 +115,7 @@ def _reproduce(
             workers = _run(found, repetitions, cluster, done)
     except KeyboardInterrupt:
         kept = sum(map(len, done.values()))
-        say(f"stopped; {kept} runs are kept, and the same command goes on with the others.")
+        say(f"stopped; {kept} runs are kept, and the same command runs the others.")
         raise typer.Exit(INTERRUPTED) from None
     record.keep(found, done, time.perf_counter() - begun, workers)
     rows = [found.row(case, done[case.name]) for case in found.cases]
@@ -135,7 +135,7 @@ def _checked_figure(experiment: Experiment, out: Path | None) -> Path | None:
 
 
 def _run(experiment: Experiment, repetitions: int | None, cluster: Client | None, done: _Summaries) -> str | None:
-    """Fill ``done`` with what the runs came to; return what they ran on, None where that is this process."""
+    """Fill ``done`` with the runs' results; return their cluster, or None if this process ran them."""
     where = None if cluster is None else f"{len(cluster.nthreads())} workers of a Dask cluster"
     _announce(experiment, repetitions, cluster)
     for case, i, summary in _with_progress(experiment, repetitions, cluster):

@@ -81,12 +81,12 @@ def sample(
     record: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Keep the run on disk while it goes on, under this name or in this folder (a path)."
+            metavar="NAME", help="Record the run on disk while it runs, under this name or in this folder (a path)."
         ),
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option(metavar="RECORDING", help="Set out from the draws of this recording: its name, or its folder."),
+        typer.Option(metavar="RECORDING", help="Start from the draws of this recording: its name, or its folder."),
     ] = None,
     start_from: Annotated[
         str | None,
@@ -97,7 +97,7 @@ def sample(
     ] = None,
     start_sha256: Annotated[
         str | None,
-        typer.Option(metavar="DIGITS", help="Refuse a recording that has other draws than a spec said."),
+        typer.Option(metavar="DIGITS", help="Refuse a recording whose draws do not match this checksum."),
     ] = None,
     search: Annotated[
         bool,
@@ -132,7 +132,7 @@ def sample(
     _enter_start(request, {"recording": start, "points": start_from, "sha256": start_sha256})
     checked = Spec.from_json(request, None if table is None else table.pack())
     if checked.draws is None:
-        raise BnnvizError("This spec describes a live run without an end; say how many --draws to make.", "draws")
+        raise BnnvizError("This spec describes a live run without an end; give a number of --draws.", "draws")
     out = _saved_run_place(out)
     for note in table.notes if table is not None else ():
         say(note)
@@ -147,14 +147,14 @@ def sample(
 
 
 class Automatic(NamedTuple):
-    """What was said where a pilot chooses the sampler: names of settings, which stay; and minutes, or None."""
+    """Options given for the pilot: the names of settings to keep, and a time limit in minutes or None."""
 
     given: set[str]
     minutes: float | None
 
 
 def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_default: bool) -> bool:
-    """Return whether a pilot is to choose the sampler: where that is said, or on a table where nothing is said."""
+    """Return whether a pilot chooses the sampler: on request, or on a table without sampler options."""
     able = not others and options.is_table(request["target"])
     if sampler == options.AUTO and not able:
         raise BnnvizError("auto is for a table, without --start and --search-prior; name a sampler.", "sampler")
@@ -163,7 +163,7 @@ def _chooses(request: dict[str, Any], sampler: str | None, others: bool, by_defa
 
 
 def _enter_start(request: dict[str, Any], start: dict[str, str | None]) -> None:
-    """Enter the options that say where chains set out from."""
+    """Apply the options for the chains' starting points."""
     given = {key: value for key, value in start.items() if value is not None}
     if not given:
         return
@@ -238,7 +238,7 @@ def _sample(
 
 
 def _choose(spec: Spec, automatic: Automatic) -> AutomaticRun:
-    """Let a pilot choose what is left open, and say what it chose."""
+    """Let a pilot choose the open settings, and print its choice."""
     from bnnviz.engine.automatic.tables import MINUTES
     from bnnviz.engine.automatic.tables import automatic as choose
 
@@ -275,12 +275,12 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
     try:
         interrupted = drive(run, writer)
     except KeyboardInterrupt:
-        kept = "nothing was kept" if folder is None else f"what was written before is kept in {folder}"
+        kept = "nothing was kept" if folder is None else f"earlier draws are kept in {folder}"
         say(f"stopped at once; {kept}.")
         return INTERRUPTED
     unwritten = _close(writer)
     if out is not None and run.draws.shape[1]:
-        # First: what is printed may break, and the draws are kept then.
+        # Save the draws first: printing may fail.
         unwritten = not _save(run, out) or unwritten
     _print(run, as_json, details)
     if run.error is not None or unwritten:
@@ -296,7 +296,7 @@ def carry_out(run: ViewedRun, out: Path | None, folder: Path | None, as_json: bo
 def drive(run: ViewedRun | Race, writer: RecordingWriter | None = None) -> bool:
     """Advance a run or a race to its end or to Ctrl-C; return whether it was stopped.
 
-    A recording that cannot be written is reported once and tried again: sampling goes on.
+    A failure to write the recording is reported once and retried; sampling continues.
     """
     from bnnviz.engine.drive import drive as advance
 
@@ -315,14 +315,14 @@ def drive(run: ViewedRun | Race, writer: RecordingWriter | None = None) -> bool:
 
 
 def _write(writer: RecordingWriter | None, message: str) -> str:
-    """Write what is new to a recording; return what is wrong with that, which is printed when it is another thing."""
+    """Write new draws to a recording; return the write error, which is printed once if it stays the same."""
     if writer is None:
         return ""
     try:
         return "" if writer.note() else message
     except BnnvizError as error:
         if error.sentence != message:
-            say(f"{error.sentence} Sampling goes on.")
+            say(f"{error.sentence} Sampling continues.")
         return error.sentence
 
 
@@ -354,7 +354,7 @@ def _save(run: ViewedRun, out: Path) -> bool:
 
 
 def _print(run: ViewedRun, as_json: bool, details: bool) -> None:
-    """Print the summary of a run that has draws; say what is to be known of it, and its error."""
+    """Print the summary of a run that has draws, its warnings and its error."""
     warnings = []
     if run.draws.shape[1] or run.phase == "done":
         summary = run.summary()
@@ -372,14 +372,14 @@ def _stopped(run: ViewedRun, out: Path | None, folder: Path | None) -> str:
     """Return how far a run came that was stopped, and where its draws are."""
     made = run.draws.shape[1]
     places = [f"they are saved in {out}"] if out is not None and made else []
-    places += [f"bnnviz resume {_word(folder)} goes on"] if folder is not None else []
+    places += [f"bnnviz resume {_word(folder)} resumes the run"] if folder is not None else []
     hint = "; --out would have saved them" if made and not places else ""
     saved = "".join(f"; {place}" for place in places)
     return f"stopped after {made} of {run.spec.draws} draws of each chain{saved}{hint}."
 
 
 def _recorded(run: ViewedRun, folder: Path) -> str:
-    """Return where a recording lies, and what can be done with it."""
+    """Return the location of a recording, and the commands that use it."""
     use = f"bnnviz predict {_word(folder)} --data FILE.csv predicts new rows" if run.spec.attachment else ""
     use = use or f"bnnviz export {_word(folder)} --format netcdf makes a file for ArviZ of it"
     return f"the run is recorded in {folder}; {use}."

@@ -71,13 +71,13 @@ def serve(
         list[str] | None, typer.Option(metavar="ORIGIN", help="A site whose pages may show it in a frame.")
     ] = None,
     prefix: Annotated[
-        str, typer.Option(metavar="/PATH", help="What a proxy that keeps the path has before that of the dashboard.")
+        str, typer.Option(metavar="/PATH", help="Path prefix that a proxy keeps in front of the dashboard's paths.")
     ] = "",
     unix_socket: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Listen at a Unix socket for a proxy, in place of a port.")
     ] = None,
 ) -> None:
-    """Serve the dashboard on this machine, and open it in a browser where there is one.
+    """Serve the dashboard on this machine, and open it in a browser if one is available.
 
     The printed address has a token that lets a browser in; BNNVIZ_TOKEN sets it.
     """
@@ -102,19 +102,19 @@ def serve(
 
 
 def _checked_prefix(prefix: str) -> str:
-    """Return what stands before each path, as Bokeh takes it."""
+    """Return the prefix of each path, as Bokeh expects it."""
     if not _PREFIX.fullmatch(prefix):
         raise BnnvizError(f"{prefix[:100]!r} is no path; give --prefix one such as /lab.", "prefix")
     return prefix.rstrip("/")
 
 
 def _checked_socket(place: Path | None, hosts: Sequence[str] | None) -> Path | None:
-    """Refuse a Unix socket that cannot be made, or that nobody would be answered at."""
+    """Refuse a Unix socket that cannot be created, or that no proxy could use."""
     if place is None:
         return None
     if not hosts:
         raise BnnvizError(
-            "A Unix socket has no name of its own; say by --allow-host which name the proxy has.", "unix_socket"
+            "A Unix socket has no host name; give the proxy's host name with --allow-host.", "unix_socket"
         )
     if place.exists() and not place.is_socket():
         raise BnnvizError(f"{place} is there already, and is no socket; choose another place.", "unix_socket")
@@ -132,7 +132,7 @@ def _secret(address: str, password: bool, no_token: bool) -> Any:
     if no_token:
         if not is_loopback(address):
             raise BnnvizError(
-                f"Without a token everybody who reaches {address} could run and delete what is yours; leave out"
+                f"Without a token anyone who can connect to {address} could run code and delete your recordings; remove"
                 " --no-token, or --address.",
                 "no_token",
             )
@@ -145,13 +145,13 @@ def _secret(address: str, password: bool, no_token: bool) -> Any:
 
 
 def _student_secret() -> Any:
-    """Return what the browsers of students are asked for."""
+    """Return the requirements on students' browsers."""
     optional.check(("segno",), "A class needs", extra="app")
     return importlib.import_module("bnnviz_app.access.secret").Secret(_token_of("BNNVIZ_STUDENT_TOKEN"))
 
 
 def _token_of(variable: str) -> str | None:
-    """Return the token that an environment variable has; None where it has none."""
+    """Return the token from an environment variable, or None if it is not set."""
     token = os.environ.get(variable) or None
     if token is not None and len(token) < _LEAST_TOKEN:
         raise BnnvizError(f"{variable} has fewer than {_LEAST_TOKEN} characters; take more, or unset it.", "token")
@@ -159,7 +159,7 @@ def _token_of(variable: str) -> str | None:
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether only this machine reaches an address."""
+    """Return whether an address is reachable only from this machine."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -189,8 +189,8 @@ def serve_dashboard(
     else:
         token = None if secret is None else secret.token
         said = prefix + _ROUTE + ("" if token is None else f"?token={quote(token)}")
-        say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C ends it).")
-    # Dask tells of every connection otherwise, here and in the workers, which inherit this.
+        say(f"the dashboard listens at {unix_socket}; its page is {said} (Ctrl-C stops it).")
+    # Dask otherwise logs every connection, here and in the workers, which inherit this.
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__DISTRIBUTED", "warning")
     os.environ.setdefault("DASK_DISTRIBUTED__LOGGING__BOKEH", "error")
     # Bokeh would check the signature of each of a page's thousand callbacks, and then all models of the page.
@@ -230,7 +230,7 @@ def _announce_later(address: str, port: int, page: str, secret: Any, students: A
         if students is not None:
             classes.show(url, _url_when_up(address, port, page, students))
             return
-        print(f"The dashboard is at {url} (Ctrl-C ends it).", file=sys.stderr, flush=True)
+        print(f"The dashboard is at {url} (Ctrl-C stops it).", file=sys.stderr, flush=True)
         if show and _has_screen():
             _open(url)
 

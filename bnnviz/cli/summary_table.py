@@ -1,4 +1,4 @@
-"""Print the summary of a run: its predictions, how its chains mixed, and what it cost."""
+"""Print the summary of a run: predictions, mixing of the chains, and cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SHOWN_COORDINATES = 20
 
-#: Of the averaged predictive of the held-out rows, by the name of `bnnviz.metrics`: what it is called.
+#: Labels of the averaged predictive metrics on held-out rows, by the name in `bnnviz.metrics`.
 _PREDICTIONS = {
     "rmse": "RMSE, in the unit of the target",
     "crps": "CRPS, in the unit of the target",
@@ -44,7 +44,7 @@ _MIXING = {
     "diverging": "divergent moves",
     "acceptance_rate": "acceptance rate",
 }
-#: What was sampled, and what it cost.
+#: Labels of the target and the cost.
 _SAMPLING = {
     "sampler": "sampler",
     "target": "target",
@@ -63,7 +63,7 @@ _SAMPLING = {
     "device": "device",
     "kernel": "kernel",
 }
-#: What a table for people leaves out: the header, and what sentences under the table say.
+#: Entries that tables for people omit: the header, and those in messages below the table.
 _LEFT_OUT = {
     "baselines",
     "format",
@@ -116,7 +116,7 @@ def _comparison(metrics: dict[str, Any], scores: dict[str, Any]) -> Table:
 
 
 def _parts(summary: dict[str, Any]) -> list[tuple[str, list[tuple[str, Any]]]]:
-    """Return tables' titles and rows; what no table has a label for stands in the last by its name."""
+    """Return tables' titles and rows; entries without a label are in the last table under their names."""
     named = {**_MIXING, **_SAMPLING}
     others = [
         (name, value)

@@ -9,9 +9,9 @@ from bnnviz.lessons import content, evidence, films
 
 
 def main() -> int:
-    """Render what has changed, and measure the claims."""
+    """Render changed lessons, and measure their claims."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1, help=f"measure the claims with so many, up to {content.SEEDS}")
+    parser.add_argument("--seeds", type=int, default=1, help=f"number of seeds per claim, up to {content.SEEDS}")
     parser.add_argument("lesson", nargs="*", help="only these lessons")
     asked = parser.parse_args()
     lessons = {name: content.written()[name] for name in asked.lesson or content.written()}

@@ -2,8 +2,8 @@
 
 A lesson has a ``title``, an ``aim``, its ``order``, the literature as ``reading``, and
 
-- ``films.NAME``: a ``spec``, the ``views`` to show, and how many ``frames`` up to step ``steps``. A ``knob`` lists
-  ``values`` of one setting, such as ``settings.alpha``; each value is a film of its own. ``number`` is the quantity
+- ``films.NAME``: a ``spec``, the ``views`` to show, and the number of ``frames`` up to step ``steps``. A ``knob`` lists
+  ``values`` of one setting, such as ``settings.alpha``; each value is a separate film. ``number`` is the quantity
   shown in large type, and ``label`` its name.
 - ``steps``: a ``title``, a ``text``, the name of a ``film``, and the step of the run that it opens ``at`` (the last one
   by default), at another ``value`` of the knob if it names one. ``ask`` is a question before the picture, ``why`` the
@@ -53,7 +53,7 @@ class Knob:
 
 @dataclass(frozen=True)
 class Film:
-    """Hold what is run, how long, and which views show it."""
+    """The run of a film, its length and its views."""
 
     name: str
     given: Mapping[str, Any]  # of the spec, without defaults
@@ -68,7 +68,7 @@ class Film:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The positions of the knob; None where there is no knob."""
+        """The positions of the knob; None without a knob."""
         return (None,) if self.knob is None else self.knob.values
 
     @property
@@ -103,7 +103,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Question:
-    """Hold a question, its choices, and what is said of each."""
+    """A question, its choices and the answer to each."""
 
     text: str
     choices: tuple[str, ...]

@@ -34,12 +34,12 @@ class LessonDirective(SphinxDirective):
             raise self.error(error.message.text) from None
         source = "../" * self.env.docname.count("/") + f"{_FOLDER}/{name}.html#{step[0] if step else 1}"
         frame = f'<iframe src="{source}" title="{title}" loading="lazy"></iframe>'
-        link = f'<figcaption><a href="{source}">Open it in a page of its own</a></figcaption>'
+        link = f'<figcaption><a href="{source}">Open in a separate page</a></figcaption>'
         return [nodes.raw("", f'<figure class="lesson">{frame}{link}</figure>', format="html")]
 
 
 def _write(app: Sphinx, error: Exception | None) -> None:
-    """Write the files of lessons beside the pages."""
+    """Write the files of lessons next to the pages."""
     if error is None and app.builder.format == "html":
         site.write(Path(app.outdir) / _FOLDER)
 

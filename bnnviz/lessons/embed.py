@@ -8,7 +8,7 @@ from bnnviz.lessons import content, site
 
 
 class LessonFrame:
-    """Show the page of a lesson in a frame of its own."""
+    """Show the page of a lesson in a separate frame."""
 
     def __init__(self, name: str, step: int, language: str, height: int) -> None:
         self._page, self._height = site.page(name, step, language, alone=True), height
@@ -40,7 +40,7 @@ def lesson(name: str, step: int = 1, language: str = content.DEFAULT, height: in
     Returns
     -------
     LessonFrame
-        Displayed as a page of its own, which needs no server.
+        Displayed as a separate page, which needs no server.
 
     Raises
     ------

@@ -15,7 +15,7 @@ RECORDS = Path(__file__).with_name("records.json")
 
 
 def claims(lessons: Mapping[str, Lesson]) -> Iterator[tuple[str, Step, Claim]]:
-    """Yield each claim with its step and a name of its own."""
+    """Yield each claim with its step and a unique name."""
     for lesson in lessons.values():
         for number, step in enumerate(lesson.steps, start=1):
             for claim in step.claims:
@@ -23,7 +23,7 @@ def claims(lessons: Mapping[str, Lesson]) -> Iterator[tuple[str, Step, Claim]]:
 
 
 def key(step: Step, claim: Claim) -> str:
-    """Return what the recorded values of a claim depend on, as a short text."""
+    """Return a fingerprint of everything that determines the recorded values of a claim."""
     return films.digest([_run(step), claim.quantity, claim.seeds])
 
 
@@ -39,7 +39,7 @@ def _run(step: Step) -> list[Any]:
 
 
 def check(lessons: Mapping[str, Lesson], records: Mapping[str, Any] | None = None) -> list[str]:
-    """Return a sentence for each claim whose recorded values are missing, outdated or outside its interval."""
+    """Return a message for each claim whose recorded values are missing, outdated or outside its interval."""
     records = read() if records is None else records
     found = []
     for name, step, claim in claims(lessons):
@@ -54,7 +54,7 @@ def check(lessons: Mapping[str, Lesson], records: Mapping[str, Any] | None = Non
 
 
 def record(lessons: Mapping[str, Lesson], seeds: int, report: Callable[[str], None]) -> None:
-    """Measure every claim with so many seeds, at most as many as it asks for; values that are recorded stay."""
+    """Measure every claim with the given number of seeds, at most as many as it requests; recorded values stay."""
     everything = {name: (step, claim) for name, step, claim in claims(content.load())}
     wanted = {name for name, _, _ in claims(lessons)}
     records = {name: {"key": key(*pair), "values": _values(read(), name, *pair)} for name, pair in everything.items()}
@@ -82,7 +82,7 @@ def _runs(found: Mapping[str, tuple[Step, Claim]]) -> Iterator[list[str]]:
 
 
 def _values(records: Mapping[str, Any], name: str, step: Step, claim: Claim) -> list[float]:
-    """Return the recorded values of a claim; none where it has changed since."""
+    """Return the recorded values of a claim, or none if the claim has changed since."""
     record = records.get(name)
     return list(record["values"]) if record is not None and record["key"] == key(step, claim) else []
 

@@ -33,7 +33,7 @@ def frames_of(film: Film, spec: Spec, frames: int, steps: int, names: Collection
 
 
 def stated(lesson: Lesson, film: Film) -> set[str]:
-    """Return what is measured at each frame of a film."""
+    """Return the measured quantity at each frame of a film."""
     claimed = {claim.quantity for step in lesson.steps if step.film is film for claim in step.claims}
     return {*claimed, *({film.number} if film.number else ())}
 
@@ -44,7 +44,7 @@ def digest(value: Any) -> str:
 
 
 def key(lesson: Lesson, film: Film, place: int) -> str:
-    """Return what the frames of a film depend on, as a short text."""
+    """Return a fingerprint of everything that determines the frames of a film."""
     return digest([film.identity(place), film.views, film.frames, film.steps, sorted(stated(lesson, film))])
 
 

@@ -137,6 +137,6 @@ QUANTITIES: dict[str, Quantity] = {
 
 
 def measure(name: str, run: Any, frame: Mapping[str, Any]) -> float:
-    """Return a quantity of a run at a frame; not a number where it is not known yet."""
+    """Return a quantity of a run at a frame; nan before it is known."""
     function, _, argument = name.partition(".")
     return QUANTITIES[function](run, frame, argument)

@@ -48,7 +48,7 @@ def names() -> Iterator[str]:
 
 @functools.cache
 def file(name: str) -> bytes:
-    """Return a file of the folder; KeyError if there is none of this name."""
+    """Return a file of the folder; raise KeyError if no such file exists."""
     if name == PLAYER:
         return _scripts().encode()
     if name == INDEX:
@@ -123,7 +123,7 @@ def _list(code: str) -> str:
     return "".join([*parts, "</ol></main>"])
 
 
-# --- what a page knows of its lesson
+# --- the data of a lesson's page
 
 
 def _plan(lesson: Lesson) -> dict[str, Any]:

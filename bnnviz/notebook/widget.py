@@ -1,8 +1,8 @@
 """Show live figures in a notebook: a widget that feeds the views from a run of this process.
 
 The page pulls: it asks for a frame when it has painted the last one and is in sight. So nothing piles up
-behind a slow browser, and a page that is closed, hidden or scrolled away costs nothing. An ask that finds
-nothing new waits, and is answered by whoever moves the run next.
+behind a slow browser, and a page that is closed, hidden or scrolled away costs nothing. A request that finds
+nothing new waits, and the next request that advances the run answers it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from bnnviz.figures.palette import DARK, LIGHT, Palette
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 MOST_SIGHTS = 8
-# The first two of these that a run can feed stand above the others, larger.
+# The first two of these that a run supports are larger and come first.
 _ORDER = ("trajectory", "population", "prediction", "spread", "thinning", "gauge", "trace", "acf")
-# A race shows so many of its pictures beside each other, all of one size.
+# The number of views that a race shows in one row, all of one size.
 _ACROSS = {3: 3, 4: 2, 5: 3, 6: 3, 7: 4}
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ _LIVES: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 class Sight:
-    """Feed one place on one page: views of its own, and what the page has of them."""
+    """Feed the views of one displayed widget and track what its page already has."""
 
     def __init__(self, shown: list[str], scene: dict[str, Any], dark: bool) -> None:
         self.lock = threading.Lock()
@@ -58,13 +58,13 @@ class Sight:
         self._changes: list[Any] = []
         self._doc = Document()
         for view in self.views:
-            # The wheel scrolls the notebook, until somebody picks the tool.
+            # The wheel scrolls the notebook until the user activates the zoom tool.
             view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
         self._doc.on_change(self._changes.append)
 
     def document(self) -> dict[str, Any]:
-        """Return what the page builds itself from."""
+        """Return the document from which the page builds the views."""
         return {
             "doc": serialize_json(self._doc.to_json(deferred=False)),
             "version": bokeh.__version__,
@@ -91,7 +91,7 @@ class Sight:
         moment = run.moment
         if moment == self._moment and self._settled:
             return None
-        # At speed a frame leaves out what is expensive to build: one more at rest has all.
+        # Frames at speed omit expensive parts; one more frame at rest completes them.
         self._settled = moment == self._moment
         self._moment = moment
         frame = run.frame(self._want)
@@ -116,7 +116,7 @@ class Sight:
         return message, [buffer.to_bytes() for buffer in buffers]
 
     def _patch(self) -> tuple[str, list[Any]]:
-        """Take what has changed in the document, as BokehJS reads it."""
+        """Return the changes of the document as BokehJS messages."""
         if not self._changes:
             return "", []
         message = Messages().create("PATCH-DOC", self._changes)
@@ -156,7 +156,7 @@ class Live(anywidget.AnyWidget):
         return f"<Live {self._scene['title']}: {', '.join(self._shown)}>"
 
     def _asked(self, _: Any, content: dict[str, Any], buffers: Any) -> None:
-        """Do what a page asks for."""
+        """Process a request of the page."""
         name = content.get("sight")
         try:
             if content["do"] == "bokeh":
@@ -234,7 +234,7 @@ def _choose(names: Iterable[str] | None, scene: dict[str, Any]) -> list[str]:
 
 
 def _of_race(scene: dict[str, Any]) -> list[str]:
-    """Return the names of what is shown of a race: one picture of each lane, and the curves."""
+    """Return the names of a race's views: one per sampler, and the curves."""
     kinds = {figure.needs[0]: figure.name for figure in of_runs()}
     picture = kinds[scene["pictures"][-1]]
     return [*(f"{picture}.{number}" for number in range(len(scene["lanes"]))), "curves"]
@@ -246,7 +246,7 @@ def _colours(palette: Palette) -> dict[str, str]:
 
 def _bokeh_js() -> bytes:
     """Return BokehJS as it is installed: the page needs no network."""
-    # Others, such as Panel where it is loaded, add files of theirs.
+    # Other libraries such as Panel may add files.
     files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
     return next(path for path in files if path.name == "bokeh.min.js").read_bytes()
 

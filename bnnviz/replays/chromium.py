@@ -21,7 +21,7 @@ BROWSER_FLAGS = [
 ]
 
 
-#: How to get one, to go on a sentence that says what needs it.
+#: Installation hint, appended to a message about the feature that needs Chromium.
 REMEDY = "install one (apt install chromium, or playwright install chromium) or name it in CHROMIUM"
 
 

@@ -1,8 +1,8 @@
 """Write replay frames as one HTML page that needs no server and no network.
 
-The page has the Lab's views, its caption and its figures, and a bar to play, step and go to any frame. BokehJS lies in
-it, and so do the frames, compressed; the browser is told to let nothing out and nothing in. A page of a lesson has the
-films of its steps, and beside each its text.
+The page has the Lab's views, caption and figures, and controls to play, step and seek. BokehJS and the compressed
+frames are embedded, and a content security policy blocks all network access. The page of a lesson has the films of
+its steps, each next to its text.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from bnnviz.specs.run import Spec
 from bnnviz.version import VERSION
 
 _HERE = Path(__file__).parent
-_TIMELINE = "events"  # this part's view lies in the bar
+_TIMELINE = "events"  # its view is in the control bar
 _TABLE = BELOW[-1]
 _SCRIPTS, _SHEETS = ("paper.js", "player.js"), ("player.css", "paper.css")
-#: What the page itself says, by the names that its parts know.
+#: The page's own texts, by key.
 WORDS = {
     "needs": "This page plays a run of a sampler. It needs a browser of 2023 or later, with JavaScript.",
     "so_far": "Summary",
@@ -60,12 +60,12 @@ WORDS = {
 #: Pixels: below which height a figure has no label, and the type of its axes; and how much larger that is from afar.
 _TYPE = {"low": LOW, "letter": LABEL_SIZE, "tick": TICK_SIZE, "magnified": 1.4}
 _COLOURS = ("surface", "ink", "muted", "grid", "axis", "blue", "orange", "magenta", "green")
-# What a mark on the scrubber stands for, by the kind of a caption.
+# Tooltips of the scrubber's marks, by kind of caption.
 _ROLES = {kind.label: kind.role for kind in KINDS.values()}
 
 
 def page(replay_frames: ReplayFrames, dark: bool | None = None) -> str:
-    """Return replay frames as an HTML page of their own."""
+    """Return replay frames as a self-contained HTML page."""
     content, numbers = pack(replay_frames)
     shared = serialize_json(shared_words(dark)).encode()
     held = {"shared": shared, "content-0": content, "numbers-0": numbers}
@@ -87,7 +87,7 @@ def shared_words(dark: bool | None = None) -> dict[str, Any]:
 
 
 def write(replay_frames: ReplayFrames, out: str | Path, dark: bool | None = None) -> Path:
-    """Write the page of replay frames to a file, whole or not at all; ``.html`` is added where there is no ending."""
+    """Write replay frames to a page atomically; ``.html`` is added to a name without a suffix."""
     out = Path(out)
     out = out if out.suffix else out.with_suffix(".html")
     save(out, page(replay_frames, dark).encode())
@@ -100,7 +100,7 @@ def pack(replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") 
 
 
 class _Film:
-    """Pack what a page needs of one film."""
+    """Pack the page's data of one film."""
 
     def __init__(self, replay_frames: ReplayFrames, show: Sequence[str] = (), grid: str = "") -> None:
         self.frames, self.show, self.grid = replay_frames, show, grid
@@ -129,7 +129,7 @@ class _Film:
 
 
 def _card(view: View, timeline: ReplayTimeline, show: Sequence[str]) -> dict[str, Any]:
-    """Return what the page needs to know of a view's card."""
+    """Return the page's data of a view's card."""
     part, parts = view.needs[0], {each.needs[0] for each in timeline.views}
     pairs = [each for each in CARD_PAIRS if part in (each.front, each.back) and {each.front, each.back} <= parts]
     pair = pairs[0] if pairs and not show else None
@@ -159,7 +159,7 @@ def _places(shown: list[View]) -> set[str]:
 
 
 def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:
-    """Return everything that is said in words: of the run, and at each frame."""
+    """Return all texts: those of the run, and those at each frame."""
     caption, status, table = (Series([], []) for _ in range(3))
     moves = "events" if "events" in replay_frames.scene["emits"] else "moves"
     rows: list[Any] = []
@@ -167,7 +167,7 @@ def _texts(replay_frames: ReplayFrames) -> dict[str, Any]:
         told = frame.get("caption", {"text": "", "kind": "", "warning": ""})
         caption.note(number, [told["text"], told.get("warning", "")])
         status.note(number, _cells(frame["status"], moves))
-        # Recorded frames have it now and then: what it said stays, as on the stage.
+        # Recorded frames have it only occasionally: the last text stays, as on the stage.
         rows = frame.get("table", {"rows": rows})["rows"]
         table.note(number, rows)
     return {
@@ -234,7 +234,7 @@ def _short(value: Any) -> str:
 
 
 def _command(spec: dict[str, Any]) -> str:
-    """Return the command that repeats the run; "" where a command cannot say it."""
+    """Return the command that repeats the run, or "" if no command can."""
     try:
         checked = Spec.from_json(spec)
     except BnnvizError:
@@ -247,14 +247,14 @@ def _command(spec: dict[str, Any]) -> str:
 
 def bokeh_js() -> str:
     """Return BokehJS as it is installed, escaped for a page."""
-    # Others, such as Panel where it is loaded, add files of theirs.
+    # Other libraries such as Panel may add files.
     files = map(Path, Resources(mode="absolute", components=["bokeh"]).js_files)
     text = next(path for path in files if path.name == "bokeh.min.js").read_text(encoding="utf-8")
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _policy(*scripts: str) -> str:
-    """Return what the browser may do: run these scripts and no others, and speak to nobody."""
+    """Return the content security policy: only these scripts, and no connections."""
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     # Bokeh's callbacks are texts that it makes functions of; they come with the document.
     allowed = {

@@ -1,8 +1,8 @@
-"""Keep what the views show at each replay frame, small enough for a page and exact to a fraction of a pixel.
+"""Record the views at each replay frame, compactly and exact to a fraction of a pixel.
 
-Views are fed with the frames as a page feeds them, and what changes in their figures is kept: columns of numbers in
-whole numbers of 16 bits where that is not seen, everything else as BokehJS reads it. What a key was at a frame is its
-last value at or before it, so that any frame can be shown without those before it.
+The views receive frames as on a page, and their changes are stored: columns of numbers as 16-bit integers if the
+difference is invisible, everything else as BokehJS reads it. The value of a key at a frame is its last value at or
+before that frame, so that any frame can be shown without the previous ones.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Column(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Hold what a sheet was at a frame: the names of the columns of each mark, and all numbers."""
+    """A sheet at one frame: the column names of each mark, and all numbers."""
 
     names: list[list[str]]
     packed: np.ndarray
@@ -103,7 +103,7 @@ class ReplayTimeline:
         self._doc = Document()
         for view in self.views:
             if view.root.toolbar.active_scroll is not None:
-                # The wheel scrolls the page, until somebody picks the tool.
+                # The wheel scrolls the page until the user activates the zoom tool.
                 view.root.toolbar.active_scroll = None
             self._doc.add_root(view.root)
         self._sheets = {sheet.model.id: sheet for view in self.views for sheet in view.canvas.sheets}
@@ -196,7 +196,7 @@ class ReplayTimeline:
         return self._serializer.serialize(value).content
 
     def values(self) -> Iterator[dict[str, Any]]:
-        """Yield for each key but columns: model, attribute, and what it was, light and where it differs dark."""
+        """Yield model, attribute, the light value and a differing dark value for each key except columns."""
         for key, series in self._light.items():
             dark = self._dark.get(key)
             if len(series.values) == 1 and (dark is None or dark.values == series.values) and key not in self._themed:
@@ -246,7 +246,7 @@ def _packed(columns: list[np.ndarray], fine: list[float], out: bytearray) -> lis
 
 
 def _scale(values: np.ndarray, low: float, high: float) -> tuple[float, float]:
-    """Return the step and the middle of whole numbers for values; whole numbers stay what they are."""
+    """Return the step and the centre that quantise values; integers stay exact."""
     known = values[~np.isnan(values)]
     if high - low <= 2 * _LEVELS and np.array_equal(known, np.rint(known)):
         return 1.0, float(np.rint((low + high) / 2))

@@ -127,7 +127,7 @@ class _Estimator(BaseEstimator):
         return np.asarray(y, dtype=np.float64)
 
     def predict_distribution(self, X: Any, quantiles: Sequence[float] = predicting.QUANTILES) -> PredictiveDistribution:
-        """Return all that the draws say of rows: `PredictiveDistribution`.
+        """Return the predictive distribution at the given rows as a `PredictiveDistribution`.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class _Estimator(BaseEstimator):
         return self._keep(run)
 
     def _spec(self, target: BNN, seed: int) -> Spec:
-        """Return what is run where the sampler is named; of one that a pilot chooses, what it is asked for."""
+        """Return the settings of a named sampler, or the request to the pilot that chooses one."""
         named = self.sampler != AUTO
         given = {name: int(getattr(self, name)) for name in _COUNTS if getattr(self, name) is not None}
         return Spec(
@@ -199,7 +199,7 @@ class _Estimator(BaseEstimator):
         return Remedy("make more draws", {name: _TIMES * int(count) for name, count in counts.items()})
 
     def _rhat(self, draws: torch.Tensor) -> float:
-        """Return the largest R-hat of the outputs at some training rows; nan where there are too few draws."""
+        """Return the largest R-hat of the outputs at some training rows; nan with too few draws."""
         target = self.posterior_.target
         rows = target.x[evenly(len(target.x), _ROWS)]
         outputs = target.outputs(draws.flatten(0, 1), rows).unflatten(0, draws.shape[:2]).flatten(2)
@@ -235,7 +235,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
         Draws of each chain that are kept, moves (or draws) of its warm-up, and chains; default: 250, 250 and 4 of a
         named sampler, chosen with another.
     linear_path : bool, default True
-        Whether a linear map of the inputs is added to what the network puts out.
+        Whether to add a linear map of the inputs to the network's output.
     prior : {"learned", "fan_in", "equal"}, default "learned"
         Scales of the prior: learned for each input and layer, by the fan-in, or equal for all weights (`bnnviz.BNN`).
     prior_sd : float, default 1.0
@@ -253,7 +253,7 @@ class BNNRegressor(RegressorMixin, _Estimator):
     encoder_ : Encoder or None
         The encoder of a DataFrame with texts, dates or gaps.
     plan_ : SamplerPlan
-        What was chosen, why, and what the pilot cost (``plan_.sentence``); where the sampler is ``auto``.
+        The chosen sampler, the reason and the pilot's cost (``plan_.sentence``); only with ``auto``.
     rhat_ : float
         The largest R-hat of the outputs at 50 training rows at most; nan of an ensemble and of other samplers whose
         draws come no nearer to the posterior with time.

@@ -367,19 +367,19 @@ def test_serve_answers_without_torch_and_ends_on_ctrl_c(serve: Callable[..., Any
 
 
 @pytest.mark.parametrize(
-    ("options", "token", "sentence"),
+    ("options", "token", "named"),
     [
-        ("--no-token --address 0.0.0.0", "", "Without a token everybody who reaches 0.0.0.0 could run and delete"),
-        ("--no-token --password", "", "Choose --password or --no-token, not both."),
-        ("", "short", "BNNVIZ_TOKEN has fewer than 16 characters; take more, or unset it."),
+        ("--no-token --address 0.0.0.0", "", "0.0.0.0"),
+        ("--no-token --password", "", "--password"),
+        ("", "short", "BNNVIZ_TOKEN"),
     ],
 )
 def test_serve_lets_nobody_in_by_mistake(
-    options: str, token: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    options: str, token: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("BNNVIZ_TOKEN", token)
     assert run_here(f"serve --no-show {options}") == 2
-    assert sentence in capsys.readouterr().err
+    assert named in capsys.readouterr().err
 
 
 @pytest.mark.slow

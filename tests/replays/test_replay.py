@@ -196,7 +196,7 @@ def test_the_command_writes_a_page_a_table_and_the_film(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("spec.json",), "Say what to make"),
+        (("spec.json",), "--html"),
         (("none.json", "--html", "x"), "There is no"),
         (("spec.json", "--html", "spec.json"), "exists already"),
         (("spec.json", "--html", "no/where.html"), "no folder"),
