@@ -1,4 +1,4 @@
-"""Define what a figure is: data in, a `Drawing` out."""
+"""Define the base class of figures, which turn data into a `Drawing`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SHARES = (-0.07, 1.07)
 class Figure:
     """Turn the parts of a frame into marks.
 
-    A subclass sets `name`, `title` and `needs`, the parts of a frame that it reads, and implements `draw`. What a
-    reader chooses in the figure are attributes; `draw` depends on these, on the scene and on its part alone.
+    A subclass sets `name`, `title` and `needs`, the parts of a frame that it reads, and implements `draw`. The
+    reader's choices are attributes; `draw` depends only on these, on the scene and on its part.
     """
 
     name: ClassVar[str]
@@ -23,7 +23,7 @@ class Figure:
     needs: ClassVar[tuple[str, ...]]
     of_draws: ClassVar[bool] = False  # begins again where the draws do
     place: ClassVar[int] = 99  # among the figures of a run
-    touch: ClassVar[dict[str, bool] | None] = None  # what the pointer does, see `Pointer`
+    touch: ClassVar[dict[str, bool] | None] = None  # actions of the pointer, see `Pointer`
     bare: ClassVar[bool] = False  # a strip without axes
     tools: ClassVar[bool] = False  # whether the figure is panned and zoomed
     left: ClassVar[int] = 58  # pixels for the numbers at the left, wide enough that the frame does not move
@@ -38,9 +38,9 @@ class Figure:
         self.scene = scene
 
     def blank(self) -> Drawing:
-        """Return what is shown before the first frame."""
+        """Return the drawing before the first frame."""
         return Drawing(x=Axis(ends=(0.0, 1.0), follow="exact"), y=Axis(ends=(0.0, 1.0), follow="exact"))
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Return what a part of a frame shows."""
+        """Return the drawing of a part of a frame."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Show one lane of a race in the figure of a run."""
+"""Show one sampler of a race in the figure of a run."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import Any
 from bnnviz.figures.base import Figure
 from bnnviz.figures.marks import Arrows, Drawing, Line, Mark, Points
 
-#: Of the size of marks, and of the width of a path, in the figure of one run: lanes' cards are small, and both hide the
-#: density.
+#: Scale of marks and path widths relative to the figure of one run: large marks would hide the density in small cards.
 SMALLER = 0.6
 
 
 def of_lane(figure: type[Figure], number: int, heading: str) -> Figure:
-    """Return the figure of a run as that of a lane, whose parts have its number in the frames of the race."""
+    """Return the figure of a run for one sampler, whose parts have its number in the frames of the race."""
 
     class OfLane(figure):
-        """Draw one lane in the figure of a run."""
+        """Draw one sampler in the figure of a run."""
 
         name = f"{figure.name}.{number}"
         title = heading
         needs = tuple(f"{part}.{number}" for part in figure.needs)
 
         def begin(self, scene: dict[str, Any]) -> None:
-            """Take the scene of the lane."""
+            """Begin with the scene of the sampler."""
             super().begin(scene["lanes"][number])
 
         def blank(self) -> Drawing:
-            """Return what is shown before the first frame."""
+            """Return the drawing before the first frame."""
             return _smaller(super().blank(), heading)
 
         def draw(self, part: dict[str, Any]) -> Drawing:
-            """Draw the lane with smaller marks."""
+            """Draw the sampler with smaller marks."""
             return _smaller(super().draw(part), heading)
 
     return OfLane()

@@ -1,30 +1,30 @@
-"""Lay out the views of a run on the stage: the grid for whichever are shown, and which of them share a place."""
+"""Lay out the views of a run on the stage: the grid of visible views, and pairs that share a place."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 from typing import NamedTuple
 
-# Columns, when a prediction is shown beside the trajectory and when the trajectory has that room.
+# Columns with a prediction next to the trajectory, and with the trajectory alone.
 _BOTH = "minmax(0, 11fr) minmax(0, 6fr) minmax(0, 9fr)"
 _ALONE = "minmax(0, 13fr) minmax(0, 6fr) minmax(0, 9fr)"
-# A map and its spread lie beside each other.
+# Columns of a map and its spread.
 _MAPS = "minmax(0, 10fr) minmax(0, 8fr) minmax(0, 8fr)"
 _MAP, _FLAT = "minmax(0, 1.3fr)", "minmax(0, 1.05fr)"
 _TALL, _LOW = "minmax(0, 1.2fr)", "minmax(0, 1fr)"
 _OF_TABLE = "minmax(0, 1.3fr)"  # the lowest of three rows, in which the table of figures has eight of them
 WIDE = "path"
 BESIDE = ("envelope", "prediction", "density")
-FIGURED = frozenset(BESIDE[1:])  # beside the trajectory, what its draws say
+FIGURED = frozenset(BESIDE[1:])  # figures of the draws, next to the trajectory
 BELOW = ("trace", "acf", "table")
 #: Cards of populations take the places of those of chains: no run has both.
 PLACES = {"population": WIDE, "gauge": BELOW[0], "history": BELOW[1]}
 
 
 class CardPair(NamedTuple):
-    """Hold two parts of a frame with one place: what they are called on the buttons, and what moves with them.
+    """Two parts of a frame that share a place, the labels of their buttons, and the parts that move with them.
 
-    A part may be the front of several.
+    A part may be the front of several pairs.
     """
 
     front: str
@@ -35,7 +35,7 @@ class CardPair(NamedTuple):
 
 
 CARD_PAIRS = (
-    # A coordinate that is chosen among the correlations is seen beside them.
+    # The coordinate selected in the correlations is shown next to them.
     CardPair("path", "weights", "Trajectory", "Weights", ("acf",)),
     CardPair("path", "graph", "Trajectory", "Network", ("acf",)),
     CardPair("acf", "marginal", "ACF", "Density"),
@@ -75,11 +75,11 @@ def _height(part: str, shown: Set[str]) -> str:
 
 
 def _pair(part: str, shown: Set[str], columns: int) -> str:
-    """Fill so many columns with a part, and where it is a map with its spread."""
+    """Fill the given number of columns with a part, and a map with its spread."""
     beside = [part, "spread"] if part == "prediction" and "spread" in shown else [part]
     return " ".join(beside[:1] * (columns - len(beside) + 1) + beside[1:])
 
 
 def _spread(parts: list[str], columns: int) -> str:
-    """Fill so many columns with these parts, the last one as wide as is left."""
+    """Fill the given number of columns with these parts; the last one takes the remaining width."""
     return " ".join(parts + parts[-1:] * (columns - len(parts)))

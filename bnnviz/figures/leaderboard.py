@@ -10,10 +10,10 @@ from bnnviz.figures.palette import DARK, LIGHT
 
 
 class Column(NamedTuple):
-    """Hold a column of the table: the figure's name, its heading, what it means, and how it is written.
+    """A column of the table: name, heading, description and number format.
 
-    ``form`` is one of "small" (two significant digits), "count" and "rhat"; ``best`` is 1 where more is better, -1
-    where less is, and 0 where neither is.
+    ``form`` is one of "small" (two significant digits), "count" and "rhat"; ``best`` is 1 if larger is better, -1
+    if smaller is better, and 0 otherwise.
     """
 
     name: str
@@ -23,7 +23,7 @@ class Column(NamedTuple):
     best: int
 
 
-RANK = "The place in the race; lanes that chance does not tell apart share a range of places, such as 1–2."
+RANK = "Rank in the race; samplers without a significant difference share a range of ranks, such as 1–2."
 COLUMNS = (
     Column(
         "error",
@@ -64,11 +64,11 @@ COLUMNS = (
     Column(
         "ess",
         "ESS",
-        "How many independent draws would tell as much: bulk, of the first principal component, all chains.",
+        "Number of equally informative independent draws: bulk, of the first principal component, all chains.",
         "count",
         1,
     ),
-    Column("ess_per_s", "ESS/s", "ESS by the seconds that this lane took, warm-up included.", "small", 1),
+    Column("ess_per_s", "ESS/s", "ESS per second of this sampler, warm-up included.", "small", 1),
     Column(
         "ess_per_million",
         "ESS/10⁶ grad.",
@@ -107,7 +107,7 @@ COLUMNS = (
         "count",
         0,
     ),
-    Column("seconds", "seconds", "Seconds that this lane took.", "small", -1),
+    Column("seconds", "seconds", "Seconds of this sampler.", "small", -1),
     Column(
         "device_seconds",
         "seconds busy",
@@ -134,7 +134,7 @@ def columns_for(scores: list[str], errors: bool = True) -> list[Column]:
 
 
 def cell(row: dict[str, Any], each: Column) -> str:
-    """Return a figure as it stands in the table; what is unknown is a dash."""
+    """Return the text of a cell; unknown values are dashes."""
     value = row.get(each.name)
     if value is None or not math.isfinite(value):
         return "–"
@@ -146,20 +146,20 @@ def cell(row: dict[str, Any], each: Column) -> str:
 
 
 def settings_text(settings: dict[str, Any]) -> str:
-    """Return the settings of a lane that are not the defaults, in one line."""
+    """Return a sampler's settings that differ from the defaults, in one line."""
     texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())
 
 
 def divergence_text(row: dict[str, Any], chains: int) -> str:
-    """Say what befell a lane whose chains met values that are not finite; "" where none did."""
+    """Describe the divergence of a sampler's chains; "" without divergence."""
     if row["diverged"]:
         return "diverged"
     return f"{row['chains_lost']} of {chains} chains diverged" if row["chains_lost"] else ""
 
 
 def table_html(rows: list[dict[str, Any]], scores: list[str], chains: int, dark: bool = False) -> str:
-    """Return the table of a race, the best lane first."""
+    """Return the table of a race, best sampler first."""
     shown, colours = columns_for(scores), (DARK if dark else LIGHT).chains
     heads = "".join(f"<th title='{html.escape(each.doc)}'>{html.escape(each.head)}</th>" for each in shown)
     lines = []

@@ -47,10 +47,10 @@ def line_html(label: str, colour: str, palette: Palette, *, dash: str = "", widt
 
 
 def _entry(label: str, marks: Sequence[Mark], palette: Palette) -> str:
-    """Return the entry of marks that share a label: what they look like over each other."""
+    """Return the entry of marks that share a label, drawn over each other."""
     picture, hint = "", next((mark.hint for mark in marks if mark.hint), "")
     width = 12 if all(isinstance(mark, Points) for mark in marks) else 20
-    # Several series may share a label: one mark of each type stands for all.
+    # Several series may share a label: the entry shows one mark of each type.
     for mark in {type(mark): mark for mark in reversed(marks)}.values():
         colour = palette.of(mark.colour) if mark.colour else ""
         if isinstance(mark, Image):

@@ -11,7 +11,7 @@ from bnnviz.figures.base import Figure
 from bnnviz.figures.lanes import of_lane
 
 _FOLDERS = ("chain", "predictive", "importance", "comparison")
-#: Modules of figures, by what they draw.
+#: Modules of figures, by subject.
 MODULES = {
     path.stem: f"bnnviz.figures.{folder}.{path.stem}"
     for folder in _FOLDERS

@@ -161,7 +161,7 @@ CHAIN = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Segments(Mark):
-    """Straight lines from points; ``widths`` are in pixels, and relative to ``width`` where they are an array."""
+    """Straight lines from points; ``widths`` are in pixels, or relative to ``width`` if they are an array."""
 
     columns = ("x", "y", "dx", "dy")
     x: Any
@@ -275,20 +275,19 @@ def style_of(mark: Mark) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """Say what an axis shows, and how a live figure moves it.
+    """Describe an axis, and how a live figure moves it.
 
     Parameters
     ----------
     ends : (float, float) or None
-        What must be seen; None changes nothing.
+        The range to include; None changes nothing.
     follow : {"grow", "exact", "scroll", "settle", "segment"}
-        A live axis grows in round steps to hold its ends, takes them exactly, scrolls where old points leave, or grows
-        and shrinks again after some time. "segment" is for what a frame shows for a moment: see ``key``.
+        A live axis grows in round steps to include its ends, takes them exactly, scrolls when old points leave, or
+        grows and shrinks again after some time. "segment" is for content of a single moment: see ``key``.
     key : hashable
-        Where it is another one than before, the axis begins again instead of growing. With "segment", the number of
-        the segment that is seen.
+        If it changes, the axis starts again instead of growing. With "segment", the number of the visible segment.
     ticks : dict of float to str, optional
-        Where ticks are, and their words.
+        Positions of the ticks and their labels.
     room_at : float, default nan
         A place where a large mark needs room.
     """
@@ -309,7 +308,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Hold what a figure shows at one instant.
+    """The content of a figure at one instant.
 
     Parameters
     ----------
@@ -318,7 +317,7 @@ class Drawing:
     note : str
         A few figures for the heading.
     words : str
-        What is seen, for those who cannot see it; by default the note.
+        A description for screen readers; by default the note.
     equal : bool
         Whether a unit has one length on both axes.
     size : (int, int)
@@ -354,7 +353,7 @@ def gapped(x: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def extent(*arrays: Any) -> tuple[float, float] | None:
-    """Return the smallest and largest finite value, None where there is none."""
+    """Return the smallest and largest finite value, or None without finite values."""
     flat = [np.asarray(a, dtype=float).ravel() for a in arrays]
     values = np.concatenate(flat) if flat else np.empty(0)
     values = values[np.isfinite(values)]

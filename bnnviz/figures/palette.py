@@ -1,4 +1,4 @@
-"""Choose colours, and say in one place what each kind of event looks like."""
+"""Define the colours, and the look of each kind of event."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ LABEL_SIZE, TICK_SIZE = 13, 12  # pixels
 
 @dataclass(frozen=True)
 class Palette:
-    """Hold colours by role. Text keeps 4.5:1 and marks 3:1 against `surface`, the card that a view lies on.
+    """Colours by role. Text has a contrast of 4.5:1 and marks of 3:1 against `surface`, the card of a view.
 
-    Blue is what the target says (rate, prediction), orange is now, red is what was seen. Colours that mean
-    different things in one figure stay apart for readers who do not see red, green or blue: a test holds how far.
+    Blue is the target (rate, prediction), orange the present, red the observations. Colours with different meanings
+    in one figure are distinguishable for colour-blind readers: a test checks the distances.
     """
 
     surface: str
@@ -96,7 +96,7 @@ def in_light() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """Say what one kind of event is called and how it is drawn, everywhere."""
+    """Define the name and the look of one kind of event."""
 
     label: str
     marker: str

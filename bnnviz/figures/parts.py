@@ -1,4 +1,4 @@
-"""Read what a run shows at one instant (a part of a frame), and what the draws of a network predict at test rows."""
+"""Read a run at one instant (a part of a frame), and the predictions of a network's draws at test rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bnnviz.figures.sources import is_array, recording_of
 
 
 class FramePart(NamedTuple):
-    """Hold a part of a frame, and the scene of the run that it is of ({} where there is none)."""
+    """A part of a frame and the scene of its run, {} without a scene."""
 
     scene: dict[str, Any]
     part: dict[str, Any]
@@ -65,7 +65,7 @@ def as_arrays(value: Any) -> Any:
 
 
 class ClassPredictions(NamedTuple):
-    """Hold what draws of a classifier say of test rows.
+    """Predictions of a classifier's draws at test rows.
 
     ``probabilities`` (draws, rows, classes); ``weights`` (draws,) of sum 1, or None; ``observed`` (rows,), class
     numbers; ``classes``, their names.
@@ -106,14 +106,14 @@ def network_draws(source: Any) -> Any:
 def class_predictions(
     source: Any, observed: Any = None, classes: Sequence[str] | None = None, name: str | None = None
 ) -> ClassPredictions:
-    """Return what draws say of the classes of test rows.
+    """Return the predicted class probabilities of test rows.
 
     Parameters
     ----------
     source : Run, Recording, path, ndarray or ClassPredictions
         A run of a network with classes; or probabilities (rows, classes) or (draws, rows, classes).
     observed : array_like, shape (rows,), optional
-        Class numbers, where probabilities are given.
+        Class numbers, if probabilities are given.
     """
     if isinstance(source, ClassPredictions):
         return source
@@ -162,9 +162,9 @@ def _given(
 
 
 def each(source: Any, observed: Any = None, classes: Sequence[str] | None = None) -> list[ClassPredictions]:
-    """Return what each of several sources says: of a list of runs or recordings, of a dict of them by names, or of one.
+    """Return the predictions of each source in a list or dict of runs or recordings, or of one source.
 
-    Parameters and errors as of `class_predictions`; of several arrays all are of the same rows.
+    Parameters and errors are those of `class_predictions`; several arrays must have the same rows.
     """
     return [class_predictions(one, observed, classes, name) for name, one in _several(source)]
 
@@ -202,7 +202,7 @@ def number_transforms(source: Any) -> list[NumberTransforms] | None:
 
 
 def _several(source: Any) -> list[tuple[str | None, Any]]:
-    """Return names, where they are given, and what they are of."""
+    """Return pairs of a name, None without names, and a source."""
     if isinstance(source, Mapping):
         return [(str(name), one) for name, one in source.items()]
     if isinstance(source, list) and source and not isinstance(source[0], list | int | float):

@@ -1,4 +1,4 @@
-"""Share what figures in a plane do: the density where it is known, and axes that hold it with all that moves."""
+"""Share the parts of figures in a plane: the density if known, and axes that include it and everything moving."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlaneFigure(Figure):
         return {"marks": self._drawn(contour), "equal": contour is not None and _similar(plane), **axes}
 
     def plane(self, part: dict[str, Any], now: dict[str, float] | None = None, **seen: Sequence[Any]) -> dict[str, Any]:
-        """Return contours and axes that hold what is seen; there is room for a large mark where it is ``now``."""
+        """Return contours and axes that include all marks, with room for a large mark at ``now``."""
         plane = self.scene.get("plane") or {}
         labels = part["x_label"], part["y_label"]
         of_scene = labels == (plane.get("x_label"), plane.get("y_label"))
@@ -58,7 +58,7 @@ class PlaneFigure(Figure):
                 part[f"{axis}_label"],
                 need,
                 follow="settle",
-                # The scene's plane goes on from where it began.
+                # The scene's plane keeps its axes.
                 key=None if of_scene and part.get("contour") is None else (*labels, part.get("basis")),
                 room_at=np.nan if now is None else float(now[axis]),
                 memory=MEMORY,
@@ -75,7 +75,7 @@ _NOWHERE = {"x_label": "coordinate 1", "y_label": "coordinate 2", "x_range": (-3
 
 
 def contours(known: dict[str, Any] | None) -> list[Mark]:
-    """Return the filled contours of a density (x, y, density) and their lines; nothing where none is known."""
+    """Return the filled contours of a density (x, y, density) and their lines; nothing without a density."""
     if known is None:
         return []
     lines = contour_generator(known["x"], known["y"], known["density"], line_type=LineType.Separate)

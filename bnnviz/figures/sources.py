@@ -17,7 +17,7 @@ from bnnviz import diagnostics, optional
 from bnnviz.engine.recording import export, reader
 from bnnviz.errors import BnnvizError
 
-MOST_VARIABLES = 4  # that are shown where none are asked for
+MOST_VARIABLES = 4  # shown by default
 COMPONENT = re.compile(r"PC ([1-9]\d?)")
 _KINDS = (
     "a Run, a recording (its name, its folder, or opened), an ArviZ tree (or a .nc file of one), an array of draws, a"
@@ -108,7 +108,7 @@ class SourceDraws:
         return values[diagnostics.systematic(self.log_weights.ravel(), min(most, values.size))]
 
     def thinned(self, most: int) -> SourceDraws:
-        """Return evenly spread draws, at most so many over all chains, under their own numbers."""
+        """Return evenly spread draws, up to a number over all chains, with their original indices."""
         chains, count = self.shape
         every = -(-chains * count // most)
         if every == 1:
@@ -136,23 +136,24 @@ ID = "id"
 
 
 def draw_id(chain: np.ndarray, draw: np.ndarray) -> np.ndarray:
-    """Return a number of its own for each draw of each chain."""
+    """Return a unique number for each draw of each chain."""
     return np.asarray(chain) * 1_000_000_000 + np.asarray(draw)
 
 
 def read(source: Any) -> list[SourceDraws]:
-    """Return the draws of a source, or of each in a list or a dict of them, under names of their own.
+    """Return the draws of a source, or of each source in a list or dict, under unique names.
 
     Parameters
     ----------
     source : Run, Recording, path, DataTree, InferenceData, array, dict, SourceDraws, or a list of these
-        Of a dict of arrays each is a variable, shape (draws,), (chains, draws) or (chains, draws, ...); a dict of other
-        sources gives their names. An array has the shape (draws,), (chains, draws) or (chains, draws, variables).
+        In a dict of arrays, each array is a variable of shape (draws,), (chains, draws) or (chains, draws, ...); a dict
+        of other sources maps names to sources. An array has the shape (draws,), (chains, draws) or (chains, draws,
+        variables).
 
     Raises
     ------
     BnnvizError
-        If draws cannot be read from it, or it has none.
+        If the source has no readable draws.
 
     Examples
     --------
@@ -195,7 +196,7 @@ def one(source: Any, name: str | None = None) -> SourceDraws:
 
 
 def recording_of(source: Any) -> reader.Recording | None:
-    """Return the recording that a source is or names; None where it is something else."""
+    """Return the recording that a source is or names; None for other sources."""
     if isinstance(source, reader.Recording):
         return source
     if isinstance(source, str | os.PathLike) and Path(source).suffix not in _TREES:
@@ -246,7 +247,7 @@ def _has_group(source: Any, group: str) -> bool:
 
 
 def _group(source: Any, group: str) -> Any:
-    """Return a group of a tree or of an InferenceData as a data set; None where there is none."""
+    """Return a group of a tree or of an InferenceData as a data set, or None if it is missing."""
     if hasattr(source, "children"):
         return source[group].to_dataset() if group in source.children else None
     return getattr(source, group, None)
@@ -347,7 +348,7 @@ def _is_tree(source: Any) -> bool:
 
 
 def is_array(source: Any) -> bool:
-    """Return whether something is an array; a tree and a data set say that they could be one."""
+    """Return whether an object is an array; trees and data sets also have ``__array__``."""
     return hasattr(source, "__array__") and hasattr(source, "dtype")
 
 
@@ -377,7 +378,7 @@ def shared(
 ) -> list[str]:
     """Return names of variables that all sources have."""
     if variables is not None:
-        asked, *_ = [draws.chosen(variables) for draws in found]  # each is asked, so that each that lacks one says so
+        asked, *_ = [draws.chosen(variables) for draws in found]  # every source raises for its missing variables
         return asked
     common = [name for name in found[0].values if all(name in draws.values for draws in found)]
     if not common:

@@ -25,7 +25,7 @@ FLOOR = -0.2
 
 
 class Acf(Figure):
-    """Draw bars of autocorrelation of what the trace follows; the note has its effective sample size."""
+    """Draw the autocorrelation of the traced quantity; the note has its effective sample size."""
 
     name = "acf"
     title = "ACF"
@@ -93,7 +93,7 @@ def acf(
     source : Run, Recording, path, DataTree, array, dict or list
         Draws; or the part ``acf`` of a frame. One source has a thin curve for each chain (ArviZ) and bars for all
         chains, centred at the mean of all (`bnnviz.diagnostics.autocorrelation`): chains with different levels raise
-        the bars. Of several sources the curve of all chains is drawn.
+        the bars. For several sources, one curve per source covers all chains.
     variables : str or sequence of str, optional
         Default: the first four.
     lags : int, default 100

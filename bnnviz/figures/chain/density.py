@@ -25,7 +25,7 @@ _APART = 0.05  # chains that share less of their density than this are drawn one
 class Density(Figure):
     """Draw a histogram of the draws of a target's only coordinate over its known density.
 
-    Where a sampler's states are densities themselves, the accepted ones are drawn too.
+    If a sampler's states are densities, the accepted ones are drawn too.
     """
 
     name = "density"
@@ -162,7 +162,7 @@ def _of_draws(found: Sequence[SourceDraws], name: str, each_chain: bool) -> Draw
 
 
 def _chains(draws: SourceDraws, name: str) -> list[tuple[np.ndarray, np.ndarray]] | None:
-    """Return the kernel estimate of each of several chains; None where there is one, or draws have weights."""
+    """Return the kernel estimate of each chain; None for a single chain or weighted draws."""
     if draws.log_weights is not None or draws.shape[0] < 2:
         return None
     return [diagnostics.density(values) for values in draws.finite(name)]

@@ -18,7 +18,7 @@ _UNIT_PX, _SMALLEST_PX = 15.0, 3.0
 _DISC = 0.7  # of a unit, the largest bias
 _FADES = 0.02  # of the largest size, a frame: the scale follows sizes that shrink
 _NEAR_PX = 14.0
-_SIDE = 0.35  # beside the outer layers, in layers
+_SIDE = 0.35  # outside the outer layers, in layers
 _FRAME = (500.0, 300.0)  # pixels, until the figure has been laid out
 
 

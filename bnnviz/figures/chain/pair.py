@@ -37,7 +37,7 @@ def pair(
     variables : str or sequence of str, optional
         At least two; default: the first three.
     divergences : bool, default True
-        Whether divergent draws are marked, where they are known.
+        Whether to mark divergent draws, if they are known.
     events : dict of str to ndarray, optional
         Events of a path: ``kind`` (events,), as in `bnnviz.figures.palette.KINDS` (2 a bounce, 3 a refreshment, 5 a
         violated bound), and a coordinate (events,) under the name of each variable.

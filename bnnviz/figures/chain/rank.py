@@ -65,7 +65,7 @@ def rank(
 
 
 def counts(draws: SourceDraws, name: str, bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the edges (bins + 1,) of bins of ranks, and how many draws of each chain lie in them (chains, bins)."""
+    """Return the edges (bins + 1,) of bins of ranks, and the counts of each chain (chains, bins)."""
     if draws.log_weights is not None:
         raise BnnvizError(f"The draws of {draws.name} have weights, and their ranks mean nothing.", "source")
     values = draws.finite(name)

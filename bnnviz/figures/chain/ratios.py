@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 BOX, CAP = 0.3, 0.16  # half of its height, and of the ends of its whiskers
 START, FARTHEST = 1.25, 4.0  # of the axis, at first and at most
-EDGE = 0.985  # of the axis: the place of what lies beyond it
+EDGE = 0.985  # of the axis: the position of values beyond it
 LARGEST = Kind("largest", "circle", "blue", True)
 
 
 class RateRatios(Figure):
-    """Draw a box plot of the ratios of all chains so far; what lies above 1 has the colour of violations."""
+    """Draw a box plot of the ratios of all chains so far; values above 1 have the colour of violations."""
 
     name = "ratios"
     title = "Ratios, all proposals"
@@ -72,7 +72,7 @@ def _drawing(marks: list[Mark], right: float, note: str = "") -> Drawing:
 
 
 def _clipped(first: float, last: float, over: bool) -> tuple[float, float] | None:
-    """Return what of a stretch lies on one side of 1; None for nothing."""
+    """Return the part of an interval on one side of 1, or None if it is empty."""
     begin, end = (max(first, 1.0), last) if over else (first, min(last, 1.0))
     return None if begin > end or (over and end <= 1.0) else (begin, end)
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 MARKS = {REJECTED: KINDS[REJECTED], BOUNCE: ACCEPTED, VIOLATION: KINDS[VIOLATION]}
 DOTTED, DASHED = (2, 4), (6, 4)
 BELOW = 0.3  # of the height is shown under zero, where the signed rate may go far
-AHEAD = 0.4  # of all that lies ahead is shown at least
+AHEAD = 0.4  # minimum share of the remaining segment to show
 MEMORY = 12  # segments
-LEAST = 0.1  # events expected over the time shown, at a rate of the full height: lower rates lie flat
+LEAST = 0.1  # expected events over the shown time at a rate of the full height: lower rates look flat
 LATEST = 12  # proposals are shown with their uniform mark
 
 
@@ -95,7 +95,7 @@ def _proposals(part: dict[str, Any]) -> list[Mark]:
 
 
 def least_height(t_max: float) -> float:
-    """Return the rate that the axis reaches at least, where so much path time is shown."""
+    """Return the smallest upper end of the rate axis for a given path time."""
     return LEAST / max(float(t_max), 1.0)
 
 
@@ -122,8 +122,8 @@ def _note(part: dict[str, Any]) -> str:
 def thinning(source: Any, *, dark: bool = False) -> hv.Overlay:
     """Draw a segment of a path by its time: the rate, the envelope, and each proposal with its uniform draw.
 
-    A proposal is accepted where u times the envelope is below the rate. Where the rate is above the envelope, the
-    envelope is no bound.
+    A proposal is accepted if u times the envelope is below the rate. If the rate exceeds the envelope, the envelope
+    is not a bound.
 
     Parameters
     ----------

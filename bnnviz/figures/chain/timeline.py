@@ -13,11 +13,11 @@ from bnnviz.figures.palette import BOUNCE, EVENTS, KINDS, REFRESH, VIOLATION, Ki
 SHOWN = 50  # entries, about
 SPANS = tuple(m * 10**power for power in range(2, 10) for m in (1, 1.5, 2, 3, 5, 7.5))  # steps on the strip
 HEAD = 0.012  # of the strip's length after the newest step
-#: How far a tick reaches up: events stand out, the steps between them stay low.
+#: Heights of the ticks: events are taller than the steps between them.
 HEIGHTS = {0: 0.2, 1: 0.32, BOUNCE: 0.6, REFRESH: 0.82, 4: 0.2, VIOLATION: 0.82}
 MOVE = Kind("move", "dash", "blue", False)
 _MOVE = 6  # its code
-_AHEAD = 0.3  # of the strip is there for what is known of the future
+_AHEAD = 0.3  # share of the strip for recorded future steps
 
 
 class Timeline(Figure):
@@ -69,7 +69,7 @@ class Timeline(Figure):
 
 
 class Journey(Timeline):
-    """Draw a tick for each event up to now and, after somebody went back, beyond it; a click on one goes there."""
+    """Draw a tick for each event, including later events after going back; a click on a tick jumps to it."""
 
     name = "journey"
     needs = ("timeline",)
@@ -84,7 +84,7 @@ class Journey(Timeline):
         self._steps = np.empty(0, dtype=np.int64)
 
     def nearest(self, x: float) -> int | None:
-        """Return the step of the event that lies nearest to a place on the strip; None if there is none."""
+        """Return the step of the event nearest to a position on the strip, or None without events."""
         if not self._steps.size:
             return None
         return int(self._steps[np.argmin(np.abs(self._steps - (self._right + x * self._length)))])
@@ -105,7 +105,7 @@ class Journey(Timeline):
             past = self._steps[self._steps <= now][-SHOWN:]
             self._choose_span(float(now - past[0]) if past.size else 0.0)
             self._length = float(self._span)
-            # What is known of the future has some room at the right, what lies behind is shifted for it.
+            # Recorded future steps take some room on the right; past steps shift left.
             self._right = min(float(last), now + _AHEAD * self._span)
         x = (self._steps - self._right) / self._length
         seen = (x >= -1) & (x <= 0)

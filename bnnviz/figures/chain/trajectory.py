@@ -1,4 +1,4 @@
-"""Draw the path of one chain in a plane, its events, and the density where it is known."""
+"""Draw the path of one chain in a plane, its events, and the density if known."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def trajectory(
     draws: int = 200,
     dark: bool = False,
 ) -> hv.Overlay:
-    """Draw the path of a chain in a plane, its events, and the density where it is known.
+    """Draw the path of a chain in a plane, its events, and the density if known.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _joined(source: Any, variables: str | Sequence[str] | None, number: int, mos
     found = sources.one(source)
     names = found.chosen(variables, 2)
     if len(names) != 2:
-        raise BnnvizError(f"A path lies in the plane of two variables; there is {', '.join(names)}.", "variables")
+        raise BnnvizError(f"A path needs the plane of two variables; got {', '.join(names)}.", "variables")
     if not 0 <= number < found.shape[0]:
         raise BnnvizError(f"There is no chain {number}; choose 0 to {found.shape[0] - 1}.", "chain")
     if most < 2:

@@ -127,7 +127,7 @@ def weights(
 
 
 def correlations(draws: sources.SourceDraws, names: Sequence[str]) -> np.ndarray:
-    """Return the correlations (variables, variables) of draws, by their weights where they have such."""
+    """Return the correlations (variables, variables) of draws, weighted if the draws have weights."""
     columns = np.column_stack([draws.finite(name).ravel() for name in names])
     if draws.log_weights is None:
         return diagnostics.correlation(columns)

@@ -1,1 +1,1 @@
-"""Draw several runs beside each other, or beside what was published."""
+"""Compare several runs with each other, or with published results."""

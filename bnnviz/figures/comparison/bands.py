@@ -1,4 +1,4 @@
-"""Draw predictions of several samplers on several data sets beside each other."""
+"""Compare predictions of several samplers on several data sets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bands(
         One for each place: ``row`` and ``column``, its names; ``data``, that of a scene (x, y, x_range, y_range,
         x_label, y_label); ``parts``, the prediction of each run (x, mean, lo50, hi50, lo95, hi95).
     size : (int, int)
-        Of a panel, in pixels.
+        Size of a panel in pixels.
     dark : bool, default False
 
     Returns
@@ -41,7 +41,7 @@ def bands(
     Raises
     ------
     BnnvizError
-        If there is none, or a key is missing.
+        If the sequence is empty or a key is missing.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def bands(
     found = [parts.as_arrays(dict(each)) for each in source]
     missing = [name for each in found for name in _NAMES if name not in each]
     if not found or missing:
-        why = f"one has no {missing[0]!r}" if missing else "there are none"
+        why = f"one has no {missing[0]!r}" if missing else "got no places"
         raise BnnvizError(f"Bands need {', '.join(_NAMES)} of each place; {why}.", "source")
     rows, columns = (list(dict.fromkeys(each[key] for each in found)) for key in ("row", "column"))
     at = {(each["row"], each["column"]): each for each in found}
@@ -73,7 +73,7 @@ def bands(
 
 
 def _reach(data: dict[str, Any], found: list[dict[str, Any]]) -> tuple[float, float]:
-    """Return what the panels of a row show: the data and all bands, as far as these stay in sight of the data."""
+    """Return the range of a row's panels: the data and all bands, limited to the neighbourhood of the data."""
     ends = extent(data["y"], *(part[end] for part in found for end in ("lo95", "hi95")))
     return limited(data, padded(ends, 0.05)) or tuple(map(float, data["y_range"]))
 

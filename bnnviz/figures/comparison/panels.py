@@ -34,7 +34,7 @@ def panels(source: Sequence[tuple[str, str, dict[str, Any]]], *, dark: bool = Fa
     Raises
     ------
     BnnvizError
-        If there is none, or no figure of such a name.
+        If the input is empty or names an unknown figure.
 
     Examples
     --------

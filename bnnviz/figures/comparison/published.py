@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bnnviz.experiments.table import Result
 
 MOST_LETTERS = 30  # of a case's name
-_LINE, _EDGES = 27, 74  # pixels of height: of a case, and of what is above and below all of them
+_LINE, _EDGES = 27, 74  # pixels of height: of a case, and of the margins above and below the cases
 _WIDTH, _LETTER = 210, 7  # pixels, of a panel and of a letter
 _SPAN = 60.0  # a wider range of positive values is drawn on a logarithmic axis
 _ROOM = 0.09
@@ -42,7 +42,7 @@ def published(source: Sequence[Result], *, dark: bool = False) -> hv.Overlay | h
     Raises
     ------
     BnnvizError
-        If there are none.
+        If the input is empty.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Draw the error of each lane of a race against the gradients it has spent, both on a log scale."""
+"""Draw the error of each sampler of a race against its gradients, both on a log scale."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import holoviews as hv
 
 BAND = 0.16  # opacity of two standard errors to each side
-HIGHEST = 2.0  # powers of ten: what is further from the truth than 100 sd leaves the figure
+HIGHEST = 2.0  # powers of ten: errors above 100 sd are outside the figure
 ROOM = 0.12  # powers of ten, over and under the curves
 DIVERGED = Kind("diverged", "x", "ink", False)
 
 
 class Curves(Figure):
-    """Draw errors of mean and sd against the truth, the lower the better; a cross is where a lane diverged.
+    """Draw the errors of mean and sd, lower is better; a cross marks the point where a sampler diverged.
 
     The band is two standard errors to each side, by the jackknife over chains.
     """
@@ -37,7 +37,7 @@ class Curves(Figure):
         return self._drawing([], None, None)
 
     def draw(self, part: dict[str, Any]) -> Drawing:
-        """Draw ``lanes``: ``error`` at ``gradients``, and the gradients at which a lane ``diverged``."""
+        """Draw ``lanes``: ``error`` at ``gradients``, and the gradients at which a sampler ``diverged``."""
         lanes = part["lanes"][:SERIES]
         found = [_logarithms(lane) for lane in lanes]
         reach, across = (extent(*(each[i] for each in found)) if found else None for i in (1, 0))
@@ -61,7 +61,7 @@ class Curves(Figure):
         return self._drawing(marks, across, None if reach is None else (reach[0], top), "; ".join(words))
 
     def _drawing(self, marks: list[Mark], across: Any, up: Any, words: str = "") -> Drawing:
-        """Show the last power of ten up to the budget, until a lane has draws before that."""
+        """Show the last power of ten up to the budget, until a sampler has earlier draws."""
         budget = self.scene.get("budget")
         if budget is not None:
             end = math.log10(budget)
@@ -69,7 +69,7 @@ class Curves(Figure):
         left, right = across or (3.0, 6.0)
         ends = left - ROOM / 4, right + ROOM / 4
         low, high = (-2.0, 1.0) if up is None else (up[0] - ROOM, up[1] + ROOM)
-        x = Axis("gradients of each lane", ends, "exact", ticks=log_ticks(*ends))
+        x = Axis("gradients of each sampler", ends, "exact", ticks=log_ticks(*ends))
         y = Axis("error (sd)", (low, high), "exact", ticks=log_ticks(low, high))
         return Drawing(marks, x=x, y=y, words=words, size=(660, 380))
 
@@ -93,8 +93,8 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
     ----------
     source : Race or dict
         The result of `bnnviz.race`; or the part ``curves`` of a frame: ``lanes``, dicts with ``name``, ``gradients``,
-        ``error`` and ``diverged``, the gradients at which a lane diverged, nan for the others; ``error_low`` and
-        ``error_high``, where they are known, are the edges of a band: two standard errors by the jackknife over chains.
+        ``error`` and ``diverged``, the gradients at which a sampler diverged, nan for the others; optional
+        ``error_low`` and ``error_high`` are the edges of a band: two standard errors by the jackknife over chains.
     dark : bool, default False
 
     Returns
@@ -122,5 +122,5 @@ def race(source: Any, *, dark: bool = False) -> hv.Overlay:
     if lanes is None:
         lanes = parts.lanes(parts.part(source, "curves", "curves of a race").part)
     if not lanes:
-        raise BnnvizError("A race needs lanes with curves; let it begin first.", "source")
+        raise BnnvizError("A race needs samplers with curves; start it first.", "source")
     return overlay(Curves().draw({"lanes": lanes}), dark)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SIZE = (340, 220)
 _ROOM = math.log10(1.3)  # beyond the first and the last place
-_LEAST = 1e-3  # of an axis, above and below what is drawn
+_LEAST = 1e-3  # of an axis, above and below the marks
 
 
 def sweep(
@@ -64,7 +64,7 @@ def sweep(
     rows = list(source)
     missing = [key for row in rows for key in (column, x, series, *measures) if key not in row]
     if not rows or not measures or missing:
-        why = f"one has no {missing[0]!r}" if missing else "there are none"
+        why = f"one has no {missing[0]!r}" if missing else "got no points"
         raise BnnvizError(f"A sweep needs points with {column}, {x}, {series} and its measures; {why}.", "source")
     columns, lines = (list(dict.fromkeys(str(row[key]) for row in rows)) for key in (column, series))
     drawings = []

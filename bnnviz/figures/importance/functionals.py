@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import holoviews as hv
 
 HEADROOM, MOST = 1.15, 4.0  # of the known density's height
-BELOW = 0.1  # of the height, where points lie under the axis
+BELOW = 0.1  # of the height: the position of points below the axis
 POINT = Kind("HMC's points", "circle", "purple", True)
 NEWEST = Kind("its newest", "circle", "purple", False)
 OLDEST = 0.3

@@ -63,7 +63,7 @@ class Population(PlaneFigure):
         return Drawing(marks, note=note, words=words, size=SQUARE, **plane)
 
     def _steps(self, part: dict[str, Any], landed: np.ndarray) -> list[Mark]:
-        """Return the gradient steps, with the ends that were too far, and where none was short enough."""
+        """Return the gradient steps, rejected step lengths, and draws without an accepted step."""
         halvings = np.asarray(part["halvings"])
         taken = (halvings >= 0) & (part["phase"] == _MOVE)
         apart = (part["end_xy"] - landed)[taken]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import holoviews as hv
 
 ALARM = 5.0  # percent
-LEAST = 0.01  # percent; what is less lies on the axis
+LEAST = 0.01  # percent; smaller values are on the axis
 LOWEST, HIGHEST = -0.15, 2.15  # powers of ten, as long as no share is smaller
 LOW = Kind("collapsed", "triangle", "magenta", True)
 FINE = Kind("fine", "circle", "green", True)

@@ -1,4 +1,4 @@
-"""Move the range of an axis: it grows in round steps, and shrinks where it has been much too wide for some time."""
+"""Move the range of an axis: it grows in round steps, and shrinks after being much too wide for some time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bnnviz.figures.marks import Axis
 _SLOW = 2  # frames on one segment: no longer at a speed where every frame shows another
 _HURRIED = 3  # frames in a row, each with another segment
 _ROOM = 0.08  # of a range, between its ends and a large mark
-_NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: what is drawn is rounded, and that is not to be seen
+_NOISE = 16 * float(np.finfo(np.float32).eps)  # of a number: hides the rounding of drawn values
 
 
 class AxisRange:
@@ -28,7 +28,7 @@ class AxisRange:
             range_.on_change(name, lambda attr, old, new: self._heard())
         self._recent: deque[tuple[float, float]] = deque(maxlen=memory)
         self._glimpses: deque[tuple[float, float]] = deque(maxlen=memory)
-        self.slack = 1.0  # how much wider it was made than what it covers needs
+        self.slack = 1.0  # width of the range relative to its content
         self._follow = True
         self._fresh = True
         self._need = (float(range_.start), float(range_.end))
@@ -36,7 +36,7 @@ class AxisRange:
         self._frames = self._in_a_row = 0  # on one segment; in a row, each with another segment
 
     def show(self, axis: Axis, look: bool | None) -> None:
-        """Show what an axis must; ``look`` is True in the frame in which a run pauses, None while it is paused."""
+        """Show the ends of an axis; ``look`` is True in the frame in which a run pauses, None while it is paused."""
         need = axis.ends
         if self._recent.maxlen != axis.memory:
             self._recent = deque(maxlen=axis.memory)
@@ -65,7 +65,7 @@ class AxisRange:
         self.make_room(axis.room_at)
 
     def _show_segment(self, axis: Axis, look: bool | None) -> None:
-        """Close in on what the segment before needed in the end; within a segment the range only grows."""
+        """Shrink to the final extent of the previous segment; within a segment the range only grows."""
         if axis.key == self._key:
             self._frames += 1
             self._in_a_row = 0
@@ -105,7 +105,7 @@ class AxisRange:
         self._fresh = True
 
     def cover(self, need: tuple[float, float] | None) -> None:
-        """Grow if something that is needed lies outside; None needs nothing."""
+        """Grow to include the needed range; None needs nothing."""
         if need is None:
             return
         self._need = need
@@ -117,7 +117,7 @@ class AxisRange:
             self._grow(*need)
 
     def make_room(self, at: float) -> None:
-        """Grow if this lies so near an edge that a large mark there would be cut."""
+        """Grow if a large mark at this position would be cut."""
         if not self._follow or not np.isfinite(at):
             return
         room = _ROOM * (self.ends[1] - self.ends[0])
@@ -157,7 +157,7 @@ class AxisRange:
         return (self.ends[1] - self.ends[0]) / self.slack
 
     def widen(self, width: float, tolerance: float) -> None:
-        """Show so much, more on both sides than is needed, so that another axis has the same scale."""
+        """Widen the range symmetrically, so that another axis has the same scale."""
         now = self.ends[1] - self.ends[0]
         if abs(now / width - 1) > tolerance:
             middle, self.slack = (self.ends[0] + self.ends[1]) / 2, width / self.width
@@ -185,7 +185,7 @@ class AxisRange:
         if short > 0:
             low, high = low - short / 2, high + short / 2
         step = _round_up((high - low) / 20)
-        # Rounding outwards must not add a step where float noise alone lies over the edge.
+        # Rounding outwards must not add a step for float noise beyond the edge.
         start, end = np.floor(low / step + 1e-6) * step, np.ceil(high / step - 1e-6) * step
         self._put(float(start), float(end))
 

@@ -1,7 +1,6 @@
-"""Report what a person does in a figure: picks events, drags boxes, adds, moves and deletes points.
+"""Report the user's actions in a figure: picking events, dragging boxes, adding, moving and deleting points.
 
-One way for mouse, finger and keys (`pointer.js`), in every figure alike; a view says what can be done in it, a
-page hears what was done.
+`pointer.js` handles mouse, touch and keyboard for all figures; a view declares its actions, and a page listens.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _CODE = Path(__file__).with_name("pointer.js").read_text(encoding="utf-8")
 
 Message = dict[str, Any]
 
-_FARTHEST = 1e30  # of a place in a figure: what a page works with are numbers of 32 bits
+_FARTHEST = 1e30  # coordinate limit: the page uses 32-bit floats
 
 
 def _is_number(value: Any) -> bool:
@@ -39,7 +38,7 @@ def _is_box(value: Any) -> bool:
 
 
 _AT = {"x": _is_number, "y": _is_number}
-#: What messages say beside what is done.
+#: The fields of each message besides its action.
 _SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
     "pick": {"event": _is_step},
     "box": {"box": _is_box},
@@ -55,7 +54,7 @@ _SAID: dict[str, dict[str, Callable[[Any], bool]]] = {
 
 
 def read_message(text: Any) -> Message | None:
-    """Return what `pointer.js` said; None of a text that it does not write: it need not come from there."""
+    """Return a message of `pointer.js`, or None for any other text, which may come from elsewhere."""
     try:
         message = plain_json(text)
     except (ValueError, TypeError):
@@ -113,7 +112,7 @@ class Pointer:
             self._messages.tags = [self._messages.tags[0] | {"unboxed": self._messages.tags[0]["unboxed"] + 1}]
 
     def listen(self, on_message: Callable[[Message], None]) -> None:
-        """Hear what is done; needs a Bokeh server."""
+        """Listen to actions; needs a Bokeh server."""
 
         def hear(attr: str, old: Any, new: dict[str, Any]) -> None:
             for message in filter(None, map(read_message, _listed(new))):
@@ -122,5 +121,5 @@ class Pointer:
                 on_message(message)
 
         self._messages.on_change("data", hear)
-        # A figure that nobody listens to leaves drags to Bokeh, which pans.
+        # Without a listener, a figure leaves drags to Bokeh, which pans.
         self._messages.tags = [self._messages.tags[0] | {"heard": True}]

@@ -21,7 +21,7 @@ from bnnviz.figures.marks import Axis, Drawing
 from bnnviz.figures.palette import DARK, FONT, LABEL_SIZE, LIGHT, TICK_SIZE, Palette
 
 LOW, END = 55, 16  # pixels of height, and of the border beyond an axis's end
-TICKS = 1.43  # a ticker may take so many times as many as are wanted
+TICKS = 1.43  # a ticker may exceed the desired number of ticks by this factor
 #: Lines of type for each number at the vertical axis.
 TICK_LINES, LEAST_TICKS = 1.6, 2
 UNEQUAL = 0.03  # a smaller difference in scale is not seen
@@ -40,7 +40,7 @@ def text_width(text: str) -> float:
 
 
 def _fitting(label: str, room: float) -> str:
-    """Return as much of a label as has room: all, what stands before its unit, or nothing."""
+    """Return the part of a label that fits: all of it, all but its unit, or nothing."""
     return next((text for text in (label, label.split(" (")[0]) if text_width(text) <= room), "")
 
 
@@ -51,7 +51,7 @@ class View:
     ----------
     figure : Figure
     scene : dict, optional
-        Of the run that is shown.
+        The scene of the run.
     dark : bool, default False
     """
 
@@ -69,7 +69,7 @@ class View:
         if scene is not None:
             self.reset(scene)
 
-    # ---- what a page does
+    # ---- actions of a page
 
     def reset(self, scene: dict[str, Any]) -> None:
         """Begin a new run: forget the old one's data and ranges."""
@@ -81,7 +81,7 @@ class View:
             window.restart()
 
     def forget(self) -> None:
-        """Empty what was drawn of draws: they have begun again."""
+        """Clear the figure of draws that restarted."""
         self._part = None
         self._show(self.figure.blank(), None)
 
@@ -102,7 +102,7 @@ class View:
         return self._show(drawing, None)
 
     def mark(self, selection: dict[str, Any]) -> bool:
-        """Mark what has been picked in this or another view."""
+        """Mark the selection of this or another view."""
         if selection is self.figure.selection or selection == NOTHING == self.figure.selection:
             return False
         self.figure.selection = selection
@@ -145,7 +145,7 @@ class View:
 
     @property
     def description(self) -> str:
-        """What the figure shows now, in words, for those who cannot see it."""
+        """The current content of the figure in words, for screen readers."""
         x, y = self.drawing.x.label, self.drawing.y.label
         axes = f", {y} against {x}" if x.strip() and y.strip() else ""
         return f"{self.title}{axes}: {self.drawing.words or self.note or 'nothing yet'}"
@@ -164,7 +164,7 @@ class View:
 
     @property
     def alike(self) -> bool:
-        """Whether both axes have one scale, so that what is round looks round."""
+        """Whether both axes have the same scale."""
         return self.drawing.equal
 
     @property
@@ -178,7 +178,7 @@ class View:
             window.follow = value
 
     def listen(self, on_follow: Callable[[bool], None]) -> None:
-        """Stop following when a user pans or zooms, go on after a reset; needs a Bokeh server."""
+        """Stop following when a user pans or zooms, and resume after a reset; needs a Bokeh server."""
 
         def hear(follow: bool) -> None:
             self.follow = follow
@@ -188,7 +188,7 @@ class View:
         self.root.on_event(RangesUpdate, lambda _: hear(False))
         self.root.on_event(Reset, lambda _: hear(True))
 
-    # ---- what is drawn
+    # ---- drawing
 
     def _show(self, drawing: Drawing, look: bool | None) -> bool:
         self.drawing = drawing
@@ -239,7 +239,7 @@ class View:
         if words != self.root.html_attributes:
             self.root.html_attributes = words
 
-    # ---- what is built once
+    # ---- construction
 
     def _build(self) -> None:
         figure_ = self.figure

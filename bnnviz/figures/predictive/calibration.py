@@ -61,7 +61,7 @@ def _drawing(marks: list[Mark], note: str) -> Drawing:
 
 
 def _bars(lane: dict[str, Any], place: int, of: int) -> Mark:
-    """Return the shares of the rows in each bin; those of several lanes are beside each other."""
+    """Return the shares of the rows in each bin; those of several samplers are next to each other."""
     edges, count = np.asarray(lane["edges"], dtype=float), np.asarray(lane["count"], dtype=float)
     width = FILLED * float(np.diff(edges)[0]) / of
     middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width
@@ -113,16 +113,16 @@ def calibration(
     Raises
     ------
     BnnvizError
-        If the source is no network, or what is given does not fit.
+        If the source is not a network, or the shapes do not match.
 
     Examples
     --------
     >>> import numpy as np
     >>> from bnnviz import plots
     >>> rng = np.random.default_rng(0)
-    >>> said = rng.uniform(size=2000)
-    >>> right = rng.uniform(size=2000) < said**1.5  # overconfident
-    >>> plots.calibration(np.column_stack([1 - said, said]), right.astype(int))
+    >>> p = rng.uniform(size=2000)
+    >>> right = rng.uniform(size=2000) < p**1.5  # overconfident
+    >>> plots.calibration(np.column_stack([1 - p, p]), right.astype(int))
     :Overlay...
     """
     from bnnviz.figures.still.render import overlay

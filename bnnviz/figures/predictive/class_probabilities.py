@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     import holoviews as hv
 
 MOST_CLASSES = 12
-LONG = 60  # letters of all names: more do not fit beside each other
-WIDE, APART = 0.66, 0.18  # classes, of all lanes and between two of them at most
-NAMED = 3  # lanes at most whose likeliest classes are in the note
+LONG = 60  # letters of all names: more do not fit in one row
+WIDE, APART = 0.66, 0.18  # in classes: the width of all samplers, and the largest gap between two of them
+NAMED = 3  # the most samplers whose likeliest classes are in the note
 SHADE = 0.2
 
 
 class ClassProbabilities(Figure):
     """Draw the mean probability of each class over the draws, and the interval that holds 95 % of them.
 
-    Of more than twelve classes the likeliest ones are shown, and the observed one.
+    With more than twelve classes, only the likeliest ones and the observed one are shown.
     """
 
     name = "digit"
@@ -92,9 +92,9 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
     Parameters
     ----------
     source : dict
-        The part ``digit`` of a frame: ``classes``, their names; ``observed``, the number of the row's own or None;
+        The part ``digit`` of a frame: ``classes``, their names; ``observed``, the number of the observed class or None;
         ``lanes``, dicts with ``name``, ``mean``, ``low`` and ``high`` (classes,), as in the intervals of
-        `bnnviz.uncertainty`. Of more than twelve classes the likeliest are shown.
+        `bnnviz.uncertainty`. With more than twelve classes, only the likeliest are shown.
     dark : bool, default False
 
     Returns
@@ -118,5 +118,5 @@ def class_probabilities(source: Any, *, dark: bool = False) -> hv.Overlay:
 
     lanes = parts.lanes(source)
     if not lanes or "classes" not in source:
-        raise BnnvizError("Give classes, observed and lanes, as the intervals of bnnviz.uncertainty are.", "source")
+        raise BnnvizError("Give classes, observed and lanes, as in the intervals of bnnviz.uncertainty.", "source")
     return overlay(ClassProbabilities().draw({**source, "lanes": lanes}), dark)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SMALLEST, LARGEST = 9, 16  # pixels of the numbers' type
 RAMP = ("grid", "blue")
-_CELL, _LETTERS = 68, 40  # pixels; letters of all names beside each other
+_CELL, _LETTERS = 68, 40  # pixels; letters of all names in one row
 
 
 class Confusion(Figure):
@@ -103,7 +103,7 @@ def confusion(
     Raises
     ------
     BnnvizError
-        If the source is no classifier, or what is given does not fit.
+        If the source is not a classifier, or the shapes do not match.
 
     Examples
     --------

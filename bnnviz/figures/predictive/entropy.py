@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DASH = (7, 4)
 HEADROOM = 1.08
-MARKED = 0.35, 0.4  # the share of the rows at the mark of the first lane, and how much higher the last may have it
+MARKED = 0.35, 0.4  # the share of the rows at the first sampler's mark, and the largest difference to the last one's
 _SIDES = ("inside", "outside")
 
 
@@ -33,7 +33,7 @@ class Entropy(Figure):
 
     def __init__(self) -> None:
         super().__init__()
-        self.brief = False  # whether the legend leaves the lanes out, where others beside it show them
+        self.brief = False  # whether the legend omits the samplers, because adjacent figures show them
 
     def blank(self) -> Drawing:
         """Return empty axes."""
@@ -43,10 +43,10 @@ class Entropy(Figure):
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``lanes``.
 
-        ``kind`` is ``ecdf`` or ``histogram``; ``top`` is the largest entropy there can be in ``unit``; ``inside`` and
-        ``outside`` are names of the rows. Each lane has a ``name``, what `bnnviz.diagnostics.score_ecdf` or
-        `bnnviz.diagnostics.score_histogram` returns for the rows of each side (None where there are none), and the
-        ``auroc`` of entropy as a detector.
+        ``kind`` is ``ecdf`` or ``histogram``; ``top`` is the largest possible entropy in ``unit``; ``inside`` and
+        ``outside`` are names of the rows. Each sampler has a ``name``, the result of `bnnviz.diagnostics.score_ecdf`
+        or `bnnviz.diagnostics.score_histogram` for the rows of each side (None without rows), and the ``auroc`` of
+        entropy as a detector.
         """
         lanes, stepped, top = part["lanes"][:SERIES], part["kind"] == "ecdf", float(part["top"])
         marks: list[Mark] = []
@@ -81,7 +81,7 @@ def _note(lanes: list[dict[str, Any]]) -> str:
 def _corners(
     steps: dict[str, Any], top: float, stepped: bool, turn: float | None
 ) -> tuple[Any, Any, tuple[float, float]]:
-    """Return the corners of steps or bars, and where the mark of a lane is, ``turn`` of the way up."""
+    """Return the corners of steps or bars, and the position of a sampler's mark, ``turn`` of the way up."""
     x, y = np.asarray(steps["x"], dtype=float), np.asarray(steps["y"], dtype=float)
     if stepped:
         at = min(int(np.searchsorted(y, MARKED[0] + MARKED[1] * (turn or 0.0))), len(y) - 1)
@@ -109,13 +109,13 @@ def entropy(
         A run of a network with classes; the result of `bnnviz.uncertainty`; entropies (rows,) themselves; a dict of
         these by names; or the part ``entropy`` of a frame.
     outside : str, data set or array_like, optional
-        Of a run: rows out of distribution, as ``ood`` of `bnnviz.uncertainty`. Of an array: their entropies.
+        Rows out of distribution: for a run, as ``ood`` of `bnnviz.uncertainty`; for an array, their entropies.
     kind : {"ecdf", "histogram"}
         The share of the rows up to each entropy, or in bins of it.
     base : float, default e
-        Of the entropies' logarithm: e gives nats, 2 bits.
+        Base of the entropies' logarithm: e gives nats, 2 bits.
     top : float, optional
-        The largest entropy there can be, where arrays are given.
+        The largest possible entropy, if arrays are given.
     dark : bool, default False
 
     Returns

@@ -29,7 +29,7 @@ def pit(source: Any, *, bins: int = 10, dark: bool = False) -> hv.Overlay:
     source : Run, Recording, path, array, list or dict
         Networks that predict numbers, by their test rows; or transforms (rows,); or a dict of such by their names.
     bins : int, default 10
-        Of equal width from 0 to 1.
+        Number of bins of equal width from 0 to 1.
     dark : bool, default False
 
     Returns

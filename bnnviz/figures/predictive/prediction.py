@@ -1,4 +1,4 @@
-"""Draw what a network predicts: a band, a map of two classes, predicted against observed, or test rows."""
+"""Draw the predictions of a network: a band, a map of two classes, predicted against observed, or test rows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DRAWS = 400  # that a prediction is made of, evenly spread over the chains
 
 
 class Prediction(Figure):
-    """Draw what the network predicts: for one input a band, for two a map, for more each test row."""
+    """Draw the predictions of the network: a band for one input, a map for two, each test row for more."""
 
     name = "prediction"
     title = "Prediction"
@@ -146,7 +146,7 @@ def band_of(part: dict[str, Any]) -> list[Mark]:
 
 
 def limited(data: dict[str, Any], need: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return what the axis must show; a far too wide band at first would flatten all that follows."""
+    """Return the range of the axis; an early, far too wide band would flatten later ones."""
     low, high = map(float, data["y_range"] if "y_range" in data else data["range"])
     room = ROOM * (high - low)
     return None if need is None else (max(need[0], low - room), min(need[1], high + room))
@@ -232,12 +232,12 @@ def _test_rows(data: dict[str, Any], part: dict[str, Any]) -> Drawing:
 
 
 def prediction(source: Any, *, observations: bool = False, dark: bool = False) -> hv.Overlay:
-    """Draw what up to 400 draws of a network, evenly spread, predict.
+    """Draw the predictions of up to 400 evenly spread draws of a network.
 
-    For one input a band: the mean of the functions and the middle 50 and 95 % of them; on demand the interval of 95 %
-    of the *observations*, noise included. For two inputs and two classes a map of the probability of the second one,
-    with the line where it is one half. Otherwise the test rows: predicted against observed with 95 % intervals of an
-    observation, or the probability of each row's own class.
+    One input gives a band: the mean of the functions and the middle 50 and 95 % of them; optionally the 95 % interval
+    of the *observations*, noise included. Two inputs and two classes give a map of the probability of the second class,
+    with the line at one half. All other data give the test rows: predicted against observed with 95 % intervals of an
+    observation, or the probability of each row's observed class.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def prediction(source: Any, *, observations: bool = False, dark: bool = False) -
     Raises
     ------
     BnnvizError
-        If it is no network on data, there are no draws, or observations are asked of what is no band.
+        If the source is not a network on data or has no draws, or observations are requested without a band.
 
     Examples
     --------

@@ -89,7 +89,7 @@ def squared_errors(source: Any, *, dark: bool = False) -> hv.Overlay:
     Raises
     ------
     BnnvizError
-        If there are none above zero.
+        If no error is above zero.
 
     Examples
     --------

@@ -15,12 +15,12 @@ _TOOLS = {"tools": ["lasso_select"], "active_tools": ["box_select"]}
 
 
 def linked(*figures: hv.Overlay, dark: bool = False) -> list[hv.DynamicMap]:
-    """Link figures: draws that are brushed in one, by a box or a lasso, stand out in all.
+    """Link figures: draws selected in one by a box or lasso are highlighted in all.
 
     Parameters
     ----------
     *figures : hv.Overlay
-        Of `pair`, `trace` (with ``points=True``) or `functions`, of the same draws.
+        Figures of `pair`, `trace` (with ``points=True``) or `functions` of the same draws.
     dark : bool, default False
 
     Returns
@@ -56,7 +56,7 @@ def brush(dark: bool = False) -> link_selections:
 
 
 def link(figure: Any, chosen: link_selections, **options: Any) -> hv.DynamicMap:
-    """Link what is of draws in a figure; other marks, such as rows of data, stay as they are."""
+    """Link the marks of draws in a figure; other marks, such as rows of data, stay unchanged."""
     elements = list(figure) if isinstance(figure, hv.Overlay) else [figure]
     ours = [each for each in elements if ID in {dimension.name for dimension in each.dimensions()}]
     if not ours:

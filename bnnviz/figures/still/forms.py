@@ -1,4 +1,4 @@
-"""Say what figures can be written to, before the work for them is done: this loads nothing that draws."""
+"""Check the file formats of figures before the work starts, without loading plotting libraries."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from bnnviz.files import replacing
 
 #: A script of Panel, which HoloViews loads, that no figure needs and no page of one file has.
 _FROM_ELSEWHERE = re.compile(r'<script src="[^"]*"></script>|<link rel="stylesheet" href="[^"]*"[^>]*>')
-# Pixels that a panel has at least, and up to which one keeps its width: a square that is narrower is none.
+# The smallest width of a panel in pixels, and the width up to which a panel is fixed: narrower squares would distort.
 _NARROW, _SQUARE = 300, 480
 #: Fonts in the file, as TrueType: the other kind is refused by some journals.
 _FONTS = {"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none"}
@@ -37,10 +37,10 @@ def save(figure: Any, out: str | os.PathLike, *, title: str = "", dpi: int = 200
     ----------
     figure : HoloViews object
     out : path
-        The ending says what: ``.html`` (Bokeh, one page that needs no network), ``.pdf``, ``.svg``, ``.eps`` or
-        ``.png`` (Matplotlib).
+        The suffix selects the format: ``.html`` (Bokeh, one page that needs no network), ``.pdf``, ``.svg``, ``.eps``
+        or ``.png`` (Matplotlib).
     title : str, default ""
-        Of the page.
+        Title of the page.
     dpi : int, default 200
         Dots to an inch of a ``.png``.
 
@@ -91,9 +91,9 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     figure : HoloViews object
     title : str
     *above : str
-        HTML that stands over the figure.
+        HTML above the figure.
     below : str
-        HTML that stands under it.
+        HTML below it.
     dark : bool, optional
         Whether the page is dark; by default as the figure is.
 
@@ -112,7 +112,7 @@ def page(figure: Any, title: str, *above: str, below: str = "", dark: bool | Non
     looks = {"background": palette.surface, "padding": "14px"}
     whole = column(*texts, drawn, *ends, sizing_mode="stretch_width", styles=looks)
     text = _FROM_ELSEWHERE.sub("", file_html(whole, INLINE, title)).strip()
-    # Around the figure, too: else a dark one stands on white.
+    # Colour the page too; a dark figure would otherwise have a white border.
     return text.replace("<head>", f"<head><style>html {{background: {palette.surface}}}</style>", 1)
 
 
@@ -135,13 +135,13 @@ def _is_dark(drawn: Any) -> bool:
 
 
 def rendered(figure: Any, scale: float = 1.0) -> Any:
-    """Return the model of Bokeh that a figure is, for a page of one's own; no document has it, and no theme changes it.
+    """Return a figure as a Bokeh model for another page, without a document and independent of themes.
 
     Parameters
     ----------
     figure : HoloViews object
     scale : float, default 1
-        Of the type.
+        Scale of the type.
     """
     if "bokeh" not in style.loaded():
         raise BnnvizError("This figure was not styled for a page; call bnnviz.plots.use('bokeh') first.", "figure")
@@ -154,7 +154,7 @@ def rendered(figure: Any, scale: float = 1.0) -> Any:
 
 
 def _asked(figure: Any) -> tuple[float | None, float | None]:
-    """Return the inches across and down that somebody asked a whole figure to have."""
+    """Return the requested width and height of a whole figure in inches."""
     inches = figure.opts.get("plot", backend="matplotlib", defaults=False).kwargs.get("fig_inches")
     if inches is None or isinstance(inches, style.DefaultInches):
         return None, None

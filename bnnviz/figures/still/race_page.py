@@ -1,4 +1,4 @@
-"""Write what a race came to: its curves as a figure, or a page with the sentence, the curves and the table."""
+"""Write the result of a race: its curves as a figure, or a page with the caption, the curves and the table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def save_race(scene: dict[str, Any], frame: dict[str, Any], out: str | os.PathLi
     figure = race(frame["curves"])
     if Path(out).suffix.lower() != PAGE:
         if not any(np.isfinite(lane["error"]).any() for lane in frame["curves"]["lanes"]):
-            raise BnnvizError("No lane has an error to draw yet; an .html page has the table all the same.", "out")
+            raise BnnvizError("No sampler has an error to draw yet; write an .html page, which has the table.", "out")
         return save(figure, out)
     caption, table = frame["caption"], frame["table"]
     words = html.escape(" ".join(part for part in (caption["text"], caption["warning"]) if part))

@@ -1,7 +1,7 @@
 """Draw a `Drawing` with HoloViews, for Bokeh and for Matplotlib.
 
-Options are set on each element, not on a renderer: two figures of one process may have different colours, and what is
-composed of several (``+``, ``*``) keeps the style of each.
+Options are set on each element, not on a renderer: two figures of one process may have different colours, and
+compositions (``+``, ``*``) keep the style of each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bnnviz.figures.palette import FONT, Palette
 from bnnviz.figures.still.style import PIXELS, POINT, DefaultInches, apply, paint_of, palette_of
 
 ID = "id"
-#: From so many points on, Datashader counts them.
+#: Datashader rasterises at least this number of points.
 MOST_POINTS = 100_000
 _LEGEND, _LETTER = 44, 6.6  # pixels of a legend without its words, and of a letter
 _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "x": "X", "dash": "s", "dot": "."}
@@ -119,7 +119,7 @@ def _apart(elements: list[Any], dims: Sequence[hv.Dimension]) -> list[Any]:
 
 
 def _styled(found: tuple[Any, dict[str, Any], dict[str, Any], dict[str, Any]], paint: Any) -> Any:
-    """Set the style of an element, and what it needs to be shown by itself."""
+    """Set the style of an element, and the options for showing it alone."""
     element, bokeh, matplotlib, both = found
     return apply(
         element,

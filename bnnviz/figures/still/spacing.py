@@ -1,7 +1,7 @@
 """Move the panels of a figure for print apart, and give a figure the size that was asked for.
 
-HoloViews gives each panel a cell for its axes alone: a legend beside them is drawn over the next panel, and neither
-of Matplotlib's layout engines takes the grid that HoloViews makes. What stands around axes counts here.
+HoloViews gives each panel a cell for its axes alone: a legend next to them is drawn over the next panel, and neither
+of Matplotlib's layout engines accepts the grid of HoloViews. This module includes the decorations of axes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAD = 0.04  # inches around a figure
 _GAP = 0.12  # inches between panels
 _LEAST = 0.3  # of its width or height, that axes are made smaller to
 _EQUAL = 1.0  # the aspect of axes with one unit in both directions
-_TURNS = 4  # until labels, which have other ticks in narrower axes, no longer change what stands around them
+_TURNS = 4  # iterations until labels, whose ticks depend on the width, no longer change the size of decorations
 
 
 class Panel(NamedTuple):
@@ -33,7 +33,7 @@ class Panel(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """Hold from where to where axes reach in inches, without and with what stands around them."""
+    """The extent of axes in inches, without and with their decorations."""
 
     low: float
     high: float
@@ -42,12 +42,12 @@ class Extent(NamedTuple):
 
     @property
     def around(self) -> float:
-        """Inches of what stands around the axes."""
+        """Inches of the decorations."""
         return self.outer_high - self.outer_low - (self.high - self.low)
 
 
 class PanelPlace(NamedTuple):
-    """Say where axes go: what reached from ``extent.low`` on begins at ``begin``, by ``factor`` as large."""
+    """The new place of axes: ``extent.low`` moves to ``begin``, scaled by ``factor``."""
 
     extent: Extent
     begin: float
@@ -74,7 +74,7 @@ class Apart(LayoutEngine):
 
 
 def move_apart(figure: Figure, size: tuple[float | None, float | None] = (None, None)) -> None:
-    """Move panels apart that lie over each other, and make them fit the size that was asked for."""
+    """Separate overlapping panels, and fit them to the requested size."""
     panels = _panels(figure)
     fixed = any(each is not None for each in size)
     if not panels or (len(panels) == 1 and not fixed):
@@ -114,7 +114,7 @@ def _panels(figure: Figure) -> list[Panel]:
 
 
 def _owner(bar: Axes, panels: list[Panel]) -> Panel:
-    """Return the panel that a bar of colours stands nearest to."""
+    """Return the panel nearest to a colour bar."""
     centre = np.mean(bar.get_position().get_points(), axis=0)
 
     def apart(panel: Panel) -> float:
@@ -163,7 +163,7 @@ def _extent(figure: Figure, axes: Iterable[Axes], side: int) -> Extent:
 
 
 def _put_legends_below(figure: Figure) -> list[Axes]:
-    """Put legends that stand beside axes under them, where they take no width from these; return the axes."""
+    """Move legends from the side of axes to below them, where they take no width; return the axes."""
     figure.draw_without_rendering()
     beside = [
         axes

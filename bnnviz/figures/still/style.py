@@ -1,4 +1,4 @@
-"""Choose backends of HoloViews, and colour what they draw."""
+"""Choose backends of HoloViews, and set their colours."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def use(*backends: str) -> None:
     Parameters
     ----------
     *backends : {"bokeh", "matplotlib"}
-        The first one draws where HoloViews is not told otherwise. In a notebook ``use("matplotlib")`` shows pictures,
-        which stay where the notebook is kept.
+        The first one is the default of HoloViews. In a notebook, ``use("matplotlib")`` shows images, which are saved
+        with the notebook.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def use(*backends: str) -> None:
 
 
 def _show_pictures() -> None:
-    """Let a notebook show figures of Matplotlib as PNG, which need no script and stay where it is kept or printed."""
+    """Let a notebook show figures of Matplotlib as PNG, which need no script and are saved and printed with it."""
     from holoviews.core.dimension import LabelledData
     from holoviews.ipython.display_hooks import png_display
 
@@ -110,7 +110,7 @@ class Paint:
             figure.set_layout_engine(Apart())
         axes.set_facecolor(palette.surface)
         axes.set_axisbelow(True)
-        if plot.show_grid and not axes.images:  # it would lie over a picture
+        if plot.show_grid and not axes.images:  # it would cover a picture
             axes.grid(True, color=palette.grid, linewidth=0.8)
         elif axes.images:
             axes.grid(False)
@@ -193,7 +193,7 @@ def paint(fig: Any, palette: Palette, scale: float = 1.0) -> None:
 
 
 class DefaultInches(tuple):
-    """The size of a figure that nobody asked for: what stands around its axes comes on top of it."""
+    """The default size of a figure, to which the decorations of its axes are added."""
 
 
 def options_of(figure: Any) -> Options:
