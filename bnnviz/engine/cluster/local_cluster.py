@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -68,23 +69,40 @@ def local_cluster(workers: int | None = None) -> LocalCluster:
     dask.config.set(CONFIG)
     configured = distributed.Security()
     try:
-        return distributed.LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            security=configured if configured.require_encryption else distributed.Security.temporary(),
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            memory_limit=max(LEAST_MEMORY, int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))),
-            preload=[PRELOAD],
-            env={"BNNVIZ_GPUS": ",".join(gpus)},
-            config=CONFIG,
-            **({"resources": {GPU: 1}} if gpus else {}),
-        )
+        with _workers_ignore_ctrl_c():
+            return distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                security=configured if configured.require_encryption else distributed.Security.temporary(),
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                memory_limit=max(LEAST_MEMORY, int(0.9 * distributed.system.MEMORY_LIMIT / (count + 1))),
+                preload=[PRELOAD],
+                env={"BNNVIZ_GPUS": ",".join(gpus)},
+                config=CONFIG,
+                **({"resources": {GPU: 1}} if gpus else {}),
+            )
     except (OSError, RuntimeError) as error:
         raise BnnvizError(
             f"The worker processes could not be started ({error}); in a script, do it under if __name__ == '__main__'."
         ) from error
+
+
+@contextlib.contextmanager
+def _workers_ignore_ctrl_c() -> Iterator[None]:
+    """Block SIGINT: a terminal's Ctrl-C reaches the workers too, but whoever started them ends them in order.
+
+    Threads and processes that start meanwhile inherit the mask, so a worker ignores the signal from its first instant.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
