@@ -163,7 +163,8 @@ class Laplace(Sampler):
         self._refuse_saddle(self.target, newton.plateaus(self.target, mode, part, precision))
         # With P = L L', the rows of z L^-1 have the covariance P^-1.
         unit = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
-        self.scale = torch.linalg.solve_triangular(factor, unit, upper=False).to(mode.dtype)
+        # Rows in memory order, as a traced program stores them: another order rounds products differently.
+        self.scale = torch.linalg.solve_triangular(factor, unit, upper=False).to(mode.dtype).contiguous()
 
     def _refuse_saddle(self, target: Target, directions: int) -> None:
         if directions:
