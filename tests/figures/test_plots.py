@@ -21,6 +21,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.experiments.table import Result
 from bnnviz.figures.listing import BY_NAME as FIGURES_OF_PARTS
 from bnnviz.figures.palette import DARK
+from bnnviz.figures.still.render import overlay
 from tests import example_parts
 from tests.figures.plot_examples import draws, made_tree, part, probabilities
 
@@ -135,6 +136,12 @@ def test_a_figure_composes_and_both_backends_draw_it(name: str, caplog: pytest.L
     drawn = hv.render(FIGURES[name](dark=True), backend="bokeh")
     assert {each.background_fill_color for each in drawn.select({"type": Plot})} == {DARK.surface}
     assert not caplog.records, caplog.text  # HoloViews tells of a hook that failed, and of options nobody has, there
+
+
+@pytest.mark.parametrize("backend", ["bokeh", "matplotlib"])
+def test_a_figure_without_marks_has_axes(backend: str) -> None:
+    for figure in FIGURES_OF_PARTS.values():
+        hv.render(overlay(figure().blank()), backend=backend)
 
 
 def curve(figure: Any, label: str) -> Any:

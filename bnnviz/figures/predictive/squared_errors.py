@@ -50,8 +50,9 @@ class SquaredErrors(Figure):
 def _drawing(marks: list[Mark], names: list[str], reach: tuple[float, float], note: str) -> Drawing:
     ends = padded(reach, 0.04)
     x = Axis("squared error", ends, follow="exact", ticks=log_ticks(*ends))
-    y = Axis(" ", (len(names) - 0.5 or 0.5, -0.5), "exact", ticks=dict(enumerate(names)))
-    return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * max(len(names), 1)))
+    rows = names or [" "]
+    y = Axis(" ", (len(rows) - 0.5, -0.5), "exact", ticks=dict(enumerate(rows)))
+    return Drawing(marks, x=x, y=y, note=note, size=(600, _EDGES + _LINE * len(rows)))
 
 
 def _box(box: dict[str, Any], place: int) -> list[Mark]:

@@ -49,7 +49,7 @@ def overlay(drawing: Drawing, dark: bool = False, legend: bool = True) -> hv.Ove
     options |= _ticks(drawing.x, "x", ends[0]) | _ticks(drawing.y, "y", ends[1])
     options |= {"show_legend": shown} | ({"legend_position": "right"} if shown else {})
     return apply(
-        hv.Overlay(_apart(drawn, dims)),
+        hv.Overlay(_apart(drawn, dims) or [hv.Curve([(np.nan, np.nan)], *dims)]),  # no axes without an element
         {"width": width + beside, "height": height, "hooks": [paint.bokeh], "active_tools": []},
         {
             "aspect": width / height,
