@@ -211,7 +211,9 @@ def unwritable(how: str) -> None:
     actions = {"full": _fill, "removed": _remove, "a file": _replace}
     given = named("hmc")
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     run = bnnviz.sample(**given, record=Path("run").absolute(), callback=when("sampling", actions[how]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)  # the warnings are written to a file, too
     whole = bnnviz.sample(**given)
     tell(
         same=bool(np.array_equal(run.draws, whole.draws)),
