@@ -304,7 +304,7 @@ def _observations(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str,
 
 def _no_figures(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
     """Return no figures but that which `measure` adds: a function predicts no observations."""
-    why = "The likelihood is a function, which predicts no observations: only the NLL is known."
+    why = "The likelihood defines a density only: of the scores only the NLL is known."
     return {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 QUANTILES = (0.025, 0.5, 0.975)
 _OF_OUTPUTS = (
-    "The likelihood is a function, which says how probable observations are and draws none, so the outputs are"
-    " predicted; a class derived from bnnviz.targets.Likelihood predicts observations."
+    "The likelihood defines a density only, so the outputs are predicted; to predict observations, implement mean,"
+    " variance, cdf and draw of bnnviz.targets.Likelihood."
 )
 _MOST_WORK, _LEAST_DRAWS = 20_000_000, 100  # rows times draws that are predicted by default, and the fewest draws
 _MOST_DRAWS = 1000  # that make a quantile

@@ -28,7 +28,7 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
     mixed = not converges or predictions is None or predictions <= MIXED
     values = {"rows": count, "held_out": held_out, "rhat": weights, "rhat_functions": predictions}
     if not classes and "coverage_90" not in averaged:
-        findings = ["the likelihood is a function without predictive intervals", *_of_chains(predictions, converges)]
+        findings = ["the likelihood is a density without predictive intervals", *_of_chains(predictions, converges)]
         return _message("not_judged", findings, () if mixed else more, **values)
     rows = f"{count:,} {'held-out' if held_out else 'training'} {'row' if count == 1 else 'rows'}"
     level, said = (_of_classes if classes else _of_intervals)(metrics, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -64,12 +65,15 @@ def scales_of(columns: Tensor) -> list[float]:
 
 
 def make(given: Any, noise_sd: float | Sequence[float], learned: bool, columns: int = 1) -> Likelihood:
-    """Return the likelihood for a name or function; a likelihood is returned unchanged."""
+    """Return the likelihood for a name or function; one that predicts no observations gets the task "outputs"."""
     named = isinstance(given, str) and given in NAMES
     if learned and not (named and given not in _WITHOUT_NOISE):
         what = given if named else getattr(given, "name", "callable")
         raise BnnvizError(f"A {what} likelihood has no noise to learn; leave out noise='learned'.", "noise")
     if isinstance(given, Likelihood):
+        if given.task != "outputs" and not given.predicts:
+            given = copy.copy(given)
+            given.task = "outputs"
         return given
     if callable(given) and not isinstance(given, str):
         return OwnLikelihood(given)

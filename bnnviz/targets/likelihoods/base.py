@@ -23,8 +23,8 @@ class Likelihood:
     """Likelihood of observations given outputs (chains, rows, outputs); losses are summed over rows.
 
     Observations are (rows,) for all chains, or (chains, rows); several columns are the last axis. Subclass it for a
-    custom likelihood: ``log_density`` suffices for sampling; ``mean``, ``variance``, ``cdf`` and ``draw`` predict
-    observations.
+    custom likelihood: ``log_density`` suffices for sampling and for predicting outputs. Predicting observations takes
+    ``mean``, ``variance``, ``cdf`` and ``draw``; for classes it takes ``mean``.
 
     Attributes
     ----------
@@ -61,6 +61,12 @@ class Likelihood:
     by_hand = False
     discrete = False
     takes_logits = ""
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the methods that predict observations are implemented."""
+        needed = ("mean",) if self.task == "classification" else ("mean", "variance", "cdf", "draw")
+        return all(getattr(type(self), name) is not getattr(Likelihood, name) for name in needed)
 
     def fitted(self, y: Tensor) -> Self:
         """Return the likelihood for observations (rows, columns), from which it may set columns and classes."""

@@ -119,6 +119,9 @@ class Laplace(targets.Likelihood):
     def cdf(self, f: Tensor, y: np.ndarray) -> np.ndarray:
         return stats.laplace(f[..., 0].numpy()).cdf(y)
 
+    def draw(self, f: Tensor, rng: np.random.Generator) -> np.ndarray:
+        return f[..., 0].numpy() + rng.laplace(size=f.shape[:-1])
+
 
 class Counted(Laplace):
     """One whose variance is made for as many rows as there were when it was traced."""
