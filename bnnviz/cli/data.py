@@ -36,11 +36,13 @@ def list_(
     elif name is not None and entries[0].get("settings"):
         console().print(f"{entries[0]['title']}. {entries[0]['doc']}", highlight=False, markup=False)
         rows = [(s["name"], str(s["default"]), _values(s), s["unit"], s["doc"]) for s in entries[0]["settings"]]
-        shown = table("setting", "default", "values", "unit", "what it does", rows=rows)
+        shown = table("setting", "default", "values", "unit", "description", rows=rows)
         shown.columns[0].no_wrap = True  # a name that is cut cannot be typed
         console().print(shown)
     else:
-        console().print(table("name", "title", "what it is", rows=[(e["name"], e["title"], e["doc"]) for e in entries]))
+        console().print(
+            table("name", "title", "description", rows=[(e["name"], e["title"], e["doc"]) for e in entries])
+        )
 
 
 def _entries(kind: str, name: str | None) -> list[dict[str, Any]]:
@@ -91,7 +93,7 @@ def data_fetch(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="The data sets.")],
     as_json: Json = False,
 ) -> None:
-    """Download the files of data sets, check them, and say where they are."""
+    """Download the files of data sets, check them, and print their paths."""
     for name in names:
         catalogue.find("data", name)
     from bnnviz import data

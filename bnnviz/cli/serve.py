@@ -50,8 +50,8 @@ def serve(
     address: Annotated[
         str | None,
         typer.Option(
-            help="The address to listen on; without one, 127.0.0.1, which lets nobody but this machine in, or for a"
-            " class that of the network card."
+            help="The address to listen on; default: 127.0.0.1, which only this machine can reach, or for a class the"
+            " address of the network card."
         ),
     ] = None,
     password: Annotated[

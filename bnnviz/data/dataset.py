@@ -92,7 +92,7 @@ class Standardiser:
 
 
 def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
-    # The range decides what is constant: rounding gives a constant column a tiny standard deviation.
+    # Constant columns are detected by their range: rounding gives them a tiny standard deviation.
     spread = np.ptp(columns, axis=0)
     constant = spread <= _ROUNDING * np.abs(columns).max(axis=0)
     wrong = ~constant & ((spread < 1 / _LARGEST) | (spread > _LARGEST))
@@ -105,7 +105,7 @@ def _scale(columns: np.ndarray, what: str = "inputs") -> np.ndarray:
 
 
 class Evaluated:
-    """What both kinds of data sets say of their parts: needs name, y_train, class_names, and rows of each part."""
+    """Shared properties of tables and images; needs name, y_train, class_names, and rows of each part."""
 
     _no_validation: ClassVar[str]
 
@@ -127,13 +127,13 @@ class Evaluated:
         return replace(self, x_test=self.x_val, y_test=self.y_val, x_val=None, y_val=None)
 
     def remarks(self) -> list[str]:
-        """Return a sentence on classes without training rows; none where every class has some."""
+        """Return a remark on classes without training rows, if there are such classes."""
         missing = [self.class_names[i] for i in np.setdiff1d(np.arange(self.classes), self.y_train)]
         if not missing or not len(self.y_train):
             return []
         return [
-            f"No training row of {self.name} is of class {' or '.join(missing)}: what a network says of it comes from"
-            " the prior alone."
+            f"No training row of {self.name} is of class {' or '.join(missing)}: its predictions come from the prior"
+            " alone."
         ]
 
 
@@ -144,9 +144,9 @@ class DataSet(Evaluated):
     Parameters
     ----------
     name, title, doc : str
-        The registered name, what a menu shows, and what a tooltip explains.
+        The registered name, the label in menus, and the tooltip.
     task : {"regression", "classification"}
-        What `y` holds: numbers, or class labels counted from 0.
+        The kind of `y`: numbers, or class labels counted from 0.
     x_train, x_test : array_like, shape (rows, inputs)
         Inputs; kept as float64.
     y_train, y_test : array_like, shape (rows,)
@@ -154,13 +154,13 @@ class DataSet(Evaluated):
     x_val, y_val : array_like or None, default None
         Rows to choose settings by, which are neither trained on nor tested on; None for none.
     x_label, y_label : str
-        What inputs and target are called on an axis.
+        Axis labels of inputs and target.
     x_names : tuple of str
-        What each input column is called; x1, x2, ... where not given.
+        Names of the input columns; by default x1, x2, ...
     class_names : tuple of str
-        What each class is called; its number where not given. Empty for regression.
+        Names of the classes; by default their numbers. Empty for regression.
     y_unit : str, default ""
-        The target's unit, empty where it has none.
+        The target's unit, or an empty string.
     test_interval : (float, float) or None, default None
         Where to show the predictions of a one-dimensional set, in the coordinates of `x_train`.
     test_box : ((float, float), (float, float)) or None, default None
@@ -169,11 +169,11 @@ class DataSet(Evaluated):
         The function without noise, ``truth(x of shape (rows, inputs)) -> (rows,)``, where known; of two
         classes the probability of class 1.
     standardise : bool, default True
-        Whether a network should see the standardised columns. The toys say no: they are made on
-        the scale that the papers' networks see.
+        Whether to standardise the columns for a network. The toys are not standardised: they are generated
+        on the scale of the papers' networks.
     scale : Standardiser or None, default None
-        The map to the network's scale where it is not to be fitted on these training rows; only
-        with it may there be no training rows at all.
+        The map to the network's scale, if not fitted on these training rows; required without
+        training rows.
     own_scales : bool, default False
         Whether validation and test inputs are standardised by their own statistics instead of those of
         the training rows, as some published figures are.
@@ -245,13 +245,13 @@ class DataSet(Evaluated):
             object.__setattr__(self, "class_names", tuple(str(i) for i in range(count)))
         if len(labels) == 1 and not self.class_names[1:]:
             raise BnnvizError(
-                f"All rows of the data set {self.name} are of one class, so there is nothing to tell apart: add rows of"
-                " another class, or name the classes.",
+                f"All rows of the data set {self.name} are of one class: add rows of another class, or name the"
+                " classes.",
                 field="data",
             )
         if not 2 <= count <= _MOST_CLASSES or not np.isin(labels, np.arange(count)).all():
             raise BnnvizError(
-                f"The labels of the data set {self.name} are no class numbers: count 2 to"
+                f"The labels of the data set {self.name} are not class numbers: count 2 to"
                 f" {_MOST_CLASSES} classes from 0.",
                 field="data",
             )

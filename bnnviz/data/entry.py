@@ -52,19 +52,19 @@ class DataEntry(ABC):
         return DataSet(name=self.name, title=self.title, doc=self.doc, task=self.task, **values)
 
     def sources(self) -> tuple[DataFile, ...]:
-        """Give the files that it is read from on this machine, the first first; none of a generated set."""
+        """Return the files of the set on this machine, the first one first; none for a generated set."""
         return () if self.file is None else (self.file, *self.more_files)
 
     def is_here(self) -> bool:
-        """Tell whether it can be loaded without a download; files are not checked."""
+        """Return whether the set loads without a download; files are not checked."""
         return all(is_here(file) for file in self.sources())
 
     def remark(self) -> str:
-        """Return a sentence on the files that are here, such as that they are a part of the set only."""
+        """Return a remark on the local files, for example that they are a subset."""
         return ""
 
     def describe(self) -> dict[str, Any]:
-        """Give the facts for a catalogue as plain JSON values."""
+        """Return the entry's facts for a catalogue as plain JSON values."""
         return {
             "name": self.name,
             "kind": self.kind,

@@ -1,7 +1,7 @@
 """Find files with a known checksum: in the folder of BNNVIZ_DATA, in the cache, in the package, or download them once.
 
-A file that comes with bnnviz goes before its download: the checksum says that both are the same bytes. What comes with
-bnnviz as a *part* of a set is another file, and goes after the download of the whole (`bnnviz.data.forms`).
+A file that comes with bnnviz takes precedence over its download: the checksum guarantees identical bytes. A *part* of a
+set that comes with bnnviz is a different file, used only if the whole set cannot be downloaded (`bnnviz.data.forms`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bnnviz import optional
 from bnnviz.errors import BnnvizError
 
 VARIABLE = "BNNVIZ_DATA"
-#: The files that come with bnnviz; its README says where they are from.
+#: The files that come with bnnviz; its README lists their sources.
 EMBEDDED = Path(__file__).resolve().parent / "embedded"
 _ALGORITHMS = {"sha256": "SHA-256", "md5": "MD5"}
 _TIMEOUT_S = (5, 30)  # to connect, and between two pieces of the answer
@@ -58,7 +58,7 @@ class DataFile:
 
     @property
     def difference(self) -> str:
-        """What an error says of a file that is another one."""
+        """The phrase of error messages about a wrong checksum."""
         return f"its {_ALGORITHMS.get(self.algorithm, self.algorithm)} differs"
 
 
@@ -75,7 +75,7 @@ def _published() -> dict[str, DataFile]:
 
 
 def shared_folder() -> Path | None:
-    """Return the folder that the variable BNNVIZ_DATA names, or None where it is not set."""
+    """Return the folder in the variable BNNVIZ_DATA, or None if it is not set."""
     named = os.environ.get(VARIABLE)
     if not named:
         return None
@@ -91,7 +91,7 @@ def cache_folder() -> Path:
 
 
 def find(file: DataFile, *, embedded: bool = True) -> Path | None:
-    """Return the place of a file that is on this machine, without a look into it; None where it is nowhere."""
+    """Return the path of a local file without reading it, or None if it is missing."""
     for folder in _folders(embedded):
         place = folder / file.path
         for candidate in (place, place.with_name(f"{place.name}.gz")):
@@ -111,7 +111,7 @@ def _folders(embedded: bool) -> Iterator[Path]:
 
 
 def is_here(file: DataFile) -> bool:
-    """Tell whether a file, or its compressed form, is on this machine; nothing is checked."""
+    """Return whether a file, or its compressed form, is on this machine; nothing is checked."""
     return find(file) is not None
 
 
@@ -137,11 +137,11 @@ def locate(file: DataFile) -> Path:
 
 
 def _replacement(file: DataFile, place: Path) -> str:
-    """Return what to do about a file that is there and not the right one."""
+    """Return the remedy for a wrong file."""
     if place.is_relative_to(EMBEDDED):
         return "install bnnviz again"
     if file.url is None:
-        return "put the right one there; nobody publishes it"
+        return "put the right one there; it cannot be downloaded"
     return f"put the file from {file.url} there, or remove it to download it"
 
 
@@ -159,11 +159,11 @@ def _is_cached(place: Path) -> bool:
 
 def _download(file: DataFile) -> Path:
     if file.url is None:
-        raise DownloadError(f"Nobody publishes the file {file.path}: {_remedy(file)}.", "nobody publishes it")
+        raise DownloadError(f"The file {file.path} cannot be downloaded: {_remedy(file)}.", "it has no download")
     pooch = _pooch()
     import requests  # comes with pooch, which lets its errors through
 
-    # Whoever waits for a download says so: a line of pooch's would stand among the lines of a command.
+    # Callers report downloads themselves; pooch's messages would mix with the output of a command.
     pooch.get_logger().setLevel("WARNING")
     place = cache_folder() / file.path
     try:
@@ -186,7 +186,7 @@ def _download(file: DataFile) -> Path:
             f" {_remedy(file)}.",
             f"the cache cannot be used: {cause}",
         ) from error
-    except ValueError as error:  # how pooch says that the checksum is wrong
+    except ValueError as error:  # pooch's error for a wrong checksum
         raise DownloadError(
             f"What {file.url} sent is not the expected file ({file.difference}): try again later, or {_remedy(file)}.",
             file.difference,

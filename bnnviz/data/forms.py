@@ -19,12 +19,12 @@ from bnnviz.data.files import VARIABLE, DataFile, DownloadError, fetch, find, lo
 from bnnviz.data.images import ImageSet
 from bnnviz.errors import BnnvizError
 
-_TRIED_AGAIN_S = 300.0  # after a download that failed, where a part stands in for the whole
+_TRIED_AGAIN_S = 300.0  # after a failed download, if a part replaces the whole set
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ImageRows:
-    """What a form's files hold.
+    """The content of a form's files.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Form:
     note: str = ""
 
     def is_here(self, *, embedded: bool = True) -> bool:
-        """Tell whether all its files are on this machine, those that come with bnnviz among them or not."""
+        """Return whether all files are on this machine, with or without those that come with bnnviz."""
         return all(find(file, embedded=embedded) is not None for file in self.files)
 
     @property
@@ -67,8 +67,8 @@ class Images(DataEntry):
     shape : (int, int, int)
         Channels, height and width.
     finish : callable or None, default None
-        ``finish(ImageSet, ImageRows) -> ImageSet``: what makes this set of the one that was published; None where it is
-        that one.
+        ``finish(ImageSet, ImageRows) -> ImageSet``, which derives this set from the published one; None if they are the
+        same.
     """
 
     kind: ClassVar[Kind] = "images"
@@ -87,13 +87,13 @@ class Images(DataEntry):
         object.__setattr__(self, "classes", len(self.class_names))
 
     def form(self) -> Form:
-        """Return the form that is on this machine, the first whose files all are; else the one to download.
+        """Return the first form whose files are all on this machine, or else the one to download.
 
-        What comes with bnnviz stands in for a set that can be downloaded and has not been.
+        A part that comes with bnnviz replaces a set that has not been downloaded.
         """
         found = self._local() or self._embedded() or self._published()
         if found is None:
-            raise BnnvizError(f"Nobody is known to publish {self.title}: {self._places()}.", "data")
+            raise BnnvizError(f"{self.title} has no known download: {self._places()}.", "data")
         return found
 
     def _local(self) -> Form | None:
@@ -112,11 +112,11 @@ class Images(DataEntry):
         return f"put {ways} into {folder}" if folder else f"set {VARIABLE} to a folder that holds {ways}"
 
     def is_here(self) -> bool:
-        """Tell whether the files of a form are on this machine; they are not checked."""
+        """Return whether the files of a form are on this machine; they are not checked."""
         return any(form.is_here() for form in self.forms)
 
     def remark(self) -> str:
-        """Return the sentence on the form that is on this machine."""
+        """Return the note of the form on this machine."""
         return self.form().note if self.is_here() else ""
 
     def sources(self) -> tuple[DataFile, ...]:
@@ -126,7 +126,7 @@ class Images(DataEntry):
     def load(self, split: int) -> ImageSet:
         """Read the files, downloading them if needed; there is one split only.
 
-        What comes with bnnviz stands in for a set that cannot be downloaded, and a note says so.
+        If the download fails, a part that comes with bnnviz replaces the set, with a note.
         """
         form, places, note = self._fetched()
         rows = form.read(*places)
@@ -154,7 +154,7 @@ class Images(DataEntry):
         return found if self.finish is None else self.finish(found, rows)
 
     def _fetched(self) -> tuple[Form, list[Path], str]:
-        """Return the form to read, the places of its checked files, and the sentence on it."""
+        """Return the form to read, the paths of its checked files, and its note."""
         form = self._local() or self._published() or self.form()
         stand_in = None if form.is_here(embedded=False) else self._embedded()
         failure = _recent_failure(self.name) if stand_in else None
@@ -171,7 +171,7 @@ class Images(DataEntry):
         return stand_in, [locate(file) for file in stand_in.files], note
 
 
-#: When the download of a set failed for which a part stood in, and why.
+#: Times and errors of failed downloads that a part replaced.
 _failures: dict[str, tuple[float, DownloadError]] = {}
 
 

@@ -20,7 +20,7 @@ class ImageSet(Evaluated):
     Parameters
     ----------
     name, title, doc : str
-        The registered name, what a menu shows, and what a tooltip explains.
+        The registered name, the label in menus, and the tooltip.
     x_train, x_test : array_like of uint8, shape (rows, channels, height, width)
         Images; there may be no training images, but some test images.
     y_train, y_test : array_like of int, shape (rows,)
@@ -28,26 +28,26 @@ class ImageSet(Evaluated):
     x_val, y_val : array_like or None, default None
         Rows to choose settings by, which are neither trained on nor tested on; None for none.
     class_names : tuple of str
-        What each class is called.
+        Names of the classes.
     mean, sd : tuple of float or None, default None
-        For each channel what `scaled` subtracts and then divides by, after division by 255; None: those of the
-        training images, or of the test images where there are none to train on.
+        Values that `scaled` subtracts from each channel and divides it by, after division by 255; None: those of the
+        training images, or of the test images without training images.
     groups : array_like of int or None, default None
-        For each training row the number of the group that it belongs to, such as the film it is a picture of; None
-        where rows are on their own. Validation rows are taken by whole groups.
+        The group of each training row, for example the film of a frame; None for independent rows. Validation rows are
+        whole groups.
     notes : tuple of str, default ()
-        Sentences for `remarks`, such as that this is a part of the set only.
+        Notes for `remarks`, for example that this is a part of the set.
     stands_in : bool, default False
-        Whether these rows come with bnnviz, in the place of a whole set that could not be downloaded.
+        Whether these rows come with bnnviz and replace a set that could not be downloaded.
     task : {"classification"}
-        What `y` holds.
+        The kind of `y`.
     positive : int, default 1
         Of two classes the one that precision, recall and specificity are about.
 
     Raises
     ------
     BnnvizError
-        If images are no bytes of one shape, or labels no class numbers.
+        If images are not bytes of one shape, or labels are not class numbers.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class ImageSet(Evaluated):
 
     @property
     def inputs(self) -> tuple[int, int, int]:
-        """What a network takes: `shape`."""
+        """The input shape of a network: `shape`."""
         return self.shape
 
     def scaled(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
@@ -189,10 +189,10 @@ class ImageSet(Evaluated):
         Parameters
         ----------
         rows : int
-            How many, with equal shares of each class where possible. Whole groups are taken, so that there may be a
-            few more or fewer, and one group of each class at least stays for training.
+            Number of rows, with equal shares of the classes if possible. Groups stay whole, so that the number may
+            differ slightly, and at least one group of each class stays for training.
         seed : int, default 0
-            Of the generator that draws them.
+            Seed of the generator that draws them.
 
         Raises
         ------
@@ -226,15 +226,15 @@ class ImageSet(Evaluated):
         Parameters
         ----------
         train, test : int or None, default None
-            How many training and test rows to keep at most; None for all. Each class has an equal share where it has
-            that many rows, and the order of the rows stays. Fewer rows are among more of the same seed.
+            Largest numbers of training and test rows; None for all. Classes with enough rows have equal shares, and
+            the order of the rows stays. A smaller selection is a subset of a larger one with the same seed.
         seed : int, default 0
-            Of the generator that draws them.
+            Seed of the generator that draws them.
 
         Raises
         ------
         BnnvizError
-            If a number is no count, or no test row is to be kept.
+            If a number is not a count, or no test row would be left.
         """
         found = self
         if train is not None:
@@ -256,8 +256,8 @@ class ImageSet(Evaluated):
         Parameters
         ----------
         degrees : float or array_like of float, shape (test rows,)
-            By which angle, counter-clockwise; one for all, or one for each. What comes in from outside of an image is
-            black, and values between pixels are bilinear.
+            Counter-clockwise angle, one for all images or one for each. Pixels from outside an image are black, and
+            interpolation is bilinear.
         """
         from scipy.ndimage import rotate
 
@@ -274,7 +274,7 @@ class ImageSet(Evaluated):
         return replace(self, x_test=np.stack(turned))
 
     def remarks(self) -> list[str]:
-        """Return `notes`, and a sentence on classes without training rows where there are such."""
+        """Return `notes`, and a remark on classes without training rows, if there are such classes."""
         return [*self.notes, *super().remarks()]
 
 
@@ -294,7 +294,7 @@ def channel_moments(images: np.ndarray) -> tuple[tuple[float, ...], tuple[float,
 
 
 def balanced_rows(y: np.ndarray, rows: int, part: Part, seed: int = 0) -> np.ndarray:
-    """Draw so many of the rows of a part, each class with an equal share where it has as many."""
+    """Draw a number of rows of a part; classes with enough rows have equal shares."""
     return _balanced(y, rows, np.random.default_rng([seed, PARTS.index(part)]))
 
 
@@ -305,7 +305,7 @@ def _count(field: str, rows: int) -> int:
 
 
 def _shares(counts: np.ndarray, rows: int) -> np.ndarray:
-    """Divide a number of rows over classes with so many each, as equally as these allow; the first have the rest."""
+    """Divide a number of rows as equally as the class counts allow; the first classes get the remainder."""
     shares = np.zeros_like(counts)
     left = min(rows, int(counts.sum()))
     while left:

@@ -1,4 +1,4 @@
-"""Read weights of a network that somebody has published, and MATLAB's files, in which some are."""
+"""Read published weights of networks, some of which are in MATLAB files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PublishedWeights:
     hidden : str
         Widths of its hidden layers, as `bnnviz.models.parse_hidden` reads them.
     activation : str
-        Of its hidden layers.
+        Activation of the hidden layers.
     files : tuple of (DataFile, DataFile)
         Weights, stored (inputs, outputs), and biases of each layer, from input to output.
 
@@ -72,7 +72,7 @@ def mat_arrays(place: Path) -> dict[str, np.ndarray]:
             found = loadmat(stream)
     except (*_BROKEN, MatReadError) as error:
         raise BnnvizError(
-            f"The file {place} is none of MATLAB's ({error}): put the expected one there.", "data"
+            f"The file {place} is not a MATLAB file ({error}): put the expected one there.", "data"
         ) from error
     return {name: value for name, value in found.items() if not name.startswith("__")}
 

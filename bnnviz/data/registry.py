@@ -74,7 +74,7 @@ def load(name: str, split: int = 0, attachment: bytes | None = None) -> DataSet 
     split : int, default 0
         Which division into training and test rows.
     attachment : bytes or None, default None
-        A packed `UserTable`, for the data set that stands for a file of the user's.
+        A packed `UserTable`, for the data set of the user's own file.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def fetch_all(name: str) -> list[Path]:
 
 
 def is_here(name: str) -> bool:
-    """Tell whether a data set can be loaded without a download, as a generated one; nothing is read or checked.
+    """Return whether a data set loads without a download; nothing is read or checked.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def is_here(name: str) -> bool:
 
 
 def remark(name: str) -> str:
-    """Tell what is special about the files of a data set here, such as that they are a part of it; "" for nothing.
+    """Return a remark on the local files of a data set, for example that they are a part of it, or "".
 
     Examples
     --------
@@ -163,7 +163,7 @@ def remark(name: str) -> str:
 
 
 def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
-    """Give the weights of a network on a data set that somebody has published, such as a starting point.
+    """Return published weights of a network on a data set, such as a starting point.
 
     Parameters
     ----------
@@ -173,15 +173,15 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     Returns
     -------
     network : PublishedWeights
-        Which network they are of.
+        The network of the weights.
     theta : ndarray, shape (dim,)
-        The weights in the order of the parameters of `bnnviz.models.mlp`: of each layer first the weights (outputs,
+        The weights in the order of the parameters of `bnnviz.models.mlp`: for each layer first the weights (outputs,
         inputs), then the biases.
 
     Raises
     ------
     BnnvizError
-        If nobody has published weights for this set, or the files cannot be had.
+        If the set has no published weights, or the files are not available.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def published_weights(name: str) -> tuple[PublishedWeights, np.ndarray]:
     found = _entry(name).weights
     if found is None:
         named = ", ".join(each.name for each in _entries.values() if each.weights is not None)
-        raise BnnvizError(f"Nobody has published weights for the data set {name}; there are some for {named}.", "data")
+        raise BnnvizError(f"The data set {name} has no published weights; choose one of {named}.", "data")
     return found, found.read()
 
 

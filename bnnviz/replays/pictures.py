@@ -80,7 +80,7 @@ def movie(
     Parameters
     ----------
     size : (int, int), default (1280, 720)
-        Of the page in pixels; even numbers.
+        Size of the page in pixels; even numbers.
     """
     path = Path(path)
     if path.suffix not in (".gif", ".mp4"):

@@ -60,7 +60,7 @@ def test_a_dropped_file_is_sampled_and_a_row_is_predicted(
     lab.page.locator("input[type=file]").set_input_files(spreadsheet)
     lab.page.locator(".error[role=alert]:visible", has_text="spreadsheet").wait_for()
     lab.zone().evaluate(DROP, FILE.replace("price", "class").replace(",0.000", ",-999"))
-    lab.page.get_by_text("stand for a missing value?").first.wait_for()
+    lab.page.get_by_text("missing value?").first.wait_for()
     lab.zone().evaluate(DROP, FILE)
     until(lambda: lab.select("Predict the column").inner_text() == "price", 10, "the columns did not come")
     assert lab.role("day").input_value() == "left" and lab.role("price").input_value() == "target"

@@ -64,7 +64,7 @@ def test_a_number_that_looks_like_no_value_is_asked_for(sentinel):
     text = as_csv(table, index=False)
     with pytest.raises(BnnvizError) as caught:
         read(text)
-    assert f"Does {sentinel} in the column b, line 5 of mine.csv, stand for a missing value?" in caught.value.sentence
+    assert str(sentinel) in caught.value.sentence and "line 5" in caught.value.sentence
     filled = read(text, missing=[str(sentinel)])
     assert filled.x_names == ("a", "b", "b is missing") and np.flatnonzero(filled.x[:, 2]).tolist() == [3, 7]
     kept = read(text, missing=[])

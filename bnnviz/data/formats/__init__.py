@@ -1,6 +1,6 @@
 """Read the files that image sets are published as: one module per format, arrays out.
 
-Whatever is wrong with a file's content is one sentence (`broken`), and nothing in it is executed.
+Problems with a file's content raise `broken`, and nothing in a file is executed.
 """
 
 from __future__ import annotations

@@ -34,17 +34,17 @@ class _NotAllowed(pickle.UnpicklingError):
 
 
 class _NumpyKind:
-    """Stand for ``numpy.dtype`` while a pickle is read."""
+    """Replace ``numpy.dtype`` while a pickle is read."""
 
     def __init__(self, code: Any, *_: Any) -> None:
         self.code = code.decode("ascii") if isinstance(code, bytes) else code
 
     def __setstate__(self, state: Any) -> None:
-        """Take no notice of byte order and alignment: bytes have none."""
+        """Ignore byte order and alignment, which bytes do not have."""
 
 
 class _Array:
-    """Stand for an array of bytes while a pickle is read: made empty, then given its content."""
+    """Replace an array of bytes while a pickle is read: created empty, then filled."""
 
     def __init__(self, *_: Any) -> None:
         self.values = np.empty(0, np.uint8)
@@ -68,7 +68,7 @@ _ALLOWED = {
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type:
-        """Give what stands for a name; refuse what no batch needs."""
+        """Return the replacement of a name; refuse all other names."""
         if (module, name) not in _ALLOWED:
             raise _NotAllowed(f"it asks for {module}.{name}, which no batch needs and which is not run")
         return _ALLOWED[module, name]

@@ -18,7 +18,7 @@ def read_digits(place: Path) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     place : Path
-        The file, with `X` (height, width, channels, rows) of bytes and `y` (rows, 1), where 10 stands for the digit 0.
+        The file, with `X` (height, width, channels, rows) of bytes and `y` (rows, 1), where 10 means the digit 0.
 
     Returns
     -------

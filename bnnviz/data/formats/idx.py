@@ -33,11 +33,11 @@ def read_idx(place: Path) -> np.ndarray:
             shape = tuple(int(size) for size in np.frombuffer(header, ">u4"))
             size = math.prod(shape)
             if size > _MOST_BYTES:
-                raise broken(place, "idx file", f"its header tells of {size} bytes")
+                raise broken(place, "idx file", f"its header declares {size} bytes")
             content = stream.read(size + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise broken(place, "idx file", error) from error
     if len(content) != size:
         more = "more" if len(content) > size else "fewer"
-        raise broken(place, "idx file", f"it holds {more} than the {size} bytes that its header tells of")
+        raise broken(place, "idx file", f"it holds {more} than the {size} bytes that its header declares")
     return np.frombuffer(content, np.uint8).reshape(shape)

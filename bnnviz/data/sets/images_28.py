@@ -48,10 +48,7 @@ def _rows(x: np.ndarray, y: np.ndarray, x_test: Path, y_test: Path) -> ImageRows
 
 
 def rotate_test(upright: ImageSet, rows: ImageRows) -> ImageSet:
-    """Turn each test image by an angle of its own, uniform between -45 and 45 degrees; a fixed seed draws them.
-
-    An image has the same angle in the whole set and in a part of it.
-    """
+    """Rotate each test image by a fixed random angle between -45 and 45 degrees, the same in a part of the set."""
     numbers = np.arange(len(upright.y_test)) if rows.test_rows is None else rows.test_rows
     angles = np.random.default_rng(_ROTATION_SEED).uniform(-MOST_DEGREES, MOST_DEGREES, int(numbers.max()) + 1)
     return upright.rotated(angles[numbers])
@@ -68,7 +65,7 @@ FASHION_FIRST, MNIST_PART, NOT_MNIST_PART = published(
 _MNIST_PART_FORM = Form(
     (MNIST_PART,),
     read_part,
-    "A part stands in for MNIST: 1,500 of 60,000 training and 500 of 10,000 test images, which come with bnnviz.",
+    "MNIST is replaced by a part that comes with bnnviz: 1,500 of 60,000 training and 500 of 10,000 test images.",
 )
 
 SETS = (
@@ -83,7 +80,7 @@ SETS = (
             Form(
                 (FASHION_FIRST, *FASHION_FILES[2:]),
                 read_first,
-                "Of Fashion-MNIST only the first 10,000 of the 60,000 training images are here.",
+                "Only the first 10,000 of Fashion-MNIST's 60,000 training images are on this machine.",
             ),
         ),
     ),
@@ -99,7 +96,7 @@ SETS = (
             Form(
                 (NOT_MNIST_PART,),
                 read_part,
-                "A part stands in for notMNIST: 500 of 10,000 test images, which come with bnnviz.",
+                "notMNIST is replaced by a part that comes with bnnviz: 500 of 10,000 test images.",
             ),
         ),
     ),

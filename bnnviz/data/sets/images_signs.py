@@ -22,21 +22,21 @@ def read_archives(train: Path, test: Path, labels: Path) -> ImageRows:
 
 
 def read_unpacked(train: Path, test: Path, labels: Path) -> ImageRows:
-    """Read what the zip files were unpacked to."""
+    """Read the unpacked zip files."""
     x_train, y_train, tracks = read_training(train, root="")
     x_test, y_test = read_test(test, labels.parent, root="", table=labels.name)
     return ImageRows(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test, groups=tracks)
 
 
 def read_part(place: Path) -> ImageRows:
-    """Read some rows from an ``.npz``, colours last; names such as ``00001/00041_00024.ppm`` tell the tracks."""
+    """Read some rows from an ``.npz``, colours last; names such as ``00001/00041_00024.ppm`` contain the tracks."""
     names = ("x_train", "y_train", "name_train", "x_test", "y_test")
     x_train, y_train, files, x_test, y_test = read_npz(place, names)
     try:
         tracks = np.array([int(name.rpartition(b"/")[2].partition(b"_")[0]) for name in files.tolist()], np.int64)
         groups = numbered_tracks(y_train, tracks)
     except (ValueError, TypeError, AttributeError) as error:
-        raise broken(place, ".npz file of GTSRB's", "its names tell no tracks") from error
+        raise broken(place, ".npz file of GTSRB's", "its names contain no tracks") from error
     return ImageRows(
         x_train=colours_first(x_train), y_train=y_train, x_test=colours_first(x_test), y_test=y_test, groups=groups
     )

@@ -1,8 +1,7 @@
 """Generate one-dimensional regression toys of the papers on piecewise-deterministic samplers.
 
-The authors' code gives the formulas; the noise enters twice in `toy_a` and `toy_b`, inside
-the sines as well, so that it is not equally large everywhere. A fixed seed draws the points, so that
-everybody sees the same ones. None of the toys is standardised.
+The formulas are from the authors' code; in `toy_a` and `toy_b` the noise also enters inside the sines, so that it is
+heteroscedastic. A fixed seed draws the points, so that they are always the same. No toy is standardised.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Toy(DataEntry):
     curve : callable
         ``curve(x, noise) -> y``, with x before the shift.
     interval : (float, float)
-        Where the test inputs lie, evenly spaced, before the shift.
+        The range of the evenly spaced test inputs before the shift.
     """
 
     draw: Callable[[np.random.Generator, int], np.ndarray]

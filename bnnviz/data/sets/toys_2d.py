@@ -1,8 +1,8 @@
-"""Generate two classes in the plane, in shapes that no straight line divides.
+"""Generate two classes in the plane that are not linearly separable.
 
-The formulas are those of scikit-learn's ``make_moons`` and ``make_circles``, moved and scaled to lie
-around the origin; they are written out here because a worker has no scikit-learn. A fixed seed draws
-the noise, so that everybody sees the same points. Neither set is standardised.
+The formulas are those of scikit-learn's ``make_moons`` and ``make_circles``, centred and scaled; they are repeated here
+because workers have no scikit-learn. A fixed seed draws the noise, so that the points are always the same. Neither set
+is standardised.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Generate the PMCnet paper's control set (Huang et al. 2023, section 4.2.1): two classes by a known network.
 
-The paper gives the network and the laws of inputs and weights. How a label comes from the network's output it does not
-say: drawn with that probability, or the likelier class; both are here.
+The paper defines the network and the distributions of inputs and weights, but not how labels follow from the network's
+output: drawn with that probability, or the likelier class. Both versions are available.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ControlNetwork:
     first, first_bias : ndarray, shapes (3, 3) and (3,)
         Weights (units, inputs) and biases of the hidden layer.
     second, second_bias : ndarray, shapes (3,) and ()
-        Of the output.
+        Weights and bias of the output.
     """
 
     first: np.ndarray

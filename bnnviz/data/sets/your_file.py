@@ -1,4 +1,4 @@
-"""List the data set that stands for a file of the user's own."""
+"""Define the data set of the user's own file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bnnviz.errors import BnnvizError
 
 @dataclass(frozen=True, kw_only=True)
 class YourFile(DataEntry):
-    """A table that travels with the spec; what is in it only the table says."""
+    """A table that is attached to the spec and describes itself."""
 
     def load(self, split: int) -> DataSet:
-        """Refuse: without a table there is nothing to load."""
+        """Raise an error: without a table there is nothing to load."""
         raise BnnvizError(
             "There is no file of yours yet: open one on the page, or give --data FILE.csv --target-column NAME on the"
             " command line.",

@@ -13,7 +13,7 @@ _HINT = "code words as numbers, fill gaps, and give every row as many"
 
 
 def numbers(what: str, given: Any) -> np.ndarray:
-    """Return numbers as an array that PyTorch takes: native byte order, a dtype of its own, strides above 0."""
+    """Return numbers as an array for PyTorch: native byte order, a supported dtype, positive strides."""
     if hasattr(given, "toarray"):
         given = given.toarray()
     if hasattr(given, "to_numpy") and hasattr(given, "iloc"):

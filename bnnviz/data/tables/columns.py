@@ -1,4 +1,4 @@
-"""Turn the cells of each column into numbers or texts, and decide what the column holds."""
+"""Convert the cells of each column to numbers or texts, and detect the kind of the column."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MOST_CATEGORIES = 100
 FEWEST_ROWS = 5
 _EXAMPLES, _LONGEST = 3, 24
 _LARGEST = 1e30  # squares have to fit into single precision after scaling
-_LARGEST_WHOLE = 2.0**53  # beyond it neighbouring whole numbers are the same float
-_ROUNDING = 1e-13  # relative; rounding makes the numbers of a constant column differ by so much
+_LARGEST_WHOLE = 2.0**53  # larger integers are not exact floats
+_ROUNDING = 1e-13  # relative; rounding differences in a constant column
 _CODE = re.compile(r"0\d+", re.ASCII)
 _DIGITS = re.compile(r"[+\-−]?(\d{16,})(?:[.,]\d*)?")  # after marks between thousands are removed
 _REPEATED = re.compile(r"(?:9{2,}|8{2,}|7{2,}|9{2,}[678])(\.9+)?")  # surveys use several: -999, -998, -888
 _OTHER_SENTINELS = (-32768.0, 32767.0, -2147483648.0, 2147483647.0, 1e20, -1e20, 1e30, -1e30)
-_FAR = 3.0  # ranges of the other numbers: a sentinel is at least so far from them
+_FAR = 3.0  # a sentinel's smallest distance from the other numbers, in ranges of these
 _INDEX = re.compile(r"unnamed: \d+|index|idx|id|row|rows?[ _.]?(id|name|number|index)s?|rownames", re.IGNORECASE)
 _COUNT = re.compile(r"no|nr|#", re.IGNORECASE)  # names of counters and of amounts alike
 # Names of keys: flat_id, Customer ID, PassengerId, id_flat; but not words such as paid or humid.
@@ -47,14 +47,14 @@ _FIRST_DAY, _LAST_DAY = 19000101, 21001231
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
-    """Return names for a sentence, at most a dozen of them."""
+    """Return names joined by commas, by default at most a dozen."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(map(str, names[:most])) + more
 
 
 @dataclass
 class Context:
-    """What is known of the file that the columns are from."""
+    """The file of the columns and the options of its reader."""
 
     name: str
     line_of: Callable[[int], int | None]
@@ -64,14 +64,14 @@ class Context:
     from_text: bool = True
 
     def place(self, row: int) -> str:
-        """Return where a row is, for a sentence."""
+        """Return the location of a row for a message."""
         line = self.line_of(row)
         return f"row {row + 1} of {self.name}" if line is None else f"line {line} of {self.name}"
 
 
 @dataclass
 class Column:
-    """What a column holds: ``values`` are floats (nan where missing), or texts (None where missing)."""
+    """A column: ``values`` are floats (nan if missing), or texts (None if missing)."""
 
     name: str
     kind: str
@@ -111,7 +111,7 @@ def present_in(values: np.ndarray) -> np.ndarray:
 
 
 def describe(cells: pd.Series, context: Context, *, is_target: bool = False, is_first: bool = False) -> Column:
-    """Return what a column holds; what is wrong with it is in ``error``."""
+    """Return the description of a column, with any problem in ``error``."""
     key = str(cells.name)
     column = Column(key, NUMBER, np.empty(0), int(cells.isna().sum()), _examples(cells))
     try:
@@ -290,7 +290,7 @@ def days_in_texts(texts: np.ndarray, key: str, name: str, is_target: bool = Fals
 
 
 def _drop_sentinels(column: Column, context: Context) -> None:
-    """Mark numbers that stand for a missing value as missing; ask if a number looks like one."""
+    """Replace markers of missing values by nan; ask if a number looks like one."""
     if column.values.dtype == object:
         return
     given = [float(text) for text in context.missing or () if is_number(text)]
@@ -301,7 +301,7 @@ def _drop_sentinels(column: Column, context: Context) -> None:
         place = context.place(int(np.flatnonzero(column.values == suspect)[0]))
         number = f"{suspect:.10g}"
         raise TableQuestion(
-            f"Does {number} in the column {column.name}, {place}, stand for a missing value?",
+            f"Does {number} in the column {column.name}, {place}, mark a missing value?",
             (
                 Answer("Treat it as missing", "missing", (number,)),
                 Answer("Treat it as a number", "missing", ()),
@@ -310,7 +310,7 @@ def _drop_sentinels(column: Column, context: Context) -> None:
 
 
 def _sentinel(values: np.ndarray) -> float | None:
-    """Return a number that marks missing values elsewhere and is far from all others; None if there is none."""
+    """Return a common marker of missing values that is far from all other numbers, or None."""
     for number in (values.min(), values.max()) if len(values) else ():
         if not _is_sentinel(float(number)):
             continue

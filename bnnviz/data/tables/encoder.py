@@ -29,7 +29,7 @@ class Encoder:
     Attributes
     ----------
     names : tuple of str
-        What each encoded column is called.
+        Names of the encoded columns.
     levels : dict of tuple
         The levels of each input column; empty for numbers and dates.
     """
@@ -79,7 +79,7 @@ class Encoder:
         return np.asarray(self.transformer.transform(frame), dtype=float)
 
     def notes(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return for each row what was filled in or is unknown; an empty text where nothing was."""
+        """Return a note on the filled and unknown values of each row, or an empty text."""
         notes = np.full(len(frame), "", dtype=object)
         for key, levels in self.levels.items():
             values = frame[key].to_numpy()
@@ -92,7 +92,7 @@ class Encoder:
         return notes
 
     def describe_categories(self) -> list[str]:
-        """Return a sentence on the categories, if there are any."""
+        """Return a note on the categories, if there are any."""
         found = [f"{key} ({len(self.levels[key])} levels)" for key in self._categories]
         return [f"Texts are one-hot encoded: {listed(found)}."] if found else []
 

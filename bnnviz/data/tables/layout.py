@@ -17,12 +17,12 @@ from bnnviz.errors import BnnvizError
 csv.field_size_limit(1 << 30)  # the default refuses cells of 131,072 characters
 MOST_COLUMNS = 2_000
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_SPACE = " "  # separates the cells that R's write.table writes; only where no other mark does
+_SPACE = " "  # the separator of R's write.table; used only without any other separator
 _LONGEST_LINE = 10_000_000
-_MOST_HEAD = 10_000  # lines among which the names are
-_LOOKED_AT = 50  # rows that tell names from numbers
+_MOST_HEAD = 10_000  # lines that may precede the names
+_LOOKED_AT = 50  # rows that distinguish names from numbers
 MISSING = ("?", "-", "--", ".", "–", "—", "\\N", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
-"""What stands in a cell without a value, besides what pandas knows."""
+"""Markers of missing values that pandas does not know."""
 
 _WITHOUT_VALUE = {*map(str.lower, MISSING), "na", "n/a", "nan", "null", "none", "#n/a"}
 _HINT = re.compile(r'"?sep=(?P<mark>[,;\t|])"?\s*', re.IGNORECASE)  # the line that Excel writes for itself
@@ -83,7 +83,7 @@ def _lines_of(text: str) -> list[str]:
 
 
 def _check_marks(first: list[str], rows: list[list[str]], separator: str, name: str) -> None:
-    """Raise where rows have other separators than the names, or cells stand in single quotes."""
+    """Raise if rows and names have different separators, or cells are in single quotes."""
     if rows and len(first) > 1 and all(len(row) == 1 for row in rows):
         mark = _SEPARATORS.get(separator, "space")
         raise BnnvizError(
@@ -92,7 +92,7 @@ def _check_marks(first: list[str], rows: list[list[str]], separator: str, name: 
             "data",
         )
     if all(len(cell) > 1 and cell.startswith("'") and cell.endswith("'") for cell in first):
-        raise BnnvizError(f"The cells of {name} stand in single quotes; write double ones, or none.", "data")
+        raise BnnvizError(f"The cells of {name} are in single quotes; use double quotes, or no quotes.", "data")
 
 
 def _joined(lines: list[str], at: int) -> tuple[str, int]:
@@ -133,7 +133,7 @@ def _passed(lines: list[str], name: str) -> tuple[int, str | None, str | None]:
 
 
 def _continues(line: str, later: list[str]) -> bool:
-    """Tell whether a line that begins with # is the line of names: of as many cells as the next, which has numbers."""
+    """Return whether a line starting with # has names: as many cells as the next line, which has numbers."""
     following = next((each for each in later if each.strip()), "")
     if not following or following.startswith("#"):
         return False
@@ -162,8 +162,8 @@ def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequ
         return first, ";"  # of one column a comma is no separator
     if len(first) == 1 and any(mark in row for mark in marks for row in later):
         raise BnnvizError(
-            f"The first line of {name}, {short_repr(line.strip())}, has one cell and later ones have more; take away"
-            " what stands above the names.",
+            f"The first line of {name}, {short_repr(line.strip())}, has one cell and later ones have more; remove"
+            " the lines above the names.",
             "data",
         )
     if len(first) == 1:
@@ -177,10 +177,7 @@ def _cells(line: str, separator: str | None, name: str, fewest: int, later: Sequ
 
 
 def _evidence(first: list[str], later: Sequence[str], separator: str, name: str) -> float:
-    """Return the share of numbers in rows of as many cells as the first line; 0 where this has one.
-
-    Without it the decimal commas of rows such as 1,5;2,5 make more cells than what is between them.
-    """
+    """Return the share of numbers in rows as long as the first line, so that a decimal comma is not a separator."""
     if len(first) == 1:
         return 0.0
     rows = [_split(line, separator, name) for line in later if line.strip()]
@@ -197,10 +194,7 @@ def _split(line: str, separator: str, name: str) -> list[str]:
 
 
 def _is_header(first: list[str], rows: list[list[str]], target: str | None) -> bool:
-    """Tell whether the first line names the columns.
-
-    It does where it holds no number, where it names the target, and where it has a text above a column of numbers.
-    """
+    """Return whether the first line has names: no number, or the target's name, or a text above a column of numbers."""
     if not any(is_number(cell) for cell in first) or target in first:
         return True
     columns = (

@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class NewRows(NamedTuple):
-    """Hold rows to predict.
+    """Rows to predict.
 
     Attributes
     ----------
     x : ndarray, shape (rows, inputs)
-        Encoded as the training rows were.
+        Rows encoded like the training rows.
     row_notes : ndarray of str, shape (rows,)
-        What is missing or unknown in each row; empty for most.
+        Missing and unknown values of each row; usually empty.
     observed : ndarray or None, shape (rows,)
-        Numbers or class numbers in the target's column, nan where it holds none; None without that column.
+        Numbers or class numbers in the target's column, nan if missing; None without that column.
     notes : list of str
-        On the whole file.
+        Notes on the whole file.
     kept : dict
         Columns that are kept next to the predictions, as texts.
     """
@@ -231,7 +231,7 @@ def _class_word(text: str | None, places: Mapping[str, float]) -> str | None:
 
 
 def _summary(row_notes: np.ndarray) -> list[str]:
-    """Return a sentence on the rows with notes."""
+    """Return a summary of the rows with notes."""
     noted = np.flatnonzero(row_notes != "")
     if not len(noted):
         return []

@@ -21,7 +21,7 @@ _MINUS = "−–‐‑‒﹣－-"  # text programs write dashes and hyphens; the
 
 
 def _pattern(decimal: Decimal) -> re.Pattern[str]:
-    """Return what a number looks like with a decimal mark; the mark between its thousands is another one."""
+    """Return the pattern of numbers with a decimal mark and a different thousands separator."""
     other = "," if decimal == "." else "."
     grouped = rf"[1-9]\d{{0,2}}(?P<mark>[{re.escape(other)}'’{_SPACES}])\d{{3}}(?:(?P=mark)\d{{3}})*"
     return re.compile(
@@ -34,12 +34,12 @@ _WORD = re.compile(r"[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a finite number with either decimal mark."""
+    """Return whether a text is a finite number with either decimal mark."""
     return any(np.isfinite(_value(text, decimal)) for decimal in _PATTERNS)
 
 
 def _value(text: str, decimal: Decimal) -> float:
-    """Return the number that a text stands for; nan where it is none."""
+    """Return the number in a text, or nan."""
     found = _PATTERNS[decimal].fullmatch(text)
     if found is None or not (found["whole"] or found["part"]):
         return float("nan")
@@ -56,14 +56,14 @@ def without_percent(texts: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Readings:
-    """What the texts of a column are as numbers, in both writings."""
+    """The texts of a column as numbers, with each decimal mark."""
 
     values: dict[Decimal, np.ndarray]
     texts: np.ndarray
 
     @classmethod
     def of(cls, texts: np.ndarray) -> Readings:
-        """Read texts in both writings; those that say inf or nan are no finite numbers and no texts either."""
+        """Read texts with each decimal mark; inf and nan are neither finite numbers nor texts."""
         kinds, places = np.unique(texts.astype(str), return_inverse=True)
         words = np.array([_WORD.fullmatch(kind) is not None for kind in kinds], dtype=bool)
         values = {
@@ -100,7 +100,7 @@ def decimal_of(columns: Mapping[str, Readings], given: Decimal | None) -> Decima
 
 
 def chosen(key: str, column: Readings, decimal: Decimal | None, place: str) -> np.ndarray:
-    """Return a column's numbers, nan for a text that is none."""
+    """Return a column's numbers, nan for other texts."""
     if column.is_open and decimal is None:
         at = int(column.differing.argmax())
         point, comma = (f"{column.values[mark][at]:g}" for mark in _PATTERNS)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message, Remedy
 
-_SHOWN = 12  # names in a sentence
+_SHOWN = 12  # names in a message
 _LISTS = ("missing", "leave_out")  # options that take a list
 
 
@@ -20,7 +20,7 @@ class Answer(NamedTuple):
 
 
 class TableQuestion(BnnvizError):
-    """A table that cannot be read before somebody has answered."""
+    """The error of a table that cannot be read without an answer of the user."""
 
     def __init__(self, question: str, answers: tuple[Answer, ...], hint: str = "", field: str = "data") -> None:
         ways = [Remedy(hint)] if hint else []

@@ -36,7 +36,7 @@ _CLASSES = Answer("Treat them as classes (classification)", "task", ("classifica
 
 
 class TableOverview(NamedTuple):
-    """What the columns of a file hold."""
+    """Description of the columns of a file."""
 
     name: str
     rows: int
@@ -86,24 +86,24 @@ def read_table(
     Parameters
     ----------
     given : path, bytes, open file or frame
-        A text in UTF-8 whose cells are separated by commas, semicolons, tabs, vertical bars or blanks. Or a frame of
-        pandas, polars or PyArrow, whose dtypes are kept and whose index is left out. The first line names the columns;
+        A UTF-8 text whose cells are separated by commas, semicolons, tabs, vertical bars or blanks, or a frame of
+        pandas, polars or PyArrow, whose dtypes are kept and whose index is dropped. The first line names the columns;
         if it holds a number it is a row, and the columns are called c1, c2, ...
     target_column : str or None
         The column to predict; all others are inputs. None is refused with the names to choose from.
     task : {"regression", "classification"} or None, default None
-        The kind of the target. By default texts are classes and numbers amounts; a few different whole numbers are
-        asked about.
+        The kind of the target. By default texts are classes and numbers are amounts; a few distinct integers raise a
+        question.
     name : str or None, default None
-        What to call it; default: the file's name.
+        Name of the table; default: the file's name.
     decimal : {".", ","} or None, default None
-        The decimal mark. By default the columns decide, and a file in which ``1,952`` can be 1.952 or 1952 is asked
-        about.
+        The decimal mark. By default it is detected, and a file in which ``1,952`` can be 1.952 or 1952 raises a
+        question.
     missing : sequence of str or None, default None
-        Cells that hold no value, besides empty ones, ``?``, ``-`` and those that pandas knows. By default a number
-        such as -999, far from all others, is asked about; an empty sequence takes all numbers as they are.
+        Markers of missing values in addition to empty cells, ``?``, ``-`` and those of pandas. By default a number
+        such as -999, far from all others, raises a question; with an empty sequence all numbers are values.
     leave_out : sequence of str, default ()
-        Columns that are no inputs.
+        Columns to exclude from the inputs.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def _find_target(target: str | None, names: list[str], name: str) -> str:
 
 
 def _hint(given: str, names: list[str]) -> str:
-    """Return the end of a sentence on a column that does not exist."""
+    """Return the hint of a message on a column that does not exist."""
     close = difflib.get_close_matches(given, names, n=3) or [n for n in names if n.lower() == given.lower()]
     return f"; did you mean {' or '.join(close)}?" if close else f"; its columns are {listed(names)}."
 
@@ -293,6 +293,6 @@ def _with_encoder_notes(table: UserTable) -> UserTable:
     gaps = table.frame.isna().any(axis=1).sum()
     filled = f"{gaps:,} of {len(table.y):,} rows have missing inputs: numbers are filled by the median and marked,"
     notes = [*table.notes, *encoder.describe_categories()]
-    notes += [f"{filled} missing texts are a level of their own."] if gaps else []
+    notes += [f"{filled} missing texts are a separate level."] if gaps else []
     object.__setattr__(table, "notes", tuple(notes))
     return table

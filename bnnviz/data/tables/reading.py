@@ -36,7 +36,7 @@ class Content(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the file is called."""
+        """The name of the file."""
         return self.context.name
 
 
@@ -167,11 +167,11 @@ def _unreadable(error: Exception, found: Layout, name: str) -> BnnvizError:
     opened = re.search(r"EOF inside string starting at row (\d+)", str(error))
     if wide:
         line = found.lines_before + int(wide[2])
-        sentence = f"Line {line} of {name} has {wide[3]} cells, but there are {wide[1]} columns"
+        problem = f"Line {line} of {name} has {wide[3]} cells, but there are {wide[1]} columns"
     elif opened:
-        sentence = f"A quote that opens in line {found.lines_before + int(opened[1]) + 1} of {name} is never closed"
+        problem = f"A quote that opens in line {found.lines_before + int(opened[1]) + 1} of {name} is never closed"
     elif isinstance(error, Warning):
-        sentence = f"Lines of {name} have more cells than the {len(found.names)} columns"
+        problem = f"Lines of {name} have more cells than the {len(found.names)} columns"
     else:
-        sentence = f"The file {name} cannot be read ({str(error).splitlines()[0].strip().rstrip('.')})"
-    return BnnvizError(f"{sentence}; check its separators and quotes.", "data")
+        problem = f"The file {name} cannot be read ({str(error).splitlines()[0].strip().rstrip('.')})"
+    return BnnvizError(f"{problem}; check its separators and quotes.", "data")

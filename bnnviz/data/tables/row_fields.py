@@ -1,4 +1,4 @@
-"""List the fields of a form with one row of a table, and read what was typed into them."""
+"""List the fields of a form with one row of a table, and read their texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _field(key: str, levels: tuple[str, ...], table: UserTable) -> RowField:
 def read_texts(
     fields: list[RowField], texts: Mapping[str, Any], decimal: str | None
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return the numbers and levels in the fields, and a sentence for each field that holds neither."""
+    """Return the numbers and levels in the fields, and an error message for each invalid field."""
     cells: dict[str, float | str] = {}
     wrong: dict[str, str] = {}
     for field in fields:
@@ -51,16 +51,16 @@ def read_texts(
             if text not in field.levels:
                 wrong[field.name] = "No training row has this value; choose another one."
             continue
-        number, sentence = _number(text, decimal)
-        if sentence:
-            wrong[field.name] = sentence
+        number, problem = _number(text, decimal)
+        if problem:
+            wrong[field.name] = problem
         else:
             cells[field.name] = number
     return cells, wrong
 
 
 def _number(text: str, decimal: str | None) -> tuple[float, str]:
-    """Return a number, and a sentence on what is wrong with it; a comma is read as a point if that is clear."""
+    """Return a number and an error message, "" if valid; an unambiguous comma is a decimal point."""
     written = text.replace("−", "-")
     if _OPEN.fullmatch(written) and decimal != ",":
         return (

@@ -1,4 +1,4 @@
-"""Get at the text of a CSV file within limits on its size, or say in one sentence why not."""
+"""Read the text of a CSV file within limits on its size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def is_frame(source: Any) -> bool:
 
 
 def content(source: Any, name: str | None) -> tuple[bytes, str]:
-    """Return the bytes of a file, or those that are given, and what it is called."""
+    """Return the bytes of a file, or the given bytes, and its name."""
     if not isinstance(source, str | os.PathLike):
         found = source if isinstance(source, bytes) else _read_stream(source)
         name = _clean(name or "your file")
@@ -55,13 +55,13 @@ def content(source: Any, name: str | None) -> tuple[bytes, str]:
 
 
 def of_index(source: Any) -> list[str]:
-    """Say that the index of a frame is left out, where it may hold more than the numbers of rows."""
+    """Return a note that the index of a frame is dropped, unless it only numbers the rows."""
     index = getattr(source, "index", None) if is_frame(source) else None
     names = [] if index is None else [str(name) for name in index.names if name is not None]
     if index is None or (type(index).__name__ == "RangeIndex" and not names):
         return []
     called = f" ({', '.join(names)})" if names else ""
-    return [f"The index of the frame{called} is left out; reset_index() makes columns of it."]
+    return [f"The index of the frame{called} is dropped; reset_index() makes columns of it."]
 
 
 def frame_of(source: Any) -> pd.DataFrame:
@@ -137,10 +137,10 @@ def decode(content: bytes, name: str) -> str:
     try:
         text = content.decode(encoding)
         if not text.isascii() or "\x1a" in text:
-            # An accent may be a letter of its own; what looks the same is the same.
+            # Combining accents: equal-looking texts must be equal.
             text = unicodedata.normalize("NFC", text.translate(_UNSEEN))
     except UnicodeDecodeError as error:
-        raise _wrong(f"The file {name} is no UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
+        raise _wrong(f"The file {name} is not UTF-8 text (byte {error.start + 1}); save it as CSV UTF-8.") from error
     if "\0" in text:
         raise _wrong(f"The file {name} is no text; give a CSV file in UTF-8.")
     head = text[:1000].lstrip().lower()

@@ -49,11 +49,11 @@ class UserTable:
     class_names : tuple of str, default ()
         The classes by name; empty for regression.
     notes : tuple of str, default ()
-        What was done to the rows and columns of the file, one sentence each.
+        Notes on the changes to the rows and columns of the file.
     decimal : str or None, default None
         The decimal mark of the file, if its numbers show one.
     missing : tuple of str or None, default None
-        What stands for a missing value, besides empty cells.
+        Markers of missing values in addition to empty cells.
 
     Examples
     --------
