@@ -1,1 +1,1 @@
-"""Give programs and notebooks what they call; `bnnviz` has the names (``bnnviz.sample``, ``bnnviz.race``)."""
+"""The Python interface of `bnnviz` (``bnnviz.sample``, ``bnnviz.race``)."""

@@ -61,12 +61,12 @@ def search_prior(
     progress: Callable[[int, float], Any] | None = None,
     **options: Any,
 ) -> PriorSearch:
-    """Search the standard deviation of a network's prior that does best on the validation rows.
+    """Search the standard deviation of a network's prior with the best validation score.
 
     Parameters
     ----------
     target : str or Spec
-        A registered name, or a `Spec`, which says everything else too.
+        A registered name, or a `Spec`, which replaces all other arguments.
     sampler, settings, target_settings
         As in `start`.
     low, high, tries, by, progress
@@ -77,13 +77,13 @@ def search_prior(
     Returns
     -------
     PriorSearch
-        With ``prior_sd``, ``tries`` and ``spec``; give it to `sample`, and the run keeps the search in its summary and
+        With ``prior_sd``, ``tries`` and ``spec``; pass it to `sample`, and the run keeps the search in its summary and
         its file.
 
     Raises
     ------
     BnnvizError
-        If something given does not fit, there are no validation rows, or every try failed.
+        If an argument is invalid, there are no validation rows, or every try failed.
 
     Examples
     --------
@@ -108,12 +108,12 @@ def search_iterations(
     progress: Callable[[float], Any] | None = None,
     **options: Any,
 ) -> IterationSearch:
-    """Search the number of iterations after which a population does best on the validation rows: T of PMCnet.
+    """Search the number of iterations at which a population has the best validation score: T of PMCnet.
 
     Parameters
     ----------
     target : str or Spec
-        A registered name, or a `Spec`, which says everything else too.
+        A registered name, or a `Spec`, which replaces all other arguments.
     sampler, settings, target_settings
         As in `start`.
     most, by, progress
@@ -124,13 +124,13 @@ def search_iterations(
     Returns
     -------
     IterationSearch
-        With ``iterations``, ``values`` and ``spec``, whose run keeps the draws of the last iteration: give that to
+        With ``iterations``, ``values`` and ``spec``, whose run keeps the draws of the last iteration: pass it to
         `sample`.
 
     Raises
     ------
     BnnvizError
-        If something given does not fit, there are no validation rows, or the pilot failed.
+        If an argument is invalid, there are no validation rows, or the pilot failed.
 
     Examples
     --------
@@ -194,26 +194,26 @@ def replay(
     dark: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Path:
-    """Write a run as one HTML page that plays it without a server and without a network.
+    """Write a run as one HTML page that plays it without a server or network access.
 
     Parameters
     ----------
     run : Run, Spec, ReplayFrames, str or Path
-        A run of this process, which is done again from its spec and change log and not touched; what to run; a film; or
-        where one is: a recording's folder, a saved run (.nc), a spec (.json) or a film (.npz).
+        A run of this process, which is repeated from its spec and change log and not modified; a spec; replay frames;
+        or the path of a recording's folder, a saved run (.nc), a spec (.json) or replay frames (.npz).
     out : str or Path
-        The page; the ending ``.html`` is added where there is none.
+        The page; the suffix ``.html`` is added if missing.
     frames : int, default 300
-        At most; the first third are single steps.
+        Maximum number of frames; the first third are single steps.
     steps : int, optional
-        The last step; else where the run ended.
+        The last step; by default the run's last step.
     recorded : bool, optional
-        Whether the frames are shown that a recording has kept. Default: where the run cannot be done again, its device
-        being another machine's.
+        Whether to show the recorded frames. By default they are shown if the run cannot be repeated on this
+        machine's devices.
     dark : bool, optional
-        How the page begins; None follows the reader's browser.
+        Whether the page starts dark; None follows the reader's browser.
     progress : callable, optional
-        Called with the share that is done, 0 to 1, and the phase of the run.
+        Called with the completed fraction, 0 to 1, and the phase of the run.
 
     Returns
     -------
@@ -222,7 +222,7 @@ def replay(
     Raises
     ------
     BnnvizError
-        If the run cannot be done again, bokeh is missing, or the page cannot be written.
+        If the run cannot be repeated, bokeh is missing, or the page cannot be written.
 
     Examples
     --------

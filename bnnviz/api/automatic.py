@@ -17,10 +17,10 @@ AUTO = "auto"
 
 
 def of_table(target: Any, settings: dict[str, Any] | None) -> tuple[Any, dict[str, Any] | None, bytes | None]:
-    """Return the name and the settings of the network on a table of the user's, and what its spec is to carry.
+    """Return the name and settings of the network on a user's table, and the table for its spec.
 
-    What nothing is said of is as where a pilot chooses (`bnnviz.engine.automatic.tables.DEFAULTS`).
-    What is no `UserTable` comes back as it is, and carries nothing.
+    Open settings have the defaults of a pilot (`bnnviz.engine.automatic.tables.DEFAULTS`). A target other than a
+    `UserTable` is returned unchanged.
     """
     if not isinstance(target, UserTable):
         return target, settings, None
@@ -29,19 +29,19 @@ def of_table(target: Any, settings: dict[str, Any] | None) -> tuple[Any, dict[st
 
 
 def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
-    """Return whether a pilot is to choose: for a network on data whose chains set out from nothing that is given.
+    """Return whether to run a pilot: for a network on data without given starting points.
 
     Parameters
     ----------
     target, sampler
-        As of `bnnviz.start`.
+        As in `bnnviz.start`.
     others : dict
-        ``settings`` and ``start``, as of `bnnviz.start`.
+        ``settings`` and ``start``, as in `bnnviz.start`.
 
     Raises
     ------
     BnnvizError
-        If settings of a sampler are given, and none is named.
+        If sampler settings are given without a sampler.
     """
     if sampler != AUTO or isinstance(target, Spec):
         return False

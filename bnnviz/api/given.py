@@ -1,4 +1,4 @@
-"""Take what a caller gives: a target, points to set out from, and keywords that there are not."""
+"""Check the arguments of a caller: a target, starting points, and unknown keywords."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bnnviz.engine.run.start_points import StartPoints
 from bnnviz.errors import BnnvizError, nearest
 from bnnviz.specs.run import Spec
 
-#: What a start is called that has the weights of a network's module.
+#: Value of ``start`` for the weights of a network's module.
 MODULE = "module"
 
 
@@ -51,12 +51,12 @@ _ELSEWHERE = {
 
 
 def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
-    """Raise where there are keywords that are not known; a setting of the sampler is told from a misspelling.
+    """Raise for unknown keywords; settings of the sampler are distinguished from misspellings.
 
     Raises
     ------
     BnnvizError
-        If there is one.
+        If there are any.
     """
     for name in unknown:
         named = isinstance(sampler, str) and sampler in samplers.REGISTRY.names()
@@ -71,7 +71,7 @@ def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
 
 
 def is_points(start: Any, target: targets.Target | None) -> bool:
-    """Tell whether a start is points, and not a recording, a run or what a spec says of one."""
+    """Return whether a start consists of points, not of a recording, a run or a spec's ``start``."""
     if isinstance(start, Mapping):
         named = _named(target) or isinstance(target, targets.BNN)
         return named and not set(start) <= {"recording", "points", "sha256"}
@@ -131,7 +131,7 @@ def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | Non
         raise BnnvizError("parameters are of a function; this target has its own.", "parameters")
     if isinstance(target, str):
         if dim is not None:
-            raise BnnvizError("dim is of a function of your own; a named target has its dimension.", "dim")
+            raise BnnvizError("dim applies to your own functions only; a named target defines its dimension.", "dim")
         return None
     if isinstance(target, targets.Target):
         return target

@@ -21,9 +21,9 @@ class WithParameters:
     _lock: AbstractContextManager[Any]
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, as their constraints have them.
+        """Return the kept draws of named parameters, ``(chains, draws, *shape)`` each, with their constraints.
 
-        Of a network these are the module's parameters, and what its likelihood learns, such as ``noise_sd``.
+        For a network these are the module's parameters and those of its likelihood, such as ``noise_sd``.
 
         Raises
         ------

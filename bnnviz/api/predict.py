@@ -114,12 +114,12 @@ class WithPredictions:
 
     @torch.inference_mode(False)
     def functions(self, x: Any, *, target: BNN | None = None) -> np.ndarray:
-        """Return what the function of each draw is at rows, without noise: for its trace, R-hat and ESS.
+        """Return each draw's function at rows, without noise: for its trace, R-hat and ESS.
 
         Parameters
         ----------
         x, target
-            As of `predict`.
+            As in `predict`.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class WithPredictions:
         Raises
         ------
         BnnvizError
-            As `predict`.
+            As in `predict`.
 
         Examples
         --------
@@ -173,22 +173,22 @@ class WithPredictions:
     def ensemble(
         self, draws: int = 50, quantiles: Sequence[float] = QUANTILES, *, target: BNN | None = None
     ) -> torch.jit.ScriptModule:
-        """Make one TorchScript program of draws, which predicts rows as `predict` does, without bnnviz.
+        """Export draws as one TorchScript program that predicts rows like `predict`, without bnnviz.
 
-        Its ``save(path)`` writes it; ``torch.jit.load(path)`` reads it where PyTorch is. ``program(rows)`` takes rows
-        (rows, inputs) in the units of the data, in the order of ``program.names``, and returns a dict of tensors with
-        the names of a `PredictiveDistribution`. ``program.levels`` are the probabilities of the quantiles,
+        ``save(path)`` writes it; ``torch.jit.load(path)`` reads it wherever PyTorch is installed. ``program(rows)``
+        takes rows (rows, inputs) in the units of the data, in the order of ``program.names``, and returns a dict of
+        tensors with the names of a `PredictiveDistribution`. ``program.levels`` are the probabilities of the quantiles,
         ``program.class_names`` the classes, and ``program.learned`` has the learned parameters of the likelihood by
-        name, on the scale that the network sees.
+        name, on the network's scale.
 
         Parameters
         ----------
         draws : int
-            At most, evenly spread, or drawn by their weights.
+            Maximum number of draws, evenly thinned, or resampled by their weights.
         quantiles : sequence of float
-            Of numbers. A likelihood that is a class of your own has none in the program.
+            Quantile levels for numbers. A likelihood that is a class of your own has no quantiles in the program.
         target : BNN, optional
-            Your own network and data, for a recording of a run on such.
+            Your own network and data, for a recording of a run that used them.
 
         Raises
         ------

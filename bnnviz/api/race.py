@@ -39,36 +39,36 @@ class BackgroundRace(WithFigures):
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One row of figures for each lane, the best first; an unknown figure is nan, and has no rank."""
+        """One row of metrics per sampler, best first; an unknown metric is nan, and has no rank."""
         with self._lock:
             return self._run.table()
 
     @property
     def curves(self) -> list[dict[str, Any]]:
-        """For each lane its errors against the gradients it had spent, as arrays."""
+        """Errors and spent gradients of each sampler, as arrays."""
         with self._lock:
             return self._run.curves()
 
     @property
     def said(self) -> str:
-        """How the race stands, in a sentence or two."""
+        """Summary of the race in one or two lines."""
         caption = self.frame(["caption"])["caption"]
         return " ".join(part for part in (caption["text"], caption["warning"]) if part)
 
     def lane_draws(self, lane: int) -> np.ndarray:
-        """Return the kept draws (chains, draws, dim) of a lane, by its place in the spec."""
+        """Return the kept draws (chains, draws, dim) of a sampler, by its index in the spec."""
         with self._lock:
             return self._run.lanes[lane].draws
 
     def figure(self, path: str | Path) -> Path:
-        """Write curves, table and the sentence on them to an HTML page; return its path.
+        """Write curves, table and summary to an HTML page; return its path.
 
-        With another ending, such as ``.pdf``, the curves alone are written (`bnnviz.plots.save`).
+        With another suffix, such as ``.pdf``, only the curves are written (`bnnviz.plots.save`).
 
         Raises
         ------
         BnnvizError
-            If there is no such ending, or the file cannot be written.
+            If the suffix is unknown, or the file cannot be written.
         """
         optional.check(("bokeh", "holoviews"), "A figure needs", extra="plots")
         from bnnviz.figures.still.race_page import save_race
@@ -109,26 +109,27 @@ def race(
     Parameters
     ----------
     target : str, RaceSpec, UserTable, Target or callable
-        A registered name; a `RaceSpec`, which says everything else too; a table that `bnnviz.data.read_table` has read;
-        or a network or a density of your own, as of `bnnviz.start`.
+        A registered name; a `RaceSpec`, which replaces all other arguments; a table from `bnnviz.data.read_table`; or a
+        network or a density of your own, as in `bnnviz.start`.
     lanes : sequence of str or (str, dict)
         Registered names of samplers, each alone or with its settings.
     budget : int
-        Per-example gradients that each lane may spend, all its chains together; rejected proposals, tuning and warm-up
+        Per-example gradients that each sampler may spend, over all its chains; rejected proposals, tuning and warm-up
         are charged.
     chains, seed, device, dtype, target_settings, dim, parameters
-        For all lanes, as in `start`.
+        Shared by all samplers, as in `start`.
     warmup : int
-        Draws of each chain that are thrown away first.
+        Draws per chain to discard first.
     wait : bool
         Whether to return when the race has ended, or at once.
     callback : callable, optional
-        Called with the race about ten times a second, in its thread.
+        Called with the race about ten times per second, in its thread.
     progress_bar : bool, optional
-        As of `bnnviz.sample`, where this waits.
+        As in `bnnviz.sample`, if this waits.
     reference : bool, default True
-        Whether the race goes on, when the budgets are spent, until a long run of NUTS has told the truth that errors
-        are distances from. Without it R-hat and ESS are all that is told. A density that knows its moments needs none.
+        Whether to continue after the budgets are spent until a long run of NUTS has estimated the truth, from which
+        errors are computed. Without it only R-hat and ESS are reported. A density with known moments needs no
+        reference.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def race(
     Raises
     ------
     BnnvizError
-        If something given does not fit, or every lane diverged.
+        If an argument is invalid, or every sampler diverged.
 
     Examples
     --------

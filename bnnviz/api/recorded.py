@@ -1,4 +1,4 @@
-"""Read what was recorded: draws, summaries, predictions."""
+"""Read recordings: draws, summaries, predictions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
     """
 
     target: Target | None = field(default=None, repr=False, compare=False)
-    _lock: ClassVar[AbstractContextManager[None]] = nullcontext()  # nobody else moves what it restores
+    _lock: ClassVar[AbstractContextManager[None]] = nullcontext()  # a restored run has no other users
 
     @property
     def draws(self) -> np.ndarray:
@@ -58,11 +58,11 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return export.kept(self, target=self.target)
 
     def summary(self) -> dict[str, Any]:
-        """Return what the run's summary was when this was last written; empty where it has said nothing yet."""
+        """Return the last written summary of the run; empty if there is no summary yet."""
         return self.last_summary or {}
 
     def verdict(self) -> Message | None:
-        """Return the run's verdict when this was last written; None for a density, or if there is none."""
+        """Return the last written verdict of the run; None for a density, or if there is no verdict yet."""
         return self.summary().get("verdict")
 
     @property
@@ -87,12 +87,12 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return resuming.resume(self.folder, target=self.target if target is None else target)
 
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
-        """Return the network and its draws; a ``target`` of your own, where the run began with such.
+        """Return the network and its draws; pass your own network as ``target`` if the run used one.
 
         Raises
         ------
         BnnvizError
-            If it is no network on data, there are no draws, or the recording is damaged.
+            If the target is not a network on data, there are no draws, or the recording is damaged.
         """
         return network_draws(self.restored(target))
 
@@ -104,20 +104,20 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return super().table(self.target if target is None else target)
 
     def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> Any:
-        """Return the draws that all living chains have as an ArviZ data tree (an ``xarray.DataTree``).
+        """Return the draws of all living chains as an ArviZ data tree (an ``xarray.DataTree``).
 
         Parameters
         ----------
         predictions : bool, optional
-            Whether a network's groups are in it, as of `bnnviz.Run.to_arviz`; left out, they are where a target is
-            given.
+            Whether to include a network's groups, as in `bnnviz.Run.to_arviz`; by default they are included if a target
+            is given.
         target : Target, optional
-            Your own network or density, for a recording of a run on such: it gives names, and log densities.
+            Your own network or density, if the run used one: it provides names and log densities.
 
         Raises
         ------
         BnnvizError
-            If there are none, or the recording is damaged.
+            If there are no draws, or the recording is damaged.
         """
         if target is None and self.target is None and not predictions:
             return export.to_arviz(self)
@@ -127,22 +127,22 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
 def recording(word: str | Path, *, target: Target | None = None) -> PublicRecording:
     """Return a recording, by its name or its folder.
 
-    It has the names of a `Run`: ``draws``, ``summary()``, ``verdict()``, ``parameters()``, ``parameter_summary()``,
-    ``predict(rows)``, ``functions(rows)``, ``to_arviz()``, ``save(path)``. Figures of
-    `bnnviz.plots`, `bnnviz.measure`, `bnnviz.uncertainty` and `bnnviz.attack` take it in the place of one. Its
-    ``header`` and ``progress`` say what it is.
+    It has these members of a `Run`: ``draws``, ``summary()``, ``verdict()``, ``parameters()``,
+    ``parameter_summary()``, ``predict(rows)``, ``functions(rows)``, ``to_arviz()``, ``save(path)``. The figures of
+    `bnnviz.plots`, `bnnviz.measure`, `bnnviz.uncertainty` and `bnnviz.attack` accept it like a run. ``header`` and
+    ``progress`` describe it.
 
     Parameters
     ----------
     word : str or Path
     target : Target, optional
-        Your own network or density, of a run on such: a file holds draws, and no module or function. Without it there
-        are draws, and no predictions.
+        Your own network or density, if the run used one: a file holds no module or function. Without it the recording
+        has draws but no predictions.
 
     Raises
     ------
     BnnvizError
-        If there is none.
+        If there is no such recording.
 
     Examples
     --------

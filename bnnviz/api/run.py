@@ -1,4 +1,4 @@
-"""Sample a target in the background of this process, record it, and go on with what was recorded."""
+"""Sample a target in the background of this process, record it, and resume recordings."""
 
 from __future__ import annotations
 
@@ -55,23 +55,21 @@ class WithFigures(Background):
     """A background that a notebook can show."""
 
     def live(self, views: list[str] | None = None, height: int = 520, dark: bool | None = None) -> Live:
-        """Return the run's figures, which move with it, for the last line of a notebook's cell.
+        """Return the run's live figures, for the last line of a notebook's cell.
 
-        The run samples in its own thread and the figures are fed when the browser has painted the last
-        ones, so the kernel stays free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the
-        figures also move while a cell computes; elsewhere they wait for its end, and the run goes on.
-        Figures that nobody sees cost nothing. A run without an end pauses when the last of its figures
-        is closed, as when its cell is run once more.
+        The run samples in its own thread, and the figures update when the browser is ready, so the kernel stays
+        free for other cells. In JupyterLab 4.4 or later with ipykernel 7 the figures also update while a cell
+        computes; elsewhere they wait for the cell, and the run continues. Hidden figures cost nothing. A run
+        without an end pauses when its last figure is closed, for example when its cell is run again.
 
         Parameters
         ----------
         views : list of str, optional
-            Names of the views to show, such as ``["trajectory", "trace"]``; all that the run can feed
-            if left out.
+            Names of the views to show, such as ``["trajectory", "trace"]``; all available views by default.
         height : int
-            Of the figures together, in pixels.
+            Total height of the figures in pixels.
         dark : bool, optional
-            Colours for a dark page; left out, they follow the notebook's theme.
+            Use dark colours; by default the colours follow the notebook's theme.
 
         Returns
         -------
@@ -96,7 +94,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     ----------
     spec : Spec
     recording : PublicRecording or None
-        Where it is kept on disk while it goes on.
+        The recording on disk, if any.
 
     Examples
     --------
@@ -157,10 +155,10 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return super().table(own if target is None and isinstance(own, targets.BNN) else target)
 
     def event_weights(self) -> np.ndarray | None:
-        """Return weights (chains, draws) of sum 1 that undo the bias of draws at events (``samples="events"``).
+        """Return weights (chains, draws) of sum 1 that correct the bias of draws at events (``samples="events"``).
 
-        Draws at events lie at x in proportion to pi(x) (refresh rate + mean rate at x); the weights are the reciprocal.
-        They hold for a bound that is not violated. None for draws that need no weights.
+        The density of draws at events is proportional to pi(x) (refresh rate + mean rate at x); the weights are the
+        reciprocal of the rates. They require a valid bound. None for draws without weights.
         """
         with self._lock:
             return self._run.event_weights()
@@ -178,14 +176,14 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:
         """Return the draws as an ArviZ data tree (an ``xarray.DataTree``).
 
-        Groups are ``posterior``, ``sample_stats``, and of a network ``log_likelihood``, ``posterior_predictive``,
-        ``observed_data`` and ``constant_data``, of its training rows in the units of the data.
+        Groups are ``posterior`` and ``sample_stats``, and for a network ``log_likelihood``, ``posterior_predictive``,
+        ``observed_data`` and ``constant_data``, for its training rows in the units of the data.
 
         Parameters
         ----------
         predictions : bool, optional
-            Whether a network's last four groups are in it. Left out, they are where none has more than 20 million
-            numbers.
+            Whether to include a network's last four groups. By default they are included if none has more than 20
+            million numbers.
         """
         with self._lock:
             return self._run.to_arviz(predictions)
@@ -196,9 +194,9 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
             return self._run.save(path)
 
     def __reduce__(self) -> tuple:
-        """Pickle the run as it is now; it comes back paused, with its draws, and can go on.
+        """Pickle the run in its current state; it is restored paused, with its draws, and can continue.
 
-        A target or network of the caller's travels with it. A recording of it does not.
+        The pickle includes the caller's own target or network, but not the recording.
         """
         with self._lock:
             return _unpickled, (self._run.checkpoint(), self._run.target if self._run.own_target else None)
@@ -261,62 +259,62 @@ def start(
     Parameters
     ----------
     target : str, Spec, PriorSearch, UserTable, Target or callable
-        A registered name; a `Spec`, which says everything else too, or what `search_prior` found; a table that
-        `bnnviz.data.read_table` has read; a `BNN` of your network and data or another `Target`; a distribution of
+        A registered name; a `Spec`, which replaces all other arguments, or the result of `search_prior`; a table from
+        `bnnviz.data.read_table`; a `BNN` of your network and data or another `Target`; a distribution of
         ``torch.distributions``; or a function U of states (chains, dim) in torch that returns (chains,), minus the log
         density up to a constant.
     sampler : str or Sampler
-        A registered name, or an instance with its settings. ``auto`` is for a network on a table: a pilot, for which
-        this waits, chooses a sampler that fits the time, and what is left open of a named network; draws, warmup and
-        chains are chosen too where they have their defaults. Of a density it is ``bps``.
+        A registered name, or an instance with its settings. ``auto`` is for a network on a table: a blocking pilot
+        chooses a sampler for the available time, the open settings of a named network, and draws, warmup and chains
+        unless given. For a density it is ``bps``.
     dim : int, optional
-        Dimension of a state; needed for a function of states only.
+        Dimension of a state; required only for a function of states.
     parameters : mapping of str to shape or Parameter, optional
-        What a function is of in the place of states: it gets a dict of tensors ``(chains, *shape)`` by these names. A
+        Parameters of a function: it gets a dict of tensors ``(chains, *shape)`` with these names instead of states. A
         shape is a whole number or a tuple; `positive`, `above`, `below`, `interval`, `simplex` and `Parameter` add
-        constraints, whose log-Jacobians are added to U. ``draws`` are of coordinates without bounds;
-        ``parameters()`` gives the parameters.
+        constraints, whose log-Jacobians are added to U. ``draws`` has unconstrained coordinates; ``parameters()``
+        returns the parameters.
     draws : int or None
-        Draws to keep of each chain; None goes on until ``stop``.
+        Draws to keep per chain; None samples until ``stop``.
     warmup : int
-        Draws of each chain to throw away first.
+        Draws per chain to discard first.
     chains : int
-        Chains in lock-step.
+        Number of chains, which run in lock-step.
     seed : int, numpy.random.Generator, torch.Generator or None
-        Seed of the run's one generator, or a generator that chooses it; None chooses one at random. The spec has it.
+        Seed of the run's only generator, or a generator to draw it from; None chooses it at random. The spec records
+        it.
     device : str
         ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
     dtype : {"float32", "float64", "auto"} or torch.dtype
-        ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, where it costs
-        nothing and scales may lie far apart; float32 for anything else, and for a function that cannot do float64. It
-        evaluates a function once before the run begins.
+        ``auto`` is float64 for a function or a density of your own of at most 50 dimensions on a CPU, and float32 for
+        anything else or for a function without float64 support. It evaluates a function once before the run starts.
     kernel : {"eager", "compiled", "auto"}
-        ``compiled`` makes machine code of the whole step: many times as fast, after half a minute the first time. A run
-        with a number of draws waits for it, so that it always gives the same draws. ``auto`` waits for nothing: a run
-        that takes long has it made in another process, and takes it over when it is there; from that step on, which
-        its change log has, draws differ by rounding.
+        ``compiled`` compiles the whole step, which is many times faster, after half a minute the first time. A run with
+        a number of draws waits for it, so that its draws are reproducible. ``auto`` does not wait: another process
+        compiles the step of a long run, which switches to it when ready. From that step on, recorded in the change log,
+        draws differ by rounding.
     settings, target_settings : dict, optional
         Settings of the sampler and of a named target, by name.
     paused : bool
         Find the starting points, then wait for ``play`` or ``step``.
     callback : callable, optional
-        Called with the run about ten times a second, in the run's thread.
+        Called with the run about ten times per second, in the run's thread.
     record : str or Path, optional
-        Keep the run on disk while it goes on, under this name, or in this folder (a `Path`, or a text with ``/``).
+        Record the run on disk under this name, or in this folder (a `Path`, or a text with ``/``).
     start : str, Path, Run, array_like, dict or list of dict, optional
-        Let the chains set out from the draws of a recording (its name, or its folder) or of a run of this process, of
-        any sampler on a target of as many dimensions; from points ``(chains, dim)`` or ``(dim,)``; of named parameters
-        from a dict of values, one of each or one for each chain, or a list of such; of a network of your own from
-        ``"module"``, the weights that its module came with, from a ``state_dict``, or from a list of such, one for each
-        chain; or what a spec says of that (`bnnviz.specs.run.Spec`).
+        Starting points of the chains: the draws of a recording (its name or folder) or of a run of this process, by any
+        sampler on a target of the same dimension; points ``(chains, dim)`` or ``(dim,)``; for named parameters a dict
+        of values, one or one per chain for each, or a list of dicts; for a network of your own ``"module"``, the
+        weights of its module, a ``state_dict``, or a list of those, one per chain; or the ``start`` of a spec
+        (`bnnviz.specs.run.Spec`).
     start_from : {"last", "draws"}
-        Chain by chain from the last draw; with more or fewer chains these are dealt in turn. Or from draws that the
-        seed chooses, without replacement where there are enough, by their weights where they have weights.
+        Start each chain at its last draw; a different number of chains reuses these in turn. Or start at draws chosen
+        at random by the seed, without replacement if there are enough, and by their weights if any.
     minutes : float, optional
-        Time limit; the run ends then with the draws so far, in whatever phase it is. The search for starting points
-        takes at most 30 % of it, and the warm-up ends after 70 %. With ``auto`` the pilot is included; default: 2.
+        Time limit; the run then ends with the draws so far, in any phase. The search for starting points takes at most
+        30 % of it, and the warm-up ends after 70 %. With ``auto`` the pilot is included; default: 2.
     **unknown
-        Refused, with what may be meant.
+        Rejected, with a suggestion.
 
     Returns
     -------
@@ -325,7 +323,7 @@ def start(
     Raises
     ------
     BnnvizError
-        If something given does not fit; the sentence says what and the remedy.
+        If an argument is invalid; the message names the problem and the fix.
 
     Examples
     --------
@@ -481,18 +479,18 @@ def resume(
     callback: Callable[[BackgroundRun], Any] | None = None,
     **unknown: Never,
 ) -> BackgroundRun:
-    """Continue a recorded run in the background, with the draws that it would have made, and record these too.
+    """Continue a recorded run in the background with the same draws as without the interruption, and record it.
 
     Parameters
     ----------
     word : str or Path
-        The recording's name, or its folder.
+        Name or folder of the recording.
     target, sampler : optional
-        Objects of your own, if the run began with such.
+        Your own objects, if the run used any.
     paused : bool
-        As of `start`.
+        As in `start`.
     callback : callable, optional
-        As of `start`.
+        As in `start`.
 
     Warns
     -----
@@ -502,7 +500,7 @@ def resume(
     Raises
     ------
     BnnvizError
-        If there is none, or a part of it is damaged.
+        If there is no such recording, or a part of it is damaged.
 
     Examples
     --------
@@ -562,7 +560,7 @@ def _plain(name: str, given: Any) -> dict[str, Any]:
 
 
 def _from_there(spec: Spec, start: Any, points: str, own: targets.Target | None) -> Spec:
-    """Return a checked spec whose chains set out from a recording, a run, points, or what a spec says of those."""
+    """Return a checked spec with starting points from a recording, a run, points, or a spec's ``start``."""
     if given.is_points(start, own):
         spec = spec.replace(start={"recording": None, "points": POINTS[0]}).checked(own_target=True)
         return spec.replace(start_points=given.points(start, own, spec).pack())

@@ -27,7 +27,7 @@ _WATCHED_SLICE_S = 0.02
 _WATCHED_FOR_S = 1.0  # after a frame
 _CALLBACK_S = 0.1
 _LEAVE_S = 2.0
-_SIGNAL_S = 0.5  # a signal that came in is heard after so long at most
+_SIGNAL_S = 0.5  # maximum seconds until a signal is handled
 EXIT_INTERRUPTED = 130
 
 _RUNNING: weakref.WeakSet[Background] = weakref.WeakSet()
@@ -56,7 +56,7 @@ class FairLock:
         self._door, self._room = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> None:
-        # Who leaves the room must wait at the door behind who waits in it already.
+        # A thread that has just released the lock queues behind the waiting ones.
         with self._door:
             self._room.acquire()
 
@@ -65,19 +65,19 @@ class FairLock:
 
 
 class Background:
-    """Execute a run or a race in a thread of its own.
+    """Execute a run or a race in a separate thread.
 
-    Watching, pausing and stepping change no draw. What changes the run or reads it waits until the
-    steps under way are done, a tenth of a second at most unless a single step takes longer.
+    Watching, pausing and stepping do not affect draws. Reads and changes of the run wait until the current
+    steps are done, at most 0.1 s unless a single step takes longer.
 
     Parameters
     ----------
     run : bnnviz.engine.viewed_run.ViewedRun or bnnviz.engine.race.race.Race
     callback : callable, optional
-        Called with this object about ten times a second, in its thread.
+        Called with this object about ten times per second, in its thread.
     paused : bool
     folder : Path, optional
-        Where the run is recorded.
+        Folder of the recording.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Background:
         _RUNNING.add(self)
         try:
             self._thread.start()
-        except KeyboardInterrupt as interrupt:  # while the thread has not yet said that it goes
+        except KeyboardInterrupt as interrupt:  # before the thread has reported its start
             interrupt.run = self
             self._stop.set()
             self._join(_SIGNAL_S)  # for no longer: a step may take for ever
@@ -144,7 +144,7 @@ class Background:
             self._tell()
 
     def _advance(self) -> bool:
-        """Work for a slice, or do what the speed asks for; return whether there was something to do."""
+        """Work for one slice, or take the steps that are due; return whether there was any work."""
         host, now = self._host, time.monotonic()
         if not host.going or (host.playing and self._run.phase != "start" and host.pace.rests(now)):
             return False
@@ -165,7 +165,7 @@ class Background:
         return True
 
     def _rest(self) -> float | None:
-        """Return the seconds until there is something to do again; None if somebody must call first."""
+        """Return the seconds until the next work is due; None if a call is needed first."""
         host = self._host
         if not host.playing or host.pace.speed is None:
             return None
@@ -186,7 +186,7 @@ class Background:
 
     @property
     def spec(self) -> Any:
-        """What is run."""
+        """The executed run or race."""
         return self._run.spec
 
     @property
@@ -196,12 +196,12 @@ class Background:
 
     @property
     def playing(self) -> bool:
-        """Whether it goes on by itself: neither paused nor at its end."""
+        """Whether it is running: neither paused nor finished."""
         return self._host.playing
 
     @property
     def phase(self) -> str:
-        """Where it is: start, tuning, warm-up, sampling, done or failed."""
+        """The phase: start, tuning, warm-up, sampling, done or failed."""
         return self._run.phase
 
     @property
@@ -219,7 +219,7 @@ class Background:
         self._command("speed", value=value)
 
     def play(self) -> Self:
-        """Go on; return the run.
+        """Resume; return the run.
 
         Raises
         ------
@@ -266,12 +266,12 @@ class Background:
         self._listeners.append(listener)
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same for views while the run goes on (see ARCHITECTURE, frame)."""
+        """Return the static data of the views (see ARCHITECTURE, frame)."""
         with self._lock:
             return self._host.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what views show now (see ARCHITECTURE, frame)."""
+        """Return the requested parts of the current view data (see ARCHITECTURE, frame)."""
         with self._lock:
             self._seen = time.monotonic()
             frame = self._host.frame(want)
@@ -305,14 +305,14 @@ class Background:
         return self
 
     def run_to_end(self) -> Self:
-        """Wait for the end as `wait`; what fails or is interrupted is stopped first.
+        """Wait for the end as in `wait`; stop the run on errors and interrupts.
 
-        Whatever is raised, also by the target or a callback, has the run as far as it came as its ``run``.
+        Any exception, also by the target or a callback, has the unfinished run as its attribute ``run``.
 
         Returns
         -------
         Run
-            In a notebook an interrupted one too: the cell has what was drawn until then.
+            In a notebook also after an interrupt, with the draws until then.
 
         Raises
         ------
@@ -359,10 +359,10 @@ class Background:
         Returns
         -------
         dict
-            Of a run it has ``warnings``, ``rhat_max``, ``ess_min``, and of a network ``verdict`` and
-            ``rhat_function_max``, that of its predictions; all keys stand with their units on the page
-            :doc:`What a summary holds </manual/summary>`. What is not known is None. Of a race it is what
-            ``bnnviz race --json`` prints.
+            For a run it has ``warnings``, ``rhat_max``, ``ess_min``; for a network also ``verdict`` and
+            ``rhat_function_max``, that of its predictions. The page :doc:`What a summary holds </manual/summary>`
+            describes all keys with their units. Unknown values are None. For a race it equals the output of ``bnnviz
+            race --json``.
         """
         with self._lock:
             return self._run.summary()

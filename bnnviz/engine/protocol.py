@@ -1,10 +1,10 @@
-"""Declare what the parts of the engine ask of each other, so that none of them knows another one's class.
+"""Declare the interfaces between the parts of the engine.
 
-- `Driven` is what a driver moves, `Simulation` one that is shown too: a run, a race, the double well, a fork.
-- `DrawSource` is what figures of draws read.
-- `SingleRun` is a run of one sampler, `ShownRun` one with what looks on.
+- `Driven` is moved by a driver, `Simulation` is also displayed: a run, a race, the double well, a fork.
+- `DrawSource` provides draws to figures.
+- `SingleRun` is a run of one sampler, `ShownRun` one with its views.
 
-Importing this loads no torch, so that a page may use it.
+Importing this module does not import torch, so that a page may use it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOVING = frozenset({"path", "envelope", "events", "timeline"})
 
 
 class Driven(Protocol):
-    """What a driver prepares, advances, steps, changes and saves."""
+    """The interface to prepare, advance, step, change and save."""
 
     phase: str
     steps: int
@@ -46,26 +46,26 @@ class Driven(Protocol):
         """Find the starting points."""
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done."""
+        """Work for about the given seconds; return the number of steps."""
 
     def step_proposal(self) -> None:
         """Take one step."""
 
     def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps; return how many."""
+        """Take one block of at most ``most`` steps; return their number."""
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings between two steps."""
 
     def checkpoint(self) -> bytes:
-        """Return everything needed to go on."""
+        """Return the state to continue from."""
 
     def release(self) -> None:
-        """End whatever works for steps that nobody takes."""
+        """Stop pending compilation."""
 
 
 class Simulation(Driven, Protocol):
-    """Declare what is driven and shown."""
+    """A driven object with views."""
 
     can_record: bool
     has_history: bool
@@ -84,22 +84,22 @@ class Simulation(Driven, Protocol):
         """Return what stays the same for views."""
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what views show now."""
+        """Return the requested parts of the current view data."""
 
 
 class DrawSource(Protocol):
-    """What figures of draws read of the run that makes them.
+    """The draws of a run as used by figures.
 
     Attributes
     ----------
     origin : Tensor or None
-        Where the first chain set out, (dim,).
+        Starting point of the first chain, (dim,).
     draws : ndarray
         Kept draws of the living chains, (chains, draws, dim).
     log_weights : ndarray or None
-        Logarithms of the weights (chains, draws) that the draws came with.
+        Log weights (chains, draws) of the draws.
     sample_stats : dict of ndarray
-        Sample statistics of the moves that led to the draws, (chains, draws) each.
+        Sample statistics of the draws' moves, (chains, draws) each.
     """
 
     spec: Spec
@@ -139,7 +139,7 @@ class DrawSource(Protocol):
         """Return draws without weights (count, dim)."""
 
     def test_outputs(self) -> torch.Tensor | None:
-        """Return what the draws put out at a network's test rows."""
+        """Return the network outputs of the draws at the test rows."""
 
 
 class SingleRun(DrawSource, Driven, Protocol):
@@ -168,7 +168,7 @@ class SingleRun(DrawSource, Driven, Protocol):
     stats: dict[str, Any]
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
-        """Return everything needed to go on."""
+        """Return the state to continue from."""
 
     def refill(
         self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
@@ -182,10 +182,10 @@ class ShownRun(SingleRun, Simulation, Protocol):
     chain_trace: Any
 
     def aside(self, part: str, since: int) -> dict[str, Any]:
-        """Return a part of a frame for somebody beside the page."""
+        """Return a part of a frame for a reader other than the page."""
 
     def show_here(self) -> None:
-        """Show the watched chain from where it is."""
+        """Restart the path of the watched chain here."""
 
     def look_like(self, other: Any) -> None:
         """Show what another run of the same target shows."""
@@ -200,14 +200,14 @@ class Future(Protocol):
 
 
 class Forked(Simulation, Protocol):
-    """Several futures of one run; what is not of the fork as a whole is of the branch that is followed."""
+    """Several branches of one run; attributes of a single run are those of the followed branch."""
 
     branches: Sequence[Future]
     followed: int
     changes: list[LoggedChange]
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
-        """Return everything needed to go on."""
+        """Return the state to continue from."""
 
 
 class Place(Protocol):
@@ -227,4 +227,4 @@ class Place(Protocol):
     playing: bool
 
     def advance(self, seconds: float) -> int:
-        """Work for at most so many seconds."""
+        """Work for at most the given seconds."""

@@ -299,7 +299,7 @@ def test_a_killed_worker_is_reported_and_replaced(lab: Lab, dashboard: Any, scre
     process = next(p for p in dashboard.workers() if any(c.laddr.port == port for c in p.net_connections("tcp")))
     process.kill()
     until(lambda: "was lost" in lab.said(), 10, "the loss was not said")
-    found = until(lambda: re.search(r"goes on from step (\d+)", lab.said()), 120, f"it did not go on: {lab.said()}")
+    found = until(lambda: re.search(r"from step (\d+)", lab.said()), 120, f"it did not go on: {lab.said()}")
     screenshot(lab.page, "lab-recovered")
     until(lambda: lab.number("step") > int(found[1]), 10, "it did not advance")
     assert lab.number("draws") >= draws

@@ -128,8 +128,7 @@ def run(request: pytest.FixtureRequest) -> ViewedRun:
 
 
 def folded(run: ViewedRun, draws: np.ndarray) -> np.ndarray:
-    """Return what stands for a run's draws, as the run says it: nearest to where the first chain set out."""
-    assert "nearest to where the first chain set out" in run.scene()["canonical"]
+    """Return the canonical form of a run's draws that is nearest to the starting point of the first chain."""
     return canonical(draws, run.target.units, run.origin.numpy())
 
 

@@ -22,15 +22,15 @@ CALL_S = 2.0  # every call to a worker gives up after this
 COMMAND_S = 10.0  # a command waits for a busy worker
 START_S = 15.0  # starting an actor on a worker that is there
 NOTICE_S = 8.0  # how long a notice of something that is over stays
-LOSSES = 3  # a run that loses so many workers within LOSSES_S kills them itself
+LOSSES = 3  # a run that loses this many workers within LOSSES_S is not restarted
 LOSSES_S = 60.0
-LOST = (OSError, RuntimeError, TimeoutError)  # what a call to a lost worker raises
+LOST = (OSError, RuntimeError, TimeoutError)  # errors of calls to a lost worker
 
 log = logging.getLogger(__name__)
 
 
 class Workers(Protocol):
-    """What a handle uses of the cluster that its run is on."""
+    """The cluster as used by a handle."""
 
     client: Any
     handles: weakref.WeakSet[LiveHandle]
@@ -46,10 +46,10 @@ class Workers(Protocol):
 
 
 class LiveHandle:
-    """Start, ask, command and restore one live run for a page; made by `Backend.start`.
+    """Start, query, control and restore one live run for a page; created by `Backend.start`.
 
-    Its coroutines can be awaited on any event loop. A worker that is lost is replaced by itself: the run
-    goes on from its last checkpoint.
+    Its coroutines can be awaited on any event loop. A lost worker is replaced automatically: the run continues from
+    its last checkpoint.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LiveHandle:
         self._fixed = fixed
         self._resumes = run_id is not None
         self._carried: dict[str, Any] = {"play": play, "speed": None, "watch": None, "record": fixed["origin"]}
-        self._log: list[LoggedChange] = []  # as the run told it last
+        self._log: list[LoggedChange] = []  # as last reported by the run
         self._future: Any = None
         self._actor: Any = None
         self.address: str | None = None
@@ -79,7 +79,7 @@ class LiveHandle:
         self._message = ""
         self._field: str | None = None  # the setting that the message is about
         self._notice: tuple[str, float] = ("", 0.0)
-        self._silence = ""  # what was said of it last
+        self._silence = ""  # last message about it
 
     @property
     def alive(self) -> bool:
@@ -88,7 +88,7 @@ class LiveHandle:
 
     @property
     def playing(self) -> bool:
-        """Whether it plays, as the worker said last."""
+        """Whether it plays, as last reported by the worker."""
         return bool(self._carried["play"])
 
     @property
@@ -98,7 +98,7 @@ class LiveHandle:
 
     @property
     def notice(self) -> str | None:
-        """A sentence on what happened to the run, while it matters."""
+        """Message about the run, while it is relevant."""
         text, until = self._notice
         if text and time.monotonic() < until:
             return text
@@ -206,7 +206,7 @@ class LiveHandle:
                 return reply
 
     def _doomed(self) -> bool:
-        """Note the loss of a worker; True if the run has lost so many that it is not started again."""
+        """Record the loss of a worker; return True if the run lost too many to be restarted."""
         now = time.monotonic()
         self._losses.append(now)
         if len(self._losses) < LOSSES or now - self._losses[0] > LOSSES_S:
@@ -225,7 +225,7 @@ class LiveHandle:
     def check(self) -> None:
         """Look whether the worker is still there; called by the watcher."""
         lost = self._future is not None and self._future.status not in ("pending", "finished")
-        wanted = self.alive or (self.held and self.state == "ended")  # what has been drawn is still looked at
+        wanted = self.alive or (self.held and self.state == "ended")  # views may still show an ended run
         if not (lost and wanted and self._bringing.done()):
             return
         address, self.address = self.address, None
@@ -251,14 +251,14 @@ class LiveHandle:
         return reply
 
     def _take(self, reply: dict[str, Any]) -> None:
-        """Learn from what the worker says."""
+        """Update from the worker's status."""
         self.state = reply["state"]
         if self._replacing:
             self._replacing = False
             self._say(_taken_up(reply) if self.state != "failed" else "")
         if self._resumes and reply["resumed"] is not None:
             self._resumes = False
-            self._say(f"This run goes on from its checkpoint at step {reply['resumed']:,}.")
+            self._say(f"This run continues from its checkpoint at step {reply['resumed']:,}.")
         self._message, self._field = reply["message"], reply["field"]
         self.held = reply["held"]
         if reply["state"] != "starting":
@@ -325,7 +325,7 @@ class LiveHandle:
 
     async def _command(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         if not self._up.is_set() and not self.alive:
-            raise BnnvizError(f"{self._message} Start it again to go on.")
+            raise BnnvizError(f"{self._message} Start it again to continue.")
         try:
             await asyncio.wait_for(self._up.wait(), CALL_S)
             reply = await self._call("command", name, args, seconds=COMMAND_S)
@@ -348,7 +348,7 @@ class LiveHandle:
 
 def _taken_up(reply: dict[str, Any]) -> str:
     if reply["resumed"]:
-        return f"The worker running this was lost; a new one goes on from step {reply['resumed']}."
+        return f"The worker of this run was lost; a new one continues from step {reply['resumed']}."
     return (
         "The worker running this was lost before it had saved anything that a new one can read; "
         "the run starts again and makes the same draws."

@@ -37,11 +37,11 @@ class NetworkDraws(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """Hold what draws predict at rows.
+    """Predictions of draws at rows.
 
-    ``probabilities`` (draws, rows, classes) of classes; of numbers ``means`` (draws, rows) and ``sds`` (draws,) of the
-    normal law of an observation, in original units. Of another law the sds are (draws, rows), and ``law`` is it;
-    several columns stand beside each other. Of a likelihood that is a function there is nothing.
+    Classification has ``probabilities`` (draws, rows, classes); regression has ``means`` (draws, rows) and ``sds``
+    (draws,) of the normal law of an observation, in original units. For another ``law`` the sds are (draws, rows).
+    Several columns are concatenated. A likelihood that is a function has no predictions.
     """
 
     means: np.ndarray | None = None
@@ -51,7 +51,7 @@ class Predictions(NamedTuple):
 
 
 def predict(target: BNN, theta: Tensor, known: Tensor | None = None) -> Predictions:
-    """Return what weights (draws, dim) predict at the target's test rows, or what is known of it."""
+    """Return the predictions of weights (draws, dim) at the target's test rows."""
     x, _ = target.held_out()
     if target.likelihood.task == "classification":
         probabilities = probabilities_at(target, theta, x) if known is None else probabilities_of(target, known, theta)
@@ -77,18 +77,18 @@ def probabilities_at(target: BNN, theta: Tensor, x: Tensor) -> np.ndarray:
 
 
 def probabilities_of(target: BNN, outputs: Tensor, theta: Tensor) -> np.ndarray:
-    """Return the probabilities (draws, rows, classes) that outputs (draws, rows, outputs) of draws stand for."""
+    """Return the probabilities (draws, rows, classes) for outputs (draws, rows, outputs)."""
     probabilities = target.likelihood_at(theta.to(outputs)).mean(outputs).double().cpu().numpy()
     return probabilities if probabilities.ndim == 3 else np.stack([1 - probabilities, probabilities], -1)
 
 
 def output_scale(target: BNN) -> float:
-    """Return what one of the scale that a network sees is in the unit of the data."""
+    """Return the factor from the network's scale to the unit of the data."""
     return 1.0 if target.data_set is None else target.data_set.standardiser.y_scale
 
 
 def class_names(target: BNN) -> list[str]:
-    """Return what the classes are called; empty for a regression."""
+    """Return the class names; empty for a regression."""
     if target.likelihood.task != "classification":
         return []
     if target.data_set is not None:
@@ -97,10 +97,10 @@ def class_names(target: BNN) -> list[str]:
 
 
 def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int) -> np.ndarray:
-    """Return the numbers of draws that stand for all of them.
+    """Return the indices of representative draws.
 
-    Weighted draws are drawn with replacement in proportion to their weights; of equal ones at most ``resamples`` are
-    taken, evenly spread and each once.
+    Weighted draws are resampled with replacement by their weights; unweighted draws are thinned evenly to at most
+    ``resamples``.
 
     Parameters
     ----------
@@ -132,35 +132,34 @@ def measure(
     Parameters
     ----------
     target_or_run : BNN, Run, Recording, str or Path
-        A network on data, or a run or a recording of one, whose draws and weights are taken where none are given.
+        A network on data, or a run or a recording of one, which provides draws and weights by default.
     draws : array_like, shape (..., dim), optional
         Weights of the network.
     log_weights : array_like, shape (...), optional
-        Logarithms of the draws' weights up to a constant; none: all draws count the same.
+        Log weights up to a constant; by default all draws count the same.
     resamples : int, default 100
-        Draws that are taken by their weights for the figures of each draw (R of the PMCnet paper).
+        Number of draws resampled by their weights for per-draw metrics (R of the PMCnet paper).
     seed : int, default 0
-        Of what is drawn.
+        Seed of the resampling.
 
     Returns
     -------
     dict
-        ``per_draw``: of each figure ``mean`` and ``sd`` (divisor R - 1; None for one draw) over single draws'
-        predictions, as in the tables of the PMCnet paper; ``averaged``: the figures of the weighted mean of the
-        predictions, which is the predictive distribution (its algorithm 2). Names as in ``class_metrics`` and
-        ``number_metrics`` of `bnnviz.diagnostics`; of a regression ``nll`` is on the scale that the network sees, and
-        coverage and CRPS of the averaged predictive are made of the resampled draws. CRPS is in closed form where one
-        normal noise is the same at each row, and estimated from observations that are drawn elsewhere. ``confusion``:
-        rows of each observed class (first axis) by predicted class, of the averaged predictive;
-        ``confusion_per_draw``: its mean over single draws; ``confidence``: the mean over rows of the largest
-        probability. ``unknown``: by figure, a sentence on what is undefined, or needs scikit-learn. Also ``rows``,
-        ``draws``, ``resamples``, ``class_names``
-        and ``weights_ess``, the effective number of draws by the weights, None where they are equal.
+        ``per_draw``: ``mean`` and ``sd`` of each metric (divisor R - 1; None for one draw) over the predictions of
+        single draws, as in the tables of the PMCnet paper; ``averaged``: metrics of the weighted mean of the
+        predictions, the predictive distribution (its algorithm 2). ``class_metrics`` and ``number_metrics`` of
+        `bnnviz.diagnostics` define the names. For a regression ``nll`` is on the network's scale, and coverage and CRPS
+        of the averaged predictive use the resampled draws. CRPS is in closed form for homoscedastic normal noise, and
+        otherwise estimated from simulated observations. ``confusion``: rows of each observed class (first axis) by
+        predicted class, for the averaged predictive; ``confusion_per_draw``: its mean over single draws;
+        ``confidence``: the mean over rows of the largest probability. ``unknown``: by metric, the reason why it is
+        undefined or needs scikit-learn. Also ``rows``, ``draws``, ``resamples``, ``class_names`` and ``weights_ess``,
+        the effective number of draws by the weights, None if they are equal.
 
     Raises
     ------
     BnnvizError
-        If it is no network, there are no draws, or weights and draws do not fit.
+        If the target is not a network, there are no draws, or weights and draws do not fit.
 
     Examples
     --------
@@ -198,7 +197,7 @@ def _of_kind(target: BNN) -> Callable[[BNN, Predictions, np.ndarray], dict[str, 
 
 
 def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
-    """Return the network and its draws, those of a run where none are given.
+    """Return the network and its draws, by default those of the run.
 
     Parameters and errors as in `measure`.
     """
@@ -309,7 +308,7 @@ def _no_figures(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, A
 
 
 def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
-    """Return mean and sd of the figures of single draws beside those of the averaged prediction."""
+    """Return mean and sd of per-draw metrics next to those of the averaged prediction."""
     per_draw, unknown = {}, dict(averaged.unknown)
     for name in single[0].values:
         known = np.array([one.values[name] for one in single if one.values[name] is not None])

@@ -1,4 +1,4 @@
-"""Build frames: small immutable pictures of a run, only when somebody asks."""
+"""Build frames on demand: small immutable views of a run."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from bnnviz.samplers.observers import Projection
 from bnnviz.targets import BNN
 
 _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
-# Of draws with weights: their order means nothing.
+# Weighted draws have no meaningful order.
 _WEIGHTED_PARTS = ("status", "caption", "table")
-# Of chains that each have one point: nothing mixes.
+# Chains with a single point do not mix.
 _POINT_PARTS = ("status", "caption", "table", "selection")
 _RESAMPLED = 200  # draws of which predictions are shown
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
@@ -38,9 +38,9 @@ _MOST_NAMES = 2000
 _DOTS = 300  # draws in the plane of the path
 
 
-# Between two frames: many steps, or more than a few at a pace that nobody steps by hand.
+# Minimum steps between two frames at which single steps are no longer followed.
 _MANY_STEPS, _FEW_STEPS, _PACE = 20, 6, 100.0
-_CHANGED, _CHANGED_S = "Changed: the chains go on, and the estimates begin again. ", 6.0
+_CHANGED, _CHANGED_S = "Changed: the chains continue and the estimates restart. ", 6.0
 _CURVE_POINTS = 161
 
 
@@ -72,8 +72,8 @@ class FrameBuilder:
         self._dotted = (0, -1)  # draws so far and basis of the dots
         self._dots = np.empty((0, 2), np.float32)
         self._way_beside: tuple[str, str] = ("", "")
-        self._begun = time.perf_counter()  # this era
-        #: What makes a part of a frame, given whether the run goes at full speed.
+        self._begun = time.perf_counter()  # since the last change
+        #: Builder of each part of a frame; the argument is whether the run is at full speed.
         self._makers: dict[str, Callable[[bool], dict[str, Any]]] = {
             "status": self._status,
             "caption": self._caption,
@@ -90,7 +90,7 @@ class FrameBuilder:
         }
 
     def forget(self) -> None:
-        """Drop what was computed of earlier draws; the plane stays until there are enough for another."""
+        """Drop results of earlier draws; keep the plane until there are enough draws for another."""
         held = (
             *(self._components, self._variances, self._mixing, self._importance),
             *(self._test_metrics, self.predictor, self._own),
@@ -112,11 +112,11 @@ class FrameBuilder:
 
     @property
     def following(self) -> tuple[str, int]:
-        """What is followed, in words, and the number of the axes that it is a projection on."""
+        """Name of the followed quantity and its number of projection axes."""
         return self._components.label, self._components.basis
 
     def projected(self, draws: torch.Tensor) -> np.ndarray:
-        """Return what is followed (chains, draws), of any draws (chains, draws, dim)."""
+        """Return the followed quantity (chains, draws) for draws (chains, draws, dim)."""
         return self._components.of(draws)
 
     def watch(
@@ -127,7 +127,7 @@ class FrameBuilder:
         block: int | None,
         row: list[float] | None,
     ) -> None:
-        """Choose the watched chain, the plane of paths, what is followed, the block of correlations, and a row."""
+        """Choose the watched chain, the path plane, the followed quantity, the correlation block and a row."""
         if chain is not None:
             if not 0 <= chain < self.run.spec.chains:
                 raise BnnvizError(f"There is no chain {chain}; choose 0 to {self.run.spec.chains - 1}.", "chain")
@@ -222,7 +222,7 @@ class FrameBuilder:
         }
 
     def _awaited(self) -> str:
-        """Say why the path is not drawn in the plane that is asked for; "" where it is."""
+        """Return the reason why the path is not drawn in the requested plane; "" if it is."""
         by_choice = self._wanted_plane is not None and self._wanted_plane["kind"] == "coordinates"
         if by_choice or self._components.pca is not None or self.run.target.dim <= 2:
             return ""
@@ -255,7 +255,7 @@ class FrameBuilder:
         return Projection("coordinates", labels, np.zeros(target.dim), axes, components.basis, canonicalise)
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Build the wanted parts."""
+        """Build the requested parts."""
         run = self.run
         fast = self._goes_fast()
         self._seq += 1
@@ -266,20 +266,20 @@ class FrameBuilder:
         return {"seq": self._seq, **{name: part for name, part in parts.items() if part}}
 
     def _goes_fast(self) -> bool:
-        """Return whether more steps were made since the last frame than anybody follows one by one."""
+        """Return whether there were too many steps since the last frame to follow one by one."""
         now = time.perf_counter()
         steps, seconds = self.run.steps - self._last_steps, now - self._last_frame
         self._last_steps, self._last_frame = self.run.steps, now
         return steps > _MANY_STEPS or (steps > _FEW_STEPS and steps > _PACE * seconds)
 
     def aside(self, name: str, since: int) -> dict[str, Any]:
-        """Build one part, the last one being so many steps ago, for somebody beside the page, which notices nothing."""
+        """Build one part for a reader other than the page, without affecting the page's frames."""
         fast = since > _FEW_STEPS
         self._counted.note(self.run)
         return self._part(name, fast)
 
     def _part(self, name: str, fast: bool) -> dict[str, Any]:
-        """Build one part; empty where there is nothing to show."""
+        """Build one part; empty if there is nothing to show."""
         if name in self._makers:
             return self._makers[name](fast)
         if self._test_metrics is not None and name in self._test_metrics.emits:
@@ -296,7 +296,7 @@ class FrameBuilder:
         # A target that has failed is not asked again for the rate along a segment.
         if name == "envelope" and run.phase == "failed":
             return {}
-        # Nobody may look at the views that fit the axes first.
+        # The views that fit the axes may not be shown first.
         self._components.refit()
         part = self._chain.chain_trace.part(name, self.plane(), fast)
         more = {
@@ -380,7 +380,7 @@ class FrameBuilder:
         return part | {"warning": " ".join(statements + measured), "remedies": remedies}
 
     def _way(self) -> str:
-        """Say how far it is to the first draw, where that takes so long that one would ask."""
+        """Describe the progress to the first draw if it takes long."""
         found = self.run.waiting.message()
         return "" if found is None else f" {found.text}"
 
@@ -389,7 +389,7 @@ class FrameBuilder:
         return "" if found is None else f" {found.text}"
 
     def _held_way(self) -> str:
-        """Return `_way`, which stays as long as the counts that it stands beside."""
+        """Return `_way`, kept as long as the counts in the same frame."""
         if self._way_beside[0] != self._counted.sentence:
             self._way_beside = self._counted.sentence, self._way()
         return self._way_beside[1]
@@ -430,7 +430,7 @@ class FrameBuilder:
         return correlations.part(self.run.store, self.run.alive, self._block, self._components)
 
     def _marginal(self, fast: bool) -> dict[str, Any]:
-        """Return the density of what is followed, over all chains."""
+        """Return the density of the followed quantity over all chains."""
         followed = self._components.followed
         x, y = diagnostics.density(followed.values)
         if not x.size:
@@ -464,7 +464,7 @@ class FrameBuilder:
 _PHASES = {
     "start": "Looking for a place to start: each chain descends to a mode by Adam.",
     "tuning": "Press play, or take one step.",
-    "warm-up": "Estimates begin again with what was changed.",
+    "warm-up": "Estimates restart after the change.",
     "sampling": "Press play, or take one step.",
     "done": "All draws are made.",
     "failed": "The run stopped.",

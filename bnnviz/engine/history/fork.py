@@ -1,8 +1,8 @@
-"""Fork a run: several futures of one run, from one state on, step by step beside each other.
+"""Fork a run into several branches from one state.
 
-Each branch is a run of its own, restored from the same checkpoint, so that its first steps use the same random numbers:
-until something is changed in one of them they are the same. One branch is followed: whatever is asked of the fork is
-asked of it, and every view shows it; the others are drawn over it in their colours.
+Each branch is a separate run, restored from the same checkpoint with the same random numbers: branches agree until a
+setting changes in one of them. The fork delegates to one followed branch, which every view shows; the other branches
+are overlaid in their colours.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bnnviz.specs import catalogue
 
 MOST = 4  # branches
 _VERSION = 1
-_FIRST = "A"  # goes on as it was
+_FIRST = "A"  # continues unchanged
 _OF_TARGET = "target."
 _LONGEST_TEXT = 24
 _TRACE_DRAWS = 400
@@ -56,7 +56,7 @@ class Branch:
 
     @property
     def name(self) -> str:
-        """What it is: as it was, or what has been changed in it."""
+        """Label: the original, or the changed settings."""
         changed: dict[str, Any] = {}
         for _, settings in asked(self.run.changes[self.since :]):
             changed |= settings
@@ -64,7 +64,7 @@ class Branch:
         return ", ".join(_in_words(self.run, *each) for each in changed.items()) or nothing
 
     def take(self, steps: int, seconds: float) -> int:
-        """Take at most so many steps, with the changes that fall on them; return how many were taken."""
+        """Take at most ``steps`` steps with their scheduled changes; return the number of steps."""
         run = self.run
         make_changes(run, self.script)
         return run.take(min(steps, self.script[0][0] - run.steps) if self.script else steps, seconds)
@@ -81,12 +81,12 @@ def _of_lead(name: str, doc: str) -> property:
 
 
 class Fork:
-    """Drive several futures of one run in its place; what is not of the fork as a whole is of the followed branch."""
+    """Drive several branches like one run; attributes of a single run are those of the followed branch."""
 
     can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = True
     is_fork: ClassVar[bool] = True
-    spec = _of_lead("spec", "What the changes have made of the followed branch's spec.")
+    spec = _of_lead("spec", "Spec of the followed branch after its changes.")
     changes = _of_lead("changes", "The change log of the followed branch.")
     device = _of_lead("device", "Where it computes.")
     steps = _of_lead("steps", "Steps of the followed branch.")
@@ -98,7 +98,7 @@ class Fork:
 
     @classmethod
     def of(cls, run: ViewedRun, timeline: Timeline, script: Iterable[LoggedChange]) -> Fork:
-        """Part a run in two: it goes on as it was, with the changes of a script, and another one goes beside it."""
+        """Fork a run: one branch continues with the changes of a script, a second one starts from the same state."""
         fork = cls(run.steps, [_branch(_FIRST, run, timeline, deque(script))])
         run.show_here()
         fork.split()
@@ -142,7 +142,7 @@ class Fork:
 
     @property
     def phase(self) -> str:
-        """Where the followed branch is; one that has failed beside others that go on is done."""
+        """Phase of the followed branch; a failed branch is done while others continue."""
         return "done" if self.lead.phase == "failed" and not self.finished else self.lead.phase
 
     @property
@@ -163,7 +163,7 @@ class Fork:
         self.lead.change(settings)
 
     def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps, equally many in each branch; return how many."""
+        """Take one block of at most ``most`` steps in each branch; return their number."""
         moving = [branch for branch in self.branches if not branch.run.finished]
         first = min(moving, key=lambda branch: branch.run.steps, default=None)
         taken = 0 if first is None else first.take(most, seconds / len(moving))
@@ -173,7 +173,7 @@ class Fork:
         return taken
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps of each branch."""
+        """Work for about the given seconds; return the steps per branch."""
         return self.take(LONGEST, seconds)
 
     def step_proposal(self) -> None:
@@ -204,7 +204,7 @@ class Fork:
         self.lead.look_like(other)
 
     def show_here(self) -> None:
-        """Show the watched chain from where it is."""
+        """Restart the path of the watched chain here."""
         self.lead.show_here()
 
     def scene(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class Fork:
         return self.lead.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of the followed branch, with what the others put beside them."""
+        """Return the requested parts of the followed branch, overlaid with the other branches."""
         frame = self.lead.frame(want)
         together = {
             "status": self._status,
@@ -222,7 +222,7 @@ class Fork:
             "prediction": self._prediction,
             "table": self._table,
         }
-        # Where the followed branch has no draws yet, the others may have some.
+        # Other branches may have draws before the followed one.
         drawn = self.lead.store.common(self.lead.alive)
         early = {} if drawn else {name: {} for name in _OF_DRAWS if name in want}
         shown = {name: together.get(name, _alone)(part) for name, part in (early | frame).items()}
@@ -241,7 +241,7 @@ class Fork:
         return part | {"phase": self.phase, "fork": self.at, "futures": futures, "followed": self.followed}
 
     def _path(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Put the path of the watched chain of each branch since the fork beside that of the followed one."""
+        """Add the watched chain's path since the fork for each branch."""
         plane = self.lead.plane()
         if plane.basis != part["basis"]:  # the axes were fitted again for another part of this frame
             part = part | self.lead.chain_trace.part("path", plane, False)
@@ -249,7 +249,7 @@ class Fork:
         return part | {"futures": [self._future(i, each, ("x", "y")) for i, each in enumerate(parts) if each]}
 
     def _trace(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Return what is followed, of the watched chain of each branch, draw by draw since the fork."""
+        """Return the followed quantity of the watched chain since the fork, per branch and draw."""
         every = max(run.store.every for run in self._runs)
         chain, values = self.lead.watched, []
         for branch in self.branches:
@@ -283,7 +283,7 @@ class Fork:
         return {"label": label, "basis": basis, "x": x, "y": y, "draws": count, "futures": futures}
 
     def _prediction(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Put the band of each branch beside that of the followed one; other kinds of prediction stay alone."""
+        """Overlay the prediction bands of all branches; other kinds of prediction are not overlaid."""
         if "lo95" not in part:
             return part
         parts = [part if run is self.lead else run.frame(["prediction"]).get("prediction") for run in self._runs]
@@ -317,7 +317,7 @@ class Fork:
     # --- kept
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
-        """Return everything needed to go on with the same draws in each branch (see `Run.checkpoint`)."""
+        """Return the state to continue all branches with the same draws (see `Run.checkpoint`)."""
         branches = [
             {
                 "letter": branch.letter,
@@ -336,7 +336,7 @@ class Fork:
 
     @classmethod
     def restore(cls, data: bytes, block_store: BlockStore | None = None) -> Fork:
-        """Return a fork that goes on from a checkpoint."""
+        """Restore a fork from a checkpoint."""
         saved = checkpoint.unpack(data.removeprefix(MAGIC), _VERSION, "start the run again")
         return cls(saved["at"], [_restored(each, block_store) for each in saved["branches"]], saved["followed"])
 

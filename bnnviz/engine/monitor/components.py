@@ -17,7 +17,7 @@ from bnnviz.errors import BnnvizError
 _PCA_ROWS = 600
 _PCA_GROWTH = 1.6
 PCA_FIRST = 40  # draws
-CANONICAL = "canonical"  # what is said of canonical draws
+CANONICAL = "canonical"  # code of messages on canonical draws
 _LABELS = {1: "PC 1", 2: "PC 2", -1: "last PC"}
 _WIDEST = 64  # hidden units up to which the nearest order is looked for
 MOST_CANONICALISED = 2_000_000  # numbers at once
@@ -42,7 +42,7 @@ def canonical_form(run: DrawSource) -> Callable[..., np.ndarray]:
 
 
 def _matches(run: DrawSource) -> bool:
-    """Tell whether layers are so narrow that the order nearest to where the first chain set out is looked for."""
+    """Return whether layers are narrow enough to search for the order nearest to the first chain's start."""
     return max(layer.outputs for layer in run.target.units[:-1]) <= _WIDEST
 
 
@@ -65,12 +65,12 @@ class Components:
         self._known: dict[tuple[Choice, bool], tuple[tuple, np.ndarray]] = {}
 
     def forget(self) -> None:
-        """Drop what was computed of earlier draws; the axes stay until there are draws enough for others."""
+        """Drop results of earlier draws; keep the axes until there are enough draws for others."""
         self._fitted = 0
         self._known = {}
 
     def look_like(self, other: Components) -> None:
-        """Take the axes of another run's draws, and what is followed of them, until there are enough for others."""
+        """Use the axes and the followed quantity of another run until there are enough draws for others."""
         self.pca, self._plain, self._last = other.pca, other._plain, other._last
         self._canonical, self._fitted, self._choice = other._canonical, other._fitted, other._choice
         self.basis = other.basis + 1
@@ -83,12 +83,12 @@ class Components:
 
     @property
     def canonical_warning(self) -> str:
-        """What has to be said where draws are canonical; "" for a target whose draws cannot be."""
+        """Note on canonical draws; "" for a target without them."""
         hidden = self._run.target.units[:-1]
         if not hidden:
             return ""
         signs = " and with the signs" if any(layer.activation in diagnostics.ODD for layer in hidden) else ""
-        order = "nearest to where the first chain set out" if _matches(self._run) else "of their first incoming weights"
+        order = "nearest to where the first chain started" if _matches(self._run) else "of their first incoming weights"
         return (
             f"Hidden units are shown in the order{signs} {order}: this joins no modes that differ otherwise, and where"
             " it cuts the space a path seems to jump, so it is for looking, not for moments."
@@ -128,7 +128,7 @@ class Components:
     def _place_of_stat(self, name: Any) -> int:
         names = self._run.sampler.sample_stats()
         if name not in names:
-            known = f"choose {', '.join(names)}" if names else "it has none"
+            known = f"choose {', '.join(names)}" if names else "it does not have any"
             raise BnnvizError(f"This sampler has no sample statistic {name!r:.60} to follow; {known}.", "component")
         return names.index(name)
 
@@ -150,11 +150,11 @@ class Components:
         draws = self._run.store.view(self._run.alive)
         stride = max(1, -(-draws.shape[0] * draws.shape[1] // _PCA_ROWS))
         rows = draws.flatten(0, 1)[::stride].cpu()
-        # Of large networks there is no room for a copy.
+        # Copies of large networks do not fit into memory.
         return (rows if rows.numel() > MOST_CANONICALISED else rows.double()).numpy()
 
     def looked_at(self, draws: Tensor) -> np.ndarray:
-        """Return draws (..., dim), or where they are canonical what stands for them."""
+        """Return draws (..., dim), in canonical form if requested."""
         rows = draws.double().cpu().numpy()
         return self.canonicalise(rows) if self._canonical else rows
 
@@ -165,27 +165,27 @@ class Components:
 
     @property
     def coordinate(self) -> int | None:
-        """The number of the coordinate that is followed; None where it is something else."""
+        """Index of the followed coordinate; None if another quantity is followed."""
         return self._choice[1] if self._choice[0] == "coordinate" else None
 
     @property
     def followed(self) -> Component:
-        """What is followed."""
+        """The followed quantity."""
         return self._component(self._choice, self._canonical and self._choice[0] != _STAT)
 
     @property
     def label(self) -> str:
-        """What is followed of any draws, in words."""
+        """Label of the followed quantity."""
         return self._label(self._at_hand(self._of_draws, self._canonical)[0], self._canonical)
 
     def of(self, draws: Tensor) -> np.ndarray:
-        """Return what is followed (chains, draws), of any draws (chains, draws, dim)."""
+        """Return the followed quantity (chains, draws) for draws (chains, draws, dim)."""
         choice, axes = self._at_hand(self._of_draws, self._canonical)
         return self._values(choice, draws, axes, self._canonical)
 
     @property
     def _of_draws(self) -> Choice:
-        """What is followed of draws that have no sample statistics with them: then the first component."""
+        """The followed quantity for draws without sample statistics: the first component by default."""
         return ("pc", 1) if self._choice[0] == _STAT else self._choice
 
     def _at_hand(self, choice: Choice, canonical: bool) -> tuple[Choice, diagnostics.pca.Axes | None]:
@@ -229,7 +229,7 @@ class Components:
         return np.concatenate([self.looked_at(part) @ direction for part in parts]).reshape(draws.shape[:2]) - centre
 
     def _last_axis(self) -> np.ndarray:
-        """Return the last principal axis (dim,), which is fitted only where somebody follows it."""
+        """Return the last principal axis (dim,), fitted on demand."""
         if self._last is None or self._last[0] is not self.pca:
             rows = self._rows()
             self._last = self.pca, diagnostics.last_axis(self.canonicalise(rows) if self._canonical else rows)

@@ -19,7 +19,7 @@ from bnnviz.messages import Message
 
 
 class SteinEffort(NamedTuple):
-    """Say how much may be spent on Stein's identity."""
+    """Limits on the cost of Stein's identity."""
 
     work: float = 3e7
     draws: int = 1500
@@ -36,7 +36,7 @@ _NEAR = 0.1
 _WEIGHED = 4000  # draws at events that are weighted for the table
 _GRADIENTS = 512  # at once
 _INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
-_LEAST_ERROR = 1e-6  # of a variance: less is none
+_LEAST_ERROR = 1e-6  # minimum error of a variance, to avoid zero
 _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 
 
@@ -48,7 +48,7 @@ class Variances:
         self.forget()
 
     def forget(self) -> None:
-        """Drop what was measured of earlier draws."""
+        """Drop results of earlier draws."""
         self.ess = self.rhat = self._tail = self.followed = float("nan")
         self._spent = self._run.seconds, self._run.gradients  # before these draws
         self.variance_inflation: diagnostics.VarianceInflation | None = None
@@ -73,7 +73,7 @@ class Variances:
         self.ess, self.rhat = diagnostics.ess(first.values), diagnostics.rhat(first.values)
         self._tail = diagnostics.ess_tail(first.values)
         if followed.canonical:
-            # What the canonical form does to a chain would pass for mixing.
+            # Switches between canonical forms would look like mixing.
             self.followed = float("nan")
         else:
             self.followed = self.ess if followed.key == first.key else diagnostics.ess(followed.values)
@@ -89,7 +89,7 @@ class Variances:
         moments = diagnostics.moments_with_errors(run.draws.astype(float))
         self._moments = np.diag(moments.cov), np.diag(moments.cov_se), np.diag(cov)
         self._weighted = self._reweighed()
-        # Beside draws that are spread evenly along the path it would say the same again.
+        # It would be redundant for draws spread evenly along the path.
         self._path = run.path_moments() if self._weighted else None
 
     def _reweighed(self) -> list[float]:
@@ -104,7 +104,7 @@ class Variances:
         return np.average((rows - mean) ** 2, axis=0, weights=weights)[:_MOST_VARIANCES].tolist()
 
     def _try_identity(self) -> None:
-        """Measure the variance inflation where there are a quarter more draws than at the last try."""
+        """Measure the variance inflation after a quarter more draws than last time."""
         if self._count >= max(_FEW_DRAWS, EFFORT.growth * self._tried):
             self._tried, self._tried_at = self._count, self._run.steps
             self.variance_inflation = measured_variance_inflation(self._run)
@@ -139,23 +139,23 @@ class Variances:
         return Message("live_narrow", percent=max(0.0, 100 * (1 + self.variance_inflation.share)), cause=cause)
 
     def _is_contradicted(self) -> bool:
-        """Tell whether the known variances clearly lie on the other side of the true ones than Stein's identity says.
+        """Return whether known variances clearly contradict the direction of Stein's identity.
 
-        The identity tells draws of another density, of which too wide and too narrow are the plainest kinds; where
-        chains have seen but a part of a bent density it may take the one for the other. Where it says 1 within its
-        error, as of draws that have met one mode of two, it takes neither side.
+        The identity detects draws of another density, usually too wide or too narrow; if chains have covered only a
+        part of a curved density it may confuse the two. An estimate of 1 within its error, as for draws of one mode of
+        two, does not contradict.
         """
         off, found = self._off(), self.variance_inflation
         takes_a_side = abs(found.share) > _INTERVAL * found.error
         return off is not None and takes_a_side and (off.ratio > 1) != (found.share > 0)
 
     def _is_off(self) -> bool:
-        """Whether the variance inflation can be told from none."""
+        """Whether the variance inflation is significant."""
         found = self.variance_inflation
         return found is not None and is_clear(found.share, found.error)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone) of the table: variances beside the known ones, and the variance inflation."""
+        """Return table rows (label, text, tone) for known variances and the variance inflation."""
         return self._variances() + self._inflation_row()
 
     def _variances(self) -> list[list[str]]:
@@ -233,21 +233,21 @@ def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[
     ratio = variance / true
     with np.errstate(all="ignore"):
         z = np.log(np.maximum(ratio, 1e-12)) / (error / variance)
-    # Of a few draws the error may come out as zero.
+    # The error may be zero for few draws.
     return ratio, np.where(error > _LEAST_ERROR * variance, z, np.nan)
 
 
 def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
-    """Tell whether a share by which variances are too large is not small, and not of chance alone."""
+    """Return whether a relative excess of the variances is large and significant."""
     return abs(share) > max(errors * error, _SMALL)
 
 
 def measured_variance_inflation(
     run: DrawSource, effort: SteinEffort = EFFORT, draws: Tensor | None = None, logs: np.ndarray | None = None
 ) -> diagnostics.VarianceInflation | None:
-    """Return by what share the variances of draws are too large, by Stein's identity.
+    """Return the relative excess of the draws' variances, by Stein's identity.
 
-    None if there are too few draws, every chain stands still, the identity does not apply, or a gradient takes too
+    None if there are too few draws, no chain moves, the identity does not apply, or a gradient takes too
     long.
 
     Parameters
@@ -255,7 +255,7 @@ def measured_variance_inflation(
     draws : Tensor, shape (chains, draws, dim), optional
         Weighted draws; by default the draws of the run.
     logs : ndarray, shape (chains, draws), optional
-        Logarithms of their weights.
+        Log weights.
     """
     draws = run.store.view(run.alive) if draws is None else draws
     chains, count, dim = draws.shape
@@ -286,7 +286,7 @@ def measured_variance_inflation(
 
 
 def _tone(ratio: float, z: float, draws: int) -> str:
-    """Judge a variance; what cannot be told from the truth yet, though far from it, is neither good nor bad."""
+    """Judge a variance; a large but insignificant deviation is neither good nor bad."""
     if draws < _FEW_DRAWS or not np.isfinite(z):
         return ""
     wrong = abs(z) > 5 or (abs(z) > 3 and not 0.7 < ratio < 1.4)

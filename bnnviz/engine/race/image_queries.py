@@ -21,13 +21,13 @@ from bnnviz.errors import BnnvizError
 ANGLES = tuple(range(-180, 181, 30))  # degrees
 ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
 _MOST_ANGLE = 180.0
-_DRAWS, _FEWEST, _ASK_S = 32, 4, 0.3  # draws that are asked about an image, and seconds that all lanes may take
+_DRAWS, _FEWEST, _ASK_S = 32, 4, 0.3  # draws per image query, their minimum, and seconds for all samplers
 _ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
 _ATTACK_GROWTH = 2  # of the draws, until they are attacked again
 
 
 class ImageRaceSource(RaceSource, Protocol):
-    """What queries and view read of a race on images besides what is read of any race."""
+    """Attributes of a race on images used by queries and view."""
 
     lanes: Sequence[Any]
     images: ImageSet
@@ -39,11 +39,11 @@ class ImageRaceSource(RaceSource, Protocol):
         """Return the names of the data sets that out-of-distribution rows can be of."""
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of out-of-distribution ones."""
+        """Return a sampler's predictions on test rows and out-of-distribution rows."""
 
 
 class ImageQueries:
-    """Ask a race's draws about what is not among the test rows."""
+    """Query the draws of a race on images outside of the test rows."""
 
     def __init__(self, race: ImageRaceSource) -> None:
         self._race = race
@@ -86,9 +86,9 @@ class ImageQueries:
         return tiles[number]["pixels"], tiles[number]["truth"]
 
     def tiles(self) -> list[dict[str, Any]]:
-        """Return images that were made to mislead a draw of the first lane that was attacked, strength by strength.
+        """Return adversarial images for one draw of the first attacked sampler, one per strength.
 
-        Each has ``pixels`` (bytes), ``truth``, ``taken`` (what the other draws take it for), ``chance`` and ``eps``.
+        Each has ``pixels`` (bytes), ``truth``, ``taken`` (class predicted by the other draws), ``chance`` and ``eps``.
         """
         done = next((done for _, done in self._attacks.values() if done), [])
         found = []
@@ -113,7 +113,7 @@ class ImageQueries:
         return _turned(self._pixels, self.angle)
 
     def answer(self, number: int) -> np.ndarray:
-        """Return what a lane's draws say of the image and then of it at `ANGLES`: (draws, 1 + angles, classes)."""
+        """Return a sampler's predictions of the image and its rotations by `ANGLES`: (draws, 1 + angles, classes)."""
         lane = self._race.lanes[number]
         key, now = (self.number, lane.predictive_cache.version), time.perf_counter()
         held, at, found = self._answers.get(number, ((-1, -1), 0.0, np.empty((0, 0, 0))))
@@ -148,7 +148,7 @@ class ImageQueries:
         return self._due() is not None
 
     def look(self) -> bool:
-        """Attack one lane at one strength; return whether there was anything to do."""
+        """Attack one sampler at one strength; return whether any work was left."""
         number = self._due()
         if number is None:
             return False
@@ -163,11 +163,11 @@ class ImageQueries:
         return True
 
     def attacked(self, number: int) -> list[dict[str, Any]]:
-        """Return what came of the attacks on a lane's draws so far, one for each strength."""
+        """Return the attack results of a sampler so far, one per strength."""
         return self._attacks.get(number, (0, []))[1]
 
     def _due(self) -> int | None:
-        """Return the lane whose draws have not been attacked, or have doubled since; None where there is none."""
+        """Return a sampler with draws not yet attacked or doubled since; None if there is no such sampler."""
         for number, lane in enumerate(self._race.lanes):
             asked = lane.predictive_cache.asked
             made, done = self._attacks.get(number, (0, []))
@@ -187,7 +187,7 @@ def _turned(pixels: np.ndarray, angle: float) -> np.ndarray:
 
 
 def _pixels(given: Any, shape: tuple[int, int, int]) -> np.ndarray:
-    """Return the image of somebody's own as bytes (channels, height, width)."""
+    """Return the user's image as bytes (channels, height, width)."""
     try:
         pixels = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

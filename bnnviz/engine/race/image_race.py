@@ -1,4 +1,4 @@
-"""Run a race on images: samplers under one budget, each asked what it is unsure of while it goes on."""
+"""Run a race on images: samplers share one budget and are queried for their uncertainty."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from bnnviz.engine.race.view import RaceView
 from bnnviz.errors import BnnvizError
 from bnnviz.specs.race import ImageRaceSpec, RaceSpec
 
-OOD_ROWS = 250  # of the set of another kind
-#: What images can hang on the wall.
+OOD_ROWS = 250  # out-of-distribution rows
+#: Data sets of images.
 WALLS = ("hardest", "attacked")
-_SHARE = 0.3  # of the time that lanes have had, for what is asked of their draws
+_SHARE = 0.3  # queries may take this fraction of the sampling time
 _LOOK_S = 0.03  # at once
-_AT_ONCE_S = 2.0  # that somebody waits for all lanes
+_AT_ONCE_S = 2.0  # maximum seconds of a blocking query of all samplers
 
 
 class CoursePoint(NamedTuple):
-    """Hold how well a lane's draws predicted when it had worked for so many seconds."""
+    """Predictive performance of a sampler after the given seconds of work."""
 
     seconds: float
     gradients: int
@@ -41,7 +41,7 @@ class CoursePoint(NamedTuple):
 
 
 class ImageLane(Lane):
-    """Run a lane whose draws are asked about images."""
+    """Run a sampler whose draws answer image queries."""
 
     predictive_cache: PredictiveCache
     ood: PredictiveCache | None
@@ -81,10 +81,9 @@ class ImageLane(Lane):
 
 
 class ImageRace(Race):
-    """Run a race on images, driven as a `Race` is.
+    """Run a race on images, driven like a `Race`.
 
-    Nothing that is asked of draws changes them. When all lanes have spent their budget it goes on until their draws
-    have been asked what there is to ask.
+    Queries do not change draws. After the budgets are spent, the race continues until all queries are answered.
     """
 
     spec_class: ClassVar[type[RaceSpec]] = ImageRaceSpec
@@ -98,7 +97,7 @@ class ImageRace(Race):
         super().__init__(spec)
 
     def _new_reference(self) -> None:
-        """Return None: nobody waits for a long run on so many weights."""
+        """Return None: a reference run is too slow for this many weights."""
 
     def _take_lanes(self, lanes: list[Lane]) -> None:
         data = getattr(lanes[0].target, "data_set", None)
@@ -113,7 +112,7 @@ class ImageRace(Race):
         self.queries = ImageQueries(self)
 
     def _choose_ood(self) -> None:
-        """Begin to ask all lanes about the out-of-distribution rows."""
+        """Start querying all samplers on the out-of-distribution rows."""
         found = None if self.ood is None else self.ood.scaled_like(self.images)
         for lane in self.lanes:
             lane.ood = None if found is None else PredictiveCache(lane, _rows(found, lane))
@@ -121,7 +120,7 @@ class ImageRace(Race):
     # driving
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done, and the looks where lanes have ended."""
+        """Work for about the given seconds; return the number of steps, and of queries once samplers have ended."""
         begun = time.perf_counter()
         looks = self._look() if self.phase != "start" and self._looked <= _SHARE * self._raced else 0
         left = seconds - (time.perf_counter() - begun)
@@ -130,7 +129,7 @@ class ImageRace(Race):
         return super().advance(left) if left > 0 else looks
 
     def step_proposal(self) -> None:
-        """Let the lanes that are behind take one step each; ask their draws."""
+        """Take one step with each sampler that is behind and query its draws."""
         super().step_proposal()
         self._look()
 
@@ -139,7 +138,7 @@ class ImageRace(Race):
         return self.phase != "start" and all(lane.over for lane in self.lanes)
 
     def _look(self) -> int:
-        """Ask draws that have not been asked, of the lane with most of them; return whether there was anything."""
+        """Query pending draws of the sampler with most of them; return whether there were any."""
         begun = time.perf_counter()
         asked = [(lane, predictive_cache) for lane in self.lanes for predictive_cache in lane.asked()]
         waiting = [len(predictive_cache.missing()) for _, predictive_cache in asked]
@@ -165,7 +164,7 @@ class ImageRace(Race):
             or self.queries.busy
         )
 
-    # what is looked at
+    # views
 
     def watch(
         self,
@@ -174,20 +173,20 @@ class ImageRace(Race):
         wall: str | None = None,
         **what: Any,
     ) -> None:
-        """Choose what is looked at besides what `ViewedRun.watch` has; None changes nothing.
+        """Choose the views as in `ViewedRun.watch`, and the image; None changes nothing.
 
         Parameters
         ----------
         image : dict, optional
-            The image that draws are asked about: ``index``, the number of a test image, or ``pixels``, rows of an image
-            from 0 to 255, (height, width) or (channels, height, width), or ``attacked``, the number of one that was
-            made to mislead; and ``angle``, by which it is turned, in degrees counter-clockwise.
+            The image to query: ``index`` of a test image, ``pixels`` from 0 to 255, (height, width) or (channels,
+            height, width), or ``attacked``, the index of an adversarial image; and ``angle``, its rotation in degrees
+            counter-clockwise.
         """
         if ood is not None:
             self.ood = _chosen(ood, self.images)
             self._choose_ood()
             if self.finished:
-                # Nobody will advance it any more.
+                # An ended race is not advanced any more.
                 self._ask_at_once()
         if wall is not None:
             if wall not in WALLS:
@@ -199,7 +198,7 @@ class ImageRace(Race):
             super().watch(**what)
 
     def _ask_at_once(self) -> None:
-        """Ask all lanes about the out-of-distribution rows, as many draws as there is time for."""
+        """Query all samplers on the out-of-distribution rows, with as many draws as time permits."""
         for lane in self.lanes:
             if lane.ood is not None:
                 lane.ood.look(_AT_ONCE_S / len(self.lanes))
@@ -209,14 +208,14 @@ class ImageRace(Race):
         return [each["name"] for each in _candidates(self.images)]
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a lane's draws say of the test rows and of out-of-distribution ones, (draws, rows, classes)."""
+        """Return a sampler's predictions on test rows and out-of-distribution rows, (draws, rows, classes)."""
         lane = self.lanes[number]
         known = lane.predictive_cache.probabilities
         return known, known[:, :0] if lane.ood is None else lane.ood.probabilities
 
 
 def _rows(images: ImageSet, lane: Lane) -> Tensor:
-    """Return the test rows of a set as a lane's network sees them."""
+    """Return the test rows of a set, scaled for a sampler's network."""
     return torch.as_tensor(images.scaled("test")[0], dtype=lane.target.dtype, device=lane.target.device)
 
 
@@ -224,7 +223,7 @@ def _candidates(images: ImageSet) -> list[dict[str, Any]]:
     """Return the registered sets of images of the same shape that are others."""
     described = [datasets.describe(name) for name in datasets.names()]
     same = [each for each in described if each["shape"] == list(images.shape) and each["name"] != images.name]
-    # What cannot be trained on is there for this.
+    # Sets unsuitable for training can serve as out-of-distribution data.
     return sorted(same, key=lambda each: each["trainable"])
 
 
@@ -237,11 +236,11 @@ def _chosen(name: str, images: ImageSet) -> ImageSet:
 
 
 def _first_ood(images: ImageSet) -> ImageSet | None:
-    """Return the first other set that is on this machine; None where none is."""
+    """Return the first other installed data set; None if unavailable."""
     for each in _candidates(images):
         try:
             return _chosen(each["name"], images)
         except BnnvizError:
-            # It is not here, and nobody has asked for it by name.
+            # Skip sets that are not installed, as the user did not request one.
             continue
     return None

@@ -1,4 +1,4 @@
-"""Build what a race on images shows and says of itself."""
+"""Build the scene, frames and status text of a race on images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNRELIABLE = diagnostics.Reliability(
 
 
 class ImageRaceView(RaceView):
-    """Build what is looked at; nothing here is anything that a draw depends on."""
+    """Build the view of a race on images; it does not affect any draw."""
 
     pictures: ClassVar[tuple[str, ...]] = ()
     errors: ClassVar[bool] = False
@@ -87,7 +87,7 @@ class ImageRaceView(RaceView):
         return {"lanes": lanes}
 
     def entropies(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return predictive entropies of the test rows and of out-of-distribution ones by a lane's draws, in nats."""
+        """Return a sampler's predictive entropies of test rows and of out-of-distribution rows, in nats."""
         inside, outside = self._race.probabilities(number)
         if not len(inside):
             return np.empty(0), np.empty(0)
@@ -95,7 +95,7 @@ class ImageRaceView(RaceView):
         return known, diagnostics.predictive_entropy(outside) if outside.size else np.empty(0)
 
     def detected(self, number: int) -> diagnostics.Detection:
-        """Return how well a lane's entropy tells out-of-distribution rows; nan as yet, or without scikit-learn."""
+        """Return the metrics of out-of-distribution detection; nan if unknown or without scikit-learn."""
         version = tuple((id(each), each.version) for each in self._race.lanes[number].asked())
         held, found = self._detected.get(number, ((), diagnostics.Detection(*[math.nan] * 6)))
         if held != version:
@@ -125,7 +125,7 @@ class ImageRaceView(RaceView):
         ]
 
     def _hardest(self) -> list[dict[str, Any]]:
-        """Return the test images that the lanes are least sure of, the hardest first."""
+        """Return the test images with the highest uncertainty, hardest first."""
         images = self._race.images
         found = [self.entropies(number)[0] for number in range(len(self._race.lanes))]
         known = [each for each in found if len(each)]
@@ -147,7 +147,7 @@ class ImageRaceView(RaceView):
         ]
 
     def _guesses(self, rows: np.ndarray) -> np.ndarray:
-        """Return the likeliest class of rows by each lane that has draws, (rows, lanes)."""
+        """Return the likeliest class of each row by sampler, (rows, samplers)."""
         each = [self._race.probabilities(number)[0] for number in range(len(self._race.lanes))]
         return np.stack([found[:, rows].mean(0).argmax(-1) for found in each if len(found)], axis=1)
 
@@ -165,7 +165,7 @@ class ImageRaceView(RaceView):
         }
 
     def _of_image(self, number: int, name: str) -> dict[str, Any]:
-        """Return what a lane's draws say of the image; nan before it has any."""
+        """Return a sampler's prediction of the image; nan without draws."""
         found = self._race.queries.intervals(number)
         if found is None:
             unknown = np.full(self._race.images.classes, np.nan)
@@ -217,7 +217,7 @@ class ImageRaceView(RaceView):
     # ---- words --------------------------------------------------------------------------------------------
 
     def _standing(self) -> str:
-        """Say who predicts best, and who tells ood images best."""
+        """Describe the best predictions and the best out-of-distribution detection."""
         ranked = [row for row in self.table() if row["rank"] is not None]
         if not ranked:
             return self._unmeasured()
@@ -228,7 +228,7 @@ class ImageRaceView(RaceView):
             return f"{best}."
         sharp = max(detecting, key=lambda row: row["auroc"])
         who = "and" if sharp is first else f"and {sharp['name']}"
-        return f"{best}, {who} tells {self._race.ood.title} from it best (AUROC {sharp['auroc']:.3f})."
+        return f"{best}, {who} detects {self._race.ood.title} best (AUROC {sharp['auroc']:.3f})."
 
     def _silent(self, lane: Any) -> bool:
         return not lane.predictive_cache.asked and not lane.store.common(lane.alive)

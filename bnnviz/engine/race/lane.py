@@ -1,4 +1,4 @@
-"""Run a lane of a race: it stops where its budget of gradients ends, and records its estimates on the way."""
+"""Run one sampler of a race within its gradient budget and record its estimates."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from bnnviz.engine.viewed_run import ViewedRun
 from bnnviz.samplers.observers import StepBatch
 from bnnviz.targets import BNN
 
-# Estimates are recorded at so many places each, evenly spread and by equal factors, from this share of the budget on.
+# Number of linearly and of geometrically spaced records, starting at this fraction of the budget.
 _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
-# Of the budget, that a lane may be ahead of the others.
+# Fraction of the budget by which a sampler may lead the others.
 _STRETCH = 1 / 500
 # Kept draws of each chain, and numbers they may take: few of them would be the floor of the error.
 _DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
@@ -28,7 +28,7 @@ _SCORED = 400  # draws
 
 
 class Note(NamedTuple):
-    """Hold what a lane estimated when it had spent so much, over so many draws of a chain."""
+    """Estimates after the given number of gradients and draws per chain."""
 
     gradients: int
     draws: int
@@ -54,7 +54,7 @@ class Lane(ViewedRun):
 
     @property
     def draw_limit(self) -> int | None:
-        """Draws of each chain after which it ends: as its spec says, even if all are one point; its budget ends it."""
+        """Maximum draws per chain; the gradient budget normally ends the sampler first."""
         return self.spec.draws
 
     @property
@@ -65,7 +65,7 @@ class Lane(ViewedRun):
 
     @property
     def warmup_moves(self) -> int:
-        """Moves of the warm-up: what they cost is charged."""
+        """Moves of the warm-up, which are charged."""
         return self.spec.warmup
 
     @property
@@ -86,9 +86,9 @@ class Lane(ViewedRun):
 
     @property
     def over(self) -> bool:
-        """Whether it has diverged, or cannot take another step without spending more than its budget.
+        """Whether all chains diverged or the next step could exceed the budget.
 
-        Where draws cost no gradient it ends when its store of them is full.
+        A sampler whose draws cost no gradient ends when its store is full.
         """
         if self.phase == "start" or self.diverged:
             return self.diverged
@@ -98,9 +98,9 @@ class Lane(ViewedRun):
         return self.gradients + cost > self.budget
 
     def go_on(self, seconds: float) -> int:
-        """Take a block of steps, no longer than other lanes can follow at once; return the steps that were done."""
+        """Take a block of steps, small enough for the others to keep up; return the number of steps."""
         before, cost = self.gradients, largest_step_cost(self)
-        # As far as the next note is due, to the step: what is recorded does not depend on how the time is cut.
+        # Stop exactly at the next record, so that records do not depend on the slicing of time.
         near = min(self._next_note(), before + max(1, int(_STRETCH * self.budget))) - before
         most = max(1, min(-(-near // cost), (self.budget - before) // cost)) if cost else _FREE
         done = self.take(most, seconds)
@@ -114,7 +114,7 @@ class Lane(ViewedRun):
         self._note(before)
 
     def _note_failures(self, step_batch: StepBatch) -> None:
-        """Stop the chains that fail; the race says how many they are, not a sentence for each."""
+        """Stop failing chains; the race reports their number."""
         notes = list(self.notes)
         super()._note_failures(step_batch)
         self.notes = notes
@@ -131,7 +131,7 @@ class Lane(ViewedRun):
         return int(self._schedule[min(place, len(self._schedule) - 1)])
 
     def _note(self, before: int) -> None:
-        """Note the estimates where that came due since so many gradients were spent, and at the end."""
+        """Record estimates when due and at the end."""
         passed = np.searchsorted(self._schedule, [before, self.gradients], side="right")
         if self.diverged or not (passed[1] > passed[0] or self.over):
             return
@@ -152,12 +152,12 @@ class Lane(ViewedRun):
         return scores(self.target, weights(self.store, chosen_draws(self.store, self.alive, _SCORED)))
 
     def save_notes(self) -> list[list[Any]]:
-        """Return what was recorded, for a checkpoint."""
+        """Return the records for a checkpoint."""
         tensors = [[None if part is None else torch.as_tensor(part) for part in n.moments] for n in self.recorded]
         return [[n.gradients, n.draws, *parts] for n, parts in zip(self.recorded, tensors, strict=True)]
 
     def load_notes(self, saved: list[list[Any]]) -> None:
-        """Take over what was recorded."""
+        """Restore the records."""
         self.recorded = [
             Note(gradients, draws, MomentEstimates(*(None if part is None else part.numpy() for part in parts)))
             for gradients, draws, *parts in saved
@@ -165,7 +165,7 @@ class Lane(ViewedRun):
 
 
 class LaneFigures:
-    """Take figures of a lane's draws, once for the same draws."""
+    """Compute metrics of the draws, once per state."""
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
@@ -200,12 +200,12 @@ class LaneFigures:
         }
 
     def _of_functions(self) -> dict[str, float]:
-        """Return the worst R-hat and the least ESS of what a network predicts; nothing of another target."""
+        """Return the worst R-hat and smallest ESS of a network's predictions; nothing for other targets."""
         lane = self._lane
         if not isinstance(lane.target, BNN):
             return {}
         found = dict.fromkeys(FUNCTION_FIGURES, float("nan"))
-        # Where no estimates are noted, the functions are too dear to be evaluated for this.
+        # Without records, evaluating the functions is too expensive.
         if lane.sampler.traits.weighted or not lane.sampler.traits.converges or not lane.recorded:
             return found
         values = lane.estimates.values()

@@ -18,19 +18,19 @@ from bnnviz.specs.race import RaceSpec, of_lane
 from bnnviz.targets import Target
 
 _DESCENT_STEPS = 10
-_STEP_S = 0.02  # of the reference, when somebody steps while it alone is under way
+_STEP_S = 0.02  # seconds of reference work per single step when only the reference is running
 
 
 class Race(SamplerComparison):
-    """Run a race, driven by its caller as a `Run` is: `prepare`, `advance`, `frame`.
+    """Run a race, driven like a `Run` with `prepare`, `advance` and `frame`.
 
-    The lanes set out from the same points with the same seed. It is always the turn of the lane that has spent least.
-    A lane ends when its next step could exceed the budget, or when all its chains have met values that are not finite.
-    What the search for the start costs is shared and charged to nobody. Where the target does not know its moments, a
-    reference run has a lane's share of the time, and all of it when the lanes have ended.
+    All samplers start at the same points with the same seed. The sampler with the fewest gradients spent runs next. It
+    ends when its next step could exceed the budget or all its chains have diverged. The cost of the start search is
+    shared and not charged. If the target has no known moments, a reference run gets an equal share of the time, and all
+    of it after the samplers have ended.
     """
 
-    fixed: ClassVar[str] = "Nothing can change while a race goes on; start another one."
+    fixed: ClassVar[str] = "Settings cannot change during a race; start another one."
     spec_class: ClassVar[type[RaceSpec]] = RaceSpec
     lane_class: ClassVar[type[Lane]] = Lane
     view_class: ClassVar[type[RaceView]] = RaceView
@@ -43,10 +43,10 @@ class Race(SamplerComparison):
         self._rng = torch.Generator(self.device).manual_seed(spec.lanes[0].seed)
         self._x0: torch.Tensor | None = None
         self._descent: Descent | None = None
-        self._raced = 0.0  # seconds that all lanes have had
+        self._raced = 0.0  # seconds spent by all samplers
 
     def _new_reference(self) -> Reference | None:
-        """Return the run that lanes are measured against; None where the truth is known, or nobody asks for it."""
+        """Return the reference run; None if the truth is known or no reference is requested."""
         return None if self._known is not None or not self._measured else Reference(self.spec, self._own)
 
     def _new_lane(self, number: int) -> Lane:
@@ -61,42 +61,42 @@ class Race(SamplerComparison):
     def _take_lanes(self, lanes: list[Lane]) -> None:
         self.lanes, self.device = lanes, lanes[0].device
         for lane in lanes:
-            # It waits for a compiled kernel: when a lane ends must not depend on how quick a compiler is.
+            # Wait for compiled kernels: the end of a sampler must not depend on compile time.
             lane.budget, lane.wait_for_compile = self.spec.budget, True
             if lane.target.dim > 2:
-                # One plane for all; the principal axes of each lane's own draws would be others.
+                # Share one plane, as principal axes differ between samplers.
                 lane.watch(plane={"kind": "coordinates", "i": 0, "j": 1})
         self._known = known_truth(lanes[0].target)
         self._view = self.view_class(self)
 
     @property
     def truth(self) -> TrueMoments | None:
-        """What the lanes are measured against; None as long as nobody knows."""
+        """Truth used for the errors; None while unknown."""
         return self._known if self.reference is None else self.reference.truth
 
     @property
     def steps(self) -> int:
-        """Steps of all lanes so far."""
+        """Steps of all samplers so far."""
         return sum(lane.steps for lane in self.lanes)
 
     @property
     def gradients(self) -> int:
-        """Per-example gradients of all lanes so far."""
+        """Per-example gradients of all samplers so far."""
         return sum(lane.gradients for lane in self.lanes)
 
     @property
     def seconds(self) -> float:
-        """Seconds that the lanes have worked."""
+        """Seconds spent by the samplers."""
         return sum(lane.seconds for lane in self.lanes)
 
     @property
     def finished(self) -> bool:
-        """Whether all lanes have ended, and the reference too."""
+        """Whether all samplers and the reference have ended."""
         return self.phase == "done"
 
     @property
     def progress(self) -> float:
-        """Share of the budgets that is spent, 0 to 1; a lane that has ended counts as spent."""
+        """Fraction of the budgets spent, 0 to 1; an ended sampler counts as fully spent."""
         shares = [1.0 if lane.over else lane.gradients / self.spec.budget for lane in self.lanes]
         return sum(shares) / len(shares)
 
@@ -105,18 +105,18 @@ class Race(SamplerComparison):
         """Why nothing has come out."""
         if not all(lane.diverged for lane in self.lanes):
             return None
-        return "All lanes diverged: their chains met values that are not finite; try smaller steps, or float64."
+        return "All samplers diverged: their chains met values that are not finite; try smaller steps, or float64."
 
     @property
     def notes(self) -> list[str]:
-        """What the lanes had to say, each with its name."""
+        """Messages of all samplers, prefixed by their names."""
         return [
             f"{name}: {note}" for name, lane in zip(self.spec.names(), self.lanes, strict=True) for note in lane.notes
         ]
 
     @property
     def wait_for_compile(self) -> bool:
-        """Whether lanes wait for compiled kernels that they are to have."""
+        """Whether samplers wait for compiled kernels."""
         return all(lane.wait_for_compile for lane in self.lanes)
 
     @wait_for_compile.setter
@@ -125,12 +125,12 @@ class Race(SamplerComparison):
             lane.wait_for_compile = value
 
     def prepare(self) -> None:
-        """Find the start and set the lanes out from it."""
+        """Find the start and initialize all samplers there."""
         while self.phase == "start":
             self._prepare_some(_DESCENT_STEPS)
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps that were done, those of the reference too."""
+        """Work for about the given seconds; return the number of steps, including the reference's."""
         begun, done = time.perf_counter(), 0
         while not self.finished and (left := seconds - (time.perf_counter() - begun)) > 0:
             if self.phase != "start":
@@ -143,7 +143,7 @@ class Race(SamplerComparison):
         return done
 
     def step_proposal(self) -> None:
-        """Let the lanes that are behind take one step each."""
+        """Take one step with each sampler that is behind."""
         self.prepare()
         going = [lane for lane in self.lanes if not lane.over]
         if not going:
@@ -156,7 +156,7 @@ class Race(SamplerComparison):
         self._next_phase()
 
     def _turn(self, seconds: float) -> int:
-        """Let the lane that has spent least go on for a block, or the reference where it has had less time."""
+        """Advance the least advanced sampler, or the reference, by one block."""
         going = [lane for lane in self.lanes if not lane.over]
         if not going or self._reference_is_due():
             return self._refer(seconds)
@@ -171,7 +171,7 @@ class Race(SamplerComparison):
         return reference is not None and not reference.finished and reference.seconds < self._raced / len(self.lanes)
 
     def _refer(self, seconds: float) -> int:
-        """Let the reference go on."""
+        """Advance the reference."""
         done = 0 if self.reference is None or self.reference.finished else self.reference.advance(seconds)
         self._next_phase()
         return done
@@ -180,7 +180,7 @@ class Race(SamplerComparison):
         if not all(lane.over for lane in self.lanes):
             return
         referring = self.reference is not None and not self.reference.finished
-        # Nobody is left to be measured where all have diverged.
+        # Without surviving samplers there is nothing to measure.
         self.phase = "reference" if referring and self.error is None else "done"
 
     # the start
@@ -200,7 +200,7 @@ class Race(SamplerComparison):
 
     @property
     def _guest(self) -> Lane:
-        """The first lane that sets out from a start that is found for it, or the first of all."""
+        """The first sampler that needs a start search, or the first of all."""
         return next((lane for lane in self.lanes if not lane.sampler.traits.descends), self.lanes[0])
 
     @property
@@ -223,36 +223,36 @@ class Race(SamplerComparison):
 
     @property
     def start_sentence(self) -> str:
-        """Where all chains of all lanes set out from, in words."""
+        """Description of the common starting points."""
         if not self._at_mode:
-            return "All lanes set out from the same random points."
-        sentence = "All lanes set out from the same modes, each chain from the end of its own descent"
+            return "All samplers start at the same random points."
+        sentence = "All samplers start at the same modes, each chain at the end of its own descent"
         if self._one_centre:
-            sentence = "All chains of all lanes set out from one mode, the centre that one of the samplers has"
+            sentence = "All chains of all samplers start at one mode, the centre used by one of the samplers"
         searches = any(lane.sampler.traits.descends for lane in self.lanes)
         return sentence + (", but those that look for one themselves, from random points." if searches else ".")
 
-    # what is looked at
+    # views
 
     def watch(self, **what: Any) -> None:
-        """Choose what frames show of all lanes, as `ViewedRun.watch`."""
+        """Choose what frames show of all samplers, as in `ViewedRun.watch`."""
         for lane in self.lanes:
             lane.watch(**what)
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same while the race goes on: each lane's scene, names and budget."""
+        """Return the static view data: scene, names and budget of each sampler."""
         return self._view.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts: status, caption, table and curves of the race, or as ``path.2`` those of a lane."""
+        """Return the requested frame parts of the race, or of one sampler as ``path.2``."""
         return self._view.frame(want)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row of figures for each lane, the best first; an unknown figure is nan."""
+        """Return one row of metrics per sampler, best first; unknown metrics are nan."""
         return self._view.table()
 
     def curves(self) -> list[dict[str, Any]]:
-        """Return for each lane its errors against the gradients it had spent."""
+        """Return errors and spent gradients per sampler."""
         return self._view.curves()
 
     def summary(self) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class Race(SamplerComparison):
         return self._view.summary()
 
     def release(self) -> None:
-        """End whatever compiles steps of lanes."""
+        """Stop compiling steps."""
         for lane in self.lanes:
             lane.release()
 

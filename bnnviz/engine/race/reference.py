@@ -1,4 +1,4 @@
-"""Make the long run that the lanes of a race are measured against where nobody knows the truth."""
+"""Make the long reference run for the errors of a race when the truth is unknown."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from bnnviz.targets import Target
 from bnnviz.version import VERSION
 
 CHAINS, DRAWS, WARMUP = 16, 125, 25
-SEED = 2**31 - 1  # its own, so that no lane draws the same numbers, and all races on a target share one
+SEED = 2**31 - 1  # differs from the samplers' seeds, and all races on a target share it
 _NUMBERS = 50_000_000  # that its draws may take: in high dimensions there are fewer
 _FEWEST = 25  # draws of a chain before it is a reference at all
-_MEASURED = 8  # quantities whose R-hat and ESS are told
+_MEASURED = 8  # quantities with reported R-hat and ESS
 _EVERY_S = 1.0
 _KEPT = 50  # finished references on disk
 _FORMAT = 1
@@ -53,7 +53,7 @@ class Reference:
         return self._truth
 
     def status(self) -> dict[str, Any]:
-        """Return what is told of it: title, phase, draws so far and in the end, the worst R-hat and the least ESS."""
+        """Return title, phase, current and final number of draws, worst R-hat and smallest ESS."""
         run = self._run
         phase = "done" if self.finished else "start" if run is None else run.phase
         draws = {} if run is None else {"draws": run.store.common(run.alive) * int(run.alive.sum())}
@@ -61,7 +61,7 @@ class Reference:
         return {**facts, "finished": self.finished, **self._status, **draws}
 
     def advance(self, seconds: float) -> int:
-        """Work for about so many seconds; return the steps that were done."""
+        """Work for about the given seconds; return the number of steps."""
         begun = time.perf_counter()
         run = self._started()
         steps = run.advance(seconds)
@@ -113,7 +113,7 @@ class Reference:
         return paths.references() / f"{key}.npz"
 
     def _load(self) -> bool:
-        """Take over what an earlier race has left; return whether there was something."""
+        """Restore the result of an earlier race; return whether there was one."""
         try:
             with np.load(self._path, allow_pickle=False) as saved:
                 self._truth = TrueMoments(saved["mean"], saved["sd"], saved["scale"])
@@ -142,11 +142,11 @@ class Reference:
     # checkpoints
 
     def save(self) -> bytes | None:
-        """Return the state of what is under way; None if there is nothing to go on with."""
+        """Return the state of the current work; None if there is nothing to continue."""
         return None if self._run is None else self._run.checkpoint()
 
     def load(self, saved: bytes) -> None:
-        """Go on from a saved state."""
+        """Restore a saved state."""
         if self.finished:  # another race was quicker
             return
         self._run = Run.restore(saved)

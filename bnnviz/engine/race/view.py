@@ -1,4 +1,4 @@
-"""Build what a race shows and says of itself: scene, frames, table, curves and the sentence on how it stands."""
+"""Build the scene, frames, table, curves and status text of a race."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from bnnviz.engine.race.lane import Lane
     from bnnviz.engine.race.reference import Reference
 
-_APART = 2.0  # standard errors of their difference, from which on two lanes are told apart
+_APART = 2.0  # standard errors of the difference beyond which two samplers differ
 _UNKNOWN = EstimateError(math.nan, math.nan)
 _RATE_S = 0.5
 
 
 class RaceSource(Simulation, Protocol):
-    """What the view reads of a race."""
+    """Attributes of a race used by the view."""
 
     lanes: list[Lane]
     reference: Reference | None
@@ -34,21 +34,21 @@ class RaceSource(Simulation, Protocol):
 
     @property
     def truth(self) -> TrueMoments | None:
-        """What the lanes are measured against."""
+        """Truth used for the errors."""
 
     @property
     def start_sentence(self) -> str:
-        """Where the lanes set out from, in words."""
+        """Description of the common starting points."""
 
 
 class RaceView:
-    """Build what is looked at; nothing here is anything that a draw depends on."""
+    """Build the view of a race; it does not affect any draw."""
 
-    #: Whether lanes are measured against a truth.
+    #: Whether errors are measured against a truth.
     errors: ClassVar[bool] = True
-    #: The figure that lanes are ranked by, the smallest first.
+    #: The metric that ranks samplers, smallest first.
     ranked_by: ClassVar[str] = "error"
-    #: What lanes may show of themselves.
+    #: Frame parts available per sampler.
     pictures: ClassVar[tuple[str, ...]] = ("path", "prediction")
 
     def __init__(self, race: RaceSource) -> None:
@@ -95,13 +95,13 @@ class RaceView:
         }
 
     def _error_meaning(self) -> str:
-        """Return what the error is, in words."""
+        """Return a description of the error."""
         lane, reference = self._race.lanes[0], self._race.reference
         against = "the truth" if reference is None else f"a long run of {reference.title}"
         return f"error of mean and sd of the {lane.estimates.what} against {against}, in its sd"
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Build the wanted parts."""
+        """Build the requested parts."""
         self._seq += 1
         frame: dict[str, Any] = {"seq": self._seq}
         pictures: dict[int, list[str]] = {}
@@ -117,7 +117,7 @@ class RaceView:
         return frame
 
     def summary(self) -> dict[str, Any]:
-        """Return the race's spec, and what has come out, as plain JSON."""
+        """Return the spec and the results as plain JSON."""
         race = self._race
         return {
             **{name: value for name, value in race.spec.to_json().items() if name != "lanes"},
@@ -139,9 +139,9 @@ class RaceView:
         return table | {"reference": self._reference()}
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row for each lane: the best first, those without a figure last.
+        """Return one row per sampler: best first, those without a metric last.
 
-        ``rank`` is the place by the figure itself; from ``rank_best`` to ``rank_worst`` are those that chance allows.
+        ``rank`` orders the metric itself; ``rank_best`` and ``rank_worst`` bound it by the uncertainty.
         """
         rows = [self._row(number, lane) for number, lane in enumerate(self._race.lanes)]
         rows.sort(key=lambda row: (row["diverged"], _last(row[self.ranked_by])))
@@ -193,7 +193,7 @@ class RaceView:
         return ["nll", "accuracy", "ece"] if target.likelihood.task == "classification" else ["nll", "rmse"]
 
     def _errors(self, number: int) -> list[EstimateError]:
-        """Return the errors of what a lane has recorded, against the truth as it is known now."""
+        """Return the recorded errors of a sampler against the current truth."""
         truth, recorded = self._race.truth, self._race.lanes[number].recorded
         if truth is None:
             return [_UNKNOWN] * len(recorded)
@@ -204,7 +204,7 @@ class RaceView:
         return [found for _, found in known]
 
     def curves(self) -> list[dict[str, Any]]:
-        """Return name, spent gradients and errors of each lane; where it diverged the gradients at its end."""
+        """Return name, spent gradients and errors per sampler; a diverged sampler has its final gradients."""
         curves = []
         for number, lane in enumerate(self._race.lanes):
             errors = self._errors(number)
@@ -268,50 +268,50 @@ class RaceView:
     def _message(self) -> str:
         race = self._race
         if race.phase == "start":
-            return "Looking for one place to start for all lanes; what it costs is charged to nobody."
+            return "Searching for a common start; its cost is not charged."
         if race.error is not None:
             return race.error
         spent = max(lane.gradients for lane in race.lanes)
         over = all(lane.over for lane in race.lanes)
         if not spent:
-            budget = f"Each lane may spend {race.spec.budget:,} gradients. {race.start_sentence}"
+            budget = f"Each sampler may spend {race.spec.budget:,} gradients. {race.start_sentence}"
             return f"{budget} Press play, or take one step."
         after = f"After {race.spec.budget if over else spent:,} gradients each: "
         return after + self._standing() + self._against()
 
     def _standing(self) -> str:
-        """Say who leads, by how much, and from whom the leader cannot be told."""
+        """Describe the leader, its margin and the samplers that do not differ from it."""
         ranked = [row for row in self.table() if row["rank"] is not None]
         if not ranked:
             return self._why_unknown()
         first, rest = ranked[0], ranked[1:]
         leads = f"{first['name']} has the smallest error ({_with_interval(first)})"
         if not rest:
-            return f"{leads}; no other lane can be measured yet."
+            return f"{leads}; no other sampler can be measured yet."
         unlike = [row for row in rest if _is_better(first, row)]
         alike = [row["name"] for row in rest if row not in unlike]
         if not alike:
             return f"{leads}, {_times(unlike[0], first)} smaller than that of {unlike[0]['name']}, which is next."
         if not any(map(_is_judged, ranked)):
-            return f"{leads}; with fewer than four chains nobody can tell it from chance."
+            return f"{leads}; fewer than four chains do not show a significant difference."
         named = " and ".join(alike) if len(alike) < 3 else f"{', '.join(alike[:-1])} and {alike[-1]}"
-        return f"{leads}, not told apart from {'that' if len(alike) == 1 else 'those'} of {named}."
+        return f"{leads}, not significantly different from {'that' if len(alike) == 1 else 'those'} of {named}."
 
     def _why_unknown(self) -> str:
         if any(lane.recorded for lane in self._race.lanes):
             if self._race.reference is None:
-                return "nobody is ranked, as no reference was asked for; R-hat and ESS are in the table."
-            return f"nobody can be ranked yet, as the reference run of {self._race.reference.title} has too few draws."
+                return "samplers are not ranked without a reference; the table has R-hat and ESS."
+            return f"no ranking yet: the reference run of {self._race.reference.title} has too few draws."
         return self._unmeasured()
 
     def _unmeasured(self) -> str:
-        """Say whether draws are missing, or only their figures."""
+        """Describe whether draws or only their metrics are missing."""
         if any(row["draws"] for row in self.table()):
             return "the first draws are not measured yet."
-        return "no lane has draws yet, as tuning and warm-up are charged too."
+        return "no sampler has draws yet, as tuning and warm-up are charged too."
 
     def _against(self) -> str:
-        """Say how good the reference is, where there is one."""
+        """Describe the reference, if any."""
         told = self._reference()
         if told is None:
             return ""
@@ -341,7 +341,7 @@ class RaceView:
         return " ".join(parts)
 
     def _silent(self, lane: Lane) -> bool:
-        """Whether nothing has come of a lane."""
+        """Whether a sampler has no results."""
         return not lane.recorded
 
 
@@ -354,7 +354,7 @@ def _state(lane: Lane) -> str:
 
 
 def _kernel(kernels: list[str]) -> str:
-    """Return what computes the steps of all lanes: the slowest kind that is left."""
+    """Return the slowest kind of kernel in use."""
     return next(kind for kind in ("compiling", "eager", "compiled") if kind in kernels)
 
 

@@ -1,20 +1,19 @@
-"""Read recordings on disk: what each holds, how far it is, and whether it can be trusted.
+"""Read and validate recordings on disk.
 
 A recording is a folder that `bnnviz.engine.recording.writer` writes:
 
 - ``header.json``: spec, change log, versions, device, checksum of the data;
-- ``draws.zarr``: what ArviZ opens: the groups ``posterior`` and ``sample_stats`` (chain, draw), and ``steps``, the log
-  of what each step did to the first chain;
-- ``checkpoint-N-...``: all that is needed to go on after step N, but for the draws;
-- ``frames-N-...``: what was shown from step N on, some frames a file, and ``frames-scene-...``;
-- ``progress.json``: how many draws of each chain are whole, which checkpoints and frames there are; written
-  last;
-- ``summary.json``: what `ViewedRun.summary` said when it was last written;
-- ``data.bin`` and ``start.bin``: the rows of the user's own file, and the points that chains set out from, where there
-  are such; the header has the latter's checksum.
+- ``draws.zarr``: the groups ``posterior`` and ``sample_stats`` (chain, draw), which ArviZ opens, and ``steps``, the
+  log of each step of the first chain;
+- ``checkpoint-N-...``: the state after step N, without the draws;
+- ``frames-N-...``: frames from step N on, several per file, and ``frames-scene-...``;
+- ``progress.json``: the number of complete draws per chain, checkpoints and frames; written last;
+- ``summary.json``: the last written `ViewedRun.summary`;
+- ``data.bin`` and ``start.bin`` (optional): the rows of the user's file, and the chains' starting points, whose
+  checksum is in the header.
 
-Folders may come from anywhere: nothing in one is believed before it was checked, no link is followed, and only names
-that are plain ones become paths. Nothing here needs torch.
+Folders are untrusted: all content is checked, links are not followed, and only plain names become paths. This
+module does not import torch.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def new_place(word: str | Path) -> Path:
     folder = place(word) if named else Path(word).expanduser()
     if os.path.lexists(folder) and not (folder.is_dir() and not any(folder.iterdir())):
         raise BnnvizError(
-            f"There is something at {folder} already; choose another name for the recording, or go on with it by"
+            f"{folder} exists already; choose another name for the recording, or continue it with"
             f" bnnviz resume {word}.",
             "record",
         )
@@ -137,7 +136,7 @@ class Recording:
 
     @cached_property
     def last_summary(self) -> dict[str, Any] | None:
-        """What the run said of itself when this was last written; None where it has not said anything yet."""
+        """The last written summary of the run; None if there is no summary yet."""
         if not (self.folder / SUMMARY).exists():
             return None
         found = self._read(SUMMARY)
@@ -187,7 +186,7 @@ class Recording:
         return index[SCENE], index[PIECES]
 
     def frames(self, entry: dict[str, Any]) -> Any:
-        """Return what a file of `frame_files` holds: the scene, or some frames."""
+        """Return the scene or the frames in a file of `frame_files`."""
         content = self.part(entry["file"], entry["sha256"])
         try:
             return codec.unpack(content)
@@ -195,18 +194,18 @@ class Recording:
             raise self.damaged(entry["file"]) from error
 
     def attachment(self) -> bytes | None:
-        """Return the rows of the user's own file that the run is on; None where there is none."""
+        """Return the rows of the user's own file; None without one."""
         return self._bytes(FILE) if (self.folder / FILE).exists() else None
 
     def start_points(self) -> bytes | None:
-        """Return the points that the run's chains set out from, packed; None where they are nobody else's."""
+        """Return the recorded starting points, packed; None if the run chose them itself."""
         digest = self.header["start_sha256"]
         if digest is None:
             return None
         return self.part(START, digest)
 
     def spec(self, begun: bool = False) -> Spec:
-        """Return what the changes have made of the run's spec, or, ``begun``, what it began with; with all it needs."""
+        """Return the run's spec after all changes, or with ``begun`` the initial spec, with all its data."""
         spec = (self.header if begun else self.progress)["spec"]
         return Spec.from_json(spec, self.attachment(), self.start_points())
 
@@ -214,8 +213,8 @@ class Recording:
         """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch."""
         if not (self.folder / DRAWS / X).is_dir():
             raise BnnvizError(
-                f"The draws of {self.name} are written when its run ends, and so far its checkpoint has them: go on"
-                f" with it in the Lab, or take them by bnnviz export {self.name} --format netcdf.",
+                f"The draws of {self.name} are in its checkpoint until its run ends: continue the"
+                f" run in the Lab, or export them with bnnviz export {self.name} --format netcdf.",
                 "run",
             )
 
@@ -224,7 +223,7 @@ class Recording:
         return self._array(X, most)
 
     def read_log_weights(self, most: int | None = None) -> np.ndarray | None:
-        """Return the logarithms of the draws' weights (chains, draws); None where they have none."""
+        """Return the log weights (chains, draws) of the draws; None for unweighted draws."""
         return self._array(LOG_WEIGHT, most)
 
     def read_sample_stats(self, most: int | None = None) -> dict[str, np.ndarray]:
@@ -274,7 +273,7 @@ class Recording:
             raise self.damaged(DRAWS) from error
 
     def _array(self, path: str, most: int | None) -> np.ndarray | None:
-        """Return an array, or its first columns; what lies beyond the progress may be half written, or half removed."""
+        """Return an array, or its first columns; data beyond the progress may be incomplete."""
         check_zarr()
         self.files()
         of_steps, counts = path == STEPS, self.progress["counts"]
@@ -322,7 +321,7 @@ class Recording:
             raise self.damaged(name) from error
 
     def _checked(self, name: str, unfit: Callable[[dict[str, Any]], str | None]) -> dict[str, Any]:
-        """Return what a JSON file holds, once it is known to be of the types that it should have."""
+        """Return the content of a JSON file after checking its types."""
         found = self._read(name)
         if (wrong := unfit(found)) is not None:
             raise self.damaged(f"{wrong} in {name}")
@@ -343,9 +342,9 @@ class Recording:
         return found
 
     def damaged(self, part: str) -> BnnvizError:
-        """Return what is to be raised where a part is not what was written."""
+        """Return the error for a damaged part."""
         return BnnvizError(
-            f"The recording {self.folder} is damaged: {part} is not what was written. Take it from a copy, or run its"
+            f"The recording {self.folder} is damaged: {part} is not as written. Take it from a copy, or run its"
             " spec again.",
             "run",
         )
@@ -375,7 +374,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def recordings() -> Iterator[tuple[Recording, str | None]]:
-    """Yield all recordings, the newest first, each with a sentence on what is wrong with it, or None."""
+    """Yield all recordings, newest first, each with an error message or None."""
     if not recordings_folder().is_dir():
         return
     for folder in sorted(_entries(recordings_folder()), key=_changed, reverse=True):

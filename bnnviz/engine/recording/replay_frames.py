@@ -1,7 +1,7 @@
-"""Take replay frames: what a run showed at a few hundred of its steps, for whoever has no run at hand.
+"""Create replay frames: frames of a run at a few hundred of its steps, viewable without the run.
 
-A run is its spec and its change log, so its frames are taken by doing the run again, and looking on. They tell a story:
-the first steps one by one, so that each proposal is seen, then longer and longer strides until the end.
+Frames are taken by repeating the run from its spec and change log: every step at first, so that each proposal is
+visible, then at growing strides until the end.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SINGLE = 1 / 3  # of the frames show one step each
 _KEPT = 1 / 3  # of the frames are kept for what comes when it is known how long that takes
 _BEGIN = 0.5  # of the mean stride to the end is the first of the strides that grow to it
 _SLICE_S = 0.2
-_ENDLESS = 20_000  # steps of a run that has no end of its own
-# What a clock says differs each time that a run is done again.
+_ENDLESS = 20_000  # steps replayed of a run without an end
+# Timings differ between repetitions.
 _CLOCKS = ("events_per_s", "gradients_per_s", "elapsed", "message")  # a note may be about the time a run takes
 _STATUS = "status"
 _SKIPPED = ("selection", "graph", "verdict", "row")
@@ -55,7 +55,7 @@ class ReplayFrames:
         return [frame["status"]["step"] for frame in self.frames]
 
     def save(self, path: str | Path) -> Path:
-        """Write the frames to a file, whole or not at all; the ending ``.npz`` is added where there is none."""
+        """Write the frames to a file atomically; the suffix ``.npz`` is added if missing."""
         path = Path(path)
         path = path if path.suffix else path.with_suffix(".npz")
         save(path, self.pack())
@@ -85,7 +85,7 @@ class ReplayFrames:
 
 @dataclass(frozen=True)
 class PastRun:
-    """Hold what a file has of a run that was.
+    """Content of a frames file of an earlier run.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def is_here(device: str | None) -> bool:
 
 
 def next_stride(last: float, left: int, more: int) -> float:
-    """Return how many steps lie between the last frame and the next: strides that grow by one factor to the end."""
+    """Return the number of steps between frames: strides that grow geometrically."""
     more = max(more, 1)
     if left <= more:
         return 1.0
@@ -176,7 +176,7 @@ def past_of_run(run: ShownRun) -> PastRun:
 def past_of(
     header: dict[str, Any], name: str, attachment: bytes | None = None, start_points: bytes | None = None
 ) -> PastRun:
-    """Return the run that a header tells of."""
+    """Return the run described by a header."""
     spec, changes = header.get("spec"), header.get("changes", [])
     if isinstance(spec, dict) and "lanes" in spec:
         raise BnnvizError(f"{name} is of several samplers; only runs of one sampler are replayed.", "run")
@@ -188,7 +188,7 @@ def past_of(
 
 
 def read_past(path: str | Path) -> PastRun:
-    """Read what is needed to do a run again: from a recording's folder, a spec (JSON) or a saved run (NetCDF)."""
+    """Read the input to repeat a run: from a recording's folder, a spec (JSON) or a saved run (NetCDF)."""
     path = Path(path)
     if not path.exists() and is_recording_name(path):
         path = place(str(path))
@@ -237,7 +237,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
 
 
 def _begin(past: PastRun) -> tuple[ShownRun, str]:
-    """Return the run at its beginning, and what is to be said of where it is computed."""
+    """Return the run at its start, and a message on its device."""
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.engine.run.device import choose_device
     from bnnviz.engine.viewed_run import ViewedRun
@@ -249,7 +249,7 @@ def _begin(past: PastRun) -> tuple[ShownRun, str]:
     elif past.device is not None:
         spec = spec.replace(device=str(choose_device(past.device)))
     if any("kernel" in settings for _, settings in past.changes):
-        # The change log says from which step on it was compiled.
+        # The change log has the step at which compilation took effect.
         spec = spec.replace(kernel="eager")
     return ViewedRun(resolved(spec.checked(past.target is not None)), target=past.target), note
 
@@ -274,7 +274,7 @@ class _Taking:
 
     @property
     def left(self) -> int | None:
-        """Steps until the end, as far as it can be told from how many draws are made."""
+        """Remaining steps, estimated from the remaining draws."""
         if self.last is not None:
             return self.last - self.run.steps
         share = self.run.progress
@@ -317,7 +317,7 @@ def parts(scene: dict[str, Any]) -> list[str]:
 
 
 def timeless(frame: dict[str, Any]) -> dict[str, Any]:
-    """Return a frame without what a clock says."""
+    """Return a frame without timings."""
     return frame | {"status": {name: value for name, value in frame["status"].items() if name not in _CLOCKS}}
 
 
@@ -329,7 +329,7 @@ def _frame(run: ShownRun, scene: dict[str, Any], measure: Callable[..., Any] | N
 
 
 def save(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all, and its folder where there is none."""
+    """Write a file atomically, and its folder if missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
@@ -338,7 +338,7 @@ def save(path: Path, content: bytes) -> None:
 
 
 def copied(value: Any) -> Any:
-    """Return a value with numpy's numbers as Python's; the arrays in it are kept, in copies of their own."""
+    """Return a value with numpy scalars as Python's and arrays copied."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, np.generic):

@@ -1,11 +1,10 @@
-"""Write a run to disk while it goes on, so that nothing is lost when the process ends.
+"""Write a run to disk while it samples, so that nothing is lost when the process ends.
 
-`bnnviz.engine.recording.reader` says what a recording is made of. Each part is written beside its place and moved
-there, the progress last: whenever the process ends, what the progress speaks of is there. Draws beyond it are written
-again, the same again, by a run that goes on.
+`bnnviz.engine.recording.reader` describes the format. Each part is written to a temporary file and renamed, the
+progress last, so that the progress only names complete parts. A resumed run rewrites draws beyond the progress.
 
-The draws of a run with an end go to the array as they come. One without an end thins its draws and drops them when a
-setting changes: its checkpoints hold them, and the array is written at the end.
+Draws of a run with an end are appended as they come. A run without an end thins its draws and drops them when a
+setting changes: its checkpoints hold the draws, and the array is written at the end.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
 _CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
 _EVERY_S = 2.0
 _LOOK_S = 0.25
-_SHARE = 0.02  # of the run's time that writing may take
-# Checkpoints that are kept to go back to: at most so many, and so many bytes of them.
+_SHARE = 0.02  # maximum fraction of the run's time spent on writing
+# Maximum number and total bytes of the older checkpoints that are kept.
 _MOST_CHECKPOINTS, _MOST_CHECKPOINT_BYTES = 16, 1 << 28
 _GROUPS = "posterior", SAMPLE_STATS
 # Folders that are not whole yet, or no longer: a process may end before all of one is made or removed.
@@ -87,7 +86,7 @@ class RecordingWriter:
         run.listeners.append(self._log)
 
     def note(self, now: bool = False) -> bool:
-        """Write what is new, if it is time for that or ``now``; return whether it was written."""
+        """Write new data if it is due or ``now``; return whether it was written."""
         if now or self._looked.due:
             self._looked.spent()
             self._lock.check()
@@ -123,7 +122,7 @@ class RecordingWriter:
         return self._by_work.due or self._resting.due
 
     def close(self, summary: bool = True, asks: bool = True) -> None:
-        """Write what is new, and what is known at the end; the run is not listened to any more, the folder free."""
+        """Write the remaining data and the final results, stop observing the run and unlock the folder."""
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
         self._keeps_frames = self._keeps_frames and asks
@@ -158,7 +157,7 @@ class RecordingWriter:
     # --- beginning
 
     def _make(self) -> dict[str, zarr.Array]:
-        """Write the recording beside its place and move it there, so that a process may end at any time."""
+        """Write the recording to a temporary place and rename it, so that a process may end at any time."""
         place = self.folder
         if place.is_dir() and any(path.name != LOCK for path in place.iterdir()):
             raise BnnvizError(f"The folder {place} is not empty; give a recording a new one.", "out")
@@ -205,7 +204,7 @@ class RecordingWriter:
     def _new_root(self) -> zarr.Group:
         import zarr
 
-        # Never made again: a folder that somebody has moved away stays away.
+        # Never recreated: the user may have moved the folder away.
         return zarr.open_group(self.folder / DRAWS, mode="w-", zarr_format=3)
 
     def _new_arrays(self, root: zarr.Group) -> dict[str, zarr.Array]:
@@ -216,7 +215,7 @@ class RecordingWriter:
         return arrays
 
     def _open(self) -> dict[str, zarr.Array]:
-        """Open the arrays of the recording that the run goes on from, and forget what it does again."""
+        """Open the arrays of the resumed recording and discard the steps that will be repeated."""
         for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # by a process that was killed
             left.unlink(missing_ok=True)
         known = Recording(self.folder)
@@ -224,7 +223,7 @@ class RecordingWriter:
         self._whole = int(self.run.store.counts.min())
         self._frames = RecordedFrames(self.run, recorded_frames.until(known, self.run.steps))
         if self.run.steps < known.progress["steps"]:
-            # Nothing may be cut that the progress speaks of.
+            # Keep everything named by the progress.
             self._write_checkpoint()
             self._write_frames()
             self._write_progress()
@@ -283,7 +282,7 @@ class RecordingWriter:
         run = self.run
         content = run.checkpoint(draws=run.spec.draws is None)
         digest = hashlib.sha256(content).hexdigest()
-        # Never written over: until the next progress is there, the last one speaks of the last checkpoint.
+        # Never overwritten: the last progress refers to the last checkpoint until the next one is written.
         name = f"checkpoint-{run.steps}-{digest[:12]}"
         write_whole(self.folder / name, content)
         self._checkpoints = [each for each in self._checkpoints if each["step"] != run.steps]
@@ -338,13 +337,13 @@ class RecordingWriter:
         for path, buffer in _buffers(self.run).items():
             self._write_draws(arrays[path], buffer, 0, whole)
         _settle(coming, self._begun)
-        for group in reversed(_GROUPS):  # the draws last: where they are, their weights are
+        for group in reversed(_GROUPS):  # draws last: weights exist wherever draws do
             if (coming / group).is_dir():
                 (coming / group).rename(self.folder / DRAWS / group)
         shutil.rmtree(coming)
 
     def _remove_arrays(self) -> None:
-        """Remove the arrays of draws, and what a process left that was killed while it made or removed some."""
+        """Remove the arrays of draws, and leftovers of a process killed while creating or removing some."""
         for left in (self.folder / _COMING, self.folder / _GOING):
             if left.is_dir():
                 shutil.rmtree(left)
@@ -355,7 +354,7 @@ class RecordingWriter:
 
 
 def _buffers(run: SingleRun) -> dict[str, torch.Tensor]:
-    """Return what is written of each draw by the path of its array, (chains, draws, numbers)."""
+    """Return the data written for each draw by array path, (chains, draws, numbers)."""
     stats = run.draw_stats.buffer
     told = {f"{SAMPLE_STATS}/{name}": stats[..., k : k + 1] for k, name in enumerate(run.sampler.sample_stats())}
     weights = {LOG_WEIGHT: run.logs.buffer} if run.sampler.traits.weighted else {}
@@ -363,13 +362,13 @@ def _buffers(run: SingleRun) -> dict[str, torch.Tensor]:
 
 
 def _least_missed(steps: list[int]) -> int:
-    """Return which one of several checkpoints, the newest not, lies closest between its neighbours."""
+    """Return the checkpoint, except the newest, that is closest to its neighbours."""
     gaps = [steps[i + 1] - (steps[i - 1] if i else -steps[-1]) for i in range(len(steps) - 1)]
     return int(np.argmin(gaps))
 
 
 def _new_array(root: zarr.Group, path: str, buffer: torch.Tensor, names: list[str] | None) -> zarr.Array:
-    """Return a new array for a store's draws, without any; (chain, draw) where there is one number of each."""
+    """Return a new empty array for a store's draws; (chain, draw) for scalars."""
     chains, room, dim = buffer.shape
     each = max(1, min(room, _CHUNK // max(chains * dim * buffer.element_size(), 1)))
     group, _, variable = path.rpartition("/")
@@ -427,7 +426,7 @@ def _lengthen(array: zarr.Array, end: int) -> None:
 
 
 def _settle(folder: Path, since: float) -> None:
-    """Make sure that what was written in a folder is on the disk, not only on its way there."""
+    """Flush the files of a folder to disk."""
     newest = time.time() - (time.perf_counter() - since) - 1.0
     for path in folder.rglob("*"):
         if path.is_file() and path.stat().st_mtime >= newest:
@@ -438,6 +437,6 @@ def _settle(folder: Path, since: float) -> None:
 def _unwritable(folder: Path, error: OSError) -> BnnvizError:
     return BnnvizError(
         f"The recording {folder} cannot be written ({error.strerror or error}): free some of the disk, or record to"
-        " another folder; what was written before is kept.",
+        " another folder; earlier data are kept.",
         "out",
     )

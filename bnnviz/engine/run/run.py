@@ -1,6 +1,6 @@
-"""Execute a spec: a run finds its start, tunes, warms up, samples, changes, and gives checkpoints.
+"""Execute a spec: initialize, tune, warm up, sample, change settings and create checkpoints.
 
-Whoever looks on is a listener; `bnnviz.engine.viewed_run` has those that make frames.
+Observers are listeners; `bnnviz.engine.viewed_run` defines those that make frames.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from bnnviz.targets.base import RejectedPoints
 log = logging.getLogger(__name__)
 
 _LONGEST_BLOCK = 256
-# Of the time that a caller gives: somebody who looks on gets an answer after so long.
+# Maximum fraction of the caller's time per block, so that observers get answers in time.
 BLOCK_SHARE = 0.6
 _STEP_SECONDS = 0.008  # a first guess
 _SHORT_S, _COMPILE_S = 4.0, 25.0  # that an eager run takes before it is worth while, and that compiling takes at least
@@ -59,11 +59,11 @@ class Run(Restorable):
     Attributes
     ----------
     changes : list of (step, settings)
-        The change log; the spec that it began with and its change log give the same draws.
+        The change log; the initial spec and its change log reproduce the draws.
     events : Tensor or None
-        Events of each chain since the beginning, (chains,); None of samplers that have none.
+        Events of each chain so far, (chains,); None for samplers without events.
     origin : Tensor or None
-        Where the first chain set out, (dim,).
+        Starting point of the first chain, (dim,).
     """
 
     can_record: ClassVar[bool] = True
@@ -118,7 +118,7 @@ class Run(Restorable):
         self.on_renewal: list[Callable[[], None]] = []
 
     def _given_points(self) -> torch.Tensor:
-        """Return where chains set out that a recording gives their start, (chains, dim)."""
+        """Return the starting points given by a recording, (chains, dim)."""
         points = StartPoints.unpack(self.spec.start_points)
         points.check(self.target.dim)
         self.notes += points.remarks(self.spec)
@@ -126,7 +126,7 @@ class Run(Restorable):
 
     @property
     def warmup_moves(self) -> int:
-        """Moves of the warm-up of a sampler that counts them: what the spec says; without an end 200 at least."""
+        """Moves of the warm-up for samplers that count them: as in the spec, at least 200 for endless runs."""
         least = 0 if self.spec.draws is not None else samplers.Sampler.warmup_moves
         return max(self.spec.warmup, least)
 
@@ -173,7 +173,7 @@ class Run(Restorable):
         self.prepare()
 
     def take(self, most: int, seconds: float = 0.02) -> int:
-        """Take one block of at most so many steps that fits in the time; return the steps that were done."""
+        """Take one block of at most ``most`` steps within the time; return the number of steps."""
         first = self.steps
         if self._awaits_kernel():
             self._switch.wait(seconds)
@@ -182,7 +182,7 @@ class Run(Restorable):
         return self.steps - first
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the steps of the kernel that were done."""
+        """Work for about the given seconds; return the number of kernel steps."""
         begun, first = time.perf_counter(), self.steps
         # For all blocks at once: to set the number of threads takes as long as a few steps of a small network.
         with using_threads(self.threads):
@@ -215,14 +215,14 @@ class Run(Restorable):
                 self._search = StartSearch(self.target, self.sampler, x0, self._points, self._start is not None)
             self.gradients += self._search.advance(steps)
             if self._search.done:
-                # What was tried on the way is no part of the run.
+                # Discard intermediate attempts.
                 self.target.rejected = RejectedPoints()
                 self._set_out(self._start or self._search.start())
         _call(self.on_work)
 
     @property
     def starts_at_mode(self) -> bool:
-        """Whether its chains set out from modes, each from the end of its own descent."""
+        """Whether chains start at modes, each at the end of its own descent."""
         return self.sampler.starts_at_mode(self.target)
 
     def _set_out(self, start: Start) -> None:
@@ -254,7 +254,7 @@ class Run(Restorable):
         return length
 
     def _block(self, length: int) -> None:
-        """Take some steps, then hand them to whoever draws, counts and looks on."""
+        """Take some steps, then pass them to storage, counters and listeners."""
         if self._awaits_kernel():
             self._switch.wait()
         self._swap_kernel()
@@ -305,7 +305,7 @@ class Run(Restorable):
 
     @property
     def is_long(self) -> bool:
-        """Whether it has gone on for a while, and will for longer than a step takes to be compiled that is not C++."""
+        """Whether the run has lasted for a while and will outlast the compilation of a step other than C++."""
         left = self.seconds * (1 / max(self.progress, 1e-9) - 1) if self.spec.draws is not None else math.inf
         begun = self.compiled_since is not None or self.kernel == "compiling"
         pays = self.seconds > _SHORT_S and left > _COMPILE_S
@@ -313,7 +313,7 @@ class Run(Restorable):
 
     @property
     def _steps_compile(self) -> bool:
-        """Whether the steps that are due can be compiled: those of a warm-up where what it learns is an input."""
+        """Whether the next steps can be compiled: in the warm-up, adapted values must be inputs."""
         if self.phase == "tuning":
             return self.sampler.adaptation_inputs(getattr(self.state, "adaptation", None)) is not None
         return self.phase in ("warm-up", "sampling")
@@ -323,7 +323,7 @@ class Run(Restorable):
         if not (self._wants_kernel and self._steps_compile):
             return False
         self._switch.begin(self.sampler, self.state, self.numbers, self.threads)
-        # One that goes on from a checkpoint had its kernel before.
+        # A run resumed from a checkpoint had its kernel before.
         waits = self.wait_for_compile and self.spec.kernel == "compiled"
         return (waits or self.compiled_since is not None) and self.kernel == "compiling"
 
@@ -449,7 +449,7 @@ class Run(Restorable):
             store.add(rows._replace(x=store.buffer.new_zeros(len(chain), store.buffer.shape[2])))
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Change settings between two steps; estimates begin anew, earlier draws are dropped."""
+        """Change settings between two steps; estimates restart and earlier draws are dropped."""
         if set(settings) == {"kernel"}:
             self._choose_kernel(settings["kernel"])
             return
@@ -480,7 +480,7 @@ class Run(Restorable):
             self._swap_kernel()
 
     def _renew_sampler(self, new: samplers.Sampler, moved: bool) -> None:
-        """Go on with another instance of the sampler; ``moved`` tells that the target is another one too."""
+        """Continue with another sampler instance; ``moved`` means that the target changed too."""
         old, self.sampler = self.sampler, new
         if self.state is None:
             if moved and self._search is not None:

@@ -73,15 +73,12 @@ def test_lanes_that_chance_may_have_ordered_share_their_ranks() -> None:
     names = race_of("bps", "hmc", "sgld").checked().names()
     ranks, said = standing((0.1, 0.3), (0.12, 0.3), (1.0, 0.1))
     assert ranks == ["1–2", "1–2", "3"]
-    assert f"{names[0]} has the smallest error (0.1 sd, 0.055 to 0.18), not told apart from that of {names[1]}." in said
+    assert names[0] in said and "0.1 sd, 0.055 to 0.18" in said and names[1] in said and names[2] not in said
     ranks, said = standing((1.0, 0.01), (0.1, 0.01), (0.5, 0.01))
     assert ranks == ["3", "1", "2"]
-    assert (
-        f"{names[1]} has the smallest error" in said
-        and f"5 times smaller than that of {names[2]}, which is next" in said
-    )
+    assert names[1] in said and "5 times" in said and names[2] in said and names[0] not in said
     ranks, said = standing((0.1, 0.5), (0.2, 0.5), (0.3, 0.5))
-    assert ranks == ["1–3"] * 3 and f"those of {names[1]} and {names[2]}" in said
+    assert ranks == ["1–3"] * 3 and all(name in said for name in names)
 
 
 def test_intervals_outlive_a_checkpoint() -> None:
