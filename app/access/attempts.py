@@ -12,7 +12,7 @@ _MOST_ADDRESSES = 10_000
 
 
 class Attempts:
-    """Count wrong words by address; an address that waits is given back one attempt after another."""
+    """Count failed attempts by address; waiting restores attempts one by one."""
 
     def __init__(self) -> None:
         self._whole_at: dict[str, float] = {}  # when an address has all of its attempts again

@@ -136,8 +136,7 @@ class Gate:
     async def attempt(self, word: str, address: str) -> tuple[Secret | None, float]:
         """Return the secret that a word matches, and by how many seconds the attempt came too early.
 
-        A right token is always accepted, whoever else guesses: it is too long to be found by guessing. Passwords are
-        compared at a bounded rate.
+        The correct token is always accepted: it is too long for guessing. Passwords are compared at a bounded rate.
         """
         if not isinstance(self.secret, Password):
             secret = self.opened_by(word)

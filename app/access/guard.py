@@ -41,7 +41,7 @@ _ASKED = {
 
 
 def guard(application: BokehTornado, gate: Gate) -> None:
-    """Make an application answer only what a gate accepts."""
+    """Restrict an application to requests that a gate accepts."""
     application.settings[GATE] = gate
     application.default_router.rules.insert(0, Rule(AnyMatches(), _Barrier(application, gate)))
     application.add_transform(guarding(gate.frames))
@@ -102,7 +102,7 @@ def _relative(address: str, here: str) -> str:
 
 
 class _Refused(RequestHandler):
-    """Say why something is not answered."""
+    """Report why a request is refused."""
 
     def initialize(self, status: int, sentence: str, early: float = 0.0) -> None:
         self._refusal = status, sentence, early

@@ -1,18 +1,18 @@
 """Accept only those changes from a browser that the page's controls can make.
 
-Bokeh lets a browser patch every property of every model of its page, make models, and replace the document. Here a
-patch is taken where the document itself says that a browser may make it:
+Bokeh lets a browser patch every property of every model of its page, make models, and replace the document. This module
+accepts a patch only for:
 
-- A widget's value, or what else its own script keeps in the browser: what is open, active, folded.
-- A property that the script of one of our components sets.
-- Where a figure is and what it shows: its size on the page, its ranges.
-- The data of a source that the server listens to.
-- An event that the server has subscribed to.
+- the value of a widget, and other state of its script: open, active, folded;
+- a property that the script of one of our components sets;
+- the size and the ranges of a figure;
+- the data of a source that the server listens to;
+- an event that the server has subscribed to.
 
-A packed part of a message is unpacked here first, up to a limit, so that a small message cannot fill the memory.
+Compressed parts of a message are unpacked first, up to a limit, so that a small message cannot fill the memory.
 
-A value has to be one that the control takes: within its bounds, one of its options, of its type, and the control not
-disabled. All else is refused with a line in the log, and the rest of the message goes on.
+A value must be valid for its control: within its bounds, one of its options, of its type; and the control must be
+enabled. Everything else is refused and logged, and the rest of the message is processed.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _check_value(model: Model, attr: str, value: Any) -> None:
 
 
 def _check_param(owner: Any, attr: str, value: Any) -> None:
-    """Refuse a value that a component cannot have: Panel would find out when others have heard of it."""
+    """Refuse an invalid value of a component; Panel validates only after notifying others."""
     name = type(owner).__name__
     low, high = getattr(owner, "start", None), getattr(owner, "end", None)
     bounded = attr.startswith("value") and _is_number(low) and _is_number(high)
@@ -285,7 +285,7 @@ def _check_message(event: dict[str, Any], models: DocumentModelManager, buffers:
     if not isinstance(made, Event) or not isinstance(model, Model):
         raise RefusedPatch(f"an event {_short(name)} of nothing on the page")
     if models.get_by_id(model.id) is not model or name not in model.subscribed_events:
-        raise RefusedPatch(f"nobody asked for {_short(name)} of {type(model).__name__}")
+        raise RefusedPatch(f"no subscription to {_short(name)} of {type(model).__name__}")
     for owner in _owners(model._event_callbacks.get(name, ())):
         if getattr(owner, "disabled", False):
             raise RefusedPatch(f"{type(owner).__name__} is disabled")

@@ -16,7 +16,7 @@ from bnnviz_app.access.gate import GATE, Gate
 from bnnviz_app.address import Visit
 
 MOST_PAGES = 120  # of a class, playing or not: some 6 MB each
-KEPT = "Recordings are the teacher's: students of a class have none."
+KEPT = "Only the teacher of a class has recordings."
 _ROLE, _PERSON = "role", "person"  # in the token of a session
 _COMES_S = 5.0  # within which a browser connects to a page
 _HINT = "the class's computer is shared"

@@ -19,13 +19,13 @@ _STYLES = styles(__file__)
 class ClassBar(JSComponent):
     """Ask the server every two seconds, and show the teacher's place and question; answers go by requests too."""
 
-    words = param.Dict(default={}, doc="What buttons and sentences say.")
+    words = param.Dict(default={}, doc="Labels and messages.")
 
     _esm = script(__file__, "bar.js")
 
 
 def class_bar() -> ClassBar | None:
-    """Return a bar for a student's page; None for the teacher, and where there is no class."""
+    """Return a bar for a student's page; None for the teacher, and without a class."""
     if not roles.is_class() or roles.present() is roles.OWNER:
         return None
     return ClassBar(

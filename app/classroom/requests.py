@@ -1,6 +1,6 @@
 """Answer the small requests that report the question and the teacher's place to the pages of a class.
 
-``GET class`` beside a page returns both as JSON. ``POST class`` takes a student's answer
+``GET class``, relative to a page, returns both as JSON. ``POST class`` takes a student's answer
 (``{"question": number, "choice": i}``) or a command of the teacher: ``{"ask": {"lesson": name}}``,
 ``{"ask": {"text": ..., "choices": [...], "answer": i}}``,
 ``{"at": {"lesson": name, "step": number}}``, or ``{"do": "close"}``, ``show``, ``end`` or ``again``.
@@ -25,7 +25,7 @@ from bnnviz_app.access import roles
 from bnnviz_app.access.gate import Gate
 from bnnviz_app.classroom.poll import Poll, PollQuestion, PollText, typed
 
-_PATH = "/class"  # beside the page
+_PATH = "/class"  # relative to the page
 _CLASS = "class"  # in Panel's cache
 _MOST_ANSWER, _MOST_QUESTION = 200, 20_000  # bytes of a body
 _PRESENT_S = 10.0  # since a page's last request

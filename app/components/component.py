@@ -1,4 +1,4 @@
-"""Say what a page may ask of its components, which it feeds with frames."""
+"""Define the interface of a page's components, which receive frames."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 
 class PageComponent:
-    """Be a part of a page.
+    """A part of a page.
 
-    The page calls `reset` with the scene of each new run, `update` with each frame that has what the component needs,
-    and `theme` and `magnify` when its reader asks for them. A component overrides what concerns it.
+    The page calls `reset` with the scene of each new run, `update` with each frame that contains the component's
+    `needs`, and `theme` and `magnify` on request of the user.
     """
 
     needs: frozenset[str] = frozenset()

@@ -24,7 +24,7 @@ def still(figure: Any, large: bool = False) -> pn.pane.Bokeh:
 
 
 def narrowest(width: int) -> int:
-    """Return to how many pixels a figure of so many may shrink."""
+    """Return the smallest width in pixels of a figure of the given width."""
     return min(_LEAST, round(_SHARE * width))
 
 

@@ -36,7 +36,7 @@ def script(beside: str, name: str) -> str:
 
 
 def set_changed(widget: Any, **values: Any) -> None:
-    """Set what is not so already: every change goes to the browser."""
+    """Set only changed properties: every change is sent to the browser."""
     changed = {name: value for name, value in values.items() if getattr(widget, name) != value}
     if changed:
         widget.param.update(**changed)
@@ -61,14 +61,14 @@ LINK = {"fontSize": "12.5px", "minWidth": 0, "padding": "0 6px", "textTransform"
 
 
 def button(label: str, on_click: Callable[[], Any], **params: Any) -> pmui.Button:
-    """Return a small button; a coroutine function may be what it does."""
+    """Return a small button; its action may be a coroutine function."""
     made = pmui.Button(label=label, **{"variant": "text", "size": "small"} | params)
     made.on_click(_without_event(on_click))
     return made
 
 
 def _without_event(on_click: Callable[[], Any]) -> Callable[[Any], Any]:
-    """Return what a widget calls; it awaits only what it knows to be a coroutine function."""
+    """Return a widget's callback; Panel awaits only recognisable coroutine functions."""
     if not iscoroutinefunction(on_click):
         return lambda event: on_click()
 
@@ -88,8 +88,8 @@ def icon_button(icon: str, description: str, on_click: Callable[[], Any], **para
 def download_button(variant: str = "contained", **params: Any) -> pmui.FileDownload:
     """Return a small button that makes its file when it is pressed.
 
-    The library gives what a button looks like on to a second initialiser, which warns that it is named twice: so a
-    variant is set on the button that is there.
+    The library passes a button's variant to a second initialiser, which warns about the duplicate: so the variant is
+    set afterwards.
     """
     made = pmui.FileDownload(embed=False, auto=True, **{"size": "small"} | params)
     made.variant = variant
@@ -97,25 +97,25 @@ def download_button(variant: str = "contained", **params: Any) -> pmui.FileDownl
 
 
 def alert(sentence: str, failed: bool) -> str:
-    """Return a sentence as HTML that screen readers say, at once where something failed."""
+    """Return a text as HTML that screen readers announce, immediately after a failure."""
     role = "class='error' role='alert'" if failed else "class='note' role='status'"
     return f"<div {role}>{html.escape(sentence)}</div>" if sentence else ""
 
 
 class Message:
-    """Say what a control or a page has to say on a line, which takes no room while that is nothing."""
+    """Show a message of a control or a page on a line, which takes no room while empty."""
 
     def __init__(self, **params: Any) -> None:
         params = {"margin": (0, 14), "stylesheets": [_STYLES["message"]]} | params
         self.root = Text("", visible=False, sizing_mode="stretch_width", **params)
 
     def say(self, sentence: str, failed: bool = False) -> None:
-        """Say a sentence; an empty one takes back what was said."""
+        """Show a message, or remove it if empty."""
         self.root.param.update(object=alert(sentence, failed), visible=bool(sentence))
 
 
 class ReaderChoice:
-    """Report what a reader chooses in widgets, and nothing that the page sets there."""
+    """Report the user's choices in widgets, but no values that the page sets."""
 
     def __init__(self, widgets: Sequence[Any], on_choice: Callable[[Any], None], watched: str = "value") -> None:
         self._on_choice, self._setting = on_choice, False

@@ -138,9 +138,9 @@ def test_a_lane_that_diverges_is_shown_as_such_and_the_others_finish(open_race, 
 
 def test_lanes_and_budget_are_chosen_at_the_left_and_the_address_says_so(open_race):
     race = open_race(SHORT)
-    race.press("Add a lane")
+    race.press("Add a sampler")
     until(lambda: len(race.rows()) == 4, 20, "no lane came")
-    race.pick("Lane 2", "NUTS")
+    race.pick("Sampler 2", "NUTS")
     until(lambda: any("NUTS" in row[1] for row in race.rows()), 20, "the sampler did not change")
     race.field("Budget").fill("20000")
     race.page.keyboard.press("Enter")

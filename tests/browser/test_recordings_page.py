@@ -115,7 +115,7 @@ def test_a_recording_is_renamed_sent_taken_in_and_deleted(open_recordings, recor
 def test_escape_closes_the_question_before_a_deletion_where_the_focus_has_gone(open_recordings, recordings):
     page = open_recordings("&runs=one")
     page.get_by_role("button", name="Delete", exact=True).click()
-    page.get_by_role("dialog").get_by_text("Nobody can bring it back").wait_for()
+    page.get_by_role("dialog").get_by_text("cannot be undone").wait_for()
     page.set_viewport_size({"width": 390, "height": 844})
     page.evaluate(BLUR)
     page.keyboard.press("Escape")
@@ -141,7 +141,7 @@ def test_a_run_of_the_lab_is_recorded_and_goes_on(open_recordings, open_page, re
     steps = recording.progress["steps"]
     page.get_by_text("Look again").click()
     page.get_by_label("bps-banana", exact=True).check()
-    page.get_by_role("link", name="Go on with it in the Lab").click()
+    page.get_by_role("link", name="Resume in the Lab").click()
     page.locator(".said").first.wait_for(timeout=60_000)
     until(lambda: page.get_by_role("button", name="Stop recording").is_visible(), 30, "it does not go on recording")
     page.get_by_role("button", name="Play").first.click()
@@ -169,7 +169,7 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
     page = open_recordings("&runs=one")
     page.get_by_role("link", name="Start a new run from its last points").click()
     page.locator(".said").first.wait_for(timeout=60_000)
-    said = "The chains set out from the last points of the recording one"
+    said = "the last points of the recording one"
     until(lambda: page.get_by_text(said).first.is_visible(), 30, "nothing says where the chains set out")
     query = parse_qs(page.evaluate("location.search").removeprefix("?"))
     assert (query["start"], query["target"], query["sampler"], query["seed"]) == (["one"], ["banana"], ["hmc"], ["2"])
@@ -185,7 +185,7 @@ def test_a_new_run_sets_out_from_a_recording_and_a_reset_begins_there_again(open
     until(lambda: lab.number("step") > 40, 30, "it does not play again")
     lab.pick("Target", "Gaussian")
     until(lambda: "start=" not in page.evaluate("location.search"), 20, "another target sets out from the same points")
-    until(lambda: page.get_by_text("does not set out from the points").first.is_visible(), 20, "nothing says so")
+    until(lambda: page.get_by_text("cannot start from the points").first.is_visible(), 20, "nothing says so")
     page.close()
 
 

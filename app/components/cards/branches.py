@@ -89,15 +89,15 @@ class BranchBar(PageComponent):
     def _tell(self, status: dict[str, Any]) -> None:
         step, furthest = status["step"], status.get("furthest", 0)
         if status.get("goal") is not None:
-            text = f"On the way to step {status['goal']:,}: the run takes the steps again that led there."
+            text = f"On the way to step {status['goal']:,}: the run repeats its steps up to there."
         elif status.get("behind"):
             text = (
-                f"Step <b>{step:,}</b> of {furthest:,}: what comes next is known, and play repeats it. Change a setting"
-                " or a data point, and another future goes beside it."
+                f"Step <b>{step:,}</b> of {furthest:,}: play repeats the recorded future. Change a setting or a data"
+                " point to start another one."
             )
         elif self._futures:
             letter = html.escape(self._letter)
-            text = f"Parted at step <b>{status['fork']:,}</b>. Every view follows {letter}; what you change is its own."
+            text = f"Parted at step <b>{status['fork']:,}</b>. Every view follows {letter}; changes apply to it alone."
         else:
             text = ""
         set_changed(self._text, object=f"<div class='told'>{text}</div>")

@@ -1,4 +1,4 @@
-"""Show above the views what just happened, what it means, and what helps."""
+"""Show the latest event, its meaning and remedies above the views."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _LINK = {
     "justifyContent": "flex-start",
 }
 _LINK_HEIGHT = {False: 16, True: 20}  # pixels, by whether it is for a projector
-_PREDICT = "Here the run waits as it was before. Predict, or reveal: then it goes on with what is asked about."
+_PREDICT = "The run waits. Predict or reveal to continue."
 _NOTHING: dict[str, Any] = {"text": "", "warning": "", "remedies": []}
 
 
 class Caption(PageComponent):
-    """Show one sentence on the latest event, a warning, and remedies as links that apply settings."""
+    """Show the latest event, a warning, and remedies as links that apply settings."""
 
     needs = frozenset({"caption"})
 
@@ -66,7 +66,7 @@ class Caption(PageComponent):
         self.write()
 
     def notice(self, sentence: str, *, failed: bool = False) -> None:
-        """Say what the run waits for or what befell it; an empty sentence takes it back."""
+        """Show the run's state or failure; an empty text removes it."""
         self._notice, self._failed = sentence, failed
         self.write()
 
@@ -79,7 +79,7 @@ class Caption(PageComponent):
             set_changed(link, height=_LINK_HEIGHT[large])
 
     def write(self) -> None:
-        """Write the strip again: what is reserved may have changed."""
+        """Write the strip again, for example after a change of `reserved`."""
         parts = []
         if self._notice:
             parts.append(f"<span class='notice'>{html.escape(self._notice)}</span>")

@@ -1,4 +1,4 @@
-"""Lay a view or a table under a heading on one surface."""
+"""Define cards: a view or a table under a heading."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bnnviz_app.components.component import PageComponent
 from bnnviz_app.components.widgets import LINK, Text, button, set_changed, set_class
 from bnnviz_app.theme import LARGE, SHEETS, styles
 
-MANY, CROWDED = 6, 8  # lines of the table, from which on they lie closer, and closer still
-LINE = 42  # letters of label and figure, in the type of a projector: cards.css has 22 times its size across
-#: What the title of a figure offers (figures.js).
+MANY, CROWDED = 6, 8  # lines of the table from which on the line height shrinks, in two stages
+LINE = 42  # letters of label and figure in a projector's type: cards.css allows a width of 22 times its size
+#: Actions in the title of a figure (figures.js).
 _ACTIONS = {
     "enlarge": "Enlarge (Esc ends it)",
     "png": "Save as PNG",
@@ -25,7 +25,7 @@ _ACTIONS = {
     "link": "Copy link to this figure",
     "frame": "Copy as iframe for slides",
 }
-#: What rows of the table are, by the beginning of their labels, the longest first.
+#: Definitions of the table's rows by the beginning of their labels, longest first.
 _EXPLANATIONS = json.loads(Path(__file__).with_name("figures.json").read_text(encoding="utf-8"))
 #: What rows should be, by the beginning of their labels.
 _LIMITS = {
@@ -163,7 +163,7 @@ class TitledCard(PageComponent):
 
 
 class ExplainedCard(TitledCard):
-    """Show figures under a title; a button tells what they are instead, for keys and fingers too."""
+    """Show figures under a title; a button switches to their definitions."""
 
     def __init__(self, title: str, body: Any) -> None:
         self._explaining = False
@@ -180,18 +180,18 @@ class ExplainedCard(TitledCard):
         return "The figures" if self._explaining else "What they are"
 
     def _explain(self) -> None:
-        """Tell what the figures are, or show them again."""
+        """Switch between the figures and their definitions."""
         self._explaining = not self._explaining
         self._turn.label = self._turn_label
         self._show()
 
     def _show(self) -> None:
-        """Show the figures, or what they are."""
+        """Show the figures or their definitions."""
         raise NotImplementedError
 
 
 class FiguresCard(ExplainedCard):
-    """Show the figures so far, as rows of label and text, or what they are."""
+    """Show the current figures as rows of label and text, or their definitions."""
 
     needs = frozenset({"table"})
 
@@ -257,13 +257,13 @@ class FiguresCard(ExplainedCard):
         return html.escape(text)
 
     def _meaning(self, label: str) -> str:
-        """Return what a row is: as its label says, or as each row of this table."""
+        """Return the definition of a row by its label, or of every row of this table."""
         each = self._frame.get("each", "") if label else ""
         return definition(label) or definition(each)
 
 
 def definition(label: str) -> str:
-    """Return what a row of the figures is, in a sentence or two; "" if nothing describes it."""
+    """Return the definition of a row of the figures, or ""."""
     return next((text for beginning, text in _EXPLANATIONS.items() if label.startswith(beginning)), "")
 
 
@@ -273,10 +273,10 @@ def title_pane(margin: tuple[int, int, int, int]) -> Text:
 
 
 def surface(*objects: Any, area: str) -> pn.Column:
-    """Lay objects under each other on a card that takes its own area of the stage's grid.
+    """Stack objects on a card with a separate area of the stage's grid.
 
-    A plain column looks like Material's paper. A figure within a component of React would be laid out again each
-    time that one of those around it comes into the page.
+    The card is a plain column: a React component would repeat the layout of its figures whenever a surrounding
+    component enters the page.
     """
     return pn.Column(
         *objects,

@@ -53,7 +53,7 @@ class Chip(PageComponent):
 
 
 def judged(draws: int, caption: dict[str, Any], table: dict[str, Any]) -> tuple[str, str, str]:
-    """Return colour and verdict for so many draws of each chain, and the reason."""
+    """Return colour, verdict and reason, given the number of draws of each chain."""
     if caption.get("warning"):
         return "error", "warning", caption["warning"]
     if draws < FEWEST:

@@ -1,4 +1,4 @@
-"""Show a paper's experiment on a card: what it is, its picture, and its figures beside the published ones."""
+"""Show a paper's experiment on a card: description, picture, and our figures next to the published ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Command(JSComponent):
 
 
 class ExperimentCard:
-    """Show one experiment; what a closed card holds is not made before it is opened."""
+    """Show one experiment; the body is built when the card opens."""
 
     def __init__(
         self, experiment: Experiment, records: list[Record], sentences: list[str], on_open: Callable[[], None]
@@ -107,7 +107,7 @@ class ExperimentCard:
             self._on_open()
 
     def matches(self, text: str) -> bool:
-        """Return whether every word of a text is in what the card says."""
+        """Return whether the card contains every word of a text."""
         e = self.experiment
         words = " ".join((e.name, e.title, e.doc, *(case.name for case in e.cases))).casefold()
         return all(word in words for word in text.casefold().split())
@@ -121,7 +121,7 @@ class ExperimentCard:
     # ---- the body -----------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Make what an open card shows; a closed one shows nothing."""
+        """Build the body of an open card; a closed one is empty."""
         self._body[:] = self._opened() if self.open else []
         self._body.visible = self.open
 
@@ -151,13 +151,13 @@ class ExperimentCard:
         ]
 
     def _link(self, spec: Any) -> str:
-        """Return a link to the page that runs a spec; "" where there is none."""
+        """Return a link to the page that runs a spec, or ""."""
         seen = deep_links.deep_link(spec)
         title = "" if seen is None else f"the {seen.title}" if seen.title == "Lab" else seen.title
         return "" if seen is None else link(seen, f"Open in {title}", self._flags)
 
     def _picture(self, experiment: Experiment, record: Record | None, found: list[Result]) -> list[Any]:
-        """Return the legend and the figure, the recorded one if there is any; an empty legend alone where none is."""
+        """Return the legend and the figure, preferably the recorded one; without a figure an empty legend alone."""
         from bnnviz import plots  # HoloViews, once a card is opened
 
         plots.use("bokeh")
@@ -200,7 +200,7 @@ def _part_of(experiment: Experiment, record: Record) -> Experiment:
 
 
 def _how_long(experiment: Experiment, records: Iterable[Record]) -> str:
-    """Say about how long all runs take, as declared or as the record's runs took."""
+    """Return the approximate duration of all runs, as declared or as recorded."""
     runs = experiment.runs()
     if not runs:
         return "cannot be run yet"

@@ -13,10 +13,10 @@ from bnnviz_app.components.widgets import script, set_changed
 from bnnviz_app.theme import styles
 
 _SHORTEST = 9  # letters of a class that are written on a tile
-# What comes here, by whether images are attacked.
+# Placeholders, by whether images are attacked.
 _WAITING = {
-    False: "The test images that the samplers are least sure of hang here as soon as there are draws.",
-    True: "Test images that were changed to mislead a sampler hang here as soon as its draws have been attacked.",
+    False: "The most uncertain test images appear here with the first draws.",
+    True: "Test images modified to mislead a sampler appear here after the attack on its draws.",
 }
 _STYLES = styles(__file__)
 
@@ -25,9 +25,9 @@ class ImageWall(JSComponent):
     """Show tiles in the order given."""
 
     tiles = param.List(doc="Dicts of index, pixels, truth, guesses, wrong, figure and short, the words on the tile.")
-    index = param.Integer(-1, doc="The image that is asked about; -1 where it is none of the test images.")
+    index = param.Integer(-1, doc="The selected test image; -1 for another image.")
     fresh = param.Boolean(False, doc="Whether these are the images of another set.")
-    waiting = param.String(doc="What is said as long as there are none.")
+    waiting = param.String(doc="The text of an empty wall.")
     chosen = param.List(doc="[index, when] of the tile that was pressed last.")
 
     _esm = script(__file__, "image_wall.js")
@@ -59,22 +59,22 @@ class ImageWallCard(TitledCard):
             self._wall.fresh = False
 
     def show_attacked(self, attacked: bool) -> None:
-        """Say what hangs here."""
+        """Set heading and placeholder of the wall."""
         self._wall.waiting = _WAITING[attacked]
         self.retitle(f"<b>{'Misled' if attacked else 'Hardest'}</b> true → taken for")
 
     def _pick(self, event: Any) -> None:
-        """Ask about the tile that was pressed, if it hangs here."""
+        """Select the image of the pressed tile, if the wall has it."""
         chosen = event.new[0] if event.new else None
         if any(tile["index"] == chosen for tile in self._wall.tiles):
             self._on_pick(int(chosen))
 
     def mark(self, index: int) -> None:
-        """Mark the tile of the image that is asked about."""
+        """Mark the tile of the selected image."""
         set_changed(self._wall, index=index)
 
 
 def _short(truth: str, guesses: list[str]) -> str:
-    """Return the true class, and what the samplers take it for, most of them first."""
+    """Return the true class and the predicted classes, most frequent first."""
     taken = sorted(dict.fromkeys(guesses), key=guesses.count, reverse=True)
     return f"{truth[:_SHORTEST]} → {'/'.join(each[:_SHORTEST] for each in taken)}"

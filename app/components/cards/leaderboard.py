@@ -1,4 +1,4 @@
-"""Show the table of a race: one row for each lane, sorted as its reader likes, by error at first."""
+"""Show the table of a race: one row for each sampler, sortable, initially by error."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class Leaderboard(JSComponent):
     """Show rows and columns; the browser sorts them, and an unknown figure comes last both ways."""
 
     columns = param.List(doc="[name, heading, doc, whether more is better] of each figure.")
-    rows = param.List(doc="[rank, colour, lane's name, settings, what befell it, {figure: [number or None, text]}].")
+    rows = param.List(doc="[rank, colour, sampler's name, settings, divergence, {figure: [number or None, text]}].")
 
     first = param.String("error", doc="The figure that rows are sorted by at first.")
-    rank = param.String(written.RANK, doc="What the number before a lane's name is.")
-    who = param.String(_WHO, doc="What stands over the names.")
-    explaining = param.Boolean(doc="Whether it tells what the columns are, instead of the rows.")
+    rank = param.String(written.RANK, doc="Tooltip of the rank.")
+    who = param.String(_WHO, doc="Heading of the names.")
+    explaining = param.Boolean(doc="Whether to show definitions of the columns instead of the rows.")
 
     _esm = script(__file__, "leaderboard.js")
 
 
 class LeaderboardCard(ExplainedCard):
-    """Show the table on a card, or what its columns are."""
+    """Show the table, or definitions of its columns, on a card."""
 
     needs = frozenset({"table"})
 
@@ -54,7 +54,7 @@ class LeaderboardCard(ExplainedCard):
         """Show a frame."""
         table = frame["table"]
         columns = written.columns_for(table["scores"], table.get("errors", True))
-        # How well lanes predict comes first: a phone shows the first five columns.
+        # Predictive scores come first: a phone shows the first five columns.
         columns.sort(key=lambda each: each.name not in table["scores"])
         self._rows, self._shown = table["rows"], columns
         self._write()

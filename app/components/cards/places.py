@@ -33,14 +33,14 @@ PLACES = {
     },
     "table": {"table": "Summary"},
 }
-#: On a phone, where cards lie under each other.
+#: The order on a phone, where cards are stacked.
 ORDER = {name: number for number, name in enumerate(PLACES, 1)}
 DRAWER = ("trace", "detail", "table")
 _BESIDE = "why"  # takes the path if the sampler turns at no events
 _PATH = "path"
 _LINES = {
     "band": "Blue band: 95 % of the sampled networks. Orange: the network right now. Click to add a point.",
-    "area": "Colour: the probability of a class. Line: where it is one half. Click to add a point.",
+    "area": "Colour: the probability of a class. Line: probability one half. Click to add a point.",
     "intervals": "A bar: the 95 % interval of a test row. On the diagonal predictions are exact.",
     "classes": "A bar: the probability that the draws give the class of a test row.",
     "envelope": "Why it turns",
@@ -77,7 +77,7 @@ def grid(used: Mapping[str, bool]) -> str:
 
 
 def _row(places: list[str], used: Mapping[str, bool], height: str) -> list[str]:
-    """Return the lines of the template for places beside each other."""
+    """Return the lines of the template for one row of places."""
     tabs = " ".join(f"{place}-tabs" if used[place] else place for place in places)
     cards = f'"{" ".join(places)}" {height}'
     return [f'"{tabs}" auto', cards] if any(used[place] for place in places) else [cards]
@@ -119,7 +119,7 @@ class Place(PageComponent):
         self._show()
 
     def say(self, text: str) -> None:
-        """Show this text beside the tabs instead of that of the part in front."""
+        """Show this text next to the tabs instead of that of the part in front."""
         self._said = text
         self._show()
 

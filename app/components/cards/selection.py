@@ -1,4 +1,4 @@
-"""Mark in all views what is picked in one: an event under the pointer, or the draws in a box."""
+"""Mark the selection of one view in all views: an event under the pointer, or the draws in a box."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SelectionLink(PageComponent):
         self.mark(_NOTHING)
 
     def mark(self, selection: dict[str, Any]) -> None:
-        """Mark what a frame says is picked."""
+        """Mark the selection of a frame."""
         for view in self._views.values():
             view.mark(selection if self.active else _NOTHING)
 

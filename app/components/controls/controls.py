@@ -15,9 +15,9 @@ from bnnviz_app.components.widgets import Message, ReaderChoice, set_changed
 Setting = dict[str, Any]
 
 _WIDE = {"sizing_mode": "stretch_width", "margin": (3, 14), "size": "small"}
-_BOXED = {"margin": (9, 14, 3, 14)}  # a box's label stands on its upper edge
+_BOXED = {"margin": (9, 14, 3, 14)}  # a box's label is on its upper edge
 CHANGED = " •"  # after the label of a setting that is not at its default
-LONG = 200  # whole numbers with a longer range are typed, not slid
+LONG = 200  # integers with a longer range have a text field instead of a slider
 _FOLD = {
     "boxShadow": "none",
     "background": "none",
@@ -53,7 +53,7 @@ def _repr(value: float) -> str:
 
 
 class SettingControl:
-    """Set one setting by a widget, with its doc as a tooltip and lines for what is to be said of its value."""
+    """Set one setting by a widget, with a tooltip and lines for messages on its value."""
 
     def __init__(
         self, setting: Setting, on_change: Callable[[str, Any], None], titles: dict[str, str] | None = None
@@ -86,7 +86,7 @@ class SettingControl:
         try:
             return None if text == "" else plain_json(text)
         except ValueError:
-            # What is no number goes on as it is: the spec's check says what to type instead.
+            # Other texts pass unchanged: the spec's check reports the error.
             return text
 
     @property
@@ -100,7 +100,7 @@ class SettingControl:
             if isinstance(self.widget, pmui.DiscreteSlider) and value not in self.widget.values:
                 self.widget.options = self._log_options(value)
             if self.setting["type"] == "choice" and value not in self.widget.values:
-                # A choice that is not offered by itself, such as a file of one's own.
+                # A choice that is not offered by default, such as the user's own file.
                 self.widget.options = self._choices() | {self._titles.get(value, str(value)): value}
             self.widget.value = ("" if value is None else _repr(value)) if self._is_typed else value
         self._mark()
@@ -112,7 +112,7 @@ class SettingControl:
             self.widget.options = list(dict.fromkeys([*choices, self.widget.value]))
 
     def remark(self, words: str) -> None:
-        """Add a few words to the label; none take them back."""
+        """Add a few words to the label, or remove them if empty."""
         self._words = f" ({words})" if words else ""
         self._mark()
 
@@ -127,11 +127,11 @@ class SettingControl:
         set_changed(self.widget, label=f"{self._label}{self._words}{mark}")
 
     def error(self, sentence: str) -> None:
-        """Say what is wrong with the value; an empty sentence takes it back."""
+        """Show an error on the value, or remove it if empty."""
         self._say(sentence, failed=True)
 
     def note(self, sentence: str) -> None:
-        """Say what is to be known of the value; an empty sentence takes it back."""
+        """Show a note on the value, or remove it if empty."""
         self._say(sentence, failed=False)
 
     def _say(self, sentence: str, failed: bool) -> None:
@@ -200,11 +200,11 @@ class Controls:
             s["name"]: SettingControl(s, self._changed, titles) for s in settings if s["type"] != "points"
         }
         live = [control.root for control in self._controls.values() if control.setting["live"]]
-        #: The first live setting, which has its place elsewhere if it stands `apart`.
+        #: The first live setting, which is placed elsewhere if `apart`.
         self.foremost = live[:1] if apart else []
         live = live[len(self.foremost) :]
         rest = [control.root for control in self._controls.values() if not control.setting["live"]]
-        # Folded away: the settings that begin a new run, where there are others to play with first.
+        # Fold the settings that begin a new run if there are live ones.
         self._fold = folded("More settings, each begins a new run", lambda: rest) if live and rest else None
         shown = live + rest if self._fold is None else [*live, self._fold]
         self.root = pn.Column(*shown, sizing_mode="stretch_width", margin=0)
@@ -235,17 +235,17 @@ class Controls:
         self._hide()
 
     def live(self, names: set[str]) -> bool:
-        """Return whether all of these may change while the run goes on."""
+        """Return whether all of these may change during the run."""
         return all(self._controls[name].setting["live"] for name in names)
 
     def error(self, name: str, sentence: str) -> None:
-        """Say beside a control what is wrong with it; a folded one is unfolded, or nobody would see it."""
+        """Show an error next to a control, and unfold it."""
         self._controls[name].error(sentence)
         if sentence and self._fold is not None and not self._controls[name].setting["live"]:
             self._fold.active = [0]
 
     def clear(self) -> None:
-        """Take back everything said to be wrong."""
+        """Remove all errors."""
         for control in self._controls.values():
             control.error("")
 
@@ -261,7 +261,7 @@ class Controls:
 
 
 def _fits(value: Any, fits: list[Any] | dict[str, float]) -> bool:
-    """Return whether a value is one of a list, or at least as large as is said."""
+    """Return whether a value is in a list, or at least a minimum."""
     if isinstance(fits, dict):
         return isinstance(value, int | float) and value >= fits["least"]
     return value in fits

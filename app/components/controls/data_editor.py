@@ -20,11 +20,11 @@ PointList = list[list[float]]
 _UNDO, _CLEAR = "Undo", "Clear: no points, the prior alone"
 _OWN = "the data's own"
 _HISTORY = 100
-_DIGITS = 4  # what a link keeps
+_DIGITS = 4  # digits in a link
 _PRESETS = json.loads((Path(__file__).parents[2] / "presets" / "points.json").read_text(encoding="utf-8"))
 _HEAD = {"size": "small", "margin": (2, 3), "height": 26}
 _WORDS = {"padding": "1px 8px !important", "fontSize": "12.5px", "whiteSpace": "nowrap", "textTransform": "none"}
-# Where there is room for a sign only, the word is heard and not seen.
+# In a narrow space only the icon is visible; the word remains for screen readers.
 _SIGN = {"fontSize": 0, "minWidth": 0, "padding": "2px !important", "& .MuiButton-icon": {"margin": 0}}
 _CLASSES = {"add 0": 0, "add 1": 1}
 
@@ -79,7 +79,7 @@ class PointEditor(PageComponent):
         self._presets.param.update(items=items, **look)
 
     def hear(self, message: dict[str, Any]) -> None:
-        """Do what was done in the figure."""
+        """Apply an action in the figure."""
         deeds = {"add": self._add, "move": self._move, "delete": self._delete}
         if message["do"] in deeds:
             deeds[message["do"]](message)
@@ -156,7 +156,7 @@ class PointEditor(PageComponent):
             self._become([self._spread(point) for point in preset])
 
     def _spread(self, point: list[float]) -> list[float]:
-        """Put a preset's point, which lies within -1 and 1, into the middle of the figure."""
+        """Scale a preset's point from [-1, 1] to the middle of the figure."""
         at = [sum(r) / 2 + share * 0.3 * (r[1] - r[0]) for r, share in zip(self._ranges, point[:2], strict=True)]
         return [*(float(f"{value:.{_DIGITS}g}") for value in at), *point[2:]]
 

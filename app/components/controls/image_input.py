@@ -20,17 +20,19 @@ class ImageInput(JSComponent):
     """Take an image by a pen or from a file, and an angle."""
 
     shape = param.List([1, 28, 28], doc="Channels, height and width.")
-    shown = param.Dict({}, doc="data, the bytes of the image as base64, and words, what it is.")
-    drawn = param.List(item_type=(int, float), doc="Bytes of what was drawn or opened, channel by channel, row by row.")
+    shown = param.Dict({}, doc="data, the bytes of the image as base64, and words, its description.")
+    drawn = param.List(
+        item_type=(int, float), doc="Bytes of the drawn or opened image, channel by channel, row by row."
+    )
     angle = param.Number(0.0, bounds=(-180, 180), doc="In degrees, counter-clockwise.")
-    taken = param.Integer(0, doc="Grows when a test image takes the place of what was drawn.")
+    taken = param.Integer(0, doc="Grows when a test image replaces the drawing.")
     complaint = param.List(doc="[name, when] of a file that is no picture.")
 
     _esm = script(__file__, "image_input.js")
 
 
 class ImageQuestion(PageComponent):
-    """Show the image beside its answers, and ask about another one."""
+    """Show the selected image, and select another one."""
 
     needs = frozenset({"digit"})
 

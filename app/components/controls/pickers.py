@@ -1,4 +1,4 @@
-"""Choose what the views of a run show: a plane, a component to follow, a block of coordinates."""
+"""Choose the content of a run's views: a plane, a component to follow, a block of coordinates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTE = ":host {font-size: 12px; line-height: 1.3; color: var(--mui-palette-text
 # In the heading of a card.
 _IN_HEAD = {"size": "small", "height": 26, "visible": False, "stylesheets": [SHEETS["unlabelled"]]}
 _SEARCH = {"restrict": True, "min_characters": 0, "size": "small"}
-# A text field with a list is made for a line of its own.
+# A text field with a list is designed for a separate line.
 _LOW = {"& .MuiInputBase-root": {"padding": "0 28px 0 6px !important"}, "& input": {"padding": "2px 4px !important"}}
 
 
@@ -40,10 +40,7 @@ class PlanePicker(PageComponent):
         self.kind.param.watch(lambda event: self._reveal(), "value")
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Offer the coordinates of a new run; with two or fewer there is nothing to choose.
-
-        Where the coordinates are those of the run before, the new run is asked for the plane that was chosen.
-        """
+        """Offer the coordinates of a new run; if they are unchanged, request the chosen plane again."""
         names = list(scene["names"])
         kinds = [PCA, CANONICAL, COORDINATES] if scene["canonical"] else [PCA, COORDINATES]
         if names != self._names or kinds != self.kind.options:
@@ -86,7 +83,7 @@ class ComponentPicker(PageComponent):
         self._choice = ReaderChoice((self.root,), lambda event: self._ask())
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Offer what a new run has; it is asked for what was chosen if the coordinates are those of the run before."""
+        """Offer the components of a new run; if its coordinates are unchanged, request the chosen one again."""
         names, stats = list(scene["names"]), list(scene.get("sample_stats", []))
         same = names == self._names
         if not same or stats != self._stats:
@@ -102,14 +99,14 @@ class ComponentPicker(PageComponent):
             self._ask()
 
     def choose(self, number: int) -> None:
-        """Follow a coordinate by its number; of a very long list the last ones have no name here."""
+        """Follow a coordinate by its number; very long lists name only the first ones."""
         if number < len(self._names):
             with self._choice.setting():
                 self.root.value = f"{number}: {self._names[number]}"
         self._on_component({"kind": "coordinate", "i": number})
 
     def _ask(self) -> None:
-        """Ask for what is chosen; what has been typed so far may be nothing yet."""
+        """Request the chosen component; ignore incomplete input."""
         if self.root.value in COMPONENTS:
             self._on_component({"kind": "pc", "number": COMPONENTS[self.root.value]})
         elif self.root.value in self._stats:

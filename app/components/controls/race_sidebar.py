@@ -21,7 +21,7 @@ _FIELD = {"sizing_mode": "stretch_width", "size": "small"}
 
 
 class LaneControl:
-    """Choose the sampler of one lane, and its settings, folded away."""
+    """Choose one sampler and its folded settings."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class LaneControl:
         self._on_change, self._lane = on_change, lane
         self._controls: Controls | None = None
         self._select = pmui.Select(
-            label=f"Lane {number + 1}",
+            label=f"Sampler {number + 1}",
             options={item["title"]: item["name"] for item in items},
             value=lane.sampler,
             margin=(9, 0, 3, 8),
             **_FIELD,
         )
         self._select.param.watch(self._picked, "value")
-        self._remove = icon_button("close", "Take this lane out", lambda: on_remove(self), margin=(12, 4, 0, 0))
+        self._remove = icon_button("close", "Remove this sampler", lambda: on_remove(self), margin=(12, 4, 0, 0))
         self._under = pn.Column(sizing_mode="stretch_width", margin=0)
         self.root = pn.Column(
             pn.Row(self._select, self._remove, sizing_mode="stretch_width", margin=0),
@@ -54,7 +54,7 @@ class LaneControl:
 
     @property
     def lane(self) -> Spec:
-        """The lane as it is chosen; what is not shown stays as it was."""
+        """The chosen sampler; settings without a control stay unchanged."""
         settings = self._lane.settings if self._controls is None else self._lane.settings | self._controls.values()
         return self._lane.replace(sampler=self._select.value, settings=settings)
 
@@ -62,26 +62,26 @@ class LaneControl:
         return name == "sampler" or any(setting["name"] == name for setting in self._offered())
 
     def error(self, name: str, sentence: str) -> None:
-        """Say what is wrong with a setting, which is unfolded."""
+        """Show an error of a setting, and unfold it."""
         self._fold.active = [0]
         self._opened()
         if name in self._controls:
             self._controls.error(name, sentence)
 
     def clear(self) -> None:
-        """Take back everything said to be wrong."""
+        """Remove all errors."""
         if self._controls is not None:
             self._controls.clear()
 
     def rename(self, number: int, removable: bool) -> None:
-        """Take another place and colour among the lanes."""
-        self._select.label = f"Lane {number + 1}"
+        """Take another place and colour in the race."""
+        self._select.label = f"Sampler {number + 1}"
         self._remove.disabled = not removable
         self.root.styles = {"border-left": f"5px solid {lane_colour(number)}", "border-radius": "3px"}
 
     def _offered(self) -> list[dict[str, Any]]:
         settings = self._items[self._select.value]["settings"]
-        # Nothing in a race can change while it goes on.
+        # A race has no live settings.
         return [setting | {"live": False} for setting in settings if setting["name"] not in START]
 
     def _build(self) -> None:
@@ -114,7 +114,7 @@ class RaceSidebar(SpecSidebar):
         self._samplers = catalogue["samplers"]
         self._lanes: list[LaneControl] = []
         self._column = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._add = button("Add a lane", self._append, icon="add", margin=(2, 14))
+        self._add = button("Add a sampler", self._append, icon="add", margin=(2, 14))
         samplers, race = (section("SAMPLERS"), self._column, self._add), (section("RACE"), self._run.root)
         self.root = column(self.tools, section("TARGET"), self.target.root, *samplers, *race)
         self.show(spec)
@@ -127,7 +127,7 @@ class RaceSidebar(SpecSidebar):
         self._arrange()
 
     def error(self, error: BnnvizError) -> bool:
-        """Say what is wrong beside its control; False when no control here is meant."""
+        """Show an error next to its control; return False if no control here matches."""
         number, dot, name = (error.field or "").partition(".")
         if dot and number.isdigit() and int(number) < len(self._lanes) and name in self._lanes[int(number)]:
             self._lanes[int(number)].error(name, error.message.text)

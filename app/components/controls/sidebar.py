@@ -59,7 +59,7 @@ class CatalogueChoice:
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """What the picked entry's settings are, from the catalogue."""
+        """The picked entry's settings in the catalogue."""
         return self._items[self.name]["settings"]
 
     def show(self, name: str, settings: dict[str, Any]) -> None:
@@ -72,7 +72,7 @@ class CatalogueChoice:
         self._name_preset()
 
     def note(self, sentences: list[str]) -> None:
-        """Say beside the choice of data what is to be known of them; no sentences take it back."""
+        """Show notes next to the choice of data, or remove them if empty."""
         if _DATA in self.controls:
             self.controls[_DATA].note(" ".join(sentences))
 
@@ -123,7 +123,7 @@ class CatalogueChoice:
 
 
 class SpecSidebar(PageComponent):
-    """Choose a target, its data and how to run on it; a class says what runs there."""
+    """Choose a target, its data and the settings of the run; subclasses define the kind of run."""
 
     shared: ClassVar[tuple[str, ...]]  # settings of the run that are chosen here
 
@@ -163,7 +163,7 @@ class SpecSidebar(PageComponent):
         self._run.set({name: getattr(first, name) for name in self.shared})
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Say beside the choice of data what is to be known of them."""
+        """Show the remarks on the data next to their control."""
         self.target.note(scene["remarks"])
 
     def devices(self, names: list[str]) -> None:
@@ -172,11 +172,11 @@ class SpecSidebar(PageComponent):
         self._run["device"].offer(self._devices)
 
     def take_back(self, spec: Any) -> None:
-        """Note that this spec runs on: what the controls show could not be run."""
+        """Return to this running spec after the controls' spec could not be run."""
         self._spec = spec
 
     def error(self, error: BnnvizError) -> bool:
-        """Say what is wrong beside its control; False when no control here is meant."""
+        """Show an error next to its control; return False if no control here matches."""
         for controls in self._all_controls():
             if error.field in controls:
                 controls.error(error.field, error.message.text)
@@ -185,7 +185,7 @@ class SpecSidebar(PageComponent):
 
     @staticmethod
     def _first(spec: Any) -> Spec:
-        """Return the run that stands for all of them."""
+        """Return the run that represents the spec."""
         return spec
 
     def _all_controls(self) -> list[Any]:
@@ -195,7 +195,7 @@ class SpecSidebar(PageComponent):
         self._renew()
 
     def _renew(self) -> None:
-        """Run what the controls show, unless it is what runs already."""
+        """Run the controls' spec, unless it runs already."""
         for controls in self._all_controls():
             controls.clear()
         try:
@@ -203,7 +203,7 @@ class SpecSidebar(PageComponent):
         except BnnvizError as error:
             self.error(error)
             return
-        if spec != self._spec:  # what was mistyped and put right harms no run
+        if spec != self._spec:  # a corrected typing error restarts nothing
             self._keep()
             self._spec = spec
             self._on_spec(spec)
@@ -279,7 +279,7 @@ class Sidebar(SpecSidebar):
         return [self.sampler.controls, *super()._all_controls()]
 
     def _remark(self) -> None:
-        """Say beside the data's name when their points are not their own any more."""
+        """Mark the name of data whose points were redrawn."""
         if _DATA in self.target.controls:
             redrawn = self._spec.target_settings.get("points") is not None
             self.target.controls[_DATA].remark("points redrawn" if redrawn else "")
@@ -350,5 +350,5 @@ def section(title: str) -> Text:
 
 
 def column(*objects: Any) -> pn.Column:
-    """Lay what stands at the left under each other."""
+    """Stack the contents of the sidebar."""
     return pn.Column(*objects, sizing_mode="stretch_width", margin=(2, 0, 16, 0), css_classes=["area-sidebar"])

@@ -11,14 +11,14 @@ from bnnviz_app.access import roles
 
 
 class File(pmui.FileInput):
-    """Choose a file and report why it cannot be sent, or is not taken: what is sent need not come from a browser."""
+    """Choose a file and report why it is refused; limits also hold for messages that no browser sent."""
 
     def __init__(self, on_refused: Callable[[str], None], too_large: str, empty: str, **params: Any) -> None:
         params["max_file_size"] = roles.present().upload(params["max_file_size"])
         super().__init__(**params)
         self._on_refused, self._too_large, self._empty = on_refused, too_large, empty
-        self._taken = 0  # bytes of the file that is being sent
-        self._is_refused = False  # and what is left of it is not looked at
+        self._taken = 0  # received bytes of the file
+        self._is_refused = False  # and the rest of the file is ignored
 
     def _handle_msg(self, msg: Any) -> None:
         status = msg.get("status")
@@ -32,7 +32,7 @@ class File(pmui.FileInput):
             super()._handle_msg(msg)
 
     def _take(self, msg: dict[str, Any]) -> None:
-        """Take a piece of the file, as long as all of them are no more than a page takes."""
+        """Take a piece of the file, up to the limit of the page."""
         size = _size(msg.get("data"))
         self._taken += size or 0
         if self._is_refused or size is None or self._taken > self.max_file_size:
@@ -60,7 +60,7 @@ class File(pmui.FileInput):
 
 
 def _size(data: Any) -> int | None:
-    """Return the bytes of a piece of a file; None where it is none: ``bytes`` would make a number so many zeros."""
+    """Return the number of bytes of a piece, or None if invalid; ``bytes`` would turn a number into zeros."""
     try:
         return memoryview(data).nbytes
     except TypeError:

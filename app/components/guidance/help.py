@@ -1,4 +1,4 @@
-"""Say in a dialog what the keys do and what the marks mean."""
+"""Explain keys and marks in a dialog."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from bnnviz_app.theme import styles
 MARKS: tuple[tuple[Kind, str], ...] = (
     (KINDS[1], "proposed, then rejected: the chain goes straight on"),
     (ACCEPTED, "proposed and accepted: the event that ends the segment"),
-    (UNIFORM, "the uniform draw times the envelope: the proposal is accepted if this lies under the rate"),
+    (UNIFORM, "the uniform draw times the envelope: the proposal is accepted if this is below the rate"),
     (KINDS[2], "the velocity is reflected"),
     (KINDS[3], "the refresh clock rang: a new velocity is drawn"),
-    (KINDS[5], "the rate was above the envelope, which therefore was no bound: a bias"),
-    (NOW, "where the watched chain is; the arrow says where it is going"),
-    (VISITED, "where the move under way has been, leapfrog step by leapfrog step"),
+    (KINDS[5], "the rate was above the envelope, which was not a bound: a bias"),
+    (NOW, "position of the watched chain; the arrow is its direction"),
+    (VISITED, "leapfrog steps of the current move"),
     (PICKED, "a draw in the box that was drawn, or the event under the pointer"),
     (KNOWN, "the other draws, as long as there is a box"),
 )
 LINES = (
-    ("rate", "blue", "", "along the present segment; it counts where it is above zero"),
+    ("rate", "blue", "", "along the present segment; only its positive part counts"),
     ("signed rate", "pale", "6 4", "below zero the chain descends, and no event can happen"),
-    ("envelope", "orange", "", "what the proposals are drawn from; the thick part is in use"),
+    ("envelope", "orange", "", "the bound for the proposals; the thick part is in use"),
     ("refresh clock", "purple", "6 4", "when a new velocity will be drawn if nothing happens before"),
 )
 TITLE = "Keys and marks"
@@ -69,7 +69,7 @@ def _signs(palette: Palette) -> list[tuple[str, str]]:
 
 
 def _about(page: str) -> str:
-    """Say what a page is for."""
+    """Return the purpose of a page."""
     entry = (PAGES | OF_CLASS)[page]
     return f"<h2>{html.escape(entry.title)}</h2><p>{html.escape(entry.purpose)}</p>"
 

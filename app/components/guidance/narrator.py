@@ -1,4 +1,4 @@
-"""Say and mend what the widgets leave out, for people who use the keyboard, a screen reader or reduced motion."""
+"""Complement the widgets for users of the keyboard, of a screen reader or of reduced motion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACE_S = 3.0  # between two announcements while the run plays: a screen reader n
 
 
 class Access(JSComponent):
-    """Speak from an element that is not seen, and mend in the browser what the widgets do not do themselves."""
+    """Announce texts from an invisible element, and complement the widgets in the browser."""
 
     message = param.String(default="", doc="The text for a screen reader.")
 
@@ -27,7 +27,7 @@ class Access(JSComponent):
 
 
 class Narrator(PageComponent):
-    """Tell the latest event, at once after a step and now and then while the run plays."""
+    """Announce the latest event, immediately after a step and occasionally while the run plays."""
 
     def __init__(self, playing: Callable[[], bool] = lambda: False, figures: bool = False) -> None:
         self.root = Access(width=0, height=0, margin=0, sizing_mode="fixed")
@@ -40,7 +40,7 @@ class Narrator(PageComponent):
         self._pace.expire()
 
     def update(self, frame: dict[str, Any]) -> None:
-        """Write what a frame shows; while the run plays, only some of the texts are announced."""
+        """Write the texts of a frame; while the run plays, only some are announced."""
         announced = not self._playing() or self._pace.due
         if announced:
             self._pace.spent()
@@ -55,6 +55,6 @@ class Narrator(PageComponent):
 
 
 def _figures(status: dict[str, Any]) -> str:
-    """Say how far the run has come."""
+    """Return the progress of the run."""
     ess = f", effective sample size {status['ess']:,.0f}" if math.isfinite(status["ess"]) else ""
     return f"Step {status['step']:,}, {status['draws']:,} draws{ess}."

@@ -28,9 +28,9 @@ class StepBar(JSComponent):
     title = param.String()
     text = param.String()
     place = param.String(doc="Such as 2 of 6.")
-    choices = param.List(doc="What the student may choose; empty when there is nothing to predict, or no longer.")
+    choices = param.List(doc="The student's choices; empty without an open question.")
     back = param.Boolean(doc="Whether there is a step before.")
-    next = param.String(doc="What the button that goes on says.")
+    next = param.String(doc="Label of the button for the next step.")
 
     _esm = script(__file__, "scene_bar.js")
 
@@ -69,7 +69,7 @@ class SceneBar(PageComponent):
         self._show(number, again=True)
 
     def go(self, where: Any) -> None:
-        """Go on, go back, leave, or take the choice of this number."""
+        """Continue, go back, leave, or take the choice of this number."""
         if self.scene is None:
             return
         last = self.number == len(self.scene.steps) - 1
@@ -87,7 +87,7 @@ class SceneBar(PageComponent):
             self._show(self.number + 1, again=False)
 
     def leave(self) -> None:
-        """Close the bar; what runs goes on."""
+        """Close the bar; the run continues."""
         self.scene, self._asking = None, False
         set_class(self.root, "closed", True)
         self._on_leave()
@@ -104,7 +104,7 @@ class SceneBar(PageComponent):
         self._on_step(self.step, number, again)
 
     def _reveal(self, chosen: int | None) -> None:
-        """Say what is right, and let the run show it."""
+        """Reveal the answer, and let the run show it."""
         ask = self.step.ask
         if not self._asking or ask is None or (chosen is not None and not 0 <= chosen < len(ask.choices)):
             return

@@ -1,14 +1,14 @@
 """Read guided scenes: presets that build up step by step, each a JSON file in the folder `app/scenes`.
 
-A scene is a title, a summary, a spec, and steps. A step has a ``text`` and, where it needs them:
+A scene is a title, a summary, a spec, and steps. A step has a ``text`` and optionally:
 
 - ``spec``: changes to the spec, which begin a new run;
-- ``do``: actions in their order: ``play``, ``pause``, ``proposal``, ``event`` (with a number: so many times),
-  ``speed`` (steps a second, 0 for full speed), ``change`` (settings that the run takes over while it goes on);
+- ``do``: actions in their order: ``play``, ``pause``, ``proposal``, ``event`` (with a number: repeated),
+  ``speed`` (steps a second, 0 for full speed), ``change`` (new values of live settings);
 - ``focus``: the parts of the page that are ringed;
 - ``hide``: the parts that are not shown;
-- ``ask``: a ``question`` with ``choices``, the number of the right ``answer`` and what to ``reveal`` of it. The
-  run begins, and ``do`` is done, when the student has chosen.
+- ``ask``: a ``question`` with ``choices``, the number of the right ``answer`` and a text to ``reveal``. The run
+  begins, and ``do`` is executed, when the student has chosen.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Action = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Ask:
-    """Hold a question before the run that answers it."""
+    """A question before the run that answers it."""
 
     question: str
     choices: tuple[str, ...]
@@ -38,7 +38,7 @@ class Ask:
     reveal: str
 
     def answer_text(self, chosen: int | None) -> str:
-        """Return what to say of a choice; None is somebody who did not choose."""
+        """Return the response to a choice, or to None without a choice."""
         if chosen is None:
             return f"It is: {self.choices[self.answer]}. {self.reveal}"
         return f"{'Right' if chosen == self.answer else 'No'}: {self.choices[self.answer]}. {self.reveal}"
@@ -68,13 +68,13 @@ class Scene:
     steps: tuple[SceneStep, ...]
 
     def running(self, number: int, asking: bool = False) -> Spec:
-        """Return what runs in step `number`, live changes included."""
+        """Return the running spec of step `number`, live changes included."""
         if asking:
             return self.steps[number - 1].spec if number else self.steps[0].begins
         return self.steps[number].spec
 
     def beginning(self, number: int, asking: bool = False) -> tuple[Spec, list[Action]]:
-        """Return the run that step `number` shows, from its beginning, and what is done in it up to there."""
+        """Return the initial spec of the run in step `number`, and the actions up to there."""
         if asking:
             return self.beginning(number - 1) if number else (self.steps[0].begins, [])
         first = max(i for i in range(number + 1) if self.steps[i].begins is not None)

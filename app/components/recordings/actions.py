@@ -58,7 +58,7 @@ class RecordingActions:
         self.dialog = Dialog("Delete this recording?", self._question, pn.Row(no, yes, margin=0))
 
     def show(self) -> None:
-        """Offer what can be done with what is chosen."""
+        """Offer the actions on the chosen recordings."""
         names = self._list.chosen
         self.root.visible, self._replayed.visible = len(names) == 1, False
         if len(names) == 1:
@@ -80,7 +80,7 @@ class RecordingActions:
     def _ask(self) -> None:
         (name,) = self._list.chosen
         size = self._list.found[name][0].size / 1e6
-        self._question.object = f"<p><b>{html.escape(name)}</b>, {size:,.1f} MB. Nobody can bring it back.</p>"
+        self._question.object = f"<p><b>{html.escape(name)}</b>, {size:,.1f} MB. This cannot be undone.</p>"
         self.dialog.show()
 
     def _delete(self) -> None:
@@ -89,7 +89,7 @@ class RecordingActions:
             self._change(lambda name=name: reader.delete(name), f"{name} was deleted.", [])
 
     def _change(self, change: Callable[[], None], sentence: str, chosen: Sequence[str]) -> None:
-        """Change the recordings, and say what was done or why not."""
+        """Change the recordings, and report the result or the error."""
         try:
             change()
         except BnnvizError as error:
@@ -99,7 +99,7 @@ class RecordingActions:
         self._on_change(chosen)
 
     def _packed(self) -> io.BytesIO:
-        """Return the chosen recording in the chosen form; a failure is said on the page."""
+        """Return the chosen recording in the chosen form; show errors on the page."""
         (name,) = self._list.chosen
         recording = self._list.found[name][0]
         try:

@@ -38,7 +38,7 @@ class RecordingFigures:
         self._place = None
 
     def close(self) -> None:
-        """End what is being computed."""
+        """Stop the computation."""
         if self._process is not None and self._process.returncode is None:
             self._process.terminate()
 
@@ -84,17 +84,17 @@ class RecordingFigures:
             return
         self.close()
         self._known = None
-        if pn.state.curdoc is not None:  # a page that somebody sees
+        if pn.state.curdoc is not None:  # a visible page
             pn.state.execute(partial(self._compute, name, draws, every), schedule=True)
 
     async def _compute(self, name: str, draws: int, every: int) -> None:
-        """Have predictions computed in a process of its own: this one has no torch, and others wait."""
+        """Compute predictions in a separate process: this one has no torch, and others wait."""
         with tempfile.TemporaryDirectory(prefix="bnnviz-functions-") as scratch:
             out = Path(scratch) / "functions.npz"
             command = [sys.executable, "-m", _FUNCTIONS, str(reader.place(name)), str(out), str(every)]
             quiet = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
             process = self._process = await asyncio.create_subprocess_exec(*command, **quiet)
-            # A density has no predictions, and says so by its exit status.
+            # A density has no predictions, which the exit status reports.
             done = not await process.wait()
             given = dict(np.load(out)) if done else None
         if process is not self._process:  # another recording was chosen meanwhile

@@ -34,11 +34,11 @@ class RecordingList:
 
     @property
     def chosen(self) -> list[str]:
-        """Names of the chosen recordings, as they stand in the list."""
+        """Names of the chosen recordings in the order of the list."""
         return [name for name, box in self._boxes.items() if box.value]
 
     def fill(self, found: Sequence[tuple[Recording, str | None]], chosen: Sequence[str]) -> None:
-        """Show what is there now."""
+        """Update the list."""
         self.found = {recording.name: (recording, wrong) for recording, wrong in found}
         self._boxes = {name: self._box(name, name in chosen) for name in self.found}
         self._show()
@@ -68,7 +68,7 @@ class RecordingList:
         if wrong is None:
             about = " · ".join(html.escape(part) for part in _facts(recording))
         else:
-            short = wrong.replace(str(recording.folder), name)  # it is known where they lie
+            short = wrong.replace(str(recording.folder), name)  # its location is known
             about = f"<span class='wrong'>{html.escape(short)}</span>"
         look = {"sizing_mode": "stretch_width", "margin": (0, 6, 6, 38), "stylesheets": [_STYLES["row"]]}
         text = Text(f"<div>{about}</div>", **look)
@@ -80,7 +80,7 @@ class RecordingList:
 
 
 def _facts(recording: Recording) -> list[str]:
-    """Return what the list says of a recording."""
+    """Return the row of a recording."""
     spec, progress = recording.header["spec"], recording.progress
     data = spec.get("target_settings", {}).get("data")
     state = "done" if progress["finished"] else "failed" if progress["error"] else "not done"

@@ -14,7 +14,7 @@ from bnnviz_app import deep_links
 
 
 def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
-    """Say what the chosen recordings are."""
+    """Describe the chosen recordings."""
     if not found:
         return (
             "<h2>Nothing is chosen</h2><p>A recording keeps a run on disk while it samples. To make one, open the Lab"
@@ -30,7 +30,7 @@ def about(found: list[Recording], most: int, flags: Mapping[str, str]) -> str:
 
 
 def results(found: list[Recording]) -> str:
-    """Say what came out of them, in a table."""
+    """Compare their results in a table."""
     if not found:
         return ""
     body = "".join(_line(label, values) for label, values in compare.rows(found))
@@ -44,7 +44,7 @@ def results(found: list[Recording]) -> str:
 
 
 def _one(recording: Recording, flags: Mapping[str, str]) -> str:
-    """Say what one recording is, and where its spec can be run again."""
+    """Describe one recording, with a link that runs its spec again."""
     header, progress, name = recording.header, recording.progress, html.escape(recording.name)
     spec = Spec(**{name: value for name, value in header["spec"].items() if name != "version"})
     found = deep_links.deep_link(spec) if not header["changes"] else None
@@ -54,11 +54,11 @@ def _one(recording: Recording, flags: Mapping[str, str]) -> str:
     if progress["error"]:
         text += f" <span class='error'>{html.escape(progress['error'])}</span>"
     elif not progress["finished"] and spec.draws is not None:
-        text += f" It is not done: <code>bnnviz resume {name}</code> goes on."
+        text += f" It is incomplete: <code>bnnviz resume {name}</code> resumes it."
     links = []
     if not progress["finished"] and in_lab:
         query = url.query_text({"page": "lab", "recording": recording.name, **flags})
-        links.append((query, "Go on with it in the Lab"))
+        links.append((query, "Resume in the Lab"))
     if recording.whole and recording.plain and in_lab:
         query = url.query_text({"page": "lab", "start": recording.name, **flags})
         links.append((query, "Start a new run from its last points in the Lab"))

@@ -1,4 +1,4 @@
-"""Show the lanes of a race: their cards and grid, and a transport bar with the budget."""
+"""Show the samplers of a race: their cards and grid, and a transport bar with the budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bnnviz_app.theme import lane_colour, styles
 
 TITLES = {"path": "Trajectories", "prediction": "Predictions"}
 LEAST_HEIGHT = 80  # pixels
-# Height of the table without its rows, and of a row, in pixels; and at most, where rows lie closer.
+# Heights in pixels: the table without its rows, a row, and the largest table, whose rows are closer.
 _TABLE, _ROW, _MOST_TABLE = 52, 27, "27vh"
 _LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE = 66, 32, "29vh"  # the same for a projector
 _STYLES = styles(__file__)
@@ -28,7 +28,7 @@ _SWITCH = {"& button": {"textTransform": "none", "padding": "3px 12px"}}
 
 
 def grid(lanes: int, large: bool = False) -> str:
-    """Return the CSS grid template of so many lanes: beside them the curves, under them the table."""
+    """Return the CSS grid template: the samplers, the curves at their side, and the table below."""
     sizes = (_LARGE_TABLE, _LARGE_ROW, _MOST_LARGE_TABLE) if large else (_TABLE, _ROW, _MOST_TABLE)
     table, row_height, most = sizes
     if lanes == 3:
@@ -48,7 +48,7 @@ def grid(lanes: int, large: bool = False) -> str:
 
 
 class LaneCard(Card):
-    """Show one picture of one lane, with its colour, how much of its budget it has spent, and what befell it."""
+    """Show one picture of one sampler, with its colour, its spent budget and its divergence."""
 
     def __init__(self, picture: type[Figure], number: int, name: str, dark: bool) -> None:
         self.name, self.number, self.part = name, number, picture.needs[0]
@@ -59,12 +59,12 @@ class LaneCard(Card):
         self._title.stylesheets = [*self._title.stylesheets, _STYLES["lane"]]
 
     def reset(self, scene: dict[str, Any]) -> None:
-        """Begin a new race; where the density is known, all lanes keep its window, whatever becomes of their paths."""
+        """Begin a new race; with a known density, all samplers keep its window."""
         super().reset(scene)
         self.view.follow = scene["lanes"][self.number]["plane"]["contour"] is None
 
     def stand(self, lane: dict[str, Any], budget: int, chains: int) -> None:
-        """Show how far the lane has come."""
+        """Show the progress of the sampler."""
         self._spent = lane["spent"] / budget
         self._badge = "diverged" if lane["diverged"] else f"{lane['lost']} of {chains} lost" if lane["lost"] else ""
         set_changed(self._title, object=self._heading())
@@ -112,7 +112,7 @@ class RaceTransport(StepTransport):
 
 
 def picture_switch() -> pmui.RadioButtonGroup:
-    """Return the switch between what lanes can show."""
+    """Return the switch between the samplers' views."""
     return pmui.RadioButtonGroup(
         options=list(TITLES.values()),
         value=TITLES["path"],
@@ -133,7 +133,7 @@ def _budget_html(status: dict[str, Any]) -> str:
 
 
 def _reference_text(reference: dict[str, Any] | None) -> str:
-    """Say how far the reference has come."""
+    """Show the progress of the reference."""
     if reference is None or reference["error"]:
         return ""
     if reference["finished"]:

@@ -1,4 +1,4 @@
-"""Record the run that is watched, and go on with a recording that the address names."""
+"""Record the watched run, and resume a recording in the address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _START, _STOP = "Record", "Stop recording"
 
 
 class Recorder(PageComponent):
-    """Begin and end the recording of what runs, and say which it is."""
+    """Begin and end the recording of the run, and show its name."""
 
     needs = frozenset({"status"})
 
@@ -26,7 +26,7 @@ class Recorder(PageComponent):
 
     @property
     def label(self) -> str:
-        """What the menu offers: to begin or to end the recording."""
+        """The menu's item: begin or end the recording."""
         return _START if self._name is None else _STOP
 
     def reset(self, scene: dict[str, Any]) -> None:
@@ -53,9 +53,9 @@ class Recorder(PageComponent):
 
 
 def going_on(visit: Visit) -> str | None:
-    """Return the recording that an address asks to go on with, and take its spec for the visit's.
+    """Return the recording that an address resumes, and use its spec for the visit.
 
-    What is wrong with it is added to the visit's sentences.
+    Errors are added to the visit's messages.
     """
     name = visit.flags.pop("recording", None)
     if name is None:

@@ -1,4 +1,4 @@
-"""Make replays in a process of their own: this one has no torch, and others wait for it."""
+"""Make replays in a separate process: this one has no torch, and others wait for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReplayMaker:
         return out
 
     def close(self) -> None:
-        """End what is being made, and delete what was."""
+        """Stop the replay in progress, and delete finished ones."""
         if self._making is not None and self._making.returncode is None:
             self._making.terminate()
         self._scratch.cleanup()

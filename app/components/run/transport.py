@@ -18,7 +18,7 @@ from bnnviz_app.theme import FLAT, SHEETS, styles
 
 SPEEDS = {"2 steps/s": 2.0, "10 steps/s": 10.0, "50 steps/s": 50.0, "500 steps/s": 500.0, "full speed": 0.0}
 _BUTTON = {"variant": "outlined", "margin": (0, 4), "sizing_mode": "fixed", "height": 34}
-# Pixels: the choice of a speed beside its words, a letter of them, also from afar, and the least of both.
+# Pixels: the select of the speed without its words, a letter, a letter on a projector, and the smallest width.
 _ARROW, _LETTER, _LARGE_LETTER, _NARROWEST = 44, 7.2, 9.0, 126
 _SECOND = _BUTTON | {"css_classes": ["second"]}  # on a phone in the second line
 _STYLES = styles(__file__)
@@ -43,9 +43,9 @@ class Transport(PageComponent):
     """Show buttons for a session, its timeline and its status line."""
 
     needs = frozenset({"status"})
-    steps_events: ClassVar[bool] = True  # whether it goes on to events, or only steps
+    steps_events: ClassVar[bool] = True  # whether it advances to events, or only by steps
     steps: ClassVar[dict[str, str]] = {"Next proposal": "proposal", "Next event": "event"}
-    kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # said beside the device
+    kernels: ClassVar[tuple[str, ...]] = ("compiling", "compiled")  # a note next to the device
 
     def __init__(self, session: Session, timeline: View | None, middle: Any = None) -> None:
         self._session, self._large = session, False
@@ -132,7 +132,7 @@ class Transport(PageComponent):
             self._speed.value = float(text)
 
     def perform(self, actions: Iterable[tuple[str, Any]], change: Callable[[dict[str, Any]], None]) -> None:
-        """Do what a scene, or a step of a lesson, asks of the run.
+        """Apply the actions of a scene, or of a step of a lesson, to the run.
 
         Parameters
         ----------
@@ -165,12 +165,12 @@ class Transport(PageComponent):
         set_changed(self._speed, width=max(_NARROWEST, round(width)))
 
     def hide(self, names: Set[str]) -> None:
-        """Show only what is not named: the whole bar is ``transport``, its line of figures ``status``."""
+        """Hide the named parts: the whole bar is ``transport``, its line of figures ``status``."""
         self.root.visible = "transport" not in names
         self._status.visible = "status" not in names
 
     def show_playing(self) -> None:
-        """Make the play button say what it would do."""
+        """Set the label of the play button."""
         label, icon = ("Pause", "pause") if self._session.playing else ("Play", "play_arrow")
         set_changed(self._play, label=label, icon=icon)
 
@@ -181,7 +181,7 @@ class Transport(PageComponent):
         self._tell(_PREPARING)
 
     def _show_events(self, eventful: bool) -> None:
-        """Offer what a sampler with events has, or a plain step."""
+        """Offer the buttons of a sampler with events, or a plain step."""
         self._eventful = eventful
         steps = self.steps if eventful else {"Next step": "proposal"}
         set_changed(self._steps, items=[{"label": label, "kind": kind} for label, kind in steps.items()])
@@ -206,7 +206,7 @@ class Transport(PageComponent):
         ]
 
     def _phase(self, status: dict[str, Any]) -> str:
-        """Say where a run is, and whether it is paused."""
+        """Show the position of a run, and whether it is paused."""
         return status["phase"] if status["playing"] else f"{status['phase']}, paused"
 
     def _figures(self, status: dict[str, Any]) -> list[Cell]:
@@ -235,7 +235,7 @@ class Transport(PageComponent):
 
 
 class StepTransport(Transport):
-    """Show buttons for a run without a timeline and, mostly, without events; a class says which figures it has."""
+    """Show buttons for a run without a timeline and usually without events; subclasses define the figures."""
 
     steps_events, kernels = False, ()
 
@@ -261,7 +261,7 @@ def count(value: float) -> str:
 
 
 def rate(status: dict[str, Any], name: str) -> str:
-    """Write a rate; a paused run has none."""
+    """Format a rate, which a paused run does not have."""
     return count(status[name] if status["playing"] else math.nan)
 
 

@@ -12,13 +12,13 @@ from bnnviz.specs.run import Spec
 from bnnviz_app.address import Visit
 
 _MOST_NUMBERS = 20_000_000  # read by a page; of larger recordings the worker takes the points
-_DROPPED = "The new run has another target or other weights, so it does not set out from the points of {}."
+_DROPPED = "The new run has another target or other weights, so it cannot start from the points of {}."
 
 
 def apply_start(visit: Visit, whole: bool) -> None:
-    """Give a visit's spec the points that its start speaks of, and say where it sets out.
+    """Give a visit's spec its initial points from a recording, and announce them.
 
-    What is wrong with the recording is added to the visit's sentences, and its spec has no start then.
+    Errors of the recording are added to the visit's messages, and the spec then has no start.
     """
     start = visit.spec.start
     if start is None:
@@ -33,11 +33,11 @@ def apply_start(visit: Visit, whole: bool) -> None:
         visit.spec = visit.spec.replace(start=None, start_points=None)
         return
     what = "the last points" if start["points"] == warm_start.LAST else "draws"
-    visit.notes.append(f"The chains set out from {what} of the recording {recording.name}; a reset does so again.")
+    visit.notes.append(f"The chains start from {what} of the recording {recording.name}, also after a reset.")
 
 
 def dropped(before: Spec, after: Spec) -> str:
-    """Return what is to be said where a spec has lost its start; an empty text where it has not."""
+    """Return the message about a lost start of a spec, or an empty text."""
     if before.start is None or after.start is not None:
         return ""
     return _DROPPED.format(before.start["recording"])

@@ -1,4 +1,4 @@
-"""Write what a run predicts for a row: the number with its intervals, or the classes with their probabilities."""
+"""Format a run's prediction for a row: a number with intervals, or classes with probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show the columns of a file in a table, and let somebody choose what each is for."""
+"""Show the columns of a file in a table with the choice of their roles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ColumnRows(JSComponent):
 
 
 class ColumnTable:
-    """Show what the columns of a file hold."""
+    """Show the columns of a file."""
 
     def __init__(self, on_role: Callable[[str, str], None]) -> None:
         self._on_role = on_role
@@ -34,7 +34,7 @@ class ColumnTable:
         self.root.on_msg(self._hear)
 
     def show(self, found: TableOverview, choices: TableChoices) -> None:
-        """Show the columns, and what they are for."""
+        """Show the columns and their roles."""
         set_changed(self.root, rows=[_row(column, choices) for column in found.columns])
 
     def _hear(self, event: Any) -> None:
@@ -55,6 +55,6 @@ def _row(column: ColumnOverview, choices: TableChoices) -> dict[str, Any]:
         "examples": list(column.examples),
         "remark": "" if is_target and column.is_passed_over else column.remark,
         "role": TARGET if is_target else LEFT if left else INPUT,
-        # The reader leaves it out by itself, whatever anybody says.
+        # The reader always drops it.
         "fixed": column.is_passed_over and not is_target,
     }

@@ -1,4 +1,4 @@
-"""Read a file as the person at the page says, and make of it the spec that the Lab begins with."""
+"""Read a file with the user's options, and build the Lab's initial spec from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PRESET = json.loads((Path(__file__).parents[2] / "presets" / "your_data.json").
 
 
 class TableChoices(NamedTuple):
-    """What somebody has said of a file; parameters of `bnnviz.data.read_table`."""
+    """The user's options for a file; parameters of `bnnviz.data.read_table`."""
 
     target: str
     task: str | None = None
@@ -25,7 +25,7 @@ class TableChoices(NamedTuple):
 
 
 class OpenedTable(NamedTuple):
-    """What a file has become."""
+    """The result of reading a file."""
 
     spec: Spec
     notes: list[str]
@@ -33,7 +33,7 @@ class OpenedTable(NamedTuple):
 
 
 class TableReading(NamedTuple):
-    """What is known of a file: its columns, and what it has become, or why it cannot be read."""
+    """A file's columns, and its table or the error of reading it."""
 
     overview: upload.TableOverview
     opened: OpenedTable | None
@@ -52,7 +52,7 @@ def look(content: bytes, name: str, choices: TableChoices | None, role: Role) ->
 
 
 def first_choices(found: upload.TableOverview) -> TableChoices:
-    """Return what is chosen before anybody has chosen."""
+    """Return the default choices."""
     left = [column.name for column in found.columns if column.is_refused and column.name != found.target]
     return TableChoices(found.target, leave_out=tuple(left))
 
@@ -70,12 +70,12 @@ def open_table(content: bytes, name: str, choices: TableChoices, role: Role) -> 
 
 
 def _by_rows(entries: list[dict[str, Any]], rows: int) -> dict[str, Any]:
-    """Return the first entry that is for so many training rows."""
+    """Return the first entry for this number of training rows."""
     return next(entry for entry in entries if entry["below_rows"] is None or rows < entry["below_rows"])
 
 
 def _sized(spec: Spec, hidden: str, role: Role) -> Spec:
-    """Return the spec with as many hidden units as are wanted, or with fewer where the role has a limit."""
+    """Return the spec with the requested number of hidden units, up to the limit of the role."""
     wanted = [hidden, *(each for each in _PRESET["smaller"] if int(each) < int(hidden))]
     for last, units in enumerate(wanted, 1 - len(wanted)):
         made = spec.replace(target_settings={**spec.target_settings, "hidden": units}).checked()

@@ -1,4 +1,4 @@
-"""Ask for a row in a dialog, and show what the run predicts for it while it goes on."""
+"""Enter a row in a dialog, and show the prediction of the running sampler."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ _PART = "row"
 _WAITS = (
     "<p class='quiet'>The prediction comes with the first draws: play, and wait until the sampler has warmed up.</p>"
 )
-_WRONG = "<p class='quiet'>Put right what is marked in red; the prediction follows.</p>"
+_WRONG = "<p class='quiet'>Correct the fields marked in red.</p>"
 
 
 class RowForm(JSComponent):
     """Show a field for each input."""
 
     fields = param.List(doc="name, value, levels and hint of each input.")
-    errors = param.Dict({}, doc="What is wrong with a field, by its name.")
+    errors = param.Dict({}, doc="Errors of the fields by name.")
 
     _esm = script(__file__, "row_form.js")
 
 
 class RowQuestion(PageComponent):
-    """Predict a row that somebody types in."""
+    """Predict a row that the user enters."""
 
     def __init__(self, spec: Callable[[], Spec], on_row: Callable[[list[float]], None]) -> None:
         self._spec, self._on_row = spec, on_row
@@ -54,7 +54,7 @@ class RowQuestion(PageComponent):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The prediction, while somebody looks."""
+        """The prediction, while the dialog is open."""
         return frozenset({_PART}) if self._is_open else frozenset()
 
     @property
@@ -76,7 +76,7 @@ class RowQuestion(PageComponent):
             pn.state.execute(self._fill)
 
     def update(self, frame: dict[str, Any]) -> None:
-        """Show the prediction of the row that stands in the form."""
+        """Show the prediction of the row in the form."""
         part = frame.get(_PART)
         if part is None or self._row is None or self._table is None:
             return
@@ -92,7 +92,7 @@ class RowQuestion(PageComponent):
         self.root.append(self._dialog.root)
 
     async def _fill(self) -> None:
-        """Make the form of the table that runs, where it is of another one, and ask."""
+        """Build the form of the running table if it is new, and request a prediction."""
         spec = self._spec()
         if spec.attachment is None:
             self._say("<p>This run is on no table of yours: open one under Your data.</p>")
@@ -111,7 +111,7 @@ class RowQuestion(PageComponent):
             self._ask(texts)
 
     def _ask(self, texts: dict[str, Any]) -> None:
-        """Ask the run for the row that stands in the form, or say what is wrong with it."""
+        """Request the prediction of the row in the form, or show its errors."""
         cells, wrong = read_texts(self._fields, texts, self._table.decimal)
         if not wrong:
             try:

@@ -1,4 +1,4 @@
-"""Say over the stage, in one line, whether the predictions of a run on a user's table can be used."""
+"""Show a line above the stage: whether the predictions on a user's table are usable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TONES = {"usable": "good", "not_usable": "bad"}
 
 
 class VerdictBar(PageComponent):
-    """Show what the data are, the verdict, and the ways on."""
+    """Show the data, the verdict, and the next actions."""
 
     needs = frozenset({_PART})
 

@@ -1,4 +1,4 @@
-"""Begin with a table of one's own: drop a CSV file, see what its columns are taken for, play."""
+"""Begin with the user's own table: drop a CSV file, check the roles of its columns, play."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from bnnviz_app.components.widgets import Message, ReaderChoice, Text, button
 from bnnviz_app.theme import styles
 
 _STYLES = styles(__file__)
-_ASK = "told apart"
+_ASK = "detected"
 _TASKS = {_ASK: _ASK, "regression": "regression", "classification": "classification"}
 _DECIMALS = {_ASK: _ASK, "points": ".", "commas": ","}
-_NO_NUMBER = "none"  # what --missing says where no number stands for a missing value
+_NO_NUMBER = "none"  # the value of --missing if no number marks missing values
 _EMPTY = "That file is empty; choose one with a line of names and lines of numbers under it."
 _FIELD = {"size": "small", "margin": (10, 10, 2, 0)}
 _INSIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [_STYLES["inside"]]}
@@ -43,7 +43,7 @@ _ZONE = {
 
 
 class YourData:
-    """Open a file in a dialog, ask what is to be known of it, and begin with it."""
+    """Open a file in a dialog, ask about its columns, and begin with it."""
 
     def __init__(self, on_spec: Callable[[Spec, list[str]], None]) -> None:
         self._on_spec, self._role = on_spec, roles.present()
@@ -62,7 +62,7 @@ class YourData:
             self._build()
         self._dialog.show()
 
-    # ---- what it is made of -------------------------------------------------------------------------------
+    # ---- construction -------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         self.file = self._drop_zone()
@@ -124,7 +124,7 @@ class YourData:
             self._show_new(found)
 
     def _show_new(self, found: TableReading) -> None:
-        """Show a file that has just been opened, as it is read if nobody says anything."""
+        """Show a newly opened file with the default options."""
         self._read_of = first_choices(found.overview)
         self._left = self._read_of.leave_out
         names = [column.name for column in found.overview.columns]
@@ -141,7 +141,7 @@ class YourData:
         self._asked.visible = False
         self._message.say(sentence, failed=True)
 
-    # ---- what is said of it -------------------------------------------------------------------------------
+    # ---- the user's options -------------------------------------------------------------------------------
 
     def _choices(self) -> TableChoices:
         missing = self._said_missing()
@@ -157,7 +157,7 @@ class YourData:
         pn.state.execute(self._read_again)
 
     async def _read_again(self) -> None:
-        """Read the file as it is said now, if that is something new."""
+        """Read the file again if the options have changed."""
         choices = self._choices()
         if choices == self._read_of or not self._content:
             return
@@ -182,7 +182,7 @@ class YourData:
         self._notes.object = "" if found.opened is None else _notes_html(found)
 
     def _ask(self, error: BnnvizError | None) -> None:
-        """Ask what is open, with a button for each answer; nothing where nothing is."""
+        """Ask the open question, if there is one, with a button for each answer."""
         if error is None:
             self._question.say("")
             self._answers[:] = []
@@ -241,7 +241,7 @@ class YourData:
 
 
 def _notes_html(found: TableReading) -> str:
-    """Say what was done to the file, and what begins."""
+    """Show the changes to the file, and the initial run."""
     opened = found.opened
     file = opened.spec.file
     facts = (
