@@ -1,6 +1,6 @@
 """Show the dashboard: `bnnviz_app` in an environment, the folder `app` here, which `panel serve app` serves.
 
-What stands here is needed before Panel and the views are imported.
+This module is imported before Panel and the views.
 """
 
 #: The cookie in which a browser keeps the theme that it was left in.

@@ -14,7 +14,7 @@ from bnnviz.specs.run import Spec
 from bnnviz.specs.wells import WellsSpec
 from bnnviz_app.pages import PAGES
 
-_POPULATION = "population"  # what a sampler emits that has one
+_POPULATION = "population"  # the part that samplers with a population emit
 _PAGES = {ImageRaceSpec: "uncertainty", RaceSpec: "race", WellsSpec: "wells"}
 
 

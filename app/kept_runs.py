@@ -1,4 +1,4 @@
-"""Keep the runs of a browser: whoever leaves a page finds its run again, also after the server was restarted."""
+"""Keep the runs of a browser, so that a page finds its run again, even after a restart of the server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class KeptRun:
     left: float = 0.0  # when its page was left
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is kept on disk."""
+        """Return the entries on disk."""
         return {name: getattr(self, name) for name in _KEPT}
 
 
@@ -92,7 +92,7 @@ class KeptRuns:
         return [run for run in self._runs.values() if run.browser == browser and run.viewer is None]
 
     def find(self, run_id: str, browser: str, viewer: Any) -> KeptRun | None:
-        """Return a run of a browser that no other page shows; None if there is none of this id."""
+        """Return a browser's run by its id, or None if it is unknown or shown by another page."""
         found = self._runs.get(run_id)
         if found is None or found.browser != browser:
             return None

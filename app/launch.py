@@ -86,7 +86,7 @@ def launch(
     """Serve a folder until Ctrl-C or SIGTERM."""
     bokeh_fixes.apply()
     connections.bound()
-    for module in _FIRST_PAGES:  # while the workers start in processes of their own
+    for module in _FIRST_PAGES:  # while the workers start in separate processes
         importlib.import_module(module)
     gate = Gate.at(address, port if unix_socket is None else None, secret, hosts, frames, students)
     parser = ArgumentParser(prog="bnnviz serve")

@@ -1,4 +1,4 @@
-"""Serve the lessons, static files, beside the dashboard; a class has its bar on them too."""
+"""Serve the lessons, which are static files, with the dashboard, including the bar of a class."""
 
 from __future__ import annotations
 

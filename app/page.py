@@ -133,7 +133,7 @@ def _lead(nav: Text, page: Any) -> None:
 
 
 def _menu(page: Any) -> pmui.MenuButton:
-    """Return the menu of a page, which follows what the page offers."""
+    """Return the menu of a page, updated with the page's items."""
     menu = pmui.MenuButton(label="More", size="small", variant="text", stylesheets=[_STYLES["menu"]], **HEADER)
     menu.on_click(lambda item: page.menu()[item["label"]]())
 
@@ -161,8 +161,8 @@ def _drawer(entry: PageEntry, page: Any, frame: pmui.Page) -> None:
 def take_own_styles(document: Document) -> None:
     """Make a document take its style sheets from this server.
 
-    Panel does it to pages that are asked for. Where a browser is slow to come its page has gone meanwhile, and is built
-    again for its socket: nobody would do it there.
+    Panel does so for requested pages. The page of a slow browser expires and is built again for its socket, without
+    this step.
     """
     document.template_variables["dist_url"] = LOCAL_DIST
 

@@ -1,7 +1,7 @@
-"""Run what one browser tab shows, and carry its frames to the page in a loop.
+"""Drive the run of one browser tab, and send its frames to the page in a loop.
 
-A session knows no widget: a *screen* shows what it is given, always with the document locked and its changes held
-together in one patch. Nothing here waits with the lock, so no session stops another.
+A session is independent of widgets: it passes frames to a *screen* with the document locked and changes combined into
+one patch. Nothing here waits with the lock, so no session blocks another.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from bnnviz_app.heartbeat import Heartbeat
 from bnnviz_app.kept_runs import KeptRun
 
 PERIOD = 0.062  # seconds between two ticks
-IDLE_PERIOD = 0.2  # seconds between two looks at a run that waits; whatever is asked of it comes at once
-STILL_PERIOD = 0.5  # seconds between two ticks where reduced motion is asked for
-HIDDEN_PERIOD = 1.0  # seconds between two signs of life of a page that nobody sees
+IDLE_PERIOD = 0.2  # seconds between two polls of a waiting run; its answers to requests come immediately
+STILL_PERIOD = 0.5  # seconds between two ticks with reduced motion
+HIDDEN_PERIOD = 1.0  # seconds between two heartbeats of a hidden page
 LINGER = 8.0  # seconds that a refusal stays on the page
 GONE_AFTER = 2.0  # seconds without a connection after which the tab counts as closed
 
@@ -36,13 +36,13 @@ log = logging.getLogger(__name__)
 
 
 class Screen(Protocol):
-    """Name what a page does for its session."""
+    """The interface of a page for its session."""
 
     def show_scene(self, scene: dict[str, Any]) -> None:
         """Show a new run."""
 
     def show_waiting(self, waiting: bool) -> None:
-        """Show that what is seen is the run before, whose place another one takes; or that it is not."""
+        """Show whether the page still has the previous run, which is being replaced."""
 
     def show_frame(self, frame: dict[str, Any]) -> None:
         """Show the parts of a frame."""
@@ -51,16 +51,16 @@ class Screen(Protocol):
         """Offer the devices that a spec may name."""
 
     def show_notice(self, sentence: str, failed: bool) -> None:
-        """Say what the run is waiting for or what has befallen it; an empty sentence takes it back."""
+        """Show a message on the state of the run, or remove it if empty."""
 
     def show_error(self, error: BnnvizError) -> None:
-        """Say what cannot be done, beside the control it belongs to."""
+        """Show an error next to its control."""
 
     def show_playing(self) -> None:
         """Show whether the run plays."""
 
     def show_spec(self, spec: Any) -> None:
-        """Show what the run's log makes of its spec."""
+        """Show the spec with the changes in the run's log."""
 
     def wanted(self) -> set[str]:
         """Name the parts that the views need."""
@@ -72,10 +72,10 @@ class Session:
     def __init__(self, spec: Spec, backend: Future, screen: Screen, heartbeat: Heartbeat, doc: Document) -> None:
         self._asked: Any = spec  # the spec of a run that is to be started; None once it has started
         self._shown: Any = spec
-        self.on_begin: Callable[[], None] = lambda: None  # called when another run is asked for
+        self.on_begin: Callable[[], None] = lambda: None  # called when another run is requested
         self._first: Callable[[], None] | None = None
-        self.origin: str | None = None  # the recording whose run goes on, at the next start
-        self.resumes: str | None = None  # the id of the run of this browser that is taken up, at the next start
+        self.origin: str | None = None  # the recording to resume at the next start
+        self.resumes: str | None = None  # the id of this browser's run to resume at the next start
         self.browser, self.page = kept_runs.browser(), ""
         self._kept: KeptRun | None = None
         self.playing = False
@@ -84,36 +84,36 @@ class Session:
         self._backend, self._screen, self._doc = backend, screen, doc
         self._role = roles.present()
         self._handle: Any = None
-        self._before: Any = None  # the run before, until the new one stands
-        self._jumps = 0  # of the run, from one state to another, that the page has followed
+        self._before: Any = None  # the previous run, until the new one is ready
+        self._jumps = 0  # number of the run's jumps that the page has followed
         self._starting = True  # a new spec waits to be started
-        self._bringing = False  # one is being started
-        self._notice = ("", False)  # what the page says at present, and whether it is about a failure
+        self._bringing = False  # a new run is being started
+        self._notice = ("", False)  # the page's current message, and whether it reports a failure
         self._lingers = 0.0
-        self._greeting: list[str] = []  # said once the next run is there
-        self._refusing = False  # whether that says what could not be done
+        self._greeting: list[str] = []  # messages for the start of the next run
+        self._refusing = False  # whether they report a failure
         self._asked_devices = False
         self._idle = False  # nothing is new
         self._last_seen = time.monotonic()
         self._loaded = False
         self._wake = asyncio.Event()
         self._in_order = asyncio.Lock()
-        self._commands = 0  # on their way: what a frame says of playing may be older than they are
-        self._latest: dict[str, dict[str, Any]] = {}  # commands on their way whose newest arguments count
+        self._commands = 0  # pending; a frame's state of playing may be older
+        self._latest: dict[str, dict[str, Any]] = {}  # pending commands, of which only the newest arguments count
         self._tasks: set[asyncio.Task] = set()
         self._closed = False
 
     def open(self) -> None:
         """Begin the loop, which prepares the first run as soon as the browser has the page."""
-        # What is changed before that would be lost: the page is on its way as it was built.
+        # Earlier changes would be lost: the page is sent as it was built.
         state.onload(self._on_load)
         self._spawn(self._live())
 
-    # ---- what the page asks for ---------------------------------------------------------------------------
+    # ---- requests of the page -----------------------------------------------------------------------------
 
     @property
     def spec(self) -> Any:
-        """What runs, or is about to."""
+        """The spec of the current or the next run."""
         return self._handle.spec if self._asked is None else self._asked
 
     @property
@@ -122,7 +122,7 @@ class Session:
         return None if self._kept is None else self._kept.run_id
 
     def greet(self, sentences: list[str], failed: bool = True) -> None:
-        """Say these as soon as the run is there: what is said before that, its beginning takes back."""
+        """Show these messages when the run starts, which removes earlier messages."""
         self._greeting, self._refusing = sentences, failed
 
     def record(self, name: str | None) -> None:
@@ -133,7 +133,7 @@ class Session:
             self._spawn(self._complain(BnnvizError(roles.KEPT)))
 
     def begin(self, spec: Spec, first: Callable[[], None] | None = None) -> None:
-        """Run another spec instead, playing if this one plays; if it cannot be run, this one goes on."""
+        """Run another spec instead, playing if this one plays; on failure, this run continues."""
         self._asked, self._first = spec, first
         self._starting = True
         self.on_begin()
@@ -146,7 +146,7 @@ class Session:
         self._send("change", settings=settings)
 
     def draw(self, points: list[list[float]]) -> None:
-        """Put other data points in the place of the present ones while the run goes on."""
+        """Replace the data points during the run."""
         if self._asked is not None:
             self._asked = self._asked.replace(target_settings={**self._asked.target_settings, "points": points})
         self._send_latest("change", settings={"target.points": points})
@@ -160,7 +160,7 @@ class Session:
         self.playing = not self.playing
         if not (self._starting or self._bringing) and self._over():
             self.playing = True
-            # A run that was ended by its worker goes on from its checkpoint; one that has come to its end begins again.
+            # A run whose worker stopped resumes from its checkpoint; a completed run begins again.
             resumed = self._handle is not None and not self._handle.held and self._kept is not None
             self.begin(self.spec)
             self.resumes = self._kept.run_id if resumed else None
@@ -168,7 +168,7 @@ class Session:
             self._send("play" if self.playing else "pause")
 
     def step(self, kind: str, times: int = 1) -> None:
-        """Pause, then take so many steps: a ``proposal``, or on to the next ``event``."""
+        """Pause, then take a number of steps: a ``proposal``, or up to the next ``event``."""
         self.playing = False
         self._send(kind, times=times)
 
@@ -217,7 +217,7 @@ class Session:
             except Exception:
                 log.exception("a turn of the page's loop failed")
                 self._let_go()
-                await self._tell("Something went wrong on this page; the server's log says what. Try a reset.")
+                await self._tell("An error occurred on this page; see the server's log. Try a reset.")
             await self._until(began + self._period())
 
     def _period(self) -> float:
@@ -234,7 +234,7 @@ class Session:
         if self._starting:
             await self._start()
         elif handle is not None and self.heartbeat.hidden:
-            # Drawing for nobody is a waste, but the run is still wanted.
+            # A hidden page keeps its run, but does not draw.
             await handle.frame(["status"])
         elif handle is not None:
             await self.heartbeat.room()
@@ -347,7 +347,7 @@ class Session:
             self._before = None
         self._let_go_before()
         self._handle, self._jumps = handle, 0
-        # The run does not have what was changed while it was prepared.
+        # The run lacks changes that were made during its preparation.
         self._starting = self._starting or self._asked is not spec
         self._asked = self._asked if self._starting else None
         self._kept = kept_runs.runs().show(handle, self, self.browser, self.page, _title(handle.spec, scene))
@@ -355,7 +355,7 @@ class Session:
         if kept is not None:
             self.playing = playing = handle.playing
         await self._show(self._screen.show_scene, scene)
-        self._lingers = 0.0  # what was said of the run before is over, and is said again where it befalls this one
+        self._lingers = 0.0  # discard the messages of the previous run
         await self._tell("")
         await self._greet()
         if self.speed is not None or kept is not None:
@@ -367,7 +367,7 @@ class Session:
             await self._show(self._first or (lambda: self._send("event")))
 
     async def _scene(self, handle: Any) -> dict[str, Any] | None:
-        """Wait for the scene of a run that is being prepared; None when another spec came meanwhile."""
+        """Wait for the scene of a new run, or return None if another spec replaces it."""
         task = asyncio.ensure_future(handle.scene())
         while not task.done():
             await asyncio.wait({task}, timeout=0.2)
@@ -379,7 +379,7 @@ class Session:
         return task.result()
 
     def _go_on(self) -> None:
-        """Take up the run before again: the new one cannot be run."""
+        """Return to the previous run after the new one failed to start."""
         before, self._before = self._before, None
         if before is not None and before.alive and not self._starting:
             self._handle, self._asked = before, None
@@ -389,7 +389,7 @@ class Session:
     # ---- helpers ------------------------------------------------------------------------------------------
 
     def _over(self) -> bool:
-        """Return whether no run is there that could go on."""
+        """Return whether there is no run to continue."""
         return self._handle is None or self._handle.state in ("ended", "failed")
 
     def _send(self, name: str, **args: Any) -> None:
@@ -443,7 +443,7 @@ class Session:
         self._spawn(self._stop(handle))
 
     async def _stop(self, handle: Any) -> None:
-        # A worker that does not answer ends the run itself once nobody pulls from it.
+        # A worker that does not answer ends the run when nothing pulls from it.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(handle.stop(), 10)
 
@@ -501,6 +501,6 @@ class Session:
 
 
 def _title(spec: Any, scene: dict[str, Any]) -> str:
-    """Return what the run is called in a list: its file, or sampler and target."""
+    """Return the run's name in a list: its file, or sampler and target."""
     file = getattr(spec, "file", None)
     return scene["title"] if file is None else file["name"]

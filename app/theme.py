@@ -13,12 +13,12 @@ from bnnviz.figures.palette import DARK, FONT, LIGHT
 from bnnviz_app import BACKGROUND, THEME_COOKIE
 
 
-def styles(beside: str) -> dict[str, str]:
-    """Read the style sheets of a module from the file beside it, each under a comment such as ``/* @title */``.
+def styles(module: str) -> dict[str, str]:
+    """Read the style sheets of a module from its CSS file, each under a comment such as ``/* @title */``.
 
-    Every pane has a shadow of its own, so that each needs a sheet of its own.
+    Every pane has a separate shadow root, and therefore needs a separate sheet.
     """
-    parts = re.split(r"^/\* @(\w+).*\*/\n", Path(beside).with_suffix(".css").read_text(encoding="utf-8"), flags=re.M)
+    parts = re.split(r"^/\* @(\w+).*\*/\n", Path(module).with_suffix(".css").read_text(encoding="utf-8"), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
@@ -29,9 +29,9 @@ HEADER = {False: "#24435d", True: "#0f1c28"}
 DRAWER_BELOW = 1100  # pixels
 LARGE = 1.4  # type of the figures in projector mode
 
-#: For a select that stands in a line with other things.
+#: For a select in a line with other elements.
 FLAT = {"& .MuiSelect-select": {"padding": "4px 30px 4px 11px !important", "minHeight": "0 !important"}}
-#: The same in the heading of a card, where it leaves the line below to the legend in the type of a projector too.
+#: The same in the heading of a card, which leaves room for the legend, also in projector mode.
 TIGHT = {
     "& .MuiSelect-select": {
         "padding": "2px 28px 2px 10px !important",
@@ -41,9 +41,9 @@ TIGHT = {
 }
 _STRIP = {"minWidth": 0, "overflow": "auto hidden", "scrollbarWidth": "none"}
 _COMPONENTS = {
-    # Which heading a text is follows from what it says, not from its size; the largest is the page's title.
+    # The level of a heading follows from its content, not from its size; the largest is the page's title.
     "MuiTypography": {"defaultProps": {"variantMapping": {"h3": "h1", "h5": "div", "subtitle1": "div"}}},
-    # In the dark, paper that lies higher would be lighter than the surface that the views are drawn for.
+    # In dark mode, elevated paper would be lighter than the surface that the views assume.
     "MuiPaper": {"styleOverrides": {"root": {"backgroundImage": "none"}}},
     "MuiLinearProgress": {"styleOverrides": {"root": {"display": "none"}}},
     "MuiToolbar": {
@@ -60,9 +60,9 @@ _COMPONENTS = {
     "MuiFormLabel": {"styleOverrides": {"root": {"fontSize": "0.8125rem"}}},
     "MuiButton": {"styleOverrides": {"root": {"borderRadius": 18, "lineHeight": 1.3}}},
     "MuiTooltip": {
-        # The pointer reaches what a tooltip covers.
+        # The pointer reaches elements below a tooltip.
         "defaultProps": {"disableInteractive": True, "enterDelay": 400},
-        # As wide as its words: beside the last button of the header each would have a line of its own, and most be cut.
+        # As wide as its text: next to the last button of the header each word would have a separate line.
         "styleOverrides": {"tooltip": {"fontSize": "0.8125rem", "lineHeight": 1.4, "width": "max-content"}},
     },
 }
@@ -83,7 +83,7 @@ _SHADE = {False: "rgb(22 32 42 / .22)", True: "rgb(0 0 0 / .6)"}
 
 
 def lane_colour(number: int) -> str:
-    """Return the colour of a lane or a branch for a style sheet."""
+    """Return the colour of a sampler or a branch for a style sheet."""
     return f"var(--mui-palette-lanes-{number})"
 
 
@@ -114,7 +114,7 @@ def _scheme(dark: bool, size: int) -> dict:
             "MuiAppBar": {"styleOverrides": bar},
             "MuiDrawer": {"styleOverrides": {"paper": _settings_surface(dark)}},
         },
-        # Below this width the settings lie over the page, as a drawer.
+        # Below this width the settings cover the page as a drawer.
         "breakpoints": {"values": {"xs": 0, "sm": DRAWER_BELOW, "md": 1200, "lg": 1280, "xl": 1536}},
     }
 

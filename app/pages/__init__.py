@@ -42,7 +42,7 @@ _ENTRIES = (
         "uncertainty",
         "Uncertainty",
         "bnnviz_app.pages.uncertainty",
-        "See what samplers on images are unsure of, and whether they should be.",
+        "See which images samplers are uncertain about, and whether the uncertainty is calibrated.",
     ),
     PageEntry(
         "wells",
@@ -54,14 +54,14 @@ _ENTRIES = (
         "papers",
         "Papers",
         "bnnviz_app.pages.papers",
-        "Compare the papers' tables and figures with what is measured here.",
+        "Compare the papers' tables and figures with our measurements.",
         keeps=True,
     ),
     PageEntry(
         "recordings",
         "Recordings",
         "bnnviz_app.pages.recordings",
-        "Find runs that were kept on disk, compare them, and go on with them.",
+        "Find, compare and resume recorded runs.",
         keeps=True,
     ),
 )

@@ -19,10 +19,10 @@ _LIMITS = {"text": MOST_TEXT, "choice": MOST_CHOICE, "least": LEAST_CHOICES, "mo
 
 
 class PollForm(JSComponent):
-    """Show the question that is asked with its counts, and a form for the next one, by requests of its own."""
+    """Show the open question with its counts, and a form for the next one, by separate requests."""
 
     offers = param.List(default=[], doc="The questions of lessons: name, title, text and choices.")
-    chosen = param.String(doc="The lesson whose question is offered first; empty: one of the teacher's own.")
+    chosen = param.String(doc="The lesson whose question is offered first; empty: a question by the teacher.")
     limits = param.Dict(default=_LIMITS, doc="The longest texts, and the numbers of choices.")
 
     _esm = script(__file__, "ask.js")

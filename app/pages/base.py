@@ -1,4 +1,4 @@
-"""Share the skeleton of a page: its address, its theme, projector mode, and what it shows of a run."""
+"""Define the common parts of pages: address, theme, projector mode, and the views of a run."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class Page:
     """Show the page of one session."""
 
     name: ClassVar[str]  # in the address
-    leads: ClassVar[bool] = True  # where the teacher opens this page, the class is told
+    leads: ClassVar[bool] = True  # whether the class follows the teacher to this page
 
     def __init__(self, dark: bool, flags: Mapping[str, str]) -> None:
         self._flags: dict[str, str] = {}
         self._keep(flags, dark)
         self.dark, self.large = dark, address.is_on(flags, "projector")
         self._leads = self.leads and requests.leads()
-        self.on_large: Callable[[], None] = lambda: None  # told when the projector is switched on or off
-        self.on_carried: Callable[[], None] = lambda: None  # told when links to other pages say something else
-        self.on_menu: Callable[[], None] = lambda: None  # told when the menu offers something else
+        self.on_large: Callable[[], None] = lambda: None  # called when projector mode changes
+        self.on_carried: Callable[[], None] = lambda: None  # called when links to other pages change
+        self.on_menu: Callable[[], None] = lambda: None  # called when the menu changes
         self.on_settings: Callable[[], None] = lambda: None  # opens or closes the drawer of settings
         self.on_theme: Callable[[], None] = lambda: None  # turns light or dark
         self.guide, self.narrator, self.address = Guide(self.name), Narrator(), address.Address()
@@ -64,7 +64,7 @@ class Page:
         return None
 
     def menu(self) -> dict[str, Callable[[], Any]]:
-        """Return what the page's menu offers, with what each item does."""
+        """Return the items of the page's menu with their actions."""
         return {
             "Keys and marks": self.guide.toggle,
             "Light or dark": self.on_theme,
@@ -81,11 +81,11 @@ class Page:
 
     @property
     def carried(self) -> dict[str, str]:
-        """What links to other pages say of this one: how it looks."""
+        """The parameters that links to other pages carry: the appearance."""
         return {name: self._flags[name] for name in address.CARRIED if name in self._flags}
 
     def close(self) -> None:
-        """End what the page runs."""
+        """Stop all runs of the page."""
 
     def _keep(self, flags: Mapping[str, str], dark: bool) -> None:
         """Keep the flags that stay in the address; a theme of the browser's alone stays if it is dark."""
@@ -94,7 +94,7 @@ class Page:
             self._flags["theme"] = _THEME[dark]
 
     def _project(self) -> None:
-        """Turn projector mode on or off; what runs goes on."""
+        """Turn projector mode on or off; the run continues."""
         self.large = not self.large
         self._flags.pop("projector", None)
         self._flags |= {"projector": "1"} if self.large else {}
@@ -104,21 +104,21 @@ class Page:
         self.on_menu()
 
     def _turn(self) -> None:
-        """Have everything follow the theme."""
+        """Apply the theme."""
 
     def _resize(self) -> None:
-        """Have everything follow projector mode."""
+        """Apply projector mode."""
 
     def _in_address(self) -> dict[str, str]:
-        """Return what the address says of what the page shows."""
+        """Return the address parameters of the page's content."""
         raise NotImplementedError
 
     def _query(self) -> dict[str, str]:
-        """Return the address of what the page shows, for anybody."""
+        """Return the shareable parameters of the address."""
         return {"page": self.name, **self._in_address(), **self._flags}
 
     def _own_query(self) -> dict[str, str]:
-        """Return what the address has for this browser alone."""
+        """Return the parameters for this browser only."""
         return {}
 
     def _readdress(self) -> None:
@@ -129,11 +129,11 @@ class Page:
             requests.current().move(f"?{place}", *self._titles())
 
     def _place(self) -> dict[str, str]:
-        """Return the part of the address that leads a class to what the teacher looks at."""
+        """Return the address parameters by which a class follows the teacher."""
         return {}
 
     def _titles(self) -> tuple[dict[str, str], int | None]:
-        """Return what the teacher looks at by its title in each language, and its step if it has steps."""
+        """Return the title of the teacher's page in each language, and its step if it has steps."""
         return {content.DEFAULT: PAGES[self.name].title}, None
 
 
@@ -141,8 +141,8 @@ class TextPage(Page):
     """Show a page of text, which scrolls and runs nothing."""
 
     def _lay_out(self, *objects: Any) -> None:
-        """Lay these under each other."""
-        whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as what it holds: the page scrolls
+        """Stack these objects."""
+        whole = {"flex": "0 0 auto", "max-height": "none"}  # as high as its content: the page scrolls
         text = pn.Column(*objects, sizing_mode="stretch_width", min_width=0, margin=(0, 24, 30, 24), styles=whole)
         hidden = (self.guide.root, self.address, self.narrator.root)
         sheets = [SHEETS["text_page"]]
@@ -156,12 +156,12 @@ class TextPage(Page):
         self._dress()
 
     def _dress(self) -> None:
-        """Have everything follow theme and projector mode."""
+        """Apply theme and projector mode."""
         set_class(self._outer, "large", self.large)
 
 
 class RunPage(Page):
-    """Show a run on a stage of cards, with controls at the left and a bar of buttons below; a class says of what."""
+    """Show a run on a stage of cards, with controls on the left and buttons below; subclasses define the run."""
 
     what: ClassVar[str] = "picture"  # is shared
     parts: ClassVar[tuple[str, ...]] = ()  # of a frame, each with its view
@@ -210,29 +210,29 @@ class RunPage(Page):
         return None if "sidebar" in self._hidden else self.left
 
     def menu(self) -> dict[str, Callable[[], Any]]:
-        """Return what the page's menu offers, with what each item does."""
+        """Return the items of the page's menu with their actions."""
         share = {"Share": lambda: self.share.show(self.shared, url.query_text(self._query()))}
         return share | {"Restart": self.transport.again} | super().menu()
 
     def close(self) -> None:
-        """End what the page runs."""
+        """Stop all runs of the page."""
         self.session.close()
 
-    # ---- what the session shows ---------------------------------------------------------------------------
+    # ---- calls of the session -----------------------------------------------------------------------------
 
     def show_scene(self, scene: dict[str, Any]) -> None:
-        """Begin a new run: everything forgets the last one."""
+        """Begin a new run and reset all components."""
         self.show_waiting(False)
         self._scene = scene
         for shown in self._fed():
             shown.reset(scene)
 
     def show_waiting(self, waiting: bool) -> None:
-        """Dim what is still seen of the run before."""
+        """Dim the views of the previous run."""
         self.stage.css_classes = ["waiting"] if waiting else []
 
     def show_frame(self, frame: dict[str, Any]) -> None:
-        """Show the parts that have come."""
+        """Show the parts of a frame."""
         for shown in self._fed():
             if shown.needs <= frame.keys():
                 shown.update(frame)
@@ -242,16 +242,16 @@ class RunPage(Page):
         self.controls.devices(names)
 
     def show_playing(self) -> None:
-        """Make the play button say what it would do."""
+        """Update the label of the play button."""
         self.transport.show_playing()
 
     def show_notice(self, sentence: str, failed: bool) -> None:
-        """Say what the run waits for or what has befallen it."""
+        """Show a message on the state of the run."""
         self.caption.notice(sentence, failed=failed)
         self.narrator.say(sentence)
 
     def show_error(self, error: BnnvizError) -> None:
-        """Say what cannot be done, beside the control it belongs to if there is one."""
+        """Show an error, next to its control if there is one."""
         self.show_waiting(False)
         self.narrator.say(error.message.text)
         self._readdress()
@@ -260,7 +260,7 @@ class RunPage(Page):
         self.caption.notice(error.message.text, failed=True)
 
     def show_spec(self, spec: Any) -> None:
-        """Show what the run's log makes of its spec."""
+        """Show the spec with the changes in the run's log."""
         self.controls.show(spec)
         self._readdress()
 
@@ -268,14 +268,14 @@ class RunPage(Page):
         """Name the parts that the views need."""
         return {part for shown in self._fed() for part in shown.needs}
 
-    # ---- what a class may say otherwise -------------------------------------------------------------------
+    # ---- hooks of subclasses ------------------------------------------------------------------------------
 
     def _session(self, spec: Any, heartbeat: Heartbeat) -> Session:
-        """Make what runs what the page shows."""
+        """Create the session of the page's run."""
         return Session(spec, pn.state.cache["backend"], self, heartbeat, pn.state.curdoc)
 
     def _controls(self, spec: Any) -> Any:
-        """Make the controls, and return what stands at the left."""
+        """Create the controls, and return the contents of the sidebar."""
         raise NotImplementedError
 
     def _transport(self) -> Transport:
@@ -285,7 +285,7 @@ class RunPage(Page):
         """Take over settings that a warning offers."""
 
     def _build(self, visit: address.Visit) -> None:
-        """Make the cards, and lay them on the stage."""
+        """Create the cards, and place them on the stage."""
         made = {figure.needs[0]: figure for figure in listing.figures_for({"emits": self.parts})}
         self.cards = [self._card(View(made[part], dark=self.dark)) for part in self.parts]
         self.table = self._table()
@@ -302,15 +302,15 @@ class RunPage(Page):
         return FiguresCard()
 
     def _more_cards(self) -> list[Any]:
-        """Return cards that are no views."""
+        """Return cards without views."""
         return []
 
     def _above(self) -> list[Any]:
-        """Return what lies over the stage."""
+        """Return the rows above the stage."""
         return [self._bar(*self.controls.bar)]
 
     def _bar(self, *controls: Any) -> pn.FlexBox:
-        """Return the line over the stage: these controls, and the button that opens the settings."""
+        """Return the line above the stage: these controls, and the button that opens the settings."""
         opens = button("Settings", lambda: self.on_settings(), icon="tune", margin=(4, 4), align="center")
         return pn.FlexBox(
             *(*controls, *([opens] if self.settings else [])),
@@ -323,21 +323,21 @@ class RunPage(Page):
         )
 
     def _beyond(self) -> list[Any]:
-        """Return what has no place on the page until it is asked for."""
+        """Return objects that stay hidden until requested."""
         return []
 
     def _fed(self) -> list[PageComponent]:
-        """Return what is shown of the present run."""
+        """Return the components that receive frames."""
         return self.components
 
     def _beside(self, error: BnnvizError) -> None:
-        """Say what is wrong beside its control, if there is one."""
+        """Show an error next to its control, if there is one."""
         self.controls.take_back(self.session.spec)
         self.controls.error(error)
 
     def _obey(self, visit: address.Visit) -> None:
-        """Do what the address asks for besides the spec."""
-        # A page of its own plays at once; a link shows what it describes. A class of students would fill the workers.
+        """Apply the parameters of the address other than the spec."""
+        # A page without a spec plays immediately, a link does not; a class of students would fill the workers.
         opens = not visit.names and roles.present().keeps
         self.session.playing = visit.on("play") if "play" in visit.flags else opens
         self.transport.show_playing()
@@ -370,7 +370,7 @@ class RunPage(Page):
         return {} if self.session.run_id is None else {"run": self.session.run_id}
 
     def _lay_out(self) -> None:
-        """Lay everything around the stage."""
+        """Arrange the page around the stage."""
         bar, hidden = (self.transport.root, self.heartbeat.root), (self.guide.root, self.share.root)
         around = (*self._above(), self.stage, *bar, *hidden, self.address, self.narrator.root, *self._beyond())
         self.main = [pn.Column(*around, sizing_mode="stretch_both", margin=0, stylesheets=[SHEETS["page"]])]
@@ -391,7 +391,7 @@ class RunPage(Page):
 
 
 def visit(page_class: type[RunPage]) -> address.Visit:
-    """Read what the current session's address asks of a page."""
+    """Read the parameters of the current session's address."""
     opening = page_class.opening()
     found = roles.present().admit(address.read(pn.state.session_args, opening), opening)
     asked = found.flags.get("page", page_class.name)

@@ -1,4 +1,4 @@
-"""Show functionals beside points on the double well, drawn one by one as they are made."""
+"""Compare functionals with points on the double well, drawn one by one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _TITLES = {
     "mean_field": "N(mu, sd²)",
     "hermite": "sum of Hermite polynomials",
 }
-# Columns: the functionals, and beside them what has come of them. The energy reaches up beside the ratio: its five
-# lines need the height.
+# Columns: the functionals and their results. The energy extends up to the ratio: its five lines need the height.
 _GRID = """
 "caption caption" auto
 "wells pooled" minmax(0, 1fr)
@@ -40,12 +39,12 @@ class DoubleWellTransport(StepTransport):
 
 
 class DoubleWellPage(RunPage):
-    """Show functionals beside points; the page has nothing but settings."""
+    """Compare functionals with points; the page has no controls except settings."""
 
     name = "wells"
     parts, grid = ("wells", "ledger", "pooled", "ratio"), _GRID
     transport_class = DoubleWellTransport
-    speed = "2"  # each functional is to be seen
+    speed = "2"  # slow enough to see each functional
 
     @classmethod
     def opening(cls) -> WellsSpec:
@@ -73,7 +72,7 @@ class DoubleWellPage(RunPage):
             self.controls.error(error.field, error.message.text)
 
     def _renew(self, changed: dict[str, Any]) -> None:
-        """Begin what the controls show."""
+        """Begin the controls' run."""
         self.controls.clear()
         try:
             spec = WellsSpec(self.controls.values()).checked()

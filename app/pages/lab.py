@@ -43,10 +43,10 @@ OF_PATH = {"path", "envelope", "events"}
 #: Made when they are first seen: the page is painted sooner without.
 RARE = ("spread", "density", "population", "gauge", "history", "weights", "graph", "marginal", "ratios", "trace", "acf")
 WEIGHTS, GRAPH = "weights", "graph"  # the views of these parts choose a coordinate
-DRAWN = "prediction"  # in this part's view points are drawn
-EVENTS = "events"  # this part lies in the transport bar, with what else is known of the run
+DRAWN = "prediction"  # users draw points in the view of this part
+EVENTS = "events"  # this part is in the transport bar, with the other state of the run
 ALWAYS = ("status", "caption", "trace", "acf", "table", "timeline")
-# What the parts are called in a link and in a scene, besides their own names.
+# Other names of parts in links and scenes.
 CALLED = {"trajectory": "path", "thinning": "envelope"}
 FIRST_DRAWS, SPEED = 20, "10"  # of each chain, then steps a second: slow enough to follow by eye
 #: Initial positions that come with the page, so that it moves at once.
@@ -94,14 +94,14 @@ class LabPage(RunPage):
             self.transport.show_speed(SPEED)
 
     def show_spec(self, spec: Spec) -> None:
-        """Show what the run's log makes of its spec."""
+        """Show the spec with the changes in the run's log."""
         super().show_spec(without_start(spec))
 
     def wanted(self) -> set[str]:
         """Name the parts that the views need."""
         return super().wanted() | ({PART} if self.selection.active else set())
 
-    # ---- what it is made of -------------------------------------------------------------------------------
+    # ---- construction -------------------------------------------------------------------------------------
 
     def _controls(self, spec: Spec) -> Any:
         self.data = YourData(self._begin_own)
@@ -141,7 +141,7 @@ class LabPage(RunPage):
         self._arrange(_emitted(visit.spec))
 
     def _build_pickers(self) -> None:
-        """Make what chooses what the views show."""
+        """Create the pickers of the views."""
         self.plane = PlanePicker(lambda plane: self.session.watch(plane=plane))
         self.component = ComponentPicker(lambda component: self.session.watch(component=component))
         self.block = BlockPicker(lambda block: self.session.watch(block=block))
@@ -180,7 +180,7 @@ class LabPage(RunPage):
         return [self.scenes.root, self.data.root, self.question.root]
 
     def menu(self) -> dict[str, Callable[[], Any]]:
-        """Return what the page's menu offers."""
+        """Return the items of the page's menu."""
         record = {self.record.label: self.record.turn} if roles.present().keeps else {}
         span = "Timeline: last events" if self.timeline.figure.whole else "Timeline: whole run"
         return {"Your data (CSV)": self.data.show, **record, span: self._turn_timeline, **super().menu()}
@@ -202,14 +202,14 @@ class LabPage(RunPage):
     # ---- helpers ------------------------------------------------------------------------------------------
 
     def _begin(self, spec: Spec) -> None:
-        """Run what the controls say, and tell where it does not set out from a recording any more."""
+        """Run the controls' spec, with a message if it no longer starts from a recording."""
         sentence = dropped(self.session.spec, spec)
         self.session.begin(spec)
         if sentence:
             self.session.greet([sentence], failed=False)
 
     def _begin_own(self, spec: Spec, sentences: list[str]) -> None:
-        """Play a run on a table of the user's own."""
+        """Play a run on the user's own table."""
         if self.bar.scene is not None:
             self.bar.leave()
         self.controls.show(spec)
@@ -254,13 +254,13 @@ class LabPage(RunPage):
     # ---- scenes -------------------------------------------------------------------------------------------
 
     def _enter_scene(self, scene: Scene, visit: address.Visit) -> list[str]:
-        """Show a scene at the step of the address, and return sentences on what of the address did not fit."""
+        """Show a scene at the step of the address, and return messages on invalid parameters."""
         asked, count = visit.flags.get("step", "1"), len(scene.steps)
         number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
         taken = min(max(number, 1), count)
         self.bar.enter(scene, taken - 1)
         if visit.names:
-            # The reader has gone on from the scene: the address has the whole spec.
+            # The user has changed the scene's run: the address has the whole spec.
             self.controls.show(visit.spec)
             self.session.begin(visit.spec)
         if number == taken:
@@ -298,7 +298,7 @@ class LabPage(RunPage):
         self.scenes.show(self._flags)
 
     def _do(self, actions: Sequence[Action]) -> None:
-        """Do what a scene asks of its run."""
+        """Apply the actions of a scene."""
         self.transport.perform(actions, self.controls.apply)
 
     def _ring(self, names: Set[str]) -> None:
@@ -335,7 +335,7 @@ class LabPage(RunPage):
         ]
 
     def _begin_era(self, era: int) -> None:
-        """Empty the views of draws, which have begun again, and those of what was picked among them."""
+        """Clear the views of draws, which restart, and of the selection among them."""
         self._era = era
         self.selection.forget()
         for part in self.cards.keys() & OF_DRAWS:
@@ -371,7 +371,7 @@ class LabPage(RunPage):
         set_changed(self.stage, styles={"grid-template": grid(used)})
 
     def _place_card(self, part: str, area: str) -> None:
-        """Lay a card on an area of the stage; one that is rare is made when it is first seen."""
+        """Place a card on an area of the stage; rare cards are created when first shown."""
         if part in self._rare:
             card = self.cards[part] = self._card(View(self._rare.pop(part), dark=self.dark))
             if part in (WEIGHTS, GRAPH):
@@ -386,7 +386,7 @@ class LabPage(RunPage):
         return Card(view, **self._tools(view.needs[0]))
 
     def _turn_cards(self) -> None:
-        """See other cards than before, which have not heard of the run yet."""
+        """Show other cards, and reset the new ones."""
         before = self._front
         self._arrange(self._emits)
         if self._scene:
@@ -395,7 +395,7 @@ class LabPage(RunPage):
             self.session.look()
 
     def _choose_coordinate(self, card: Card, message: dict[str, Any]) -> None:
-        """Follow the coordinate that is chosen in a view, or tell the one that the mouse is over."""
+        """Follow the coordinate selected in a view, or show the one under the pointer."""
         place = message.get("x"), message.get("y")
         figure = card.view.figure
         if message["do"] in ("over", "cell"):
@@ -420,18 +420,18 @@ class LabPage(RunPage):
         return {"tools": [self.plane.kind, self.follow], "below": below, "low_note": True, "whole_note": False}
 
     def _draw(self, rows: list[list[float]]) -> None:
-        """Let the run go on with other data points."""
+        """Continue the run with other data points."""
         self.controls.hold(rows)
         self.session.draw(rows)
 
     def _link_follow(self, view: Any) -> None:
-        """Let the switch and the view's ranges, which a user may also drag, agree."""
+        """Synchronise the switch and the view's ranges, which a user may also drag."""
         self.follow.param.watch(lambda event: setattr(view, "follow", event.new), "value")
         view.listen(lambda follow: self.follow.param.update(value=follow))
 
 
 class Strip(PageComponent):
-    """Feed a view that has no card of its own."""
+    """Feed a view without a card."""
 
     def __init__(self, view: View) -> None:
         self.needs = frozenset(view.needs)
@@ -454,14 +454,14 @@ def build(dark: bool) -> LabPage:
 
 
 def without_start(spec: Spec) -> Spec:
-    """Return a spec that looks for initial positions where it has those that come with the page."""
+    """Replace the initial positions that come with the page by a search for new ones."""
     if spec.start != _START:
         return spec
     return spec.replace(start=None, start_points=None, warmup=LabPage.opening().warmup)
 
 
 def _emitted(spec: Spec) -> set[str]:
-    """Return what a run of this spec will emit, as far as the catalogue knows."""
+    """Return the parts that a run of this spec emits, according to the catalogue."""
     listing = catalogue.load()
     items = [*listing["targets"], *listing["samplers"]]
     named = [set(item["emits"]) for item in items if item["name"] in (spec.target, spec.sampler)]

@@ -1,4 +1,4 @@
-"""Show every experiment of the papers on a card, our figures beside the published ones."""
+"""Show every experiment of the papers on a card, our figures next to the published ones."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from bnnviz_app.pages.base import TextPage
 from bnnviz_app.theme import SHEETS, styles
 
 _OPEN, _ALL = "open", "All papers"
-_SAID = 3  # names of the address that there are not
-_WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as what they hold
+_SAID = 3  # most messages on unknown names in the address
+_WHOLE = {"flex": "0 0 auto", "max-height": "none"}  # as high as their content
 _SHEETS = [SHEETS["text"], styles(__file__)["title"]]
 
 
@@ -100,13 +100,13 @@ class PapersPage(TextPage):
         self.narrator.say(f"{shown} experiments")
 
     def _summarize(self, unknown: Sequence[str]) -> None:
-        """Write the heading of the page, how much is measured, and what of the address does not exist."""
+        """Write the heading of the page, the number of measured experiments, and messages on unknown names."""
         measured = sum(card.measured for card in self.cards)
         total = summary([result for card in self.cards for result in card.results])
         text = (
-            f"<b>{len(self.cards)}</b> tables and figures, <b>{measured}</b> of them measured. Of the printed values"
-            f" {total}: z has the errors of both values, and values agree within two standard errors. Each card has the"
-            " command that repeats its experiment."
+            f"<b>{len(self.cards)}</b> tables and figures, <b>{measured}</b> of them measured. Printed values: {total}."
+            " Values agree within two standard errors; z includes the errors of both values. Each card has the command"
+            " that repeats its experiment."
         )
         wrong = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in unknown[:_SAID])
         self._about.object = f"<h1>Papers</h1><p>{text}</p>{wrong}"

@@ -16,13 +16,13 @@ from bnnviz_app.components.controls.sidebar import Sidebar
 from bnnviz_app.components.run.transport import Cell, StepTransport, count
 from bnnviz_app.pages.base import RunPage, open_run_page, preset
 
-_POPULATION = "population"  # what a sampler emits that has one
+_POPULATION = "population"  # the part that samplers with a population emit
 _SELECT = {"width": 220, "margin": (9, 4, 3, 4), "size": "small"}
 _PLANE, _GAUGE, _TABLE = "population", "gauge", "table"
-# What the draws say of the target, in the order in which there is room for it.
+# Views of the draws, by priority.
 _RIGHT = ("prediction", "roc", "confusion", "errors2", "history", "density")
 _MOST_RIGHT = 3
-_DRAWN = ("band", "area")  # predictions that are a picture of their own; others come last
+_DRAWN = ("band", "area")  # predictions with a separate picture; others come last
 
 
 class PopulationTransport(StepTransport):
@@ -111,7 +111,7 @@ class PopulationPage(RunPage):
 
 
 def _grid(right: list[str]) -> str:
-    """Return the CSS grid: the plane at the left, what its draws say at the right, gauge and table below or beside."""
+    """Return the CSS grid: the plane on the left, views of the draws on the right, then gauge and table."""
     if not right:
         return f"""
 "caption caption" auto

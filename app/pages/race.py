@@ -67,7 +67,7 @@ class RacePage(RunPage):
         self._lay_out_lanes(visit.spec.names(), ["path"])
 
     def _lay_out_lanes(self, names: list[str], pictures: list[str], keep: bool = False) -> None:
-        """Make the cards of these lanes, unless they are there, and share the stage among them."""
+        """Create the cards of these samplers if they have changed, and divide the stage among them."""
         wanted = [(number, name, part) for number, name in enumerate(names) for part in pictures]
         if wanted != [(card.number, card.name, card.part) for card in self.cards]:
             self.cards = [LaneCard(self._classes[part], *lane, self.dark) for *lane, part in wanted]
@@ -80,7 +80,7 @@ class RacePage(RunPage):
             self._share_out()
         self.pictures.visible = len(pictures) > 1
         if not keep:
-            # What weights mean is in the functions, where there are any.
+            # Show functions if there are any: they are the meaning of weights.
             self.pictures.value = race_cards.TITLES[pictures[-1]]
         self._picture()
 
@@ -90,7 +90,7 @@ class RacePage(RunPage):
         self.stage.styles = {"grid-template": race_cards.grid(lanes, self.large)}
 
     def _picture(self) -> None:
-        """Show this kind of picture of every lane."""
+        """Show this kind of picture for every sampler."""
         for card in self.cards:
             card.root.visible = race_cards.TITLES[card.part] == self.pictures.value
 

@@ -34,9 +34,9 @@ _TOO_LARGE = (
     " bnnviz recordings unpack FILE.zip."
 )
 _WHOLE = {"flex": "0 0 auto", "max-height": "none"}
-# The figures go beside the table where there is room for both, else under it.
+# The figures are next to the table if both fit, or else below it.
 _BESIDE, _REST = {"flex": "0 1 auto", "max-width": "100%"}, {"flex": "1 1 440px", "min-width": "0"}
-# So does the list of recordings beside what is shown of them.
+# The list of recordings is next to their contents, or above them.
 _LIST, _SHOWN = (
     {"flex": "0 1 390px", "max-width": "100%", "box-sizing": "border-box"},
     {"flex": "1 1 520px", "min-width": "0"},
@@ -78,12 +78,12 @@ class RecordingsPage(TextPage):
         self._reload(chosen)
 
     def close(self) -> None:
-        """End what the page runs: a replay that is being made, predictions that are computed."""
+        """Stop replays and predictions in progress."""
         self.actions.close()
         self.figures.close()
 
     def _left(self) -> pmui.Paper:
-        """Return the list of recordings and what is done with it."""
+        """Return the list of recordings and its actions."""
         again = button("Look again", lambda: self._reload(self.list.chosen), margin=(6, 2), align="center")
         self._file = File(
             lambda sentence: self._say(sentence, True),
@@ -133,7 +133,7 @@ class RecordingsPage(TextPage):
         self._message.say(sentence, failed)
 
     def _show(self) -> None:
-        """Show what is chosen: nothing, one recording, or several beside each other."""
+        """Show the selection: nothing, one recording, or a comparison of several."""
         names = self.list.chosen
         found = [self.list.found[name][0] for name in names]
         self.actions.show()
@@ -164,7 +164,7 @@ class RecordingsPage(TextPage):
             return
         ess = {name: compare.ess(kept, label) for name, kept in self._kept.items()}
         known = [f"{html.escape(name)}: ESS {one:,.0f}" for name, one in ess.items() if one == one]
-        brushed = " Draw a box: what lies in it stands out in all of them." if len(self._kept) == 1 else ""
+        brushed = " Draw a box to highlight its draws in all figures." if len(self._kept) == 1 else ""
         self._words.object = f"<p>{html.escape(label)}. {'; '.join(known)}{'.' if known else ''}{brushed}</p>"
         against = self._against.value if self._against.value != label else None
         self.figures.show(self._kept, label, against, self.dark, self.large)

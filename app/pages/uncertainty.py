@@ -48,7 +48,7 @@ class UncertaintyPage(RunPage):
 
     @classmethod
     def opening(cls) -> ImageRaceSpec:
-        """Return what the page opens on."""
+        """Return the opening spec of the page."""
         opens = preset("uncertainty")
         if roles.present().most_dim is not None:  # LeNet-5 is too large for each student of a class
             opens["target_settings"] |= preset("uncertainty_in_class")
