@@ -154,10 +154,8 @@ class Background:
         return True
 
     def _join(self, timeout: float | None = None) -> bool:
-        """Wait for the end of its thread, where a signal can come in between; return whether it has ended.
-
-        ``Thread.join`` takes a thread for ended once it was interrupted itself (Python 3.11 and 3.12).
-        """
+        """Wait for the end of the thread and let signals in; return whether it has ended."""
+        # After an interrupt `Thread.join` reports a live thread as ended (Python 3.11 and 3.12).
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not self._done.wait(min(_SIGNAL_S, max(end - time.monotonic(), 0.0))):
             if time.monotonic() >= end:
@@ -361,8 +359,8 @@ class Background:
         dict
             For a run it has ``warnings``, ``rhat_max``, ``ess_min``; for a network also ``verdict`` and
             ``rhat_function_max``, that of its predictions. The page :doc:`What a summary holds </manual/summary>`
-            describes all keys with their units. Unknown values are None. For a race it equals the output of ``bnnviz
-            race --json``.
+            describes all keys and their units. Unknown values are None. A race returns the output of
+            ``bnnviz race --json``.
         """
         with self._lock:
             return self._run.summary()

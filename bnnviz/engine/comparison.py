@@ -11,17 +11,13 @@ _CHECKPOINT_VERSION = 1
 
 
 class SamplerComparison:
-    """Base of what compares samplers, driven as a `Run` is: `prepare`, `advance`, `frame`.
-
-    It cannot be recorded, has no history, and no setting changes while it goes on. A class gives `steps`, `gradients`,
-    `finished`, `progress`, `prepare`, `advance`, `step_proposal`, `scene`, `frame`, `_save` and `_load`.
-    """
+    """Base of comparisons of samplers, which are driven like a `Run`, without recordings, history or changes."""
 
     can_record: ClassVar[bool] = False
     has_history: ClassVar[bool] = False
     is_fork: ClassVar[bool] = False
     spec_class: ClassVar[type[Any]]
-    #: What is said to who would change a setting.
+    #: The error message for a change of settings.
     fixed: ClassVar[str]
 
     def __init__(self, spec: Any, **checks: bool) -> None:
@@ -44,7 +40,7 @@ class SamplerComparison:
         self.step_proposal()
 
     def change(self, settings: dict[str, Any]) -> None:
-        """Refuse: what is compared begins again with other settings."""
+        """Raise the error for a change of settings."""
         raise BnnvizError(self.fixed, next(iter(settings), None))
 
     def watch(self, **what: Any) -> None:
@@ -54,15 +50,15 @@ class SamplerComparison:
         """Select nothing: the samplers have no draws in common."""
 
     def release(self) -> None:
-        """End whatever works for steps that nobody takes."""
+        """Stop pending compilation."""
 
     def checkpoint(self) -> bytes:
-        """Return everything needed to go on with the same draws."""
+        """Return the state, from which the comparison continues with the same draws."""
         return checkpoint.pack({"version": _CHECKPOINT_VERSION, "spec": self.spec.to_json(), **self._save()})
 
     @classmethod
     def restore(cls, data: bytes) -> Self:
-        """Return a comparison that goes on from a checkpoint."""
+        """Restore a comparison from a checkpoint."""
         saved = checkpoint.unpack(data, _CHECKPOINT_VERSION, "start again")
         made = cls(cls._spec_of(saved))
         made._load(saved)
@@ -73,9 +69,9 @@ class SamplerComparison:
         return cls.spec_class.from_json(saved["spec"])
 
     def _save(self) -> dict[str, Any]:
-        """Return what a checkpoint has besides the spec."""
+        """Return the state other than the spec."""
         raise NotImplementedError
 
     def _load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `_save` returned."""
+        """Restore the state from `_save`."""
         raise NotImplementedError

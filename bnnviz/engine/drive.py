@@ -1,7 +1,6 @@
-"""Drive a simulation: to its end, up to a step that was, or at a pace of so many steps a second.
+"""Drive a simulation: to its end, up to a step, or at a number of steps per second.
 
-The loop of a worker, a thread of this process, the command line, a sweep, a replay and an experiment all move their
-runs by these. Nothing here imports torch.
+This module does not import torch.
 """
 
 from __future__ import annotations
@@ -50,13 +49,7 @@ def replay(
     room: Callable[[], int] = lambda: LONGEST,
     each: Callable[[], Any] = lambda: None,
 ) -> int:
-    """Advance a run up to a step, with changes at the steps where they were made: its draws are the same again.
-
-    Parameters
-    ----------
-    changes : deque of (step, settings)
-        Those before the goal are made, and taken out.
-    """
+    """Advance a run up to a step and repeat its changes at their steps, removing them from ``changes``."""
     first, end = run.steps, time.monotonic() + seconds
     while not run.finished and run.steps < goal and time.monotonic() < end:
         if run.phase == "start":
@@ -70,7 +63,7 @@ def replay(
 
 
 class Pace:
-    """Set how fast a simulation steps: so many steps a second, or as fast as it goes."""
+    """Set the speed of a simulation: steps per second, or None for full speed."""
 
     def __init__(self, speed: float | None = None) -> None:
         self.speed, self.due = speed, 0.0
@@ -89,10 +82,7 @@ class Pace:
         return self.speed is not None and now < self.due
 
     def advance(self, run: Driven, seconds: float) -> int:
-        """Let a run work for at most so many seconds, or step as the speed asks; return the steps that were done.
-
-        A run that looks for its start does so at full speed.
-        """
+        """Run for at most ``seconds``, at the set speed after the start; return the number of steps."""
         if self.speed is None or run.phase == "start":
             return run.advance(seconds)
         now = time.monotonic()

@@ -1,7 +1,7 @@
 """Execute a run: commands come in, frames go out.
 
-A `Host` has no thread of its own. `bnnviz.engine.background` executes one in a thread of this process and
-`bnnviz.engine.cluster.loop` many in the thread of a Dask worker. Nothing here imports torch.
+A `Host` has no thread. `bnnviz.engine.background` executes one in a thread of this process and
+`bnnviz.engine.cluster.loop` many in the thread of a Dask worker. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Host:
     goal : int or None
         The step that a run in its past is on its way to.
     message : str
-        What happened to the run or to its recording, in a sentence.
+        Message on the last event of the run or its recording.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Host:
         self._complete.expire()
         if name in TRAVELS:
             if self.travel is None:
-                raise BnnvizError("Only runs of one sampler can go back, not several beside each other.", "step")
+                raise BnnvizError("Only runs of a single sampler can go back.", "step")
             self._leave(name)
             self.travel.obey(name, **args)
         elif name in self._commands:
@@ -176,7 +176,7 @@ class Host:
     # advancing
 
     def advance(self, seconds: float) -> int:
-        """Work for at most so many seconds; return the steps that were done."""
+        """Work for at most ``seconds``; return the number of steps."""
         if self.goal is not None:
             steps = replay(self.run, self.script, self.goal, seconds=seconds, slice_s=seconds)
             if self.run.steps >= self.goal or self.run.finished:
@@ -203,11 +203,7 @@ class Host:
         return scene if self.travel is None else scene | {"emits": [*scene["emits"], TIMELINE]}
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what views show now.
-
-        At full speed a complete frame, whose numbers are all of one step, comes now and then; between two only the
-        parts that move.
-        """
+        """Return the requested parts of the views; at full speed most frames have only the moving parts."""
         fast = self.playing and (self.pace.speed or math.inf) > _SLOW
         if fast and not self._complete.due:
             want = [part for part in want if part.partition(".")[0] in MOVING]
@@ -246,12 +242,12 @@ class Host:
         if self.run.is_fork:
             raise BnnvizError("Keep one of the futures first; then it can be recorded.", "record")
         if not self.run.can_record:
-            raise BnnvizError("Only runs of one sampler are recorded, not several beside each other.", "record")
+            raise BnnvizError("Only runs of a single sampler can be recorded.", "record")
         self.end_recording()
         self._writer = RecordingWriter(self.run, folder)
 
     def go_on_in(self, folder: Path) -> None:
-        """Go on with a recording, and take over the checkpoints that it has."""
+        """Continue a recording and take over its checkpoints."""
         from bnnviz.engine.recording.reader import Recording
 
         if self.travel is not None:
@@ -259,7 +255,7 @@ class Host:
         self.keep_in(folder)
 
     def keep(self) -> None:
-        """Write what is new; the run goes on if that fails, and its message says why."""
+        """Write new data; if that fails, the run continues and its message has the reason."""
         if self._writer is None:
             return
         from bnnviz.engine.recording.lock import RecordingGone
@@ -290,7 +286,7 @@ class Host:
         name = self.record
         if name is not None and command in ("back", "return", "keep"):
             self.end_recording()
-            self.message = f"The recording {name} ended where the run was left; it keeps what was recorded."
+            self.message = f"The recording {name} ended when the run was left; its data are kept."
 
     def _say(self, error: BnnvizError) -> None:
         if self.message != error.sentence:
@@ -299,6 +295,6 @@ class Host:
             log.warning("%s", error.sentence)
 
     def close(self, summary: bool = True) -> None:
-        """End the recording and whatever works for steps that nobody takes."""
+        """End the recording and pending compilation."""
         self.end_recording(summary)
         self.run.release()

@@ -88,19 +88,7 @@ class Simulation(Driven, Protocol):
 
 
 class DrawSource(Protocol):
-    """The draws of a run as used by figures.
-
-    Attributes
-    ----------
-    origin : Tensor or None
-        Starting point of the first chain, (dim,).
-    draws : ndarray
-        Kept draws of the living chains, (chains, draws, dim).
-    log_weights : ndarray or None
-        Log weights (chains, draws) of the draws.
-    sample_stats : dict of ndarray
-        Sample statistics of the draws' moves, (chains, draws) each.
-    """
+    """The draws of a run as used by figures; ``log_weights`` and ``sample_stats`` are (chains, draws)."""
 
     spec: Spec
     target: Target
@@ -143,13 +131,7 @@ class DrawSource(Protocol):
 
 
 class SingleRun(DrawSource, Driven, Protocol):
-    """A run of one sampler.
-
-    Attributes
-    ----------
-    events : Tensor or None
-        Events of each chain since the beginning, (chains,).
-    """
+    """A run of one sampler; ``events`` (chains,) counts the events so far."""
 
     begun: Spec
     changes: list[LoggedChange]
@@ -211,15 +193,7 @@ class Forked(Simulation, Protocol):
 
 
 class Place(Protocol):
-    """A host, as its history sees it.
-
-    Attributes
-    ----------
-    script : deque of (step, settings)
-        Changes that are still to be made at their steps.
-    goal : int or None
-        The step that the run is on its way to.
-    """
+    """A host as used by its history: ``script`` are the pending changes, ``goal`` is the step to reach."""
 
     run: Any
     script: deque[LoggedChange]

@@ -82,10 +82,7 @@ def _request(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_sweep(client: Client, specs: dict[str, Spec], out: Path) -> Iterator[tuple[str, str | None]]:
-    """Record each run that is not finished in ``out``; yield its name, and why it failed or None, as it ends.
-
-    Workers elsewhere must see the folder ``out`` under the same path.
-    """
+    """Record each unfinished run in ``out``, shared by all workers; yield its name and its error or None at its end."""
     out = Path(out).absolute()
     try:
         out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Say when something that takes time is due again, so that it takes no more than a share of the time."""
+"""Limit repeated work to a fraction of the time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from collections.abc import Callable
 
 
 class Throttle:
-    """Say when work that is repeated is due: when so long has passed that its cost is a share of that.
-
-    It is due at first. After work of a cost it is due again ``max(min(cost / share, most), least)`` seconds later.
-    """
+    """Repeat work ``max(min(cost / share, most), least)`` seconds after it was last done; it is due at first."""
 
     def __init__(
         self,
@@ -32,12 +29,12 @@ class Throttle:
 
     @property
     def passed(self) -> float:
-        """Seconds since the work was last done; inf where it has not been done yet."""
+        """Seconds since the work was last done; inf before the first time."""
         return self._now() - self._done
 
     @property
     def left(self) -> float:
-        """Seconds until the work is due; negative where it is."""
+        """Seconds until the work is due; negative if overdue."""
         return self.wait - self.passed
 
     @property

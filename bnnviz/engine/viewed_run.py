@@ -24,10 +24,7 @@ LONGEST_EVENT = 20_000  # steps
 
 
 class ViewedRun(Run):
-    """Run one sampler for views, notebooks and recordings; the draws are those of the `Run` alone.
-
-    Parameters and attributes as of `Run`.
-    """
+    """Run one sampler for views, notebooks and recordings, with the draws of a `Run`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -36,7 +33,7 @@ class ViewedRun(Run):
         self.on_renewal.append(self._frames.forget)
 
     def release(self) -> None:
-        """End what works for steps that nobody will take: a process that compiles one."""
+        """Stop pending compilation."""
         self._switch.give_up()
 
     def step_event(self) -> None:
@@ -49,18 +46,18 @@ class ViewedRun(Run):
             self.step_proposal()
         self.notes.append(Message("no_event", steps=LONGEST_EVENT))
 
-    # what is shown
+    # views
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same while the run goes on (see ARCHITECTURE, frame)."""
+        """Return the static data of the views (see ARCHITECTURE, frame)."""
         return self._frames.scene()
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted parts of what the views show now (see ARCHITECTURE, frame)."""
+        """Return the requested parts of the current view data (see ARCHITECTURE, frame)."""
         return self._frames.frame(want)
 
     def aside(self, part: str, since: int) -> dict[str, Any]:
-        """Return a part for somebody beside the page, who has had a frame so many steps ago; empty if there is none."""
+        """Return a part for a reader other than the page, ``since`` steps after its last frame; it may be empty."""
         return self._frames.aside(part, since)
 
     def select(self, choice: dict[str, Any] | None) -> None:
@@ -84,16 +81,16 @@ class ViewedRun(Run):
         return self
 
     def look_like(self, other: Any) -> None:
-        """Show what another run of the same target shows, or a fork: its chain, its plane, and what it follows."""
+        """Show the chain, the plane and the followed quantity of another run of the same target, or of a fork."""
         self._frames.look_like(other.lead._frames)
 
     def show_here(self) -> None:
-        """Show the watched chain from where it is, and nothing of how it came there."""
+        """Restart the path of the watched chain here."""
         self._chain.show_here()
 
     @property
     def chain_trace(self) -> Any:
-        """What the sampler knows of the watched chain."""
+        """The sampler's trace of the watched chain."""
         return self._chain.chain_trace
 
     @property
@@ -114,7 +111,7 @@ class ViewedRun(Run):
         """Return what trace and density follow (chains, draws), of any draws (chains, draws, dim)."""
         return self._frames.projected(draws)
 
-    # what it says of itself
+    # text
 
     def summary(self) -> dict[str, Any]:
         """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""

@@ -24,8 +24,8 @@ _COVERED = 0.2  # of the draws on either side: both wells are covered
 _BINS, _POINTS = 40, 241
 _SHOWN = 40  # functionals, and points, in a picture
 _LEDGER = 200  # moves in the ledger
-# Of the ratio: points of the benchmark, draws at most, the kernels' width in distances of a mode from 0 (choosing it by
-# cross-validation each time would take ten times as long), kernels.
+# The ratio: benchmark points, maximum draws, kernel width relative to the distance of a mode from 0 (cross-validation
+# is ten times slower), kernels.
 _BENCHMARK, _DRAWS, _WIDTH, _CENTRES = 400, 1000, 0.3, 30
 _FEWEST = 3  # draws for a ratio
 _SIDES = {"func": FUNCTIONAL, "point": POINT}
@@ -48,7 +48,7 @@ class Side:
     def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor, rng: RandomNumbers) -> None:
         self.sampler, self.state, self._edges, self._rng = sampler, state, edges, rng
         self.moves: list[_Moved] = []
-        self.counts = torch.zeros(RUNS, len(edges) + 1, dtype=torch.float64)  # the outer two lie outside the window
+        self.counts = torch.zeros(RUNS, len(edges) + 1, dtype=torch.float64)  # the outer two are outside the window
         self.right = torch.zeros(RUNS, dtype=torch.float64)
         self.places: list[Tensor] = []  # of all runs, (runs,) each move
         self.draws: list[Tensor] = []  # of the watched run
@@ -115,11 +115,7 @@ class FunctionalSide(Side):
 
 
 class Wells(SamplerComparison):
-    """Run a `WellsSpec`.
-
-    FuncHMC begins with N(0, sd^2) in every run, HMC with a draw of it. A step is a move of both; nothing is tuned and
-    nothing thrown away. The first run is the one that is watched.
-    """
+    """Run a `WellsSpec` of FuncHMC and HMC from N(0, sd^2); views show the first run."""
 
     spec_class: ClassVar[type[WellsSpec]] = WellsSpec
     fixed: ClassVar[str] = "Nothing can change while the wells are sampled; begin again."
@@ -195,7 +191,7 @@ class Wells(SamplerComparison):
         self.phase = "sampling"
 
     def advance(self, seconds: float = 0.02) -> int:
-        """Work for about so many seconds; return the moves that were made."""
+        """Work for about ``seconds``; return the number of moves."""
         begun, first = time.perf_counter(), self.steps
         if self.phase == "start":
             self.prepare()
@@ -224,7 +220,7 @@ class Wells(SamplerComparison):
         while not self.finished and not all(side.moves[-1].accepted for side in self.sides.values()):
             self.step_proposal()
 
-    # ---- what is looked at
+    # ---- views
 
     def scene(self) -> dict[str, Any]:
         """Return what stays the same: the truth, the first functional, and how far that one is from the truth."""
@@ -243,12 +239,12 @@ class Wells(SamplerComparison):
     @property
     def first_distance(self) -> float:
         """Total variation between the first functional and the truth."""
-        # Half the part of the first functional that lies outside is missing from the integral over the window.
+        # The integral over the window misses half of the part of the first functional outside it.
         outside = max(0.0, 1 - float(np.trapezoid(self._first(), self.line)))
         return float(0.5 * (np.trapezoid(np.abs(self._first() - self.truth), self.line) + outside))
 
     def frame(self, want: list[str]) -> dict[str, Any]:
-        """Return the wanted ones of `parts`; before the start there is only the status."""
+        """Return the requested `parts`; before the start only the status."""
         self._seq += 1
         makers: dict[str, Callable[[], dict[str, Any]]] = {"status": self._status}
         if self.sides:
@@ -276,10 +272,10 @@ class Wells(SamplerComparison):
         }
 
     def figures(self) -> dict[str, dict[str, float]]:
-        """Return what has come out so far, for each of the two samplers by its registered name.
+        """Return the results so far of each sampler by its registered name.
 
         ``distance``: total variation of the watched run's draws from the truth, in 40 bins; ``median``: over all runs;
-        ``covered``: share of the runs with a fifth of their draws on either side; ``accepted``; ``crossings`` of the
+        ``covered``: fraction of runs with a fifth of their draws on either side; ``accepted``; ``crossings`` of the
         barrier by the watched run's mean or point, and ``crossings_mean`` over all runs; ``longest``: its longest stay
         in moves; ``stay``: mean moves of a stay over all runs; ``gradients`` of a move.
         """
@@ -319,7 +315,7 @@ class Wells(SamplerComparison):
         return {"text": text, "kind": "summary", "warning": self._warning(func, hmc), "remedies": []}
 
     def _warning(self, func: dict[str, float], hmc: dict[str, float]) -> str:
-        """Say what explains the difference besides the sampler: the start, the cost, and what is sampled."""
+        """Explain the difference by the start, the cost and the sampled quantity."""
         times = func["gradients"] / hmc["gradients"]
         cost = f"FuncHMC takes {times:.0f} times the gradients"
         if func["median"] > hmc["median"]:
@@ -332,7 +328,7 @@ class Wells(SamplerComparison):
         return f"The first functional is {self.first_distance:.2f} from it, no help here; but {cost}."
 
     def _fates(self) -> str:
-        """Say which of both last moves were accepted."""
+        """Return which of the last two moves were accepted."""
         fates = ["accepted" if self.sides[name].moves[-1].accepted else "rejected" for name in _SIDES]
         if len({*fates}) == 1:
             return f"both {fates[0]}"
@@ -413,7 +409,7 @@ class Wells(SamplerComparison):
         try:
             return diagnostics.kliep(benchmark, draws, widths=[width], centres=_CENTRES)(self.line)
         except BnnvizError:
-            # The few draws there are lie where the truth has no mass: there is no ratio yet.
+            # The few draws are at points without mass under the truth: there is no ratio yet.
             return np.full(len(self.line), np.nan)
 
     # ---- checkpoints

@@ -1,9 +1,9 @@
 """Choose a sampler for a network by a short pilot: each candidate samples a part of the rows and predicts the others.
 
 A candidate is a sampler that proposes how to spend a budget (`bnnviz.samplers.base.Sampler.proposal`). The pilot
-measures what a gradient costs, gives each candidate an equal share of a tenth of the time on 80 % of the training rows,
-and takes the one whose draws give the other rows the largest density. A candidate that is within one standard error of
-the best and stands before it in rank is preferred: more time does it good.
+measures the cost of a gradient, gives each candidate an equal share of a tenth of the time on 80 % of the training
+rows, and takes the one with the largest density of the other rows. A candidate within one standard error of the best
+that precedes it in rank is preferred, because it profits from more time.
 """
 
 from __future__ import annotations
@@ -59,13 +59,7 @@ class SamplerPlan:
 
 
 class Try(NamedTuple):
-    """What a candidate did in the pilot.
-
-    Attributes
-    ----------
-    nll : ndarray, shape (rows,)
-        Of each validation row.
-    """
+    """A candidate in the pilot, with its ``nll`` (rows,) on the validation rows."""
 
     cls: type[samplers.Sampler]
     nll: np.ndarray
@@ -81,7 +75,7 @@ def plan(
     seed: int = 0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SamplerPlan:
-    """SamplerPlan a run of a network in so many seconds, of which the pilot takes about an eighth."""
+    """Plan the run of a network in ``seconds``, an eighth of which the pilot takes."""
     begun, bench = clock(), _Bench(target, chains, device, seed, clock)
     plain_s = bench.gradient_seconds(_candidates()[0])
     found = _pilot(bench, _PILOT * seconds, _STEPS_COST * plain_s)
@@ -148,7 +142,7 @@ class _Bench:
         return Run(spec.checked(own_target=True), target=self.target)
 
     def budget(self, seconds: float, gradient_s: float) -> Budget:
-        """Return what so many seconds allow."""
+        """Return the budget that ``seconds`` allow."""
         return Budget(_SAFE * seconds / gradient_s, self.chains, len(self.target.x), self.target.dim)
 
     def gradient_seconds(self, cls: type[samplers.Sampler]) -> float:
@@ -207,7 +201,7 @@ def _parts(target: BNN, rows: int) -> tuple[BNN, tuple[np.ndarray, np.ndarray]]:
 def _try(
     bench: _Bench, cls: type[samplers.Sampler], proposal: BudgetProposal, seconds: float, left_out: tuple
 ) -> Try | None:
-    """Return how a candidate did; None where it has no draws after twice its time."""
+    """Try a candidate; return None if it has no draws after twice its time."""
     run = bench.run(cls, proposal)
     begun = bench.clock()
     drive(run, _SLICE_S, stopped=lambda: bench.clock() > begun + seconds)

@@ -17,7 +17,7 @@ _LEAST = 1e-9
 
 
 def suggest(data: DataSet) -> str:
-    """Return the name of a likelihood; ``auto`` for classes, and where nothing speaks for another one."""
+    """Return the name of a likelihood; ``auto`` for classes, or without evidence for another one."""
     x, y = data.x_train, data.y_train
     if data.task != "regression" or len(x) < _FEWEST_ROWS or not optional.has("sklearn"):
         return "auto"

@@ -1,4 +1,4 @@
-"""Fill in what a spec of a network on a table leaves open: the network, its prior and noise, and the sampler."""
+"""Choose the open settings of a network on a table: the network, its prior and noise, and the sampler."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from bnnviz.settings import declared
 from bnnviz.specs.run import Spec
 from bnnviz.targets import BNN
 
-#: What a network on a table has where nothing is said of it, if it has such a setting.
+#: Defaults for open settings of a network on a table.
 DEFAULTS: dict[str, Any] = {"noise": "learned", "prior": "learned", "linear_path": True}
 _OF_PLAN = ("chains", "warmup", "draws")
 
 
 @dataclass(frozen=True)
 class AutomaticRun:
-    """Hold a spec whose sampler was chosen, and what its run needs besides."""
+    """A spec with a chosen sampler, and its plan."""
 
     spec: Spec
     plan: SamplerPlan
     minutes: float
 
     def attach(self, run: Run, clock: Callable[[], float] | None = None) -> None:
-        """Note in a run what was chosen, and end it in time (`Limit`)."""
+        """Record the choice in a run and limit its time (`Limit`)."""
         run.notes.append(Message("remark", text=self.plan.sentence))
         run.minutes = self.minutes
         Limit(run, self.plan.seconds, clock)
 
 
 def units(rows: int) -> int:
-    """Return how many hidden units a table of so many rows is given."""
+    """Return the number of hidden units for a table with ``rows`` rows."""
     return 20 if rows < 200 else 50
 
 
@@ -50,7 +50,7 @@ def automatic(
     target: BNN | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AutomaticRun:
-    """Choose what a spec leaves open."""
+    """Choose the open settings of a spec."""
     if not minutes > 0:
         raise BnnvizError(f"minutes = {minutes:g} must be above 0.", "minutes")
     if target is None:
@@ -64,7 +64,7 @@ def automatic(
 
 
 def is_table(target: Any) -> bool:
-    """Whether a registered target's class has what is filled in here."""
+    """Return whether a registered target is a network on a table."""
     return set(DEFAULTS) <= set(declared(target))
 
 

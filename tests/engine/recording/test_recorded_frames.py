@@ -187,7 +187,10 @@ def test_an_index_is_not_believed(recorded: tuple[ViewedRun, Recording], broken:
         Recording(recording.folder).check()
 
 
-def test_damaged_and_missing_frames_are_found(recorded: tuple[ViewedRun, Recording], tmp_path: Path) -> None:
+def test_damaged_and_missing_frames_are_found(
+    recorded: tuple[ViewedRun, Recording], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BNNVIZ_HOME", str(tmp_path))
     _, recording = recorded
     for number, path in enumerate(sorted(recording.folder.glob("frames-*"))[::3]):
         packed = pack(recording, tmp_path / f"{number}.zip")
