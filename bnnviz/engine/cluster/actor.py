@@ -1,7 +1,7 @@
 """Offer a live run to a page as a Dask actor.
 
-Its methods are coroutines that only look things up or queue them, because they share the worker's event loop. Nothing
-here imports torch; the run class is loaded by its dotted path.
+The methods are coroutines that only read or queue, because they share the worker's event loop. This module does not
+import torch; the run class is loaded by its dotted path.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class LiveRun:
     Parameters
     ----------
     play, speed, watch, record
-        What the run does and shows at first; `record` is the name of a recording that exists.
+        Initial state of the run; `record` is the name of an existing recording.
     restore : bool
-        Whether the run was lost: it goes on from its last checkpoint.
+        Whether a lost run continues from its last checkpoint.
     past : iterable of (step, settings)
         The change log of that run.
     origin : str, optional
-        The name of the recording whose run goes on.
+        The name of the recording to continue.
     """
 
     def __init__(
@@ -93,15 +93,12 @@ class LiveRun:
         return self._slot.report()
 
     async def scene(self) -> dict[str, Any]:
-        """Return the status and the scene, which is None while the run is not built."""
+        """Return the status with the scene, or None before the run is built."""
         await self._built()
         return self._slot.full_report() | {"scene": self._slot.scene}
 
     async def frame(self, want: list[str], seen: int = -1) -> bytes:
-        """Return the status and a fresh frame, which is None if there is nothing new, pickled.
-
-        Dask would serialise each array by itself, which takes 2 ms instead of 0.1.
-        """
+        """Return the pickled status and new frame or None; Dask would serialise each array separately, more slowly."""
         slot = self._slot
         changed = slot.pull(want, seen)
         if not changed:
@@ -116,7 +113,7 @@ class LiveRun:
         """Have a command executed between two slices and return the status after it."""
         slot = self._slot
         if slot.state not in ALIVE:
-            raise BnnvizError(f"{slot.message} Start it again to go on.")
+            raise BnnvizError(f"{slot.message} Start it again to continue.")
         waiter = None if slot.host is None else Waiter.here()
         slot.commands.append((name, args, waiter))
         self._loop.wake()
@@ -138,7 +135,7 @@ class LiveRun:
 
 
 def _restored(run_class: Any, data: bytes | None, run_id: str) -> Any:
-    """Return a lost run or fork as its last checkpoint has it; None if there is none that can be read."""
+    """Restore a lost run or fork from its last checkpoint; return None without a readable one."""
     if data is None:
         return None
     try:
@@ -153,7 +150,7 @@ def _restored(run_class: Any, data: bytes | None, run_id: str) -> Any:
 
 
 def _with_start(spec: Any) -> Any:
-    """Return a spec with the points that its chains set out from, where these are a recording's."""
+    """Return a spec with its starting points if these are from a recording."""
     from bnnviz.engine.recording.warm_start import resolved
     from bnnviz.specs.run import Spec
 
@@ -169,7 +166,7 @@ def _recorded(name: str) -> Any:
 
 
 def _go_on_recording(host: Host, name: str) -> None:
-    """Go on with the recording of a run that was taken up again; the run goes on without if that fails."""
+    """Continue the recording of a resumed run; if that fails, the run continues without it."""
     from bnnviz.engine.recording import reader
 
     try:

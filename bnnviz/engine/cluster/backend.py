@@ -1,7 +1,7 @@
 """Execute runs on the workers of a Dask cluster, and give handles to the live runs.
 
-The page's process uses the workers through this module only. It imports no torch and does not block its event loop:
-everything here runs on the loop of the Dask client, in a thread of its own.
+The page's process uses the workers only through this module. It does not import torch or block the event loop of the
+page: everything here runs on the loop of the Dask client in a separate thread.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Backend:
 
     @property
     def notice(self) -> str | None:
-        """A sentence if the cluster is not reachable."""
+        """Message if the cluster is not reachable."""
         if self.client.status in ("running", "closing", "closed"):
             return None
         return "The connection to the cluster was lost; runs continue when it is back."
@@ -80,7 +80,7 @@ class Backend:
         return sorted({name for names in found.values() for name in names})
 
     def census(self) -> list[dict[str, Any]]:
-        """Return one row for each live run on any worker, whoever started it. Blocks."""
+        """Return one row per live run on any worker, of any client. Blocks."""
         found = self.client.run(loop.census, on_error="ignore")
         return [row | {"worker": address} for address, rows in found.items() for row in rows]
 

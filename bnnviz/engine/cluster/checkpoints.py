@@ -11,14 +11,14 @@ from pathlib import Path
 from bnnviz import files
 from bnnviz.engine.cluster.slot import Slot
 
-STALE_S = 24 * 3600.0  # a checkpoint that nobody has touched for so long is swept
+STALE_S = 24 * 3600.0  # untouched checkpoints are removed after this time
 LEAST_S = 3.0  # between two checkpoints of a run that has done nothing in particular
 
 log = logging.getLogger(__name__)
 
 
 class Checkpoints:
-    """Keep the checkpoint files of one worker, written one after another by a thread of their own."""
+    """Manage the checkpoint files of one worker, written one after another in a separate thread."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,14 +29,14 @@ class Checkpoints:
         return self.folder / f"{run_id}.ckpt"
 
     def read(self, run_id: str) -> bytes | None:
-        """Return the last checkpoint of a run, or None if there is none here."""
+        """Return the last checkpoint of a run, or None without one."""
         try:
             return self.path(run_id).read_bytes()
         except FileNotFoundError:
             return None
 
     def save(self, slot: Slot, runs: int) -> None:
-        """Write a checkpoint of a run that has moved if it is time for one; so many runs share the time."""
+        """Write a checkpoint of a changed run if it is due; ``runs`` runs share the time."""
         slot.saving.cost = runs * (slot.packing_s + slot.writing_s)
         slot.saving.least = 0.0 if slot.hurry else LEAST_S
         if slot.saving.due and (slot.writing is None or slot.writing.done()):

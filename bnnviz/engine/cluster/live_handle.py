@@ -46,11 +46,7 @@ class Workers(Protocol):
 
 
 class LiveHandle:
-    """Start, query, control and restore one live run for a page; created by `Backend.start`.
-
-    Its coroutines can be awaited on any event loop. A lost worker is replaced automatically: the run continues from
-    its last checkpoint.
-    """
+    """Start, query, control and restore one live run for a page; its coroutines can be awaited on any event loop."""
 
     def __init__(
         self, backend: Workers, spec: Any, *, play: bool, fixed: dict[str, Any], run_id: str | None = None

@@ -2,7 +2,7 @@
 
 A Dask scheduler runs whatever a client sends it, and every account of the machine reaches a port of 127.0.0.1. So the
 scheduler, workers and clients of a local cluster share a temporary certificate, or the one in Dask's configuration
-(``distributed.comm.tls``), and refuse everybody else.
+(``distributed.comm.tls``), and refuse all other connections.
 """
 
 from __future__ import annotations
@@ -91,10 +91,7 @@ def local_cluster(workers: int | None = None) -> LocalCluster:
 
 @contextlib.contextmanager
 def _workers_ignore_ctrl_c() -> Iterator[None]:
-    """Block SIGINT: a terminal's Ctrl-C reaches the workers too, but whoever started them ends them in order.
-
-    Threads and processes that start meanwhile inherit the mask, so a worker ignores the signal from its first instant.
-    """
+    """Block SIGINT in new threads and processes, so that a worker ignores a terminal's Ctrl-C from its start."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -146,7 +143,7 @@ def remote_client(address: str, *, insecure: bool = False, security: Security | 
     insecure = insecure or os.environ.get("BNNVIZ_INSECURE", "0") not in ("", "0")
     if not insecure and not address.startswith("tls://"):
         raise BnnvizError(
-            f"The scheduler at {address} has no TLS: whoever reaches it can run code on its workers. Give its tls://"
+            f"The scheduler at {address} has no TLS: any client can run code on its workers. Give its tls://"
             " address, or accept this with --insecure or BNNVIZ_INSECURE=1.",
             "scheduler",
         )

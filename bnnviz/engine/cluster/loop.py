@@ -1,7 +1,6 @@
 """Advance the live runs of a worker in equal time slices, in one thread.
 
-Between two slices it does everything that takes time: building a run, commands, frames, checkpoints. Nothing here
-imports torch.
+Between two slices it does all slow work: building runs, commands, frames, checkpoints. It does not import torch.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class LiveLoop:
         self._slots: dict[str, Slot] = {}
         self._lock = threading.Lock()  # guards the dictionary only
         self._woken = threading.Event()
-        self._ready: set[str] = set()  # runs that wanted time at the last look
+        self._ready: set[str] = set()  # runs that were ready at the last look
         self._closing = False
         self._thread = threading.Thread(target=self._loop, name="bnnviz-live", daemon=True)
         self._thread.start()
@@ -60,7 +59,7 @@ class LiveLoop:
         self._woken.set()
 
     def abandon(self, slot: Slot) -> None:
-        """Note that nobody can reach a run any more: it is saved and ended."""
+        """Save and end a run that no client can reach any more."""
         slot.abandoned = True
         self._woken.set()
 
@@ -98,8 +97,8 @@ class LiveLoop:
                 if self._closing:
                     break
                 self._turn()
-            except Exception:  # without this thread no run of the worker would ever go on
-                log.exception("the loop of the live runs met an error and goes on")
+            except Exception:  # without this thread no run of the worker would ever continue
+                log.exception("the loop of the live runs met an error and continues")
                 time.sleep(IDLE_S)
         for slot in self._all():
             if slot.stopping:
@@ -120,8 +119,8 @@ class LiveLoop:
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
         """Return the run that has had the least time of those that want some."""
         ready = [s for s in slots if s.going and not s.host.pace.rests(now)]
-        # who comes back gets its share from now on, not the time that the others have had meanwhile; and who took long,
-        # for its start or for one step, does not stand still until all others have had as much
+        # a run that returns gets its share from now on, not the time of the others since it left; a run that took long,
+        # for its start or for one step, does not wait until all others have had as much
         least = min((s.used for s in ready if s.run_id in self._ready), default=0.0)
         for slot in ready:
             used = slot.used if slot.run_id in self._ready else max(slot.used, least)
@@ -137,7 +136,7 @@ class LiveLoop:
         return max(0.0, min([IDLE_S, *due]))
 
     def _attend(self, slot: Slot) -> None:
-        """Do what is asked of a run, apart from advancing it."""
+        """Answer the requests of a run, apart from advancing it."""
         if slot.stopping:
             self._stop(slot)
         elif slot.abandoned:
@@ -197,7 +196,7 @@ class LiveLoop:
         with self._lock:
             self._slots.pop(slot.run_id, None)
         slot.state, slot.message = state, message
-        # its memory goes now, not when the last caller has let go of the actor or Python next looks for cycles
+        # free its memory now, not when the last caller drops the actor or Python next collects cycles
         slot.host = slot.spec = None
         gc.collect()
         self._answer_all(slot)
@@ -212,17 +211,17 @@ class LiveLoop:
         self._changed_together()
 
     def _answer_all(self, slot: Slot) -> None:
-        """Leave nobody waiting for a run that has ended."""
+        """Answer all requests to a run that has ended."""
         resolve_all(slot.builders)
         while slot.pulls:
             slot.pulls.popleft()[2].resolve()
         while slot.commands:
             waiter = slot.commands.popleft()[2]
             if waiter is not None:
-                waiter.resolve(error=BnnvizError(f"{slot.message} Start it again to go on."))
+                waiter.resolve(error=BnnvizError(f"{slot.message} Start it again to continue."))
 
     def _changed_together(self, *changed: Slot) -> None:
-        """Note that runs have changed, and the status of all: it tells how many share the worker."""
+        """Mark runs as changed, and the status of all: it includes the number of runs on the worker."""
         for slot in self._all():
             slot.touch_status()
         for slot in changed:
@@ -308,7 +307,7 @@ class LiveLoop:
         except Exception:
             for _, _, waiter in pulls:
                 waiter.resolve()
-            if slot.state == "failed":  # it has failed before: what it has left cannot be drawn
+            if slot.state == "failed":  # it failed before, and its remains cannot be drawn
                 return
             raise
         slot.look_at_spec()
@@ -322,10 +321,7 @@ class LiveLoop:
 
 
 def _worked(run: Simulation) -> float:
-    """Return a clock of a run's work in seconds.
-
-    On a CPU it stands while other processes have the core: a busy machine would make equal shares unequal.
-    """
+    """Return a clock of a run's work in seconds: CPU time on a CPU, so that a busy machine does not distort shares."""
     return time.thread_time() if run.device.type == "cpu" else time.perf_counter()
 
 

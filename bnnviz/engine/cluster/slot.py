@@ -1,4 +1,4 @@
-"""Hold a live run's place in the loop of its worker: what is asked of it and how much time it has had."""
+"""Hold a live run in the loop of its worker, with its pending requests and its time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALIVE = ("starting", "running")
 
 @dataclass
 class Waiter:
-    """Answer somebody on the worker's event loop who waits for the loop thread."""
+    """Answer a request from the worker's event loop to the loop thread."""
 
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future
@@ -42,11 +42,8 @@ class Waiter:
             self.loop.call_soon_threadsafe(self._set, value, error)
 
     def sent(self) -> None:
-        """Wait until the event loop has passed the answer on; call after `resolve`, from the other thread.
-
-        Working on meanwhile, both threads would take the interpreter from each other with each of their
-        operations, which costs more than the wait.
-        """
+        """Wait until the event loop has passed the answer on; call after `resolve`, from the other thread."""
+        # Otherwise both threads would compete for the interpreter, which costs more than the wait.
         done = threading.Event()
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(_after_turns, self.loop, ANSWER_TURNS, done.set)
@@ -84,7 +81,7 @@ class Slot:
     about: str | None = None  # the setting that the message is about
     resumed: int | None = None  # the step at which a lost run was taken up again
     stopping: bool = False
-    abandoned: bool = False  # nobody can reach the run any more
+    abandoned: bool = False  # no client can reach the run any more
 
     used: float = 0.0  # seconds of the loop thread in which it has advanced
     version: int = 0  # grows with everything that a frame could show
@@ -99,7 +96,7 @@ class Slot:
     saved: tuple[Any, ...] | None = None  # the moment of the last checkpoint
     hurry: bool = False  # a checkpoint is due sooner than after the usual time
     saving: Throttle = field(default_factory=lambda: Throttle(CHECKPOINT_SHARE))
-    packing_s: float = 0.0  # what the last checkpoint took to make
+    packing_s: float = 0.0  # time to make the last checkpoint
     writing_s: float = 0.0  # and to write
     writing: Future[float] | None = None
 
@@ -142,7 +139,7 @@ class Slot:
         self.version += 1
 
     def report(self) -> dict[str, Any]:
-        """Return what a caller must know besides the frame."""
+        """Return the status of the run for callers."""
         told = {
             "state": self.state,
             "message": self.message,
@@ -169,7 +166,7 @@ class Slot:
         return self.report() | ({} if self.host is None else {"spec": self.host.run.spec, "log": self.host.log})
 
     def nothing_new(self) -> bytes:
-        """Return what a caller gets who gets no frame."""
+        """Return the pickled report without a frame."""
         return pickle.dumps(self.report() | {"frame": None})
 
     def pull(self, want: list[str], seen: int) -> list[str]:
@@ -183,6 +180,6 @@ class Slot:
 
 
 def resolve_all(waiters: deque[Waiter]) -> None:
-    """Let go of all who wait."""
+    """Resolve all waiters."""
     while waiters:
         waiters.popleft().resolve()

@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 
 
 def dask_setup(worker: Any) -> None:
-    """Import what a run needs, and make a few draws."""
+    """Import the modules of a run, and make a few draws."""
     _take_gpu(worker.name)
     if threading.current_thread() is threading.main_thread():
-        # A terminal sends Ctrl-C to the workers too; whoever started the cluster ends them in order.
+        # A terminal sends Ctrl-C to the workers too; the owner of the cluster ends them in order.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     import torch
 

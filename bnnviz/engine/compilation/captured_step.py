@@ -1,9 +1,9 @@
 """Capture the step of a sampler as a CUDA graph, in the place of `Sampler.step`.
 
-A graph is launched as a whole: a step of many small operations then costs what its arithmetic costs, and not a launch
-for each of them. It reads the state, what is drawn beforehand and what the warm-up learns from fixed tensors. It leaves
-the new state there, and a copy of all that a step returns in one tensor for each data type. Random numbers come from
-the run's generator, which the graph advances at each replay, so the draws are those of the step that is not captured.
+A graph is launched as a whole, so a step of many small operations costs only its arithmetic, not a launch for each of
+them. It reads the state, the random inputs drawn beforehand and the adapted values from fixed tensors. It writes the
+new state there, and a copy of all outputs of a step to one tensor per data type. The graph advances the run's generator
+at each replay, so the draws equal those of the step that is not captured.
 """
 
 from __future__ import annotations
@@ -102,12 +102,12 @@ class Capture:
         begun = numbers.generator.get_state()
         try:
             self.kernel = CapturedKernel(sampler, state, numbers)
-        except (BnnvizError, RuntimeError) as error:  # of what the target's functions do
+        except (BnnvizError, RuntimeError) as error:  # raised by the target's functions
             numbers.generator.set_state(begun)
             first = str(error).strip().splitlines()
             self.error = (
                 f"The step could not be captured as a CUDA graph ({first[0] if first else type(error).__name__});"
-                f" the run goes on without it. {READS_ON_HOST}"
+                f" the run continues without it. {READS_ON_HOST}"
             )
 
     def wait(self, seconds: float | None = None) -> None:
@@ -122,7 +122,7 @@ def _own(part: Tensor) -> Tensor:
 
 
 def captured(take: Callable[[], Any], held: list[Tensor], numbers: RandomNumbers) -> tuple[torch.cuda.CUDAGraph, Any]:
-    """Capture what a function does as a CUDA graph; return the graph, and what the function returned in it."""
+    """Capture a function as a CUDA graph; return the graph and the function's result in it."""
     begun, generator = [part.clone() for part in held], numbers.generator
     before = generator.get_state()
     stream = torch.cuda.Stream(held[0].device)

@@ -1,4 +1,4 @@
-"""Compile a traced program in a process of its own, which does not block the interpreter of the run.
+"""Compile a traced program in a separate process, which does not block the interpreter of the run.
 
 ``python -m bnnviz.engine.compilation.compile_worker PROGRAM OUT THREADS``
 """
@@ -19,7 +19,7 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    """Compile what the command line names."""
+    """Compile the program named on the command line."""
     source, out, threads = sys.argv[1:]
     if hasattr(os, "nice"):
         os.nice(_NICE)

@@ -1,7 +1,7 @@
-"""Take steps by a loop that is compiled, in the place of `Sampler.step`.
+"""Take steps with a compiled loop instead of `Sampler.step`.
 
-Between the steps of a block a state stays in the vectors that the loop takes and returns. States and infos are made of
-them only where they are asked for: for a step of a small network that takes as long as the arithmetic.
+Between the steps of a block the state stays in the vectors of the loop. States and infos are built on demand only, as
+this takes as long as the arithmetic of a step of a small network.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class CompiledKernel:
         return step_batch.after, step_batch.infos[0]
 
     def take(self, rng: RandomNumbers, state: Any, steps: int, first_step: int = 0, learns: bool = False) -> StepBatch:
-        """Take some steps, in the warm-up with what they teach, up to its end."""
+        """Take some steps; in the warm-up adapt after each step until its end."""
         loop = self._loop
         continues = state is self._state
         # If a step raises, the loop holds another state than this one.
         self._state = None
         loop.begin(rng, self._vectors if continues else self._packed(state), steps, continues)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
-        # What is drawn beforehand, and what is learned, may depend on each step.
+        # The inputs drawn beforehand and the adapted values may depend on each step.
         most = 1 if self._form.ends is None and (self._nothing or learns) else steps
         adaptations, ended = [], True
         while loop.taken < steps:
@@ -74,7 +74,7 @@ class CompiledKernel:
         )
 
     def _learned(self, rng: RandomNumbers, adaptation: Any) -> Any:
-        """Return the state after the last step with what it teaches, from which the block goes on."""
+        """Return the adapted state after the last step, from which the block continues."""
         loop = self._loop
         before, info = loop.states[loop.taken - 1], loop.told[loop.taken - 1]
         held = self._state_of(loop.vectors(), adaptation)
@@ -104,10 +104,7 @@ class CompiledKernel:
 
 
 class PackedStepBatch(StepBatch):
-    """Steps of a compiled loop; states and infos are made when they are asked for.
-
-    States between the steps have those parts alone that their sampler names (`Sampler.outline`).
-    """
+    """Steps of a compiled loop, with states and infos on demand; states between have the parts in `Sampler.outline`."""
 
     def __init__(self, *args: Any, form: StepForm, states: StepRows, told: StepRows) -> None:
         super().__init__(*args)

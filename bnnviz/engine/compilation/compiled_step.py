@@ -78,7 +78,7 @@ class Compilation:
         return not self._thread.is_alive()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it is done, or for so many seconds."""
+        """Wait until it is done, or for ``seconds``."""
         self._thread.join(seconds)
 
     def cancel(self) -> None:
@@ -169,9 +169,9 @@ class Compilation:
 
 
 def _why(status: int, errors: str) -> str:
-    """Return why a compiler has ended, by its exit status and what it wrote."""
+    """Return the reason why a compiler failed, by its exit status and its output."""
     if status < 0:
-        return f"the compiler, or what it had made, ended by {signal.Signals(-status).name}"
+        return f"the compiler or its output ended by {signal.Signals(-status).name}"
     lines = errors.strip().splitlines()
     return lines[-1] if lines else "without a message"
 
@@ -217,7 +217,7 @@ class KernelSwitch:
         self._compilation = Capture(sampler, state, numbers) if on_gpu else Compilation(sampler, state, threads)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it is compiled, or for so many seconds."""
+        """Wait until it is compiled, or for ``seconds``."""
         self._compilation.wait(seconds)
 
     @property
@@ -226,7 +226,7 @@ class KernelSwitch:
         return self.compiled is None and self._compilation is not None and self._compilation.done
 
     def take_over(self, steps: int) -> tuple[bool, str | None]:
-        """Take the compiled step over after so many steps; return whether that is a change, or why there is none."""
+        """Switch to the compiled step after ``steps``; return whether the run changed, or why it could not."""
         self.compiled = self._compilation.kernel
         if self.compiled is None:
             self.compiled_since = None
@@ -242,7 +242,7 @@ class KernelSwitch:
             self._compilation.cancel()
 
     def drop(self) -> None:
-        """Go on without the compiled step: it was made for other settings."""
+        """Continue without the compiled step, which was made for other settings."""
         if self._compilation is not None:
             self._compilation.cancel()
         self.compiled = self._compilation = self.compiled_since = None
@@ -258,7 +258,7 @@ def remarks(sampler: Sampler, target: Target) -> list[Message]:
 
 
 def _key(traced: TracedProgram, threads: int) -> str:
-    """Return a name for what is compiled, by all that the compiled program depends on."""
+    """Return a name for the program from everything that it depends on."""
     shapes = [(str(example.dtype), tuple(example.shape), str(example.device)) for example in traced.examples]
     compiler = cpp.compiler()
     built = torch.__version__, torch.version.git_version, torch.__config__.show(), platform.python_version()

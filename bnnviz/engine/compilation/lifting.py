@@ -1,9 +1,9 @@
-"""Make what a traced program holds its inputs, so that one program, compiled once, serves other settings and runs.
+"""Turn the constants of a traced program into inputs, so that one compiled program serves other settings and runs.
 
-A trace has the data, the scales and each float of a setting or of the adaptation (a step size, a rate, a temperature)
-written into it. Tensors become inputs one by one, floats together: one vector for each data type that they are used in,
-whose elements the program reads. An operation on a vector and a float does the same on the vector and on a tensor of no
-dimension and the vector's type, bit for bit.
+A trace contains the data, the scales and each float of a setting or of the adaptation (a step size, a rate, a
+temperature) as constants. Tensors become inputs one by one, floats together: one vector per data type, whose elements
+the program reads. Operations on a vector and a float give bit-identical results with a tensor of dimension 0 and the
+vector's type instead of the float.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor, fx
 
 aten = torch.ops.aten
 
-#: What takes a tensor where the operation takes a float.
+#: Operations with a float, and the same operations with a tensor.
 _WITH_TENSOR = {
     aten.lt.Scalar: aten.lt.Tensor,
     aten.le.Scalar: aten.le.Tensor,
@@ -26,14 +26,14 @@ _WITH_TENSOR = {
     aten.clamp_max.default: aten.clamp_max.Tensor,
     aten.masked_fill.Scalar: aten.masked_fill.Tensor,
 }
-#: What takes tensors by its schema, with floats among them as they are.
+#: Operations that accept tensors or floats.
 _TAKES_TENSOR = frozenset(
     {
         *(aten.add.Tensor, aten.sub.Tensor, aten.mul.Tensor, aten.div.Tensor),
         *(aten.add_.Tensor, aten.sub_.Tensor, aten.mul_.Tensor, aten.div_.Tensor),
     }
 )
-#: What makes a tensor of a float.
+#: Operations that fill a tensor with a float.
 _FILLS = frozenset({aten.full_like.default, aten.full.default, aten.new_full.default})
 
 
@@ -55,10 +55,10 @@ def lift_tensors(program: fx.GraphModule) -> list[Tensor]:
 
 
 def lift_floats(program: fx.GraphModule, device: torch.device) -> list[Tensor]:
-    """Make the floats that a program holds its last inputs, and return them, a vector for each data type.
+    """Turn the floats of a program into its last inputs and return them, one vector per data type.
 
-    Zero and what is not finite stay: these are no settings. Each float has a place of its own, as two of them that are
-    equal once need not be equal in the next run.
+    Zeros and non-finite values stay: they are not settings. Each float has a separate element, as two equal ones may
+    differ in the next run.
     """
     graph, values = program.graph, {}
     uses = [(node, place, dtype) for node in graph.nodes for place, dtype in _floats(node)]
@@ -94,7 +94,7 @@ def _dtype(node: fx.Node) -> torch.dtype | None:
     tensors = [part.meta["val"] for part in node.args if isinstance(part, fx.Node)]
     tensors = [tensor for tensor in tensors if tensor.dtype != torch.bool]
     types = {tensor.dtype for tensor in tensors}
-    # Of two that have no dimension the wider type would win, which of a tensor and a float it does not.
+    # Between two tensors of dimension 0 the wider type would win, unlike between a tensor and a float.
     return types.pop() if len(types) == 1 and any(tensor.ndim for tensor in tensors) else None
 
 

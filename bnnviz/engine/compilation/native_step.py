@@ -1,7 +1,7 @@
 """Take the steps of a sampler in C++, around the part of them that evaluates the target.
 
-The part is evaluated in Python, in C++ for a network, or by a compiled program. With a part in Python nothing is
-traced, so it works for every density, and the step raises what the density raises.
+The part is evaluated in Python, in C++ for a network, or by a compiled program. A part in Python is not traced, so it
+works for every density, and the step raises the errors of the density.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def _drop_part(library: ctypes.CDLL, program: Program, part: _Part) -> None:
 
 
 class _Flat(Target):
-    """A target that stands in where only the types and shapes of what a step returns matter."""
+    """A placeholder target for the types and shapes of a step's outputs."""
 
     def gradient(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return U (chains,) = 0 and its gradient (chains, dim)."""
@@ -243,10 +243,7 @@ class _Flat(Target):
 
 
 def native_form(sampler: Sampler, state: Any) -> StepForm | None:
-    """Return the form of a step in C++; None where there is none, or no compiler, or where the state has other types.
-
-    It has where U is in float64 and everything else in float32.
-    """
+    """Return the form of a step in C++; None without one, without a compiler, or for a state in mixed precision."""
     # A class that derives from another one may take other steps than that one's C++.
     native = sampler.native_step() if "native_step" in vars(type(sampler)) else None
     if native is None or state.x.device.type != "cpu":
@@ -259,7 +256,7 @@ def native_form(sampler: Sampler, state: Any) -> StepForm | None:
 
 
 def eager_kernel(sampler: Sampler, state: Any) -> CompiledKernel | None:
-    """Return the kernel of steps in C++ around a part that is not compiled; None where there are no such steps."""
+    """Return the kernel of steps in C++ around a part that is not compiled; None without such steps."""
     form = native_form(sampler, state)
     if form is None:
         return None

@@ -1,7 +1,7 @@
-"""Pack the tensors of a state into one vector for each data type: what a program takes and returns is few tensors.
+"""Pack the tensors of a state into one vector per data type, so that a program has few inputs and outputs.
 
-That pays where hardly anything is asked of the states between the steps of a block (`Traits.ends`): elsewhere each
-tensor would be taken out of its vector again.
+That pays if few parts of the states between the steps of a block are needed (`Traits.ends`); otherwise each tensor
+would be taken out of its vector again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ _ALONE = 3  # dimensions from which on a tensor is a vector by itself
 
 
 class PackedPlace(NamedTuple):
-    """Where a tensor lies: the number of its vector, its first and last but one element there, and its shape.
-
-    ``alone`` is true of a tensor that is a vector by itself, as it is.
-    """
+    """The position of a tensor: its vector, start and end there, and shape; ``alone`` if it is a vector by itself."""
 
     vector: int
     first: int
@@ -33,10 +30,9 @@ class PackedPlace(NamedTuple):
 
 
 class Packing:
-    """How tensors lie in vectors: those of a data type together, or each by itself.
+    """The positions of tensors in vectors, by data type; those of more than two dimensions stay separate.
 
-    One of more than two dimensions stays by itself: a loop over all the elements of such a tensor would be compiled to
-    code that has to find each index by division.
+    A compiled loop over all elements of such a tensor would find each index by division.
     """
 
     def __init__(self, parts: list[Tensor], together: bool) -> None:
@@ -81,10 +77,10 @@ class Packing:
 
 
 class StatePacking:
-    """How a state lies in vectors: first what is asked of it between the steps of a block, then the rest."""
+    """The positions of a state in vectors: first the parts needed between the steps of a block, then the rest."""
 
     def __init__(self, sampler: Sampler, state: Any) -> None:
-        # No tensor twice, so that each can be told from the others.
+        # No tensor twice, so that each is identifiable.
         own = rebuilt(state, iter([part.clone() for part in flat(state)]))
         outline, parts = sampler.outline(own), flat(own)
         asked = {id(part) for part in flat(outline)}
@@ -101,7 +97,7 @@ class StatePacking:
 
     @property
     def outlined(self) -> int:
-        """How many of the vectors are of what is asked."""
+        """Number of vectors of the needed parts."""
         return self.packings[0].vectors
 
     @property
@@ -133,11 +129,11 @@ class StatePacking:
         return parts
 
     def outline(self, vectors: list[Tensor]) -> Any:
-        """Return what is asked of a state, of its first vectors."""
+        """Return the needed parts of a state from its first vectors."""
         return self._outlined(self.packings[0].unpacked(vectors))
 
     def place(self, name: str) -> PackedPlace:
-        """Return where the first tensor of a part lies that is asked of it, by the part's name."""
+        """Return the position of the first tensor of a needed part, by the part's name."""
         return self.packings[0].places[self._names.index(name)]
 
 
@@ -163,7 +159,7 @@ class StepRows:
         return self._views[step]
 
     def column(self, place: PackedPlace) -> Tensor:
-        """Return what lies at a place, (steps, *shape)."""
+        """Return the tensor at a position, (steps, *shape)."""
         rows = self.matrices[place.vector][: self.count]
         return rows if place.alone else rows[:, place.first : place.end].view(len(rows), *place.shape)
 

@@ -27,7 +27,7 @@ _HANDLES = ctypes.POINTER(_HANDLE)
 
 
 class StepLoop(ABC):
-    """A block of steps, which begins with `begin` and goes on with `advance`."""
+    """A block of steps, started by `begin` and continued by `advance`."""
 
     def __init__(self, form: StepForm) -> None:
         self.form = form
@@ -39,7 +39,7 @@ class StepLoop(ABC):
         self._sizes = [math.prod(draw.shape) for draw in form.draws]
 
     def begin(self, rng: RandomNumbers, vectors: Vectors, steps: int, continues: bool = False) -> None:
-        """Begin a block of up to so many steps from a state, or from the one that the last block has led to."""
+        """Begin a block of at most ``steps`` steps from a state, or from the end of the last block."""
         self._rng, self._ahead = rng, _FIRST
         self._makers = [rng.maker(draw) for draw in self.form.draws]
         self.states = StepRows([part.new_empty((steps + 1, *part.shape)) for part in self._asked], 1)
@@ -65,10 +65,7 @@ class StepLoop(ABC):
             matrix[self.taken] = vector
 
     def advance(self, given: Vectors, adapted: Vectors, most: int) -> bool:
-        """Take up to so many steps, up to one that ends a move; return whether one has, or may have.
-
-        ``given`` was drawn for the first step, ``adapted`` is what the warm-up has learned.
-        """
+        """Take at most ``most`` steps, up to one that ends a move; return whether one has, or may have."""
         self._set_inputs(given, adapted)
         left, first, ends = most, True, self.form.ends is not None
         while left:
@@ -88,13 +85,13 @@ class StepLoop(ABC):
         before = generator.get_state() if self.form.ends is not None else None
         taken, ended = self._run(self._drawn(steps), first, steps)
         if taken < steps:
-            # What comes next is drawn after the numbers of these steps.
+            # The next numbers follow those of these steps.
             generator.set_state(before)
             self._drawn(taken)
         return taken, ended
 
     def _drawn(self, steps: int) -> list[Tensor]:
-        """Draw the random numbers of so many steps, (steps, numbers) for each request of a step."""
+        """Draw the random numbers of all steps, (steps, numbers) for each request of a step."""
         if self._together:
             sizes = self._sizes
             numbers = self._rng.uniform((steps, sum(sizes)), self.form.draws[0].dtype)
@@ -118,11 +115,11 @@ class StepLoop(ABC):
 
     @abstractmethod
     def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
-        """Have the next steps read what was drawn beforehand, and what has been learned."""
+        """Set the inputs drawn beforehand and the adapted values for the next steps."""
 
     @abstractmethod
     def _run(self, numbers: list[Tensor], first: bool, steps: int) -> tuple[int, bool]:
-        """Take up to so many steps, fewer where a move ends; return how many, and whether one has ended."""
+        """Take at most ``steps`` steps, up to the end of a move; return their number, and whether one has ended."""
 
 
 class _Drawn(ctypes.Structure):

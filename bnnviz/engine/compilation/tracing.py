@@ -25,7 +25,7 @@ READS_ON_HOST = (
 
 @dataclass(frozen=True)
 class StepForm:
-    """Types and shapes of what a step takes and returns."""
+    """Types and shapes of the inputs and outputs of a step."""
 
     vectors: list[Tensor]
     draws: list[Draw]
@@ -61,7 +61,7 @@ def form_of(sampler: Sampler, state: Any) -> StepForm:
 
 
 def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
-    """Trace a sampler's step; settings are constants, and what it has learned unless that is an input."""
+    """Trace a sampler's step; settings are constants, and so are adapted values unless they are inputs."""
     sampler, packing = of_tensors(sampler), form.packing
     rng = RandomNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     given = sampler.adaptation_inputs(state.adaptation) if form.adapts else ()
@@ -91,7 +91,7 @@ def trace_part(sampler: Sampler, native: NativeStep, state: Any) -> TracedProgra
 
 
 def _program(function: Any, inputs: tuple[Tensor, ...]) -> TracedProgram:
-    # Copies: what is the same tensor twice in this state would be taken for one input.
+    # Copies: one tensor that occurs twice in this state would become one input.
     examples = [_own(number) for number in inputs]
     program = traced(function, examples)
     constants = [*lift_tensors(program), *lift_floats(program, examples[0].device)]
@@ -111,17 +111,17 @@ def of_tensors(sampler: Sampler) -> Sampler:
 
 
 def moving_part(state: Any) -> Any:
-    """Return what a step may change of a state: all but the adaptation."""
+    """Return the parts of a state that a step may change: all but the adaptation."""
     return state._replace(adaptation=None) if "adaptation" in state._fields else state
 
 
 def with_adaptation(moving: Any, state: Any) -> Any:
-    """Return what a step has changed, with the adaptation of a state."""
+    """Return the changed parts of a state with its adaptation."""
     return moving._replace(adaptation=state.adaptation) if "adaptation" in moving._fields else moving
 
 
 def filled(pre_drawn: Any, template: Any) -> list[Tensor]:
-    """Return the tensors of what was drawn beforehand; the template's where nothing was."""
+    """Return the tensors drawn beforehand; those of the template by default."""
     if pre_drawn is None:
         return flat(template)
     if isinstance(pre_drawn, Tensor):

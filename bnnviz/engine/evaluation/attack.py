@@ -70,7 +70,7 @@ def attack(
     base: float = math.e,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Attack test rows by the fast gradient sign method (Goodfellow et al. 2015), and say how draws stand it.
+    """Attack test rows by the fast gradient sign method (Goodfellow et al. 2015), and measure the draws' robustness.
 
     A row becomes x + eps sign(d loss / d x), the loss being minus the log probability that the attacker gives to the
     row's own class, and is cut off at the bounds.
@@ -78,48 +78,47 @@ def attack(
     Parameters
     ----------
     target_or_run : BNN, Run, Recording, str or Path
-        A network with classes, or a run or a recording of one, whose draws and weights are taken where none are given.
+        A network with classes, or a run or a recording of one, which provides draws and weights by default.
     draws : array_like, shape (..., dim), optional
         Weights of the network.
     log_weights : array_like, shape (...), optional
-        Logarithms of the draws' weights up to a constant; none: all draws count the same.
+        Log weights up to a constant; by default all draws count the same.
     eps : sequence of float
-        Sizes of the step, from 0. Of images in pixels, which are from 0 to 1 (one step for all channels), and cut off
-        there; of other rows on the scale that the network sees, and not cut off unless there are bounds.
+        Step sizes, at least 0. For images in pixels from 0 to 1 (one step for all channels), clipped to that range; for
+        other rows on the network's scale, clipped only if bounds are given.
     judge : {"others", "mean", "attacker"}
-        Whose prediction is looked at: the mean of all draws but the attacker, of all draws, or the attacker alone.
+        The judging prediction: the mean of all draws except the attacker, of all draws, or of the attacker alone.
     attacker : int or "mean", default 0
-        Number of the draw that the attack is made on, chain after chain, from 0; or ``mean``, an attack on the
-        averaged prediction of all draws, which they then judge (whatever ``judge`` says).
+        Index of the attacked draw, chain after chain, from 0; or ``mean``, an attack on the averaged prediction of all
+        draws, which then judge it (``judge`` is ignored).
     rows : int, sequence of int or None
-        So many test rows, evenly spread, or the rows of these numbers; None: all.
+        Number of evenly spaced test rows, or their indices; None attacks all rows.
     examples : int, default 6
-        Rows that are handed back as they were and as attacked, the first of those attacked.
+        Number of rows returned in their original and attacked form, the first of those attacked.
     bounds : (float, float), optional
-        Where other rows than images are cut off, on the network's scale.
+        Bounds at which rows other than images are clipped, on the network's scale.
     base : float, default e
-        Of the entropies' logarithm: e gives nats, 2 bits.
+        Base of the entropies' logarithm: e gives nats, 2 bits.
     seed : int, default 0
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Returns
     -------
     dict
-        Lists with a number for each eps: ``accuracy`` of the averaged prediction with Wilson's interval
-        (``accuracy_low``, ``accuracy_high``; 95 %), ``entropy``, its mean predictive entropy with a bootstrap interval
-        over rows (``entropy_low``, ``entropy_high``), ``expected``, the mean entropy of single draws, and ``mutual``,
-        their difference. Intervals are over rows: they do not tell how another attacker would do. Also ``eps``,
-        ``judge``, ``attacker``, ``rows``, ``judges`` (how many draws), ``base``, ``class_names``, ``unit`` (``pixels``,
-        or ``scaled``: as the network sees them), and ``unmoved``, the share of the rows that have no derivative at all
-        and are therefore not attacked. ``examples`` has arrays: ``rows`` (numbers of test rows), ``observed``,
-        ``inputs`` (eps, examples, ...) in that unit, and ``predicted`` and ``chance`` (eps, examples), the likeliest
-        class and its probability.
+        Lists with one number per eps: ``accuracy`` of the averaged prediction with Wilson's interval (``accuracy_low``,
+        ``accuracy_high``; 95 %), ``entropy``, its mean predictive entropy with a bootstrap interval over rows
+        (``entropy_low``, ``entropy_high``), ``expected``, the mean entropy of single draws, and ``mutual``, their
+        difference. Intervals are over rows and do not include the choice of the attacker. Also ``eps``, ``judge``,
+        ``attacker``, ``rows``, ``judges`` (number of draws), ``base``, ``class_names``, ``unit`` (``pixels``, or
+        ``scaled`` for the network's scale), and ``unmoved``, the share of rows without any derivative, which are not
+        attacked. ``examples`` has arrays: ``rows`` (indices of test rows), ``observed``, ``inputs`` (eps, examples,
+        ...) in that unit, and ``predicted`` and ``chance`` (eps, examples), the likeliest class and its probability.
 
     Raises
     ------
     BnnvizError
-        If something given does not fit: no network with classes, no draws, no such attacker or row, nobody left to
-        judge, steps that are no sizes, or rows outside of the bounds.
+        If an argument is invalid: no network with classes, no draws, no such attacker or row, no draws left to judge,
+        invalid step sizes, or rows outside of the bounds.
 
     Examples
     --------
@@ -211,7 +210,7 @@ def _space(target: BNN, x: Tensor, bounds: tuple[float, float] | None) -> _Space
     space = _Space("scaled", x.new_zeros(()), x.new_ones(()), *(bounds or (-math.inf, math.inf)))
     if not space.low < space.high or x.min() < space.low - _BEYOND or x.max() > space.high + _BEYOND:
         raise BnnvizError(
-            f"The rows go from {float(x.min()):.4g} to {float(x.max()):.4g}; give bounds that they lie between, the"
+            f"The rows go from {float(x.min()):.4g} to {float(x.max()):.4g}; give bounds that include them, the"
             " lower one first.",
             "bounds",
         )
@@ -219,10 +218,8 @@ def _space(target: BNN, x: Tensor, bounds: tuple[float, float] | None) -> _Space
 
 
 def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y: Tensor) -> Tensor:
-    """Return the derivative by the inputs of minus the log of the averaged probability of each row's class, row by row.
-
-    That average's derivative is the draws' own, each counting by the share that it has in the average.
-    """
+    """Return the derivative by the inputs of minus the log of the averaged probability of each row's class."""
+    # It is the mean of the draws' own derivatives, weighted by their share in the average.
     log_weights = theta.new_zeros(len(theta)) if weights is None else torch.as_tensor(weights).log().to(theta)
     found = []
     for rows, labels in zip(torch.split(x, _AT_ONCE), torch.split(y, _AT_ONCE), strict=True):
@@ -241,7 +238,7 @@ def _ascent(target: BNN, theta: Tensor, weights: np.ndarray | None, x: Tensor, y
 
 
 def _figures(found: Predictive, observed: np.ndarray, seed: int) -> dict[str, float]:
-    """Return what is told of one size of the step."""
+    """Return the metrics for one step size."""
     right = found.probabilities.argmax(1) == observed
     accuracy = diagnostics.share_interval(right.sum(), len(right))
     entropy = diagnostics.mean_interval(found.entropy, seed=seed)

@@ -21,10 +21,10 @@ _LEAST = 1e-6
 
 @lru_cache(maxsize=16)
 def baselines(data: DataSet) -> dict[str, dict[str, float]]:
-    """Return ``nll`` on the scale that the network sees, and ``crps`` in the unit of the target or ``accuracy``.
+    """Return ``nll`` on the network's scale and ``crps`` in the target's unit, or ``accuracy``, per baseline model.
 
-    Numbers are normal around a model's prediction with the sd of its errors on rows that were left out. Empty without
-    enough rows, or without scikit-learn.
+    Regressions are normal around a model's prediction with the sd of its errors on rows that were left out. Empty
+    without enough rows or scikit-learn.
     """
     (x, y), (x_test, y_test) = data.scaled("train"), data.scaled("test")
     if len(x) < _FEWEST or not len(x_test) or not optional.has("sklearn"):

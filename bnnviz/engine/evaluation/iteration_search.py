@@ -27,7 +27,7 @@ _SLICE_S = 0.2
 
 @dataclass(frozen=True)
 class IterationSearch:
-    """Hold what a pilot found of the number of iterations."""
+    """Result of a search for the number of iterations."""
 
     spec: Spec
     by: str
@@ -43,10 +43,9 @@ class IterationSearch:
 def search_iterations(
     spec: Spec, *, most: int = MOST, by: str = "nll", progress: Callable[[float], Any] | None = None
 ) -> IterationSearch:
-    """Search the number of iterations after which a population does best on the validation rows.
+    """Search the number of iterations of a population with the best validation score, the first of equal ones.
 
-    One run makes all iterations, on a target into which the test rows are not loaded, and the draws of each iteration
-    are judged by their weights; of equal ones the first is chosen.
+    One run makes all iterations, without the test rows; the weighted draws of each iteration are scored.
     """
     each = _checked(spec, most, by)
     settings = {**spec.target_settings, "evaluate": "validation"}

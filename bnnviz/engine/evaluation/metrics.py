@@ -23,10 +23,9 @@ _RARE = 0.15  # share of the rows of a class, below which it is rare
 
 
 class NetworkDraws(NamedTuple):
-    """Hold a network, its draws (draws, dim), the logarithms of their weights (draws,) or None, and how many chains.
+    """A network and its draws (draws, dim), chain after chain, with log weights (draws,) or None.
 
-    The draws are those of the first chain, then of the second, and so on. ``known`` are their outputs at the test rows
-    (draws, rows, outputs) where a run has kept them.
+    ``known`` are the outputs at the test rows (draws, rows, outputs) if a run has kept them.
     """
 
     target: BNN
@@ -97,16 +96,7 @@ def class_names(target: BNN) -> list[str]:
 
 
 def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int) -> np.ndarray:
-    """Return the indices of representative draws.
-
-    Weighted draws are resampled with replacement by their weights; unweighted draws are thinned evenly to at most
-    ``resamples``.
-
-    Parameters
-    ----------
-    log_weights : ndarray or None, shape (draws,)
-        Up to a constant; None for equal weights.
-    """
+    """Return the indices of at most ``resamples`` draws: evenly thinned, or resampled by their weights."""
     if log_weights is None:
         return np.linspace(0, draws - 1, min(resamples, draws)).astype(int)
     return np.random.default_rng(seed).choice(draws, resamples, p=normalised(log_weights))
@@ -197,10 +187,7 @@ def _of_kind(target: BNN) -> Callable[[BNN, Predictions, np.ndarray], dict[str, 
 
 
 def given_draws(target_or_run: Any, draws: Any = None, log_weights: Any = None) -> NetworkDraws:
-    """Return the network and its draws, by default those of the run.
-
-    Parameters and errors as in `measure`.
-    """
+    """Return the network and its draws, by default those of the run; arguments and errors as in `measure`."""
     target = getattr(target_or_run, "target", target_or_run)
     if not isinstance(target, BNN):
         raise BnnvizError("Only the draws of a network on data can be measured on test rows.", "target")

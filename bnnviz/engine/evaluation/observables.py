@@ -1,7 +1,7 @@
 """Predict observations by draws of a network with any likelihood of numbers: moments, quantiles, draws and scores.
 
-A law is a mixture of what each draw says. Its variance is the mean of the draws' variances plus the variance of their
-means. Numbers are in the target's unit.
+A law is a mixture over draws. Its variance is the mean of the draws' variances plus the variance of their means.
+Numbers are in the target's unit.
 """
 
 from __future__ import annotations
@@ -22,18 +22,7 @@ _MOST_SCORED = 400_000  # numbers that are drawn for it
 
 
 class ObservationLaw:
-    """What each of some draws says of observations at rows.
-
-    Parameters
-    ----------
-    theta : Tensor, shape (draws, dim)
-    f : Tensor, shape (draws, rows, outputs)
-        Their outputs.
-
-    Attributes
-    ----------
-    means, sds : ndarray, shape (draws, rows) or (draws, rows, columns)
-    """
+    """The laws of observations at rows, from outputs ``f`` (draws, rows, outputs) of draws ``theta`` (draws, dim)."""
 
     def __init__(self, target: BNN, theta: Tensor, f: Tensor) -> None:
         self._target, self._theta, self._f = target, theta, f.double().cpu()
@@ -105,12 +94,7 @@ def _quantile(
 
 
 def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figures:
-    """Return the figures of predicted observations, of equal draws.
-
-    Parameters
-    ----------
-    observed : ndarray, shape (rows,) or (rows, columns)
-    """
+    """Return the metrics of predicted observations (rows,) or (rows, columns), for equally weighted draws."""
     mse = float(np.square(law.means.mean(0) - observed).mean())
     density = law.log_density(observed)
     nll = float(np.log(len(density)) - np.logaddexp.reduce(density, axis=0).mean())
@@ -119,7 +103,7 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
         upper = law.cdf(observed).mean(0)
         lower = law.cdf(observed - 1).mean(0) if law.discrete else upper
         for name, tail in (("coverage_50", 0.25), ("coverage_90", 0.05)):
-            # A count lies within an interval if neither tail has it.
+            # A count is within an interval if it is in neither tail.
             values[name] = float(((upper >= tail) & (lower <= 1 - tail)).mean())
     return Figures(values, {})
 

@@ -1,4 +1,4 @@
-"""Keep what the draws of a run put out at the test rows, computed once for each draw that is kept."""
+"""Cache the outputs of the kept draws at the test rows, computed once per draw."""
 
 from __future__ import annotations
 
@@ -10,15 +10,11 @@ from bnnviz.engine.evaluation.predictions import at_once
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.engine.run.draw_store import Room
 
-_MOST = 500_000_000  # numbers: 2 GB, which lie in a file on a CPU
+_MOST = 500_000_000  # numbers: 2 GB, stored in a file on a CPU
 
 
 class OutputCache:
-    """Keep the outputs of a network at its test rows, of the draws that a run keeps.
-
-    Figures at the end of a run, `bnnviz.measure` and `bnnviz.uncertainty` read the same outputs; to compute them takes
-    longer than all the rest.
-    """
+    """Cache the outputs of a network at its test rows for the metrics at the end of a run."""
 
     def __init__(self, run: DrawSource) -> None:
         self._run = run
@@ -26,10 +22,7 @@ class OutputCache:
         self._room: Tensor | None = None
 
     def outputs(self) -> Tensor | None:
-        """Return the outputs (draws, rows, outputs) of the draws of the living chains, chain after chain.
-
-        None where draws have weights, of which most may be nothing, or the outputs are too many to keep.
-        """
+        """Return outputs (draws, rows, outputs) of the living chains; None for weighted draws or too many outputs."""
         run = self._run
         rows, _ = run.target.held_out()
         keys = self._keys()
@@ -47,7 +40,7 @@ class OutputCache:
         return [(int(chain), slot * store.every) for chain in chains for slot in range(store.common(alive))]
 
     def _renew(self, keys: list[tuple[int, int]], shape: tuple[int, ...], rows: Tensor) -> None:
-        """Make room for these draws, take over what is known of them, and compute the rest."""
+        """Allocate memory for these draws, copy the known outputs, and compute the others."""
         run = self._run
         room, old = Room(shape, run.device, run.dtype), self._room
         draws = run.store.view(run.alive).flatten(0, 1)

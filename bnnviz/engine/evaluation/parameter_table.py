@@ -52,16 +52,10 @@ def parameter_table(
     quantiles: Sequence[float],
     var_names: Sequence[str] | None = None,
 ) -> ParameterTable:
-    """Summarise draws by name.
-
-    Parameters
-    ----------
-    values : dict of ndarray
-        By name, (chains, draws, ...).
-    """
+    """Summarise draws (chains, draws, ...) by name."""
     levels = [float(level) for level in quantiles]
     if not all(0 <= level <= 1 for level in levels):
-        raise BnnvizError(f"quantiles lie between 0 and 1, and {levels} do not.", "quantiles")
+        raise BnnvizError(f"quantiles must be between 0 and 1, not {levels}.", "quantiles")
     chosen = list(values) if var_names is None else [var_names] if isinstance(var_names, str) else list(var_names)
     unknown = [name for name in chosen if name not in values]
     if unknown:

@@ -77,16 +77,13 @@ class Predictor:
         self.inputs = torch.as_tensor(inputs, dtype=target.dtype, device=target.device)
 
     def forget(self) -> None:
-        """Drop all predictions, for draws of another era."""
+        """Drop all predictions, after a change of the draws."""
         self._width = 0
         self.keys: list[Key] = []
         self.values = np.empty((0, 0))
 
     def functions(self, theta: Tensor, most: int | None = None) -> np.ndarray:
-        """Return what weights (draws, dim) predict at the inputs, (draws, inputs).
-
-        In original units; the probability of class 1 (``area``), or of each class at each row (``classes``).
-        """
+        """Return predictions (draws, inputs) in original units, or class probabilities, of weights (draws, dim)."""
         inputs = self.inputs if most is None else self.inputs[evenly(len(self.inputs), most)]
         parts = [self.target.outputs(part, inputs) for part in torch.split(theta, _CHUNK)]
         f = torch.cat(parts)
@@ -104,10 +101,10 @@ class Predictor:
         return values if self.scale is None else self.scale.y_back(values)
 
     def _rows(self, theta: Tensor) -> np.ndarray:
-        """Return the functions of weights (draws, dim); for a regression the noise of each in last columns.
+        """Return the functions of weights (draws, dim), followed by noise columns for a regression.
 
-        That is one column, or as many as functions where the noise is not the same at each row. Of rows with an
-        observation its log density, on the network's scale, comes after these.
+        There is one noise column, or one per function for heteroscedastic noise, and then the log density, on the
+        network's scale, of each row with an observation.
         """
         functions = self.functions(theta)
         self._width = functions.shape[1]
@@ -140,7 +137,7 @@ class Predictor:
         return {"kind": self.kind, **self.data(), **self._SCENES[self.kind](self)}
 
     def data(self) -> dict[str, Any]:
-        """Return the training rows where they can be drawn, and whether they may be edited."""
+        """Return the training rows if they can be drawn, and whether they may be edited."""
         if self.kind not in ("band", "area"):
             return {}
         (x, y), editable = (
@@ -178,7 +175,7 @@ class Predictor:
         return {"observed": self.observed, "label": label, "range": _widened(self.observed, 0.15)}
 
     def part(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
-        """Return the part of a frame; until there are draws, what the last ones of the warm-up predict."""
+        """Return the frame part; before the first draws, with the predictions of the last warm-up states."""
         values, now = self._shown(store, alive, current)
         return self._part(values, now, len(self.keys), self._settles(store, alive))
 
@@ -215,7 +212,7 @@ class Predictor:
         return (values if len(values) else now[None]), now
 
     def _settles(self, store: DrawStore, alive: np.ndarray) -> bool:
-        """Return whether there are few draws as yet, beside which those of the warm-up are shown."""
+        """Return whether there are so few draws that those of the warm-up are shown too."""
         ended = alive.any() and store.full()[alive].all()
         return len(self.keys) < _BAND_DRAWS and not ended
 
@@ -273,7 +270,7 @@ class Predictor:
             unit = 0.0 if self.scale is None else np.log(self.scale.y_scale)
         return np.log(len(values)) - np.logaddexp.reduce(density, axis=0).mean() - unit
 
-    #: What stays the same for a run, and what rows of predictions become in a frame, by kind.
+    #: Static scene data, and frame parts from rows of predictions, by kind.
     _SCENES: ClassVar[dict[str, Callable[[Predictor], dict[str, Any]]]] = {
         "band": _band_scene,
         "area": _area_scene,
@@ -293,7 +290,7 @@ class Predictor:
             return []
         x0, x1, y0, y1 = box
         x = self.raw[:, 0]
-        # A box narrower than the grid still lies on two of its points.
+        # A box narrower than the grid still includes two of its points.
         first, last = np.searchsorted(x, x0, side="right") - 1, np.searchsorted(x, x1, side="left")
         columns = slice(max(first, 0), min(last, len(x) - 1) + 1)
         values = self.values[:, : self._width][:, columns]
@@ -310,16 +307,13 @@ def training_rows(target: BNN) -> tuple[np.ndarray, np.ndarray]:
 
 
 def evenly(count: int, most: int) -> np.ndarray:
-    """Return at most so many evenly spread indices of `count` things."""
+    """Return at most ``most`` evenly spaced indices below ``count``."""
     return np.linspace(0, count - 1, min(most, count)).astype(int)
 
 
 def chosen_draws(store: DrawStore, alive: np.ndarray, most: int) -> list[Key]:
-    """Return (chain, number) of evenly spread draws of the living chains.
-
-    Draws whose number is a multiple of a power of two are chosen, the smallest power that leaves no more
-    than ``most``: so the choice from more draws is always made of known ones.
-    """
+    """Return (chain, number) of at most ``most`` evenly spread draws of the living chains."""
+    # Multiples of the smallest sufficient power of two, so that a choice from more draws reuses the known ones.
     chains = np.flatnonzero(alive).tolist()
     count = store.common(alive)
     stride = 1
@@ -345,28 +339,18 @@ def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
 
 
 def at_once(target: BNN, rows: int) -> int:
-    """Return for how many draws so many rows are predicted at a time: a cache holds more than a few layers badly."""
+    """Return the number of draws to predict for ``rows`` at a time: a cache holds only a few layers."""
     return max(1, min(_CHUNK, _LAYER_NUMBERS // max(rows * target.widest, 1)))
 
 
 def averaged(
     target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return what draws predict for the test rows on average, and its nll.
+    """Return the mean prediction of draws at the test rows, and its nll.
 
-    Parameters
-    ----------
-    draws : Tensor, shape (..., dim)
-    weights : ndarray or None, shape (draws,)
-        Of sum 1; None for equal ones.
-    known : Tensor or None, shape (draws, rows, outputs)
-        What the draws put out at the test rows, where that is known already (`Run.test_outputs`).
-
-    Returns
-    -------
-    mean : ndarray, shape (rows,) or (rows, classes)
-        Of a regression in original units, several columns beside each other; of classes each one's probability; of a
-        likelihood that is a function the outputs.
+    The mean is (rows,), (rows, columns) or (rows, classes): in original units for a regression, and the outputs for a
+    likelihood that is a function. ``weights`` sum to 1; None for equal ones. ``known`` are precomputed outputs
+    (`Run.test_outputs`).
     """
     x, y = target.held_out()
     flat = draws.reshape(-1, draws.shape[-1])
@@ -384,7 +368,7 @@ def averaged(
         part, share = flat[begin : begin + size], shares[begin : begin + size]
         f = target.outputs(part, x) if known is None else known[begin : begin + size]
         likelihood = target.likelihood_at(part)
-        # Of a function there are no expected observations.
+        # A likelihood that is a function has no expected observations.
         expected = f if target.likelihood.task == "outputs" else likelihood.mean(f)
         total = total + torch.tensordot(share, expected.double(), 1).cpu()
         density = likelihood.log_density(f, y).double()
@@ -398,20 +382,14 @@ def averaged(
 
 
 def observed_rows(target: BNN) -> np.ndarray:
-    """Return the observations (rows,) of the test rows, in original units or as class numbers, columns after another.
-
-    Without a data set of bnnviz the rows are those that the network was given.
-    """
+    """Return the observations of the test rows, in original units or as class indices, one column after another."""
     return target.y.double().cpu().numpy().ravel() if target.data_set is None else target.data_set.y_test
 
 
 def scores(
     target: BNN, draws: Tensor, weights: np.ndarray | None = None, known: Tensor | None = None
 ) -> dict[str, float]:
-    """Return rmse (original units), or accuracy and ece, and nll of the averaged predictive (see `averaged`).
-
-    Of a likelihood that is a function the nll alone is known.
-    """
+    """Return nll of the averaged predictive with rmse (original units), or accuracy and ece; see `averaged`."""
     mean, nll = averaged(target, draws, weights, known)
     if target.likelihood.task == "outputs":
         return {"nll": nll}

@@ -39,28 +39,28 @@ _MOST_NEIGHBOURS = 20_000  # training rows among which the nearest is looked for
 
 @dataclass(frozen=True, kw_only=True)
 class PredictiveDistribution:
-    """Hold what the draws of a network together say of rows.
+    """The predictive distribution of a network's draws at rows.
 
     Attributes
     ----------
     task : {"regression", "classification", "outputs"}
-        With ``outputs`` the likelihood is a function, which draws no observations: ``mean``, ``epistemic_sd`` and
-        ``quantiles`` are of the outputs then, and ``note`` says so.
+        With ``outputs`` the likelihood is a function without observations: ``mean``, ``epistemic_sd`` and
+        ``quantiles`` are those of the outputs, and ``note`` explains it.
     far : ndarray of bool, shape (rows,)
-        Rows further from their nearest training row than 99 % of the training rows are from theirs, on the scale that
-        the network sees: there the prior speaks more than the data.
+        Rows further from their nearest training row than 99 % of the training rows are from theirs, on the network's
+        scale: there the prior dominates the data.
     mean, sd : ndarray or None, shape (rows,) or (rows, columns)
-        Of an observation of a regression, in the target's unit.
+        Moments of an observation of a regression, in the target's unit.
     epistemic_sd, aleatoric_sd : ndarray or None, shape (rows,) or (rows, columns)
-        The parts of `sd`: how far the draws differ, which more data would remove, and the observation noise. Their
-        squares have the square of `sd` as their sum.
+        The parts of `sd`, whose squares add up: the spread of the draws, which more data would reduce, and the
+        observation noise.
     quantiles : dict of ndarray
-        Of an observation of a regression, by their probabilities.
+        Quantiles of an observation of a regression, by their probabilities.
     class_names : list of str
-        Of a classification.
+        Classes of a classification.
     probabilities : ndarray or None, shape (rows, classes)
     entropy, mutual_information : ndarray or None, shape (rows,)
-        Of a class, in nats; and the part of it that the draws' differences make, which more data would remove.
+        Entropy of the class in nats, and its part due to differences between draws, which more data would reduce.
     notes : ndarray of str or None, shape (rows,)
         Missing or unknown inputs of each row of a table; None for rows of other data.
 
@@ -98,7 +98,7 @@ class PredictiveDistribution:
         Raises
         ------
         BnnvizError
-            Of a regression.
+            For a regression.
         """
         if self.probabilities is None:
             raise BnnvizError("A regression predicts numbers, not classes; take mean.", "task")
@@ -129,13 +129,7 @@ class PredictiveDistribution:
 
 
 class Surroundings:
-    """Tell rows that are far from a network's training rows (`PredictiveDistribution.far`).
-
-    Parameters
-    ----------
-    target : BNN
-        With the training rows that it has now.
-    """
+    """Detect rows that are far from a network's current training rows (`PredictiveDistribution.far`)."""
 
     def __init__(self, target: BNN) -> None:
         from scipy.spatial import cKDTree
@@ -164,25 +158,7 @@ def predict(
     surroundings: Surroundings | None = None,
     draws: int | None = None,
 ) -> PredictiveDistribution:
-    """Predict rows by draws.
-
-    Parameters
-    ----------
-    given : NetworkDraws
-    x : ndarray, shape (rows, ...)
-        Inputs in the units of the data.
-    quantiles : sequence of float
-        Probabilities, above 0 and below 1; of a regression.
-    surroundings : Surroundings, optional
-        Of the target, where somebody keeps it: to make it takes longer than to predict a row.
-    draws : int, optional
-        Draws to use, evenly thinned; default: all, or for many rows as many as a few seconds allow.
-
-    Raises
-    ------
-    BnnvizError
-        If the inputs or the quantiles do not fit.
-    """
+    """Predict rows (rows, ...) in the units of the data with all draws, or as many as a few seconds allow."""
     quantiles = checked_levels(quantiles)
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     kept = evenly(len(theta), max(_LEAST_DRAWS, _MOST_WORK // max(len(rows), 1)) if draws is None else draws)
@@ -230,16 +206,10 @@ def predict(
 
 
 def checked_levels(quantiles: Sequence[float]) -> list[float]:
-    """Return probabilities of quantiles.
-
-    Raises
-    ------
-    BnnvizError
-        If one is not between 0 and 1.
-    """
+    """Return the probabilities of quantiles, checked to be between 0 and 1."""
     levels = [float(level) for level in quantiles]
     if not all(0 < level < 1 for level in levels):
-        raise BnnvizError(f"quantiles lie between 0 and 1, and {levels} do not.", "quantiles")
+        raise BnnvizError(f"quantiles must be above 0 and below 1, not {levels}.", "quantiles")
     return levels
 
 
@@ -274,20 +244,7 @@ def _of_outputs(f: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> t
 
 
 def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed: int = 0) -> np.ndarray:
-    """Draw observations, or classes, at rows.
-
-    Parameters
-    ----------
-    given : NetworkDraws
-    x : ndarray, shape (rows, ...)
-        Inputs in the units of the data.
-    draws, seed : int
-
-    Returns
-    -------
-    ndarray, shape (draws, rows) or (draws, rows, columns)
-        In the target's unit, or class numbers.
-    """
+    """Draw observations in the target's unit, or class indices, (draws, rows) or (draws, rows, columns), at rows."""
     if draws < 1:
         raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
     rng = np.random.default_rng(seed)
@@ -312,18 +269,9 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
 
 
 def functions(given: NetworkDraws, x: np.ndarray) -> np.ndarray:
-    """Return what the function of each draw is at rows, without noise.
+    """Return the noise-free functions of the draws at rows, (chains, draws, rows) or (chains, draws, rows, columns).
 
-    Parameters
-    ----------
-    given : NetworkDraws
-    x : ndarray, shape (rows, ...)
-        Inputs in the units of the data.
-
-    Returns
-    -------
-    ndarray, shape (chains, draws, rows) or (chains, draws, rows, columns)
-        The mean of an observation in the target's unit, the probability of each class, or outputs.
+    They are the mean of an observation in the target's unit, class probabilities, or outputs.
     """
     target, theta, rows = given.target, given.theta, _inputs(given.target, x)
     task, normal = target.likelihood.task, isinstance(target.likelihood, Normal)
@@ -340,16 +288,7 @@ def functions(given: NetworkDraws, x: np.ndarray) -> np.ndarray:
 
 
 def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the density (rows,) that all draws together give to observations, or of the probability.
-
-    Parameters
-    ----------
-    given : NetworkDraws
-    x : ndarray, shape (rows, ...)
-        Inputs in the units of the data.
-    y : ndarray, shape (rows,) or (rows, columns)
-        In the target's unit, or class numbers.
-    """
+    """Return the log density or log probability (rows,) of observations under the averaged predictive."""
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
     target, observed = given.target, np.asarray(y, dtype=float)
     scale = target.data_set.standardiser if isinstance(target.data_set, DataSet) else None
@@ -452,14 +391,7 @@ def _quantile(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, level: f
 
 
 def scores_of(found: PredictiveDistribution, observed: np.ndarray) -> dict[str, Any]:
-    """Return how well rows with a known observation were predicted.
-
-    Returns
-    -------
-    dict
-        ``rows``, and ``rmse`` and ``coverage``, the share of rows between the outermost quantiles; or ``accuracy`` and
-        ``nll``.
-    """
+    """Return ``rows``, and ``rmse`` with ``coverage`` of the outermost quantiles, or ``accuracy`` with ``nll``."""
     rows = np.isfinite(observed)
     if not rows.any():
         return {}

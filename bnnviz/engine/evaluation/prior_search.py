@@ -19,14 +19,14 @@ from bnnviz.specs.run import Spec
 LOW, HIGH = 0.1, 10.0
 TRIES = 12
 BY = ("nll", "accuracy", "mse")
-_NEAR = 0.05  # of the logarithm: standard deviations that are nearer are not told apart
+_NEAR = 0.05  # log standard deviations closer than this count as equal
 _SLICE_S = 0.2
 _NEEDED = ("prior_sd", "evaluate")
 
 
 @dataclass(frozen=True)
 class PriorSearch:
-    """Hold what a search for the prior's standard deviation found."""
+    """Result of a search for the prior's standard deviation."""
 
     spec: Spec
     by: str
@@ -40,7 +40,7 @@ class PriorSearch:
         return self.spec.target_settings["prior_sd"]
 
     def record(self) -> dict[str, Any]:
-        """Return what a run keeps of it, as plain JSON."""
+        """Return the record of the search for a run, as plain JSON."""
         return {
             "prior_sd": self.prior_sd,
             "by": self.by,
@@ -60,11 +60,11 @@ def search_prior(
     by: str = "nll",
     progress: Callable[[int, float], Any] | None = None,
 ) -> PriorSearch:
-    """Search the standard deviation of the prior that does best on the validation rows.
+    """Search the standard deviation of the prior with the best validation score.
 
-    Each try runs the spec with another standard deviation and the same seed, on a target into which the test rows are
-    not loaded. The search is a golden section of its logarithm with parabolic steps (``scipy.optimize``, method
-    ``bounded``); the best of all tries is chosen.
+    Each try runs the spec with another standard deviation and the same seed, without the test rows. The search is a
+    golden section of its logarithm with parabolic steps (``scipy.optimize``, method ``bounded``); the best try is
+    chosen.
     """
     from scipy.optimize import minimize_scalar
 
@@ -104,7 +104,7 @@ def _check(spec: Spec, low: float, high: float, tries: int, by: str) -> None:
     if isinstance(tries, bool) or not isinstance(tries, int) or tries < 1:
         raise BnnvizError(f"tries = {tries!r} is no number of runs; give at least 1.", "tries")
     if spec.draws is None:
-        raise BnnvizError("A search needs runs that end; say how many draws to make.", "draws")
+        raise BnnvizError("A search needs runs that end; set the number of draws.", "draws")
 
 
 def _try(spec: Spec, prior_sd: float, by: str, progress: Callable[[float], Any]) -> dict[str, Any]:

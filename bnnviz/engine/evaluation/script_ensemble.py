@@ -1,11 +1,11 @@
-"""Make one TorchScript program of draws of a network, which predicts rows in the units of the data without bnnviz.
+"""Export draws of a network as one TorchScript program, which predicts rows in the units of the data without bnnviz.
 
-Its ``forward`` takes rows (rows, ...) and returns a dict of tensors. Of numbers these are ``mean``, ``sd``,
-``epistemic_sd`` and ``aleatoric_sd``, (rows,) or (rows, columns), and ``quantiles`` (levels, rows, ...). Of classes
-they are ``probabilities`` (rows, classes), ``entropy`` and ``mutual_information``. Where the likelihood is a function
-they are ``mean``, ``epistemic_sd`` and ``quantiles`` of the outputs. Its attributes ``names``, ``class_names`` and
-``levels`` say what is what. ``learned`` has what the likelihood has learned by name, such as ``noise_sd``: a value for
-each draw, on the scale that the network sees.
+Its ``forward`` takes rows (rows, ...) and returns a dict of tensors: for a regression ``mean``, ``sd``,
+``epistemic_sd`` and ``aleatoric_sd``, (rows,) or (rows, columns), and ``quantiles`` (levels, rows, ...); for a
+classification ``probabilities`` (rows, classes), ``entropy`` and ``mutual_information``; for a likelihood that is a
+function ``mean``, ``epistemic_sd`` and ``quantiles`` of the outputs. The attributes ``names``, ``class_names`` and
+``levels`` label them. ``learned`` has the learned parameters of the likelihood by name, such as ``noise_sd``: a value
+per draw, on the network's scale.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Members(nn.Module):
 
 
 class _ObservationMoments(nn.Module):
-    """What a likelihood says of outputs: mean and variance of an observation."""
+    """Mean and variance of an observation from outputs."""
 
     def __init__(self, likelihood: Likelihood) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _ObservationMoments(nn.Module):
 
 
 class _ClassProbabilities(nn.Module):
-    """What a likelihood says of outputs: the probability of each class."""
+    """Probability of each class from outputs."""
 
     def __init__(self, likelihood: Likelihood) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class _NoLaw(nn.Module):
 
 
 class _LawOfNumbers(nn.Module):
-    """The law of a number: an equal mixture of what each draw says."""
+    """The law of a number: an equal mixture over draws."""
 
     def __init__(
         self, members: _Members, moments: nn.Module, law: nn.Module, discrete: bool, y_mean: float, y_scale: float
@@ -179,7 +179,7 @@ class _LawOfOutputs(nn.Module):
 
 
 def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QUANTILES) -> torch.jit.ScriptModule:
-    """Return the program of so many draws, evenly spread, or drawn by their weights."""
+    """Return the program of at most ``draws`` draws, evenly thinned, or resampled by their weights."""
     target = given.target
     data = target.data_set
     if data is not None and not isinstance(data, DataSet):
@@ -224,12 +224,12 @@ def _traced(target: BNN, draw: Tensor) -> torch.jit.ScriptModule:
     module = copy.deepcopy(target.module).cpu().double()
     module.load_state_dict(target.state_dict(draw))
     rows = target.fed(target.x[:2], torch.float64).cpu()
-    # What a program predicts goes to NumPy, which takes no tensor that waits for a gradient.
+    # Predictions are converted to NumPy, which does not accept tensors with gradients.
     return _trace(module.eval().requires_grad_(False), rows, "The network")
 
 
 def _traced_likelihood(says: nn.Module, f: Tensor) -> torch.jit.ScriptModule:
-    """Return what a likelihood says of outputs (draws, rows, outputs) as a traced module."""
+    """Return a likelihood's module, traced on outputs (draws, rows, outputs)."""
     traced = _trace(says, f[:, :2], "The likelihood")
     with torch.no_grad():
         pairs = [(says(some), traced(some)) for some in (f, f[:, :1])]

@@ -39,11 +39,9 @@ _NORMAL = (Normal, IndependentNormals, MultivariateNormal, Heteroscedastic)
 
 
 def betainc(a: Tensor, b: Tensor, x: Tensor, rest: Tensor) -> Tensor:
-    """Return the regularised incomplete beta function I_x(a, b), for positive a and b, and rest = 1 - x.
-
-    It is the continued fraction of DLMF 8.17.22 (https://dlmf.nist.gov/8.17.E22), by Lentz's method, of I_x(a, b) or of
-    1 - I_(1 - x)(b, a): whichever converges fast. Some multiples of the root of the larger of a and b do.
-    """
+    """Return the regularised incomplete beta function I_x(a, b), for positive a and b, and rest = 1 - x."""
+    # The continued fraction of DLMF 8.17.22 (https://dlmf.nist.gov/8.17.E22), by Lentz's method, of I_x(a, b) or of
+    # 1 - I_(1 - x)(b, a), whichever converges fast: after some multiples of the root of the larger of a and b.
     alike = torch.zeros_like(a * b * x)
     turned = x > (a + 1) / (a + b + 2)
     a, b = torch.where(turned, b, a + alike), torch.where(turned, a, b + alike)
@@ -133,10 +131,7 @@ class _NegativeBinomialLaw(nn.Module):
 
 
 def law_of(likelihood: Likelihood) -> nn.Module | None:
-    """Return the distribution function of a likelihood of numbers, with values of its parameters; None if not known.
-
-    Its ``forward`` takes observations (rows, ...) and mean and sd (draws, rows, ...) of each draw.
-    """
+    """Return the distribution function of observations (rows, ...) given mean and sd (draws, rows, ...), or None."""
     if isinstance(likelihood, StudentT):
         return _StudentLaw(likelihood.df, _ratio(likelihood))
     if isinstance(likelihood, GeneralizedGaussian):
@@ -149,6 +144,6 @@ def law_of(likelihood: Likelihood) -> nn.Module | None:
 
 
 def _ratio(likelihood: StudentT | GeneralizedGaussian) -> float:
-    """Return what the scale is over the sd."""
+    """Return the ratio of the scale to the sd."""
     standard = type(likelihood)(likelihood.shape)
     return float(standard.variance(torch.zeros(1, 1, 1, dtype=torch.float64))) ** -0.5

@@ -13,14 +13,10 @@ _AT_ONCE = 2_000_000  # numbers
 
 
 def transforms(given: NetworkDraws, seed: int = 0) -> np.ndarray:
-    """Return the probability that the draws give to no more than what was observed, at each test row.
+    """Return the predictive probability (rows,) of at most the observation, at each test row, one column after another.
 
-    Of counts it is drawn between the probabilities of less than that and of no more (Czado, Gneiting and Held 2009,
-    https://doi.org/10.1111/j.1541-0420.2009.01191.x). Several columns stand behind each other.
-
-    Returns
-    -------
-    ndarray, shape (rows,)
+    For counts it is drawn between the probabilities of less than and of at most the observation (Czado, Gneiting and
+    Held 2009, https://doi.org/10.1111/j.1541-0420.2009.01191.x).
     """
     target = given.target
     if target.likelihood.task in ("classification", "outputs"):

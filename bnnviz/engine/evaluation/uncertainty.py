@@ -33,10 +33,9 @@ _BYTE = 255.0
 
 
 class Predictive(NamedTuple):
-    """Hold what draws together say of rows.
+    """The averaged prediction of draws at rows: ``probabilities`` (rows, classes) and its ``entropy`` (rows,).
 
-    ``probabilities`` (rows, classes), the mean of the draws'; ``entropy``, ``expected`` and ``mutual`` (rows,): of that
-    mean, the mean of the draws' own, and their difference.
+    ``expected`` is the mean entropy of single draws, ``mutual`` the difference.
     """
 
     probabilities: np.ndarray
@@ -62,16 +61,9 @@ def predictive(
     base: float = math.e,
     known: Tensor | None = None,
 ) -> Predictive:
-    """Return what weights (draws, dim) say of inputs (rows, ...) on the network's scale, in pieces of bounded memory.
+    """Return the averaged prediction of weights (draws, dim) at scaled inputs (rows, ...), in pieces of bounded memory.
 
-    Parameters
-    ----------
-    theta : Tensor, shape (draws, dim)
-    x : Tensor, shape (rows, ...)
-    weights : ndarray or None, shape (draws,)
-        What each draw counts; None: all the same.
-    known : Tensor or None, shape (draws, rows, outputs)
-        What the draws put out at these inputs, where that is known already (`Run.test_outputs`).
+    ``weights`` (draws,) default to equal weights; ``known`` are precomputed outputs (`Run.test_outputs`).
     """
     each = max(1, _NUMBERS // (len(theta) * max(target.outputs_per_row, 2)))
     shares = np.full(len(theta), 1 / len(theta)) if weights is None else np.asarray(weights) / np.sum(weights)
@@ -102,30 +94,30 @@ def uncertainty(
     most_outside: int = MOST_OUTSIDE,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Say how sure the averaged prediction of draws is of test and out-of-distribution rows, and how rightly so.
+    """Measure the uncertainty of the averaged prediction on test and out-of-distribution rows, and its calibration.
 
     Parameters
     ----------
     target_or_run : BNN, Run, Recording, str or Path
-        A network with classes, or a run or a recording of one, whose draws and weights are taken where none are given.
+        A network with classes, or a run or a recording of one, which provides draws and weights by default.
     draws : array_like, shape (..., dim), optional
-        Weights of the network; of (chains, draws, dim) the order counts for the effective sample size.
+        Weights of the network; with shape (chains, draws, dim) the effective sample size uses the order.
     log_weights : array_like, shape (...), optional
-        Logarithms of the draws' weights up to a constant; none: all draws count the same.
+        Log weights up to a constant; by default all draws count the same.
     ood : str, data set or array_like, optional
-        Out-of-distribution rows: the name of a data set or a set itself, whose test rows are put on the scale that the
-        network was trained on; or inputs (rows, ...) that are on that scale already, bytes being pixels of images.
+        Out-of-distribution rows: the name of a data set or a set itself, whose test rows are scaled like the training
+        data; or inputs (rows, ...) on that scale, where bytes are pixels of images.
     rows : sequence of int
-        Numbers of test rows whose probabilities are given with intervals.
+        Indices of test rows whose probabilities are returned with intervals.
     base : float, default e
-        Of the entropies' logarithm: e gives nats, 2 bits.
+        Base of the entropies' logarithm: e gives nats, 2 bits.
     bins : int, default 10
-        Of the reliability diagram and its error.
+        Number of bins of the reliability diagram and its error.
     most_outside : int, default 2000
-        Out-of-distribution rows that are looked at, at most: of an image set drawn with equal shares of each class,
-        otherwise evenly spread.
+        Maximum number of out-of-distribution rows: drawn with equal shares of each class from an image set, otherwise
+        evenly thinned.
     seed : int, default 0
-        Of what is drawn.
+        Seed of the resampling.
 
     Returns
     -------
@@ -133,18 +125,18 @@ def uncertainty(
         ``summary``, which is JSON: ``rows``, ``draws``, ``chains``, ``base``, ``class_names``; ``accuracy`` with
         Wilson's interval, ``nll``, ``brier``, ``ece`` and ``bins`` of the averaged prediction; ``test`` and ``ood``
         (None without), each with ``rows`` and the means of ``entropy`` (its interval by the bootstrap over rows),
-        ``expected`` and ``mutual``; ``detection`` by predictive entropy, out-of-distribution rows being the positives
-        (None without); ``function_ess`` with ``median``, ``lowest`` (the smallest decile) and ``unknown`` of so many
-        ``series``, the probabilities of each class at up to 50 test rows; ``unknown``: by figure, a sentence on what is
-        not known, which is None. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes), ``entropy``,
-        ``expected`` and ``mutual`` (rows,); ``observed`` (rows,); ``reliability`` and ``intervals`` (``rows``,
-        ``observed`` and ``mean``, ``low`` and ``high`` (rows, classes), 95 % of the draws), as dicts.
+        ``expected`` and ``mutual``; ``detection`` by predictive entropy with out-of-distribution rows as positives
+        (None without); ``function_ess`` with ``median``, ``lowest`` (the smallest decile) and ``unknown``, the number
+        of undefined ones among ``series``, the probabilities of each class at up to 50 test rows; ``unknown``: by
+        metric, the reason why it is undefined. ``arrays``: ``test`` and ``ood``, each with ``chances`` (rows, classes),
+        ``entropy``, ``expected`` and ``mutual`` (rows,); ``observed`` (rows,); ``reliability`` and ``intervals``
+        (``rows``, ``observed`` and ``mean``, ``low`` and ``high`` (rows, classes), 95 % of the draws), as dicts.
 
     Raises
     ------
     BnnvizError
-        If it is no network with classes, there are no draws, weights and draws do not fit, out-of-distribution rows do
-        not fit the network, or a row number is none.
+        If the target is not a network with classes, there are no draws, weights and draws do not fit,
+        out-of-distribution rows do not fit the network, or there is no row with such an index.
 
     Examples
     --------
@@ -159,7 +151,7 @@ def uncertainty(
     """
     given = given_draws(target_or_run, draws, log_weights)
     target, (theta, weights) = given.target, kept(given)
-    # Of draws with weights only those that count are asked.
+    # Draws without weight are skipped.
     known = given.known if theta is given.theta else None
     x, y = class_rows(target)
     observed = y.cpu().numpy().astype(int)
@@ -199,13 +191,7 @@ def uncertainty(
 
 
 def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
-    """Return the test rows as a network with classes sees them: inputs (rows, ...), floats, and class numbers (rows,).
-
-    Raises
-    ------
-    BnnvizError
-        If the network predicts numbers.
-    """
+    """Return the scaled inputs (rows, ...) and class indices (rows,) of the test rows; an error for a regression."""
     if target.likelihood.task != "classification":
         raise BnnvizError("Entropies, reliability and attacks are of classes; give a network with classes.", "target")
     x, y = (target.x, target.y) if target.data_set is None else target.data_set.scaled("test")
@@ -223,10 +209,7 @@ def kept(given: NetworkDraws) -> tuple[Tensor, np.ndarray | None]:
 
 
 def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0) -> Tensor:
-    """Return inputs (rows, ...) out of distribution on the scale that the network was trained on.
-
-    Parameters and errors as in `uncertainty`.
-    """
+    """Return scaled out-of-distribution inputs (rows, ...); arguments and errors as in `uncertainty`."""
     ood = datasets.load(ood) if isinstance(ood, str) else ood
     own = target.data_set
     if isinstance(ood, datasets.ImageSet):
@@ -287,7 +270,7 @@ def _scored(probabilities: np.ndarray, observed: np.ndarray, target: BNN) -> dic
 
 
 def _function_ess(given: NetworkDraws, x: Tensor) -> tuple[dict[str, Any] | None, dict[str, str]]:
-    """Return the effective sample size of the draws as functions, and what is not known of it."""
+    """Return the effective sample size of the predicted functions, and the reasons for unknown values."""
     if given.log_weights is not None:
         return None, {"function_ess": "Draws with weights are no chain: see their weights' ESS (weights_ess)."}
     places = torch.as_tensor(evenly(len(x), _ESS_ROWS), device=x.device)

@@ -1,1 +1,1 @@
-"""Build frames: what the views show at one instant."""
+"""Build frames, the data of the views at one instant."""

@@ -1,4 +1,4 @@
-"""Pack frames as bytes: an npz file of one array of each type, and JSON that says where in them each array is."""
+"""Pack frames as bytes: an npz file of one array per type, and JSON with the position of each array in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 FORMAT = 1
-# What reading damaged bytes raises, in numpy, zipfile and here.
+# Errors of reading damaged bytes, in numpy, zipfile and here.
 DAMAGE = (
     *(ValueError, KeyError, TypeError, AttributeError, IndexError, EOFError, SyntaxError),
     *(RecursionError, MemoryError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile),
@@ -26,7 +26,7 @@ class OtherFormat(Exception):
 
 
 def pack(tree: Any) -> bytes:
-    """Return what is made of dicts, lists, tuples, arrays and what JSON knows as bytes."""
+    """Pack a tree of dicts, lists, tuples, arrays and JSON values into bytes."""
     packer = _Packer()
     text = json.dumps({"format": FORMAT, "film": packer.put(tree)}, separators=(",", ":")).encode()
     out = io.BytesIO()
@@ -35,7 +35,7 @@ def pack(tree: Any) -> bytes:
 
 
 def unpack(content: bytes) -> Any:
-    """Return what was packed."""
+    """Unpack the bytes of `pack`."""
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         if sum(member.file_size for member in file.infolist()) > _MOST:
             raise ValueError("the file would become too large")
@@ -48,7 +48,7 @@ def unpack(content: bytes) -> Any:
 
 
 class _Packer:
-    """Collect arrays, one after another for each type; what is there already is not written again."""
+    """Collect arrays by type, each only once."""
 
     def __init__(self) -> None:
         self._pieces: dict[str, list[np.ndarray]] = {}
@@ -94,5 +94,5 @@ def _unpacked(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {key: _unpacked(each, arrays) for key, each in value.items()}
     name, shape, place = value[_ARRAY]
     if place < 0 or any(size < 0 for size in shape):
-        raise ValueError("an array lies outside of the file")
+        raise ValueError("an array exceeds the file")
     return arrays[name][place : place + math.prod(shape)].reshape(shape).copy()

@@ -18,10 +18,7 @@ _FEWEST = 10
 
 
 def blocks(target: Target) -> list[dict[str, Any]]:
-    """Return the blocks of coordinates that are looked at together: each layer's, in pieces of at most 60.
-
-    Each has a ``label``, the number of its ``first`` coordinate and their ``count``.
-    """
+    """Return the blocks of coordinates (``label``, ``first``, ``count``): each layer's, in pieces of at most 60."""
     found, first = [], 0
     for name, size in target.groups():
         for begin in range(0, min(size, _BLOCKS * MOST), MOST):

@@ -1,4 +1,4 @@
-"""Evaluate the density of a target of one or two coordinates, and that of a run's draws beside it."""
+"""Evaluate the density of a target of one or two coordinates, and that of a run's draws."""
 
 from __future__ import annotations
 

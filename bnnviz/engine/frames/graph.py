@@ -12,15 +12,15 @@ from bnnviz.engine.monitor.components import MOST_CANONICALISED, Components
 from bnnviz.engine.protocol import SingleRun
 from bnnviz.targets import Target
 
-MOST_EDGES, MOST_UNITS = 1500, 64  # that can be told apart in a picture: of a network, of a layer
+MOST_EDGES, MOST_UNITS = 1500, 64  # that can be distinguished in a figure: of a network, of a layer
 _DRAWS = 500
 
 
 def layers(target: Target) -> list[dict[str, Any]]:
-    """Return the layers of a network that is small enough to be drawn; [] of any other target.
+    """Return the layers of a network that is small enough to be drawn; [] for other targets.
 
-    Each has its numbers of ``inputs`` and ``outputs``, the coordinate at which its ``weight`` matrix begins, row after
-    row, and that of its first ``bias``, None where it has none.
+    Each has its numbers of ``inputs`` and ``outputs``, the first coordinate of its ``weight`` matrix, row after row,
+    and that of its ``bias``, if any.
     """
     found = list(target.units)
     edges = sum(layer.inputs * layer.outputs for layer in found)

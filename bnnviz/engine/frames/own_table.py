@@ -24,7 +24,7 @@ class OwnTable:
         self._typed, self._judged = TypedRow(run), LiveVerdict(run)
 
     def forget(self) -> None:
-        """Drop what was found of earlier draws."""
+        """Drop results of earlier draws."""
         self._typed.forget()
         self._judged.forget()
 
@@ -35,7 +35,7 @@ class OwnTable:
     def choose(self, row: list[float]) -> None:
         """Take a row to predict."""
         if not self.emits:
-            raise BnnvizError("Only a run on a table of your own predicts a row that is typed in.", "row")
+            raise BnnvizError("Only a run on your own table can predict an entered row.", "row")
         self._typed.choose(row)
 
     def part(self, name: str, component: np.ndarray) -> dict[str, Any]:

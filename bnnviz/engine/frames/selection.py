@@ -46,7 +46,7 @@ class Selection:
         return self._event is None and self._view is None
 
     def choose(self, choice: dict[str, Any] | None, plane: Projection, followed: tuple) -> None:
-        """Pick what `ViewedRun.select` describes; ``plane`` and the key of what is followed are the present ones."""
+        """Select as in `ViewedRun.select`, with the current ``plane`` and the key of the followed quantity."""
         event = None if choice is None else choice.get("event")
         checked = self._checked(choice) if choice is not None and event is None else None
         self.clear()
@@ -94,7 +94,7 @@ class Selection:
         }
 
     def _find(self, known: list[Key], component: Component, predictor: Predictor | None) -> None:
-        """Note which draws lie in the box, as it was drawn; on a trace of something else those stay that were found."""
+        """Find the draws in the box; for a trace of another quantity keep the found ones."""
         if self._view == "prediction":
             self._keys = [] if predictor is None else predictor.through(self._box)
             return

@@ -1,4 +1,4 @@
-"""Predict one row that somebody has typed in, by all draws that a run has kept."""
+"""Predict one entered row with all kept draws of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TypedRow:
         self.forget()
 
     def forget(self) -> None:
-        """Drop what is known of earlier training rows; the row stays."""
+        """Drop results of earlier training rows and keep the row."""
         self._surroundings: Surroundings | None = None
 
     def look_like(self, other: TypedRow) -> None:

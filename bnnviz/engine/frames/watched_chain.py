@@ -1,4 +1,4 @@
-"""Watch one chain of a run: which one it is, and what is drawn of its path."""
+"""Choose the watched chain of a run, and record its path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WatchedChain:
             self.chain_trace.count = int(self._run.events[self.number])
 
     def show_here(self) -> None:
-        """Show the chain from where it is, and nothing of how it came there."""
+        """Restart the path of the chain here."""
         self.trace_again()
         if self._run.state is not None:
             self.chain_trace.begin(self._run.state, self.number)

@@ -1,8 +1,7 @@
 """Fork a run into several branches from one state.
 
 Each branch is a separate run, restored from the same checkpoint with the same random numbers: branches agree until a
-setting changes in one of them. The fork delegates to one followed branch, which every view shows; the other branches
-are overlaid in their colours.
+setting changes in one of them. Views show one followed branch, and the others in their colours over it.
 """
 
 from __future__ import annotations
@@ -38,13 +37,7 @@ _OF_DRAWS = ("trace", "marginal")
 
 @dataclass
 class Branch:
-    """Hold one future.
-
-    Parameters
-    ----------
-    script : deque of (step, settings)
-        Changes that it has still to make: they were made in the past that it repeats.
-    """
+    """A branch of a fork; ``script`` has the past changes that it still has to repeat."""
 
     letter: str
     run: ViewedRun

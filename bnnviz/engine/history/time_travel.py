@@ -1,6 +1,6 @@
-"""Move a live run in its past: go back to a step, fork there, keep one of the futures.
+"""Move a live run in its past: go back to a step, fork there, keep one of the branches.
 
-Nothing here imports torch; what does is imported where a run is there already.
+This module does not import torch; modules that do are imported when a run exists already.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TimeTravel:
             self._pace.spent(time.perf_counter() - begun)
 
     def recall(self, recording: Recording) -> None:
-        """Take over checkpoints and events of the recording that the run goes on with."""
+        """Take over checkpoints and events of the resumed recording."""
         from bnnviz.samplers.pdmp.thinning import BOUNCE, REFRESH
 
         step = self._host.run.steps
@@ -100,7 +100,7 @@ class TimeTravel:
         return self.history.shown(run.steps) | {"fork": run.at if run.is_fork else None}
 
     def status(self) -> dict[str, Any]:
-        """Return what the part ``status`` of a frame has of the past."""
+        """Return the data on the past for the part ``status`` of a frame."""
         goal, history = self._host.goal, self.history
         behind = history.behind or goal is not None
         return {"behind": behind, "furthest": history.furthest, "jumps": self.jumps, "goal": goal}
@@ -162,7 +162,7 @@ class TimeTravel:
         self._follow_events(fork)
 
     def _keep(self, letter: str | None) -> None:
-        """End the fork: one of its branches goes on alone."""
+        """End the fork and continue one of its branches."""
         fork, history = self._chosen(), self.history
         fork.follow(letter)
         branch = fork.branches[fork.followed]

@@ -1,7 +1,7 @@
-"""Keep the history of a live run: checkpoints of its past, the events on its timeline, and the way to any step of it.
+"""Keep the history of a live run: checkpoints, events, and the way to any past step.
 
-A step that was is reached from the last checkpoint before it: the kernel is deterministic, so the run takes the same
-steps again. Nothing here imports torch.
+A past step is reached from the last checkpoint before it, as the kernel is deterministic. This module does not import
+torch.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Checkpoint(NamedTuple):
 
 
 def asked(changes: list[LoggedChange]) -> list[LoggedChange]:
-    """Return the entries of a change log that somebody has asked for: the compiled kernel comes by itself."""
+    """Return the requested entries of a change log, without switches to a compiled kernel."""
     return [change for change in changes if set(change[1]) != _KERNEL]
 
 
@@ -98,7 +98,7 @@ class Timeline:
         del self.steps[end:], self.kinds[end:]
 
     def before(self, step: int) -> int | None:
-        """Return the step of the last event before this one; None if there is none."""
+        """Return the step of the last event before this one, or None."""
         place = bisect_left(self.steps, step)
         return self.steps[place - 1] if place else None
 
@@ -116,10 +116,7 @@ class Timeline:
 
 
 class History:
-    """Keep the checkpoints and change logs of a live run.
-
-    Checkpoints are dense near the present and the sparser the older they are.
-    """
+    """Keep the checkpoints and change logs of a live run, with checkpoints sparser the older they are."""
 
     def __init__(self, furthest: int = 0) -> None:
         self.timeline = Timeline()
@@ -127,7 +124,7 @@ class History:
         self._checkpoints: list[Checkpoint] = []
         self.block_store: BlockStore | None = None
         self._forks: list[int] = []  # where the run was parted; no way leads over such a step
-        self._log: Log | None = None  # as it was when somebody went back
+        self._log: Log | None = None  # before the run went back
 
     @property
     def behind(self) -> bool:
@@ -140,7 +137,7 @@ class History:
         return not self._checkpoints
 
     def log(self, run: ShownRun | Forked) -> Log:
-        """Return the changes as they were made before somebody went back."""
+        """Return the changes before the run went back."""
         return self._log or log_of(run)
 
     def reached(self, step: int) -> None:
@@ -165,7 +162,7 @@ class History:
         known = place < len(steps) and steps[place] == checkpoint.step
         self._checkpoints[place : place + known] = [checkpoint]
         while len(self._checkpoints) > _MOST_CHECKPOINTS or (len(self._checkpoints) > 2 and self._size() > _MOST_BYTES):
-            # Where there are too many, all are as large; where they are too large, those go first that free the most.
+            # Too many checkpoints count as equally large; too large ones are removed by the memory that they free.
             sizes = [1] * len(self._checkpoints) if len(self._checkpoints) > _MOST_CHECKPOINTS else self._own()
             del self._checkpoints[_least_missed([each.step for each in self._checkpoints], self.furthest, sizes)]
         if self.block_store is not None:
@@ -191,7 +188,7 @@ class History:
         self._checkpoints.sort()
 
     def before(self, step: int) -> Checkpoint:
-        """Return the checkpoint to go to a step from; some steps before it where there is one."""
+        """Return a checkpoint to reach a step from, preferably some steps before it."""
         steps = [each.step for each in self._checkpoints]
         parted = max((fork for fork in self._forks if fork <= step), default=0)
         for wanted in (step - _RUN_UP, step):
@@ -214,7 +211,7 @@ class History:
         self._forks = [fork for fork in self._forks if fork <= step]
 
     def parted(self, fork: Forked) -> None:
-        """Note that the run was parted where it is."""
+        """Record a fork at the current step."""
         self._forks.append(fork.steps)
         self.note(fork)
 

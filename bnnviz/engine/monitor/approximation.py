@@ -1,17 +1,16 @@
 r"""Judge an approximation that has a density by the importance weights of its own draws.
 
 With draws :math:`x_i` of an approximation q and :math:`w_i = \exp(-U(x_i)) / q(x_i)`, the shape of the weights' tail,
-Pareto k-hat, tells how far q is from the posterior where q has little mass (Yao, Vehtari, Simpson and Gelman 2018,
-Yes, but did it work? Evaluating variational inference, https://doi.org/10.48550/arXiv.1802.02538). It is small of an
-approximation that is too wide, too, so that the total variation distance is estimated beside it,
+Pareto k-hat, measures how far q is from the posterior at points with little mass under q (Yao, Vehtari, Simpson and
+Gelman 2018, Yes, but did it work? Evaluating variational inference, https://doi.org/10.48550/arXiv.1802.02538). It is
+small for approximations that are too wide, too, so the total variation distance is estimated as well,
 
 .. math::
     \frac12 \int |p - q| \approx \frac12 \sum_i \left| \bar w_i - \frac1n \right|, \qquad
     \bar w_i = w_i / \sum_j w_j,
 
-by which the probability of an event is off at most. Where k-hat is above 0.7 weights have not settled, and the distance
-is larger than its estimate as a rule. Draws at which U is not finite have no weight. Neither figure knows of a mode
-that no draw has found.
+which bounds the error of any probability. For k-hat above 0.7 the weights have not converged, and the distance usually
+exceeds its estimate. Draws with non-finite U have no weight. Neither metric detects a mode that no draw has found.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from bnnviz.messages import Message
 from bnnviz.samplers.random import seeded
 from bnnviz.targets import BNN
 
-_NEAR, _FAR = 0.01, 0.1  # total variation distances: below the one no tail of weights counts, the other is told
+_NEAR, _FAR = 0.01, 0.1  # total variation distances: below the first the tail is ignored, the second is reported
 _AT_ONCE = 256  # draws
-_OUTSIDE = 1e-3  # share of draws that are told to lie where U is not finite: fewer may have overflowed
+_OUTSIDE = 1e-3  # reported share of draws with non-finite U: fewer may be overflows
 
 
 class WeightEffort(NamedTuple):
-    """Say how much may be spent on weights: multiply-adds of U, and draws, at most and at least."""
+    """Limits on the cost of weights: multiply-adds of U, and the maximum and minimum number of draws."""
 
     work: float = 3e9
     draws: int = 2000
@@ -47,11 +46,11 @@ _EFFORT = WeightEffort()
 
 
 def measured_approximation(run: DrawSource, effort: WeightEffort = _EFFORT) -> dict[str, float | None]:
-    """Return how far a sampler's approximation is from the density; {} of samplers without one whose density is known.
+    """Return metrics of a sampler's approximation; {} for samplers without an approximation of known density.
 
     ``pareto_k`` is the shape of the weights' tail, ``total_variation`` the distance from the density, and
-    ``infinite_share`` the share of draws at which U is not finite. They are None where U takes too long, or where
-    nothing has been drawn; ``pareto_k`` also where all weights are equal, as of a density that is approximated exactly.
+    ``infinite_share`` the share of draws with non-finite U. They are None if U takes too long or there are no draws;
+    ``pareto_k`` also for equal weights, as of an exact approximation.
     """
     if not run.sampler.traits.has_density:
         return {}

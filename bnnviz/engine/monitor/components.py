@@ -49,8 +49,8 @@ def _matches(run: DrawSource) -> bool:
 class Components:
     """Fit principal axes to a run's draws, and project the draws on them or on single coordinates.
 
-    Canonical representatives of the draws are looked at where that is asked for. Mixing is measured on the draws
-    themselves all the same, since the canonical form makes jumps that no chain has made.
+    On request it shows canonical representatives of the draws. Mixing is always measured on the draws themselves, since
+    the canonical form adds jumps.
     """
 
     def __init__(self, run: DrawSource) -> None:

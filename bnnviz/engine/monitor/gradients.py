@@ -1,4 +1,4 @@
-"""Warn where a function is no potential of each chain's own, or changes otherwise than its gradient says."""
+"""Warn if a function mixes chains, or contradicts its gradient."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GRAIN = 0.1  # of U: acceptance probabilities are wrong by a tenth where neighb
 
 
 def of_gradient(run: DrawSource) -> Iterator[Message]:
-    """Say what is wrong with a function of the caller's own, tried at draws and on lines between them."""
+    """Check the caller's own function at draws and on lines between them."""
     draws = run.store.view(run.alive)
     if (
         not isinstance(run.target, Callable)

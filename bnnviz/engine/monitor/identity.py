@@ -1,7 +1,7 @@
-r"""Tell where Stein's identity says nothing of draws: their density has an edge, or their tails are too long.
+r"""Detect draws to which Stein's identity does not apply: their density has an edge, or their tails are too long.
 
-Over a domain with an edge the identity has a term of the edge, which vanishes only where the density does. And where
-the squares of draws have no variance, neither has what is estimated of variances. With excesses :math:`y` over a
+Over a domain with an edge the identity has a boundary term, which vanishes only with the density. And if the squares of
+draws have no variance, neither have estimates of variances. With excesses :math:`y` over a
 threshold, sorted, the tail's shape is estimated by probability-weighted moments (Hosking and Wallis 1987,
 https://doi.org/10.1080/00401706.1987.10488243),
 
@@ -31,7 +31,7 @@ _VARIANCE = 4 / 3  # of the estimate of a shape near 0, times the draws of the t
 
 
 def says_nothing(target: Target, draws: Tensor) -> bool:
-    """Tell whether Stein's identity does not apply to draws (n, dim) of a target."""
+    """Return whether Stein's identity does not apply to draws (n, dim) of a target."""
     if isinstance(target, BNN):
         return False
     if len(draws) < 2:
@@ -40,7 +40,7 @@ def says_nothing(target: Target, draws: Tensor) -> bool:
 
 
 def has_edge(target: Target, draws: Tensor) -> bool:
-    """Tell whether U is not finite one standard deviation beyond the outermost draws (n, dim) in some coordinate."""
+    """Return whether U is not finite one standard deviation beyond the outermost draws (n, dim) in some coordinate."""
     columns = torch.arange(draws.shape[1], device=draws.device)
     columns = columns[:: -(-len(columns) // _MOST_COLUMNS)]
     sd = draws.std(0)
@@ -54,7 +54,7 @@ def has_edge(target: Target, draws: Tensor) -> bool:
 
 
 def has_hole(target: Target, draws: Tensor) -> bool:
-    """Tell whether U is not finite at a point between two draws (n, dim): a hole has edges too."""
+    """Return whether U is not finite at a point between two draws (n, dim): a hole has edges too."""
     rng = np.random.default_rng(0)
     ends = (draws[torch.as_tensor(rng.integers(len(draws), size=_BETWEEN), device=draws.device)] for _ in range(2))
     share = torch.as_tensor(rng.uniform(size=(_BETWEEN, 1)), dtype=draws.dtype, device=draws.device)
@@ -62,7 +62,7 @@ def has_hole(target: Target, draws: Tensor) -> bool:
 
 
 def has_long_tail(draws: np.ndarray) -> bool:
-    """Tell whether the squares of draws (n, dim) seem to have no variance in some coordinate."""
+    """Return whether the squares of draws (n, dim) seem to have no variance in some coordinate."""
     tail = int(_TAIL * len(draws))
     if tail < _FEWEST:
         return False

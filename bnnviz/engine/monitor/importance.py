@@ -1,4 +1,4 @@
-"""Judge the weights of draws for the table, and resample for whoever needs draws without weights."""
+"""Judge the weights of draws for the table, and resample weighted draws."""
 
 from __future__ import annotations
 
@@ -22,14 +22,7 @@ _FAR = 5  # standard errors
 
 
 def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
-    """Return draws without weights (count, dim), taken from weighted ones in proportion, evenly; none without weights.
-
-    Parameters
-    ----------
-    draws : Tensor, shape (draws, dim)
-    logs : ndarray, shape (draws,)
-        Logarithms of the weights.
-    """
+    """Return draws (count, dim) resampled systematically by their log weights (draws,); empty without weights."""
     if not np.isfinite(logs).any():
         return draws[:0]
     return draws[torch.as_tensor(diagnostics.systematic(logs, count), device=draws.device)]
@@ -43,7 +36,7 @@ class Importance:
         self.forget()
 
     def forget(self) -> None:
-        """Drop what was taken."""
+        """Drop the resampled draws."""
         self._key: tuple[int, int] | None = None
         self._rows: list[list[str]] = []
         self._stein: tuple[int, VarianceInflation | None] = (0, None)
@@ -54,14 +47,14 @@ class Importance:
         return self._chain.chain_trace.weight_ess
 
     def current(self, count: int) -> Tensor:
-        """Return draws (count, dim) without weights, of the last iteration; (0, dim) where none has a weight."""
+        """Return resampled draws (count, dim) of the last iteration; (0, dim) without weights."""
         found = self._chain.chain_trace.current()
         if found is None:
             return self._chain.chain_trace.current_point()[None][:0]
         return resampled(found[0], found[1].cpu().numpy(), count)
 
     def rows(self) -> list[list[str]]:
-        """Return rows (label, text, tone): weight ESS, tail of the weights, known variances beside theirs."""
+        """Return rows (label, text, tone): weight ESS, tail of the weights, and known variances with the estimates."""
         found = self._chain.chain_trace.current()
         if found is None:
             return self._rows
@@ -75,12 +68,12 @@ class Importance:
         weight_ess, k = diagnostics.weight_ess(logs), diagnostics.pareto_k(logs)
         share, (log_z, error) = weight_ess / len(logs), diagnostics.log_evidence(logs)
         known = self._variances(draws, logs)
-        # Where the variances are known, the identity could only say the same, or be wrong: draws of a part of a bent
-        # density it may take for too wide.
+        # With known variances the identity is redundant, or wrong: it may take draws of a part of a curved density for
+        # too wide.
         stein = None if known else self._off_by_stein(draws, logs)
         missed = stein is not None and is_clear(stein.share, stein.error, CLEAR_WEIGHTED)
         missed = missed or any(tone == "bad" for _, _, tone in known)
-        # A light tail says nothing of what no draw has found.
+        # A light tail does not show what draws have missed.
         tone = "bad" if k > BAD_K else "good" if k < GOOD_K and not missed else ""
         return [
             [f"Weight ESS of {len(logs):,} draws", f"{weight_ess:,.1f}", "bad" if share < POOR else ""],
@@ -91,7 +84,7 @@ class Importance:
         ]
 
     def _off_by_stein(self, draws: Tensor, logs: np.ndarray) -> VarianceInflation | None:
-        """Return how far variances are off by Stein's identity, measured anew with a quarter more iterations."""
+        """Return the error of variances by Stein's identity, measured again after a quarter more iterations."""
         measured, found = self._stein
         iteration = self._chain.chain_trace.iteration
         if not measured <= iteration < EFFORT.growth * measured:

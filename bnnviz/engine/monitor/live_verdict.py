@@ -1,4 +1,4 @@
-"""Judge a run of a network in one line while it goes on, by fewer draws than at its end (`verdict`)."""
+"""Judge a running network in one line, by fewer draws than at its end (`verdict`)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LiveVerdict:
         self.forget()
 
     def forget(self) -> None:
-        """Drop what was found of earlier draws."""
+        """Drop results of earlier draws."""
         self._part: dict[str, Any] = {}
         self._pace = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
         self._judged = (0, False)  # draws of each chain, and whether these were all
@@ -59,7 +59,7 @@ class LiveVerdict:
         return self._part
 
     def _waits(self, draws: int) -> Message:
-        """Return what a verdict waits for."""
+        """Return the message on a missing verdict."""
         run = self._run
         if run.phase in _WAITS:
             way = run.waiting.message()

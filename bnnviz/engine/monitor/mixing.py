@@ -1,7 +1,7 @@
-"""Measure how draws mix where one coordinate does not show it: in U, in functions, and in weights in one order.
+"""Measure the mixing of U, of functions, and of weights in canonical order.
 
-Chains at copies of one network, with other orders and signs of the hidden units, disagree on weights and not on
-functions. So R-hat is taken of functions, and of weights once the units of every draw are in one order.
+Chains at copies of one network, with other orders and signs of the hidden units, disagree on weights but not on
+functions. So R-hat is computed for functions, and for weights with the units of every draw in one order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bnnviz.engine.throttle import Throttle
 
 
 class MixingEffort(NamedTuple):
-    """Say how much may be spent on measuring how a run mixes."""
+    """Limits on the cost of measuring the mixing."""
 
     points: int
     weights: int
@@ -31,9 +31,9 @@ class MixingEffort(NamedTuple):
     work: float
 
 
-# The sizes of a few draws of many say nothing of the many.
+# The cost of a few draws does not predict that of many.
 LIVE, FINISHED = MixingEffort(8, 20, 2000, 25, 1e8), MixingEffort(40, 100, 20_000, 100, 3e9)
-_SHARE, _LONGEST_WAIT = 0.01, 10.0  # of the time that a run that goes on may be measured, and seconds
+_SHARE, _LONGEST_WAIT = 0.01, 10.0  # maximum fraction of the time to measure a live run, and seconds
 _CHUNK = 64
 _ORDERED = 2000  # draws whose units are put in order, at most
 _ASSIGNMENT = 3e5  # multiply-adds that are as long as the assignment of a layer's units
@@ -43,7 +43,7 @@ JUDGED = 50  # draws of each chain from which an R-hat is judged
 
 
 class MixingEss(NamedTuple):
-    """Hold bulk effective sample sizes, and R-hat where no hidden units change places; nan where they are not known."""
+    """Bulk effective sample sizes, and R-hat in canonical order; nan if unknown."""
 
     energy: float = float("nan")
     least: float = float("nan")
@@ -71,7 +71,7 @@ class _Values(DrawTable):
         if self._predictor is None:
             return energy[:, None]
         functions = self._predictor.functions(theta, self._points)
-        # Where there are classes, each input has the probability of each.
+        # For a classification, each input has the probability of each class.
         return np.column_stack([energy, functions[:, evenly(functions.shape[1], self._points)]])
 
 
@@ -84,7 +84,7 @@ class _OrderedWeights(DrawTable):
 
     @property
     def work(self) -> float:
-        """Multiply-adds that a draw takes, about; infinite where there are no hidden units."""
+        """Approximate multiply-adds per draw; infinite without hidden units."""
         hidden = self._run.target.units[:-1]
         each = [_ASSIGNMENT + layer.outputs**2 * (layer.inputs + layer.outputs) for layer in hidden]
         return sum(each) + self._run.target.dim if each else np.inf
@@ -111,14 +111,14 @@ def _worst_rhat(table: np.ndarray) -> float:
 
 
 class LiveMixing:
-    """Measure a run that goes on, as often as a small share of the time allows; the rows state their step."""
+    """Measure a live run within a small fraction of its time; the rows state the step."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None) -> None:
         self._run, self._predictor = run, predictor
         self.forget()
 
     def forget(self) -> None:
-        """Drop what was measured of earlier draws."""
+        """Drop results of earlier draws."""
         self.found, self._step = MixingEss(), 0
         self._values = _Values(self._run, self._predictor, LIVE.points)
         self._ordered = _OrderedWeights(self._run, LIVE.weights)
@@ -137,7 +137,7 @@ class LiveMixing:
         self._pace.spent(time.thread_time() - begun)
 
     def _in_order(self, most: int) -> np.ndarray | None:
-        """Return weights of draws with hidden units in one order; None where there are none, or that takes too long."""
+        """Return weights of draws with hidden units in one order; None without hidden units, or if that takes too long."""
         if self._ordered.work > LIVE.work:
             return None
         return self._ordered.values(min(most, _ORDERED), LIVE.work / self._ordered.work)
@@ -168,17 +168,14 @@ def stated(step: int, now: int) -> str:
 
 
 def rhat_tone(rhat: float, run: DrawSource) -> str:
-    """Judge an R-hat; chains of a sampler that does not converge to the target may agree on what is wrong."""
+    """Judge an R-hat; chains of a sampler that does not converge to the target may agree on wrong values."""
     if run.store.common(run.alive) < JUDGED:
         return ""
     return "bad" if rhat > BAD_RHAT else "good" if rhat < GOOD_RHAT and run.sampler.traits.converges else ""
 
 
 def measured_mixing(run: DrawSource, predictor: Predictor | None) -> MixingEss:
-    """Return the measures of a finished run's draws, of 20,000 evenly spread ones if there are more.
-
-    They are not known where the work allows neither all draws nor a hundred.
-    """
+    """Return the metrics of a finished run from at most 20,000 evenly thinned draws; unknown if too expensive."""
     values = _Values(run, predictor, FINISHED.points)
     least = min(FINISHED.least_draws, run.store.common(run.alive) * int(run.alive.sum()))
     draws = int(min(FINISHED.draws, FINISHED.work / values.work))

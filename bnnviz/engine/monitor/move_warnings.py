@@ -1,4 +1,4 @@
-r"""Warn where the moves of chains speak against their draws: chains stand still, diverge, or keep their energy.
+r"""Warn if the moves of chains cast doubt on their draws: no moves, divergences, or nearly constant energy.
 
 With :math:`E_n` the energy where the n-th trajectory of a chain begins, the energy Bayesian fraction of missing
 information is
@@ -32,7 +32,7 @@ _FEWEST_ENERGIES, _LOW = 100, 0.3
 
 
 def of_moves(run: DrawSource) -> Iterator[Message]:
-    """Say what is wrong with the moves that led to a run's draws; nothing where the draws are no chains."""
+    """Warn about the moves of a run's chains; no warnings for draws that are not chains."""
     if run.sampler.traits.weighted or not run.sampler.traits.converges:
         return
     stats = run.sample_stats

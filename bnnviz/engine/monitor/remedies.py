@@ -87,7 +87,7 @@ def deeper_trees(run: DrawSource) -> list[Remedy]:
 
 
 def refreshed(run: DrawSource) -> list[Remedy]:
-    """Return a higher refresh rate; [] if the sampler has none."""
+    """Return a higher refresh rate; [] for a sampler without one."""
     if not has(run, "refresh_rate"):
         return []
     text = "refresh velocities more often"

@@ -36,7 +36,7 @@ _OF_FUNCTIONS = ("ess_function_min", "ess_function_median", "rhat_function_max",
 _EFFORT = SteinEffort(work=3e9, draws=20_000)
 
 
-#: What was found of runs that have ended: a recording and a screen show the same.
+#: Results of ended runs: a recording and a screen show the same.
 _ended: WeakKeyDictionary[DrawSource, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -95,7 +95,7 @@ def _summarised(run: DrawSource) -> dict[str, Any]:
 
 
 def _missing(run: DrawSource) -> Iterator[Message]:
-    """Return which figures are None because a package is missing, and how to install it."""
+    """Return which metrics need a missing package, and how to install it."""
     if not diagnostics.has_arviz():
         figures = "Pareto k-hat is" if run.sampler.traits.weighted else "ESS and R-hat are"
         yield Message("missing_package", figures=figures, remedy=optional.install("arviz_stats"))
@@ -104,11 +104,11 @@ def _missing(run: DrawSource) -> Iterator[Message]:
 
 
 def _importance(run: DrawSource) -> dict[str, float | None]:
-    """Return what the weights say of themselves.
+    """Return the metrics of the importance weights.
 
-    ``weight_ess`` is the effective sample size of the weighted draws, ``weight_ess_share`` that by their number,
-    ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of exp(-U) and
-    its standard error. Chains are proposals: there is no R-hat, and ``ess_min`` is None.
+    ``weight_ess`` is the effective sample size of the weighted draws, ``weight_ess_share`` its fraction of their
+    number, ``pareto_k`` the shape of the weights' tail, ``log_z`` and ``log_z_se`` the logarithm of the integral of
+    exp(-U) and its standard error. R-hat and ``ess_min`` do not apply, as chains are proposals.
     """
     logs = run.log_weights
     weight_ess = diagnostics.weight_ess(logs)
@@ -160,14 +160,13 @@ def _number(value: float) -> float | None:
 def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
     """Return effective sample sizes and R-hat.
 
-    ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates;
-    ``ess_pc1`` is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and
-    ``ess_function_median`` of a network's predictions (the grid or the test rows that the prediction is drawn on).
-    ``rhat_function_max`` is the worst of these predictions, and ``rhat_canonical_max`` of at most 100 weights once the
-    hidden units of each draw are in one order, with one sign (`bnnviz.diagnostics.canonical`).
-    ``ess_per_s`` and ``ess_per_million_grads`` are ``ess_min`` by all that the run took: seconds, and millions of
-    per-example gradients, the search for a start and the warm-up included. All are None where all draws of a chain are
-    one point, as of MAP: they would speak of copies.
+    ``ess_min``, ``ess_tail_min`` and ``rhat_max`` are the worst of at most 100 evenly spaced coordinates; ``ess_pc1``
+    is of the first principal component, ``ess_energy`` of U, ``ess_function_min`` and ``ess_function_median`` of a
+    network's predictions (the grid or the test rows that the prediction is drawn on). ``rhat_function_max`` is the
+    worst of these predictions, and ``rhat_canonical_max`` of at most 100 weights once the hidden units of each draw are
+    in one order, with one sign (`bnnviz.diagnostics.canonical`). ``ess_per_s`` and ``ess_per_million_grads`` are
+    ``ess_min`` per second and per million of per-example gradients of the whole run with the search for a start and the
+    warm-up. All are None if every chain has a single point, as for MAP.
     """
     network = isinstance(run.target, BNN)
     if run.sampler.traits.one_point:
@@ -192,7 +191,7 @@ def _convergence(run: DrawSource, draws: np.ndarray) -> dict[str, float | None]:
 
 
 def _worst(worst: Callable[[list[float]], float], figures: Iterable[float]) -> float | None:
-    """Return the worst of the figures that are known; None where none is."""
+    """Return the worst of the known metrics, or None."""
     known = [figure for figure in figures if np.isfinite(figure)]
     return float(worst(known)) if known else None
 
@@ -251,7 +250,7 @@ def _ess_first_component(draws: np.ndarray) -> float | None:
         return None
     pooled = draws.reshape(-1, draws.shape[2])
     thinned = pooled[:: max(1, len(pooled) // 2000)]
-    # Of large networks there is no room for a copy.
+    # Copies of large networks do not fit into memory.
     thinned = thinned if thinned.size > _MOST_COPIED else thinned.astype(float)
     axis = diagnostics.principal_axes(thinned, 1).axes[:, 0]
     # An ESS does not depend on the centre.

@@ -1,4 +1,4 @@
-"""Measure how well the draws of a population predict the test rows, iteration by iteration while it goes on."""
+"""Measure how well the draws of a population predict the test rows, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AREA, _RIGHT, _ERROR = "AUC", "accuracy", "RMSE"
 
 
 class TestMetrics:
-    """Measure the draws that were weighed last, once for each iteration that somebody looks at."""
+    """Measure the last weighted draws, once per viewed iteration."""
 
     def __init__(self, run: DrawSource, chain: WatchedChain, importance: Importance) -> None:
         self._run, self._chain, self._importance = run, chain, importance
@@ -29,7 +29,7 @@ class TestMetrics:
         picture = "errors2" if not self._classes else "roc" if len(self._classes) == 2 else "confusion"
         measurable = picture != "roc" or diagnostics.has_learn()
         if picture == "roc" and measurable:
-            # Its import takes a second or two: now, since nobody waits for a frame yet.
+            # The import takes a second or two: do it before anyone waits for a frame.
             diagnostics.learn_metrics()
         self.emits = ("history", picture) if measurable else ()
         self.forget()

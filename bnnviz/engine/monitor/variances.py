@@ -141,9 +141,8 @@ class Variances:
     def _is_contradicted(self) -> bool:
         """Return whether known variances clearly contradict the direction of Stein's identity.
 
-        The identity detects draws of another density, usually too wide or too narrow; if chains have covered only a
-        part of a curved density it may confuse the two. An estimate of 1 within its error, as for draws of one mode of
-        two, does not contradict.
+        The identity may confuse too wide and too narrow if chains have covered only a part of a curved density. An
+        estimate of 1 within its error, as for draws of one mode of two, does not contradict.
         """
         off, found = self._off(), self.variance_inflation
         takes_a_side = abs(found.share) > _INTERVAL * found.error
@@ -210,13 +209,7 @@ class Off(NamedTuple):
 
 
 def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray, errors: float = _CLEAR) -> Off | None:
-    """Return which of the variances (dim,) is the clearest to differ from the known ones; None if none does.
-
-    Parameters
-    ----------
-    variance, error, true : ndarray, shape (dim,)
-        With their standard errors, and the known ones.
-    """
+    """Return the variance (dim,) that differs most clearly from the known ones, or None."""
     ratios, z = _judged(variance, error, true)
     if not np.isfinite(z).any():
         return None
@@ -226,9 +219,9 @@ def most_off(variance: np.ndarray, error: np.ndarray, true: np.ndarray, errors: 
 
 
 def _judged(variance: np.ndarray, error: np.ndarray, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the variances' ratios to the known ones, and their logarithms in standard errors.
+    """Return the ratios of the variances to the known ones, and their logs in standard errors.
 
-    The error of a variance is about in proportion to it: draws that have not been everywhere yet seem sure.
+    The error grows with the variance: the variances of incomplete draws seem precise.
     """
     ratio = variance / true
     with np.errstate(all="ignore"):
@@ -245,17 +238,10 @@ def is_clear(share: float, error: float, errors: float = _CLEAR) -> bool:
 def measured_variance_inflation(
     run: DrawSource, effort: SteinEffort = EFFORT, draws: Tensor | None = None, logs: np.ndarray | None = None
 ) -> diagnostics.VarianceInflation | None:
-    """Return the relative excess of the draws' variances, by Stein's identity.
+    """Return the relative excess of the variances by Stein's identity, by default for the draws of the run.
 
-    None if there are too few draws, no chain moves, the identity does not apply, or a gradient takes too
-    long.
-
-    Parameters
-    ----------
-    draws : Tensor, shape (chains, draws, dim), optional
-        Weighted draws; by default the draws of the run.
-    logs : ndarray, shape (chains, draws), optional
-        Log weights.
+    ``draws`` (chains, draws, dim) and ``logs`` (chains, draws) are weighted draws. None if there are too few draws, no
+    chain moves, the identity does not apply, or a gradient takes too long.
     """
     draws = run.store.view(run.alive) if draws is None else draws
     chains, count, dim = draws.shape

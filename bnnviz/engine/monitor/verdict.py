@@ -14,7 +14,7 @@ MIXED = 1.05
 LEVELS = ("usable", "usable_with_care", "not_usable_yet", "not_usable")
 _RATIOS = (1.05, 1.3, 2.0)  # of our score to the best simple model's: the largest of each verdict but the last
 _SLACK = 0.5  # by which a ratio may be larger, over the root of the number of rows
-_OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # of a share; by how much it may be off, and standard errors besides
+_OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # tolerated errors of a share, plus standard errors
 _FEWEST = 20  # rows with which predictions can be judged
 
 
@@ -66,14 +66,14 @@ def _compared(name: str, ratio: float, classes: bool) -> str:
 
 
 def _of_intervals(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the shares of rows in 50 % and 90 % intervals, and a sentence."""
+    """Return the level by the shares of rows in 50 % and 90 % intervals, and a message."""
     shares = {0.5: metrics["averaged"]["coverage_50"], 0.9: metrics["averaged"]["coverage_90"]}
     level = max(_off(share, wanted, metrics["rows"]) for wanted, share in shares.items())
     return level, f"50% intervals cover {shares[0.5]:.0%} and 90% intervals {shares[0.9]:.0%} of {rows}"
 
 
 def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
-    """Return the level by the share of right classes and the probabilities, and a sentence."""
+    """Return the level by the accuracy and the probabilities, and a message."""
     accuracy, expected = metrics["averaged"]["accuracy"], metrics["confidence"]
     rare = "".join(
         f"; of {each['rows']} rows of the rare class {each['name']} {each['recall']:.0%} are found"
@@ -84,7 +84,7 @@ def _of_classes(metrics: dict[str, Any], rows: str) -> tuple[int, str]:
 
 
 def _off(share: float, wanted: float, rows: int) -> int:
-    """Return 0 if a share is what it should be, 1 if it is off, 2 if it is far off."""
+    """Return 0 for a share within tolerance, 1 if it is off, 2 if it is far off."""
     error = _ERRORS * math.sqrt(wanted * (1 - wanted) / rows)
     return sum(abs(share - wanted) > limit + error for limit in (_OFF, _FAR_OFF))
 

@@ -1,4 +1,4 @@
-"""Say how long a run that makes no draws yet will take, and where it gets nowhere."""
+"""Estimate the time to the first draws of a run, and detect a lack of progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Waiting:
             self._run.notes.append(_SLOW_EAGER)
 
     def _should_compile(self) -> bool:
-        """Return whether a run that ends by itself would end sooner with compiled steps, which nobody has asked for."""
+        """Return whether compiled steps, not requested yet, would shorten a run with an end."""
         run = self._run
         if run.spec.draws is None or run.spec.kernel != "eager" or not run.is_long:
             return False

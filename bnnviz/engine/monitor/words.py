@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def number(value: float, form: str) -> str:
-    """Write a number in a format, or a dash where it is not known."""
+    """Format a number, or return a dash for an unknown one."""
     return format(value, form) if math.isfinite(value) else "–"
 
 
@@ -17,7 +17,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def variance_rows(columns: Iterable[tuple[str, float, float, float, str]]) -> list[list[str]]:
-    """Return rows (label, text, tone) of variances beside known ones, from name, variance, error, truth and tone."""
+    """Return rows (label, text, tone) of variances and known ones, from name, variance, error, truth and tone."""
     return [
         [f"Variance of {name}; true {true:.3g}", with_error(variance, error), tone]
         for name, variance, error, true, tone in columns
