@@ -137,7 +137,7 @@ class LiveMixing:
         self._pace.spent(time.thread_time() - begun)
 
     def _in_order(self, most: int) -> np.ndarray | None:
-        """Return weights of draws with hidden units in one order; None without hidden units, or if that takes too long."""
+        """Return weights of draws with hidden units in one order; None without hidden units or if too slow."""
         if self._ordered.work > LIVE.work:
             return None
         return self._ordered.values(min(most, _ORDERED), LIVE.work / self._ordered.work)

@@ -80,7 +80,7 @@ class _Mixture:
 def measured_shift(
     run: DrawSource, draws: np.ndarray, logs: np.ndarray, found: dict[str, list] | diagnostics.Weighted
 ) -> Shift | None:
-    """Return the moment that clearly differs from the check's, or None; draws and ``logs`` (chains, draws) are weighted."""
+    """Return the moment that differs clearly from the check's, or None; ``logs`` (chains, draws) are log weights."""
     mean, variance = np.asarray(found.mean), np.diag(np.asarray(found.cov))
     check = _wider_moments(run.target, draws, logs, mean, np.asarray(found.cov))
     if check is None:
