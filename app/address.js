@@ -1,4 +1,4 @@
-// Keeps the address bar at what the page shows. Replacing the entry adds nothing to the history.
+// Updates the address bar by replacing the entry, which adds nothing to the history.
 
 const REST = 250 // milliseconds: browsers refuse to write more often than about six times a second
 

@@ -1,7 +1,7 @@
 /* Dialogs and the escape key.
 
-A dialog closes at the key while the focus is in it. As the window shrinks, the drawer comes over the page and takes the
-focus, or a control goes away with it; the key is handed to the dialog that is on top then. */
+A dialog with the focus closes on Escape. When the window shrinks, the drawer covers the page and takes the focus, or the
+focused control disappears; this script then passes the key to the topmost dialog. */
 {
   const OWN = ".MuiDialog-root, .MuiPopover-root, .MuiPopper-root" // these take the key themselves
   const dialogs = (root) => [...root.querySelectorAll("*")].flatMap((el) => [
@@ -11,7 +11,7 @@ focus, or a control goes away with it; the key is handed to the dialog that is o
 
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || event.composedPath().some((el) => el.matches?.(OWN))) { return }
-    // The drawer is the top one for the library, so the dialog would not take the key from a hand either.
+    // The library considers the drawer to be on top, so the dialog would ignore the key.
     const close = dialogs(document).filter((el) => el.checkVisibility()).at(-1)?.querySelector("[aria-label=close]")
     if (!close) { return }
     event.stopPropagation()

@@ -1,6 +1,4 @@
-/* A file that is dropped beside its field.
-
-The browser would open it in the place of the page, and the run would be gone. */
+/* Ignores files dropped outside a field: the browser would replace the page by the file. */
 for (const name of ["dragover", "drop"]) {
   addEventListener(name, (event) => {
     const taken = event.defaultPrevented || event.composedPath().some((el) => el.matches?.("input"))

@@ -1,13 +1,13 @@
-/* What the title of a figure offers: the figure on the whole screen, as a file, or alone in another page.
+/* Actions of a figure's title: show it on the whole screen, save it as a file, or open it alone in another page.
 
-A figure is known by the name of its view; an address with view=NAME&bare=1 shows it alone. */
+The name of its view identifies a figure; an address with view=NAME&bare=1 shows it alone. */
 (() => {
-  "use strict" // else its functions would be the window's, which has an open and a close of its own
+  "use strict" // otherwise the functions would replace window.open and window.close
   const MENU = "bnnviz-figure-menu"
   const FRAME = {width: 720, height: 480}
   const asked = new URLSearchParams(location.search)
 
-  /* The figure of a name that is seen; a page may have several. */
+  /* The visible figure of this name; a page may have several. */
   function figure_of(name) {
     const figures = Bokeh.documents.flatMap((doc) => [...doc.all_models]).filter((model) => model.name === name)
     return figures.find((model) => Bokeh.index.find_one(model)?.el.checkVisibility())
@@ -136,13 +136,13 @@ A figure is known by the name of its view; an address with view=NAME&bare=1 show
     const menu = document.getElementById(MENU), items = [...menu?.children ?? []]
     const step = {ArrowDown: 1, ArrowUp: -1}[event.key], at = items.indexOf(document.activeElement)
     if (!menu || !(step || ["Escape", "Tab", " ", "Enter"].includes(event.key))) { return }
-    event.stopImmediatePropagation() // no key of the page
+    event.stopImmediatePropagation() // not a key of the page
     if (event.key === "Escape" || event.key === "Tab") { close(true) }
     if (step) { items[(at + step + items.length) % items.length].focus() }
     if (step || event.key === "Escape") { event.preventDefault() }
   }, true)
 
-  /* A figure alone: it lies over the rest of the page, which is not to be reached. */
+  /* A figure alone: it covers the rest of the page, which is inert. */
   function show_alone(name) {
     const button = found(document, "button[data-figure]").find((el) => el.dataset.figure === name)
     let card = button

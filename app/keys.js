@@ -1,5 +1,5 @@
-// Reports keys, unless somebody types or the focused control takes them, whether the page is seen, and whether it is to
-// keep still.
+// Reports keys (except while typing, or if the focused control takes them), the visibility of the page, and reduced
+// motion.
 
 const TYPING = "input:not([type=checkbox], [type=range], [type=radio]), textarea, select, [contenteditable], " +
   "[role=combobox], [role=listbox], [role=menu]"
@@ -8,7 +8,7 @@ const SLID = "input[type=range], [role=slider]" // take arrows
 const KEYS = {" ": "play", "ArrowRight": "proposal", "ArrowLeft": "before", "e": "event", "r": "reset", "?": "help", "n": "next", "p": "back"}
 
 export function render({model}) {
-  // A button that was clicked keeps the focus unseen: the space bar plays all the same.
+  // A clicked button keeps the focus invisibly: the space bar still plays.
   let pointed = false
   const point = () => { pointed = true }
 

@@ -1,5 +1,4 @@
-// Nothing that comes from the server can tell that the server is gone. The page, which finds its run again, reloads as
-// soon as a server answers.
+// Detects in the browser that the server is gone. The page, which finds its run again, reloads when a server answers.
 const strip = document.createElement("div")
 strip.setAttribute("role", "alert")
 strip.textContent = "The connection to the server was lost. This page reloads when the server answers."

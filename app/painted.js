@@ -1,5 +1,5 @@
-// A task that is asked for in the animation frame with the figures in it runs when that frame has been painted.
-// (A second animation frame would say so too, but the browser would compose the whole page once more for it.)
+// A task posted in an animation frame runs after that frame has been painted.
+// (A second animation frame would make the browser compose the whole page again.)
 const number = sent.data.number[0]
 requestAnimationFrame(() => {
   const after = new MessageChannel()

@@ -1,7 +1,7 @@
-/* The page on paper: what it says and shows, without what is pressed, in the colours of the light theme.
+/* The page on paper: its texts and figures without buttons, in the colours of the light theme.
 
-When it is printed, texts, tables and figures are copied to a sheet, which is all that is printed (paper.css). A copy, as
-the page itself fits its window and cuts or scrolls what has no room there, and its figures have the colours of a screen. */
+Printing copies texts, tables and figures to a sheet, the only printed element (paper.css): the page itself fits its
+window, clips or scrolls its content, and has the colours of the screen. */
 (() => {
   "use strict"
   const LIGHT = COLOURS // of the light theme, by those of the dark one
@@ -81,7 +81,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     }
   }
 
-  /* The marks of a legend are pictures as well, each on a canvas of its own: they are left out, and drawn afterwards. */
+  /* Bokeh's legend marks are bitmaps on separate canvases: they are omitted, and drawn afterwards. */
   function with_legends(figure, draw) {
     const legends = [...inner(Bokeh.index.find_one(figure))].filter((view) => view.model.type === "Legend")
     const marks = legends.flatMap((view) => view.entries.map((entry) => ({view, entry, glyph: entry.glyph})))
@@ -127,7 +127,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     return image
   }
 
-  /* What a control says: its label and its value. */
+  /* The text of a control: its label and its value. */
   function setting(control) {
     const label = control.querySelector("label"), value = control.querySelector("[role=combobox], input:not([type=range])")
     const line = document.createElement("p")
@@ -149,11 +149,11 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     if (from.href && from.origin !== location.origin) { to.dataset.address = from.href }
   }
 
-  /* Copies of what a node holds. `known` are the page's figures by their elements. */
+  /* Copies of a node's content. `known` maps elements to the page's figures. */
   function copies(node, known, light) {
     if (node.nodeType === Node.TEXT_NODE) { return node.data ? [document.createTextNode(node.data)] : [] }
     if (node.nodeType !== Node.ELEMENT_NODE || node.matches(UNSEEN) || !node.checkVisibility({visibilityProperty: true})) {
-      // What has no box of its own may hold what has.
+      // Elements without a box may contain elements with one.
       if (node.nodeType !== Node.ELEMENT_NODE || getComputedStyle(node).display !== "contents") { return [] }
     }
     if (known.has(node)) { return [drawing(known.get(node), light)] }
@@ -165,13 +165,13 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
       return node.closest(".bnnviz-legend, .key") ? [kept] : []
     }
     if (node.matches(".MuiFormControl-root")) { return setting(node) }
-    // A way to another of these pages is pressed too.
+    // Links to other pages are buttons too.
     if (node.matches("td a") && node.origin === location.origin) { return [] }
     if (node.matches(PRESSED) || (node.matches("button") && !node.matches(WORDS))) { return [] }
     return wrapped(node, held(node).flatMap((child) => copies(child, known, light)), light)
   }
 
-  /* The copies of what an element holds, in a copy of it where it says how they belong together. */
+  /* The copies of an element's content, within a copy of the element if it defines their arrangement. */
   function wrapped(node, inside, light) {
     const name = node.localName, words = node.matches(WORDS)
     if (!inside.some((each) => each.nodeType === Node.ELEMENT_NODE || each.data.trim()) && !["td", "th", "br"].includes(name)) {
@@ -184,7 +184,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
     made.classList.toggle("line", beside)
     made.classList.toggle("stage", held(node).some((child) => child.matches?.(".figure-card")))
     made.classList.toggle("card", is_card(node))
-    // Two figures lie beside each other, but for those that are wide on the screen.
+    // Two figures share a row, except for figures that are wide on the screen.
     made.classList.toggle("wide", is_card(node) && node.offsetWidth > WIDE * node.getRootNode().host.clientWidth)
     return [made]
   }
@@ -218,7 +218,7 @@ the page itself fits its window and cuts or scrolls what has no room there, and 
       const box = document.createElement("section")
       box.className = name
       box.append(...copies(part, known, light))
-      // Headings of buttons alone have nothing under them.
+      // Headings that precede only buttons are omitted.
       const lines = [...box.querySelectorAll("h2, p")]
       for (const [i, line] of lines.entries()) {
         if (name === "settings" && line.matches("h2") && !lines[i + 1]?.matches("p")) { line.remove() }

@@ -1,13 +1,13 @@
 /* Drop-downs and the keys of the page.
 
-A drop-down opens when the space bar goes down, and would take its first entry when it comes up again. After a choice
-with a pointer it would get the focus back as soon as its list has gone, however long that takes, and with it the keys
-of the page; who chooses with keys finds the focus where it was. */
+A drop-down opens when the space bar is pressed, and would choose its first entry on release. After a choice with a
+pointer it would regain the focus, and with it the keys of the page, when its list disappears; after a choice with keys
+the focus returns to it. */
 {
   const on = (event, selector) => event.composedPath().some((el) => el.matches?.(selector))
   let opening = false
 
-  let pointed = false // a pointer has chosen, and nothing was done since
+  let pointed = false // the last action was a choice with a pointer
 
   const let_go = () => {
     let focused = document.activeElement
@@ -27,7 +27,7 @@ of the page; who chooses with keys finds the focus where it was. */
     opening = false
   }, true)
   addEventListener("pointerdown", () => { pointed = false }, true)
-  // A key that chooses clicks too, at no place.
+  // A choice with a key also clicks, without coordinates.
   addEventListener("click", (event) => {
     if (event.detail > 0 && on(event, "[role=option]")) {
       pointed = true

@@ -1,4 +1,4 @@
-// Where the class is, and the question of its teacher: choices of which one is sent, and the counts once they are shown.
+// The teacher's page and question, with its choices, and the counts once they are shown.
 
 const EVERY_MS = 2000
 // Pages of lessons are one folder below the dashboard.
@@ -21,7 +21,7 @@ export function render({model}) {
     if (!document.hidden) { timer = setTimeout(look, EVERY_MS) }
   }
 
-  // One request at a time: of two the later one might come first.
+  // One request at a time, since answers may arrive out of order.
   function answer(choice) {
     chosen = choice
     fill()
@@ -61,7 +61,7 @@ export function render({model}) {
     choices.setAttribute("aria-label", words.your_answer)
     choices.classList.toggle("counted", shown)
     text.textContent = said.text
-    // The same buttons as long as the question is the same: one of them may have the focus.
+    // Keep the buttons of an unchanged question: one of them may have the focus.
     if (choices.childElementCount === 0) {
       choices.append(...said.choices.map((label, i) => make_button("", {className: "choice"}, () => answer(i))))
     }

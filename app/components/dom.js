@@ -1,4 +1,4 @@
-// What several components do: make elements, paint an image, copy a text, and wait a little.
+// Shared helpers: make elements, paint an image, copy a text, and wait a little.
 
 function make(tag, properties = {}, ...children) {
   const {role, label, ...rest} = properties
@@ -29,7 +29,7 @@ function paint(canvas, bytes, width, height) {
 
 const bytes_of = (base64) => Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
 
-// Where the browser has no clipboard to give, the text is selected and copied the old way.
+// Without a clipboard, the text is selected and copied by a command.
 async function copy(text, select) {
   try {
     await navigator.clipboard.writeText(text)
@@ -40,7 +40,7 @@ async function copy(text, select) {
   }
 }
 
-// Act once, a little later, however often it is asked for meanwhile.
+// Act once, a little later, however often it is called meanwhile.
 function throttled(act, milliseconds) {
   let timer = null
   const later = () => { timer ??= setTimeout(() => { timer = null; act() }, milliseconds) }
@@ -48,5 +48,5 @@ function throttled(act, milliseconds) {
   return later
 }
 
-// Put values into a sentence.
+// Put values into a text.
 const filled = (sentence, values) => sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole)

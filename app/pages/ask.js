@@ -1,4 +1,4 @@
-// The question that a class is asked with its counts, and a form for the next one.
+// The open question of a class with its counts, and a form for the next one.
 
 const EVERY_MS = 1000
 const PHASES = {
@@ -28,7 +28,7 @@ export function render({model}) {
     try {
       const answer = await fetch("class", {method: "POST", body: JSON.stringify(body)})
       refusal = answer.ok ? "" : await answer.text()
-    } catch { /* the refusal says it */ }
+    } catch { /* the refusal reports it */ }
     form.refuse(refusal)
     look()
   }

@@ -1,4 +1,4 @@
-// A lesson: texts beside films of which a knob picks one, a number in large type, questions, and the way from step to step.
+// A lesson: texts next to films that a knob selects, a large number, questions, and the navigation between steps.
 "use strict"
 
 // Called by the scripts that have the films.
@@ -57,7 +57,7 @@ async function open_lesson(lesson) {
   })
   addEventListener("hashchange", arrive)
 
-  // ---- where the reader is
+  // ---- position of the reader
 
   function arrive() {
     const parts = location.hash.slice(1).split("&"), asked_for = parseInt(parts[0] || lesson.begin, 10)
@@ -97,10 +97,10 @@ async function open_lesson(lesson) {
     for (const [id, name] of Object.entries(labels)) { by_id(id).textContent = said.words[name] }
     document.querySelector(".speed span").textContent = said.words.speed
     language.textContent = said.words.other
-    shown = "" // its words are those of another language
+    shown = "" // its texts are in another language
   }
 
-  // ---- what is shown
+  // ---- content
 
   async function show() {
     const {words} = said, question = number === last
@@ -213,7 +213,7 @@ async function open_lesson(lesson) {
     refresh().then((film) => film?.play())
   }
 
-  // Each choice has feedback of its own; a wrong one leaves the others to be tried.
+  // Each choice has separate feedback; after a wrong one the others stay available.
   function fill_question(box, question) {
     const verdict = make("p", {className: "verdict"}), reason = make("div"), answer = make("div", {className: "answer"}, verdict, reason)
     answer.setAttribute("role", "status")

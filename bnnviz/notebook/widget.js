@@ -1,7 +1,7 @@
 // The page's side of a live view in a notebook: builds the figures, asks for a frame when the last one is painted.
 
-const PERIOD = 60 // ms at least between two asks: the sampler and the notebook want the processor too
-const AGAIN = 5000 // ms after which an ask that was not answered is made once more; it may have been lost
+const PERIOD = 60 // ms at least between two requests: the sampler and the notebook need the processor too
+const AGAIN = 5000 // ms after which an unanswered request is repeated; it may be lost
 const LINGER = 6000 // ms that an error stays
 
 function render({model, el}) {
@@ -27,7 +27,7 @@ function render({model, el}) {
     send({do: "frame"})
   }
 
-  // A task that is asked for in the animation frame with the figures in it runs when that frame has been painted.
+  // A task posted in an animation frame runs after that frame has been painted.
   function when_painted(then) {
     requestAnimationFrame(() => {
       const after = new MessageChannel()
@@ -43,7 +43,7 @@ function render({model, el}) {
     parts.cards(message.names, message.across)
     parts.heads(message.heads)
     for (const figure of doc.roots()) {
-      // Who pans or zooms keeps the ranges until a reset.
+      // Panning or zooming keeps the ranges until a reset.
       figure.on_event("rangesupdate", () => send({do: "follow", name: figure.name, follow: false}))
       figure.on_event("reset", () => send({do: "follow", name: figure.name, follow: true}))
     }
@@ -98,7 +98,7 @@ function render({model, el}) {
   }
 }
 
-// JupyterLab and Notebook say it on the body; so does VS Code.
+// JupyterLab, Notebook and VS Code mark their theme on the body.
 function is_dark() {
   const {dataset, classList} = document.body
   return dataset.jpThemeLight === "false" || classList.contains("vscode-dark")
@@ -124,13 +124,13 @@ function bokeh_of(version, model) {
   })
 }
 
-// The bytes of a message's buffer, in an array of their own.
+// The bytes of a message's buffer in a new array.
 function whole(view) {
   const {buffer, byteOffset, byteLength} = view
   return buffer.slice(byteOffset, byteOffset + byteLength)
 }
 
-// The elements: a bar with buttons and status line, a sentence, and a card for each figure.
+// The elements: a bar with buttons and status line, a caption, and a card for each figure.
 function build(el, page, send) {
   // Keys pressed here are meant for these controls, not for JupyterLab's command mode.
   const root = make("div", {className: "bnnviz-live"}, {"lm-suppress-shortcuts": "true"})
@@ -163,7 +163,7 @@ function build(el, page, send) {
 
     // The first two are larger, unless a number of cards across is given: then all are of one size.
     cards(names, across) {
-      // Lanes have no events in common.
+      // Samplers of a race have no common events.
       event.hidden = across > 0
       if (across) { proposal.textContent = "Step" }
       const top = Math.min(names.length, 2), rest = names.length - top

@@ -1,4 +1,4 @@
-// The page on paper: what is said and shown at a frame, in the colours of the light theme, on a sheet that alone is printed.
+// The page on paper: texts and figures of a frame in the colours of the light theme, on the only printed sheet.
 "use strict"
 
 const SHEET = "paper"
@@ -46,7 +46,7 @@ function film_on_paper(film) {
   ]
 }
 
-// Where nothing has been played yet, the film's end is printed.
+// If nothing has been played yet, the film's end is printed.
 function lay_on_paper() {
   if (by_id(SHEET) || !page.told) { return }
   const {film} = page, at = film?.frame

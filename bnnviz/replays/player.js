@@ -1,4 +1,4 @@
-// Plays films, one at a time: shows any frame in the figures, and the words that belong to it.
+// Plays films, one at a time: shows any frame in the figures, with its texts.
 "use strict"
 
 const SPEEDS = [1, 2, 5, 10, 20, 30, 60] // frames/s
@@ -59,7 +59,7 @@ function reader(sheet, bytes) {
 
 const told = async (id) => JSON.parse(new TextDecoder().decode(await unpacked(id)))
 
-// What films of one page share.
+// The state that films of one page share.
 const page = {dark: false, large: false, rate: 10, told: null, film: null, until: null} // until: the frame at which playing stops
 
 async function build(number) {
@@ -83,7 +83,7 @@ async function build(number) {
   let frame = -1
   let playing = false, due = 0, painted = 0
 
-  // ---- what is there from the beginning
+  // ---- construction
 
   by_id("stage").style.gridTemplate = film.grid
   by_id("title").textContent = page.told.heading ?? film.title
@@ -163,7 +163,7 @@ async function build(number) {
     return [inner_width, inner_height].map((size) => size.is_unset ? 0 : figure[size.attr])
   }
 
-  // Less of a label is written where it does not fit, as the views themselves do where they can see the page.
+  // A label that does not fit is shortened, as in the live views.
   function fit_labels({root, axes: [across, up]}) {
     const [, known] = sizes_of(root), height = known || Infinity, has_room = doc.get_model_by_id(across).axis_label
     const {low: least, letter: plain} = page.told, letter = plain * scale()
@@ -171,7 +171,7 @@ async function build(number) {
     const whole = labels.get(up) ?? "", fitting = [whole, whole.split(" (")[0]]
     const shown = [
       height >= low ? labels.get(across) : "",
-      // Bokeh never wipes off what a label has once painted over the figure's edge.
+      // Bokeh never clears the parts of a label outside the figure.
       (known && fitting.find((words) => 0.5 * letter * words.length <= height)) || "",
     ]
     for (const [i, id] of [across, up].entries()) {
@@ -180,7 +180,7 @@ async function build(number) {
     }
   }
 
-  // The type of the axes, as the size that is asked for has it.
+  // The type of the axes in the chosen size.
   function fit_type() {
     for (const card of cards.values()) {
       for (const id of card.axes) {
@@ -191,7 +191,7 @@ async function build(number) {
     fit()
   }
 
-  // What is round looks round: the axis with room to spare shows more than the film wants.
+  // Equal scales: the axis with spare room shows more than the film's range.
   function fit_ranges(card) {
     const sizes = sizes_of(card.root)
     const wanted = card.ranges.map((id) => ranges.get(id))
@@ -234,7 +234,7 @@ async function build(number) {
     if (card.title.textContent !== title) { card.title.textContent = title }
     if (card.note.textContent !== note) { card.note.textContent = note }
     card.home.setAttribute("aria-label", description)
-    // Markup of the views, in which names are escaped; the page's policy lets no script in it run.
+    // Markup of the views, with escaped names; the page's policy forbids scripts in it.
     if (card.legend_shown !== legend) { card.legend_shown = legend; card.legend.innerHTML = legend }
   }
 
@@ -248,7 +248,7 @@ async function build(number) {
     document.dispatchEvent(new CustomEvent("bnnviz-frame", {detail: frame}))
   }
 
-  // A view as it is now: axes and grid by Bokeh, then the glyphs, all of it in vectors but maps. Glyphs may have other colours.
+  // The current view: axes and grid by Bokeh, then the glyphs, in vectors except for maps. Glyphs may have other colours.
   function svg(part, recolour) {
     const {root, title} = cards.get(part), figure = doc.get_model_by_id(root), pen = bnnviz_pens.get(figure)
     const {ctx} = pen.view.export("svg", false)
@@ -264,7 +264,7 @@ async function build(number) {
 
   const legend = (part) => value_of(film.legends[cards.get(part).name][0], frame)
 
-  // A task that is asked for in an animation frame runs when that frame has been painted.
+  // A task posted in an animation frame runs after that frame has been painted.
   function when_painted() {
     return new Promise((resolve) => requestAnimationFrame(() => {
       const after = new MessageChannel()
@@ -289,7 +289,7 @@ async function build(number) {
     if (playing === wanted) { return }
     playing = wanted
     by_id("play").textContent = playing ? words.pause : words.play
-    // Nobody can listen to ten sentences a second.
+    // A screen reader cannot announce ten texts a second.
     by_id("caption").setAttribute("aria-live", playing ? "off" : "polite")
     if (!playing) { return }
     if (frame === last || frame === page.until) { seek(0) }
@@ -301,7 +301,7 @@ async function build(number) {
     if (!playing) { return }
     if (now >= due - 4) {
       const period = 1000 / by_id("speed").value
-      // A page that cannot keep up shows each frame all the same, later.
+      // A slow page still shows each frame, later.
       due = Math.max(due + period, now)
       seek(frame + 1)
       if (frame === last || frame === page.until) { set_playing(false); return }
@@ -364,7 +364,7 @@ function set_theme(wanted) {
   page.film?.repaint()
 }
 
-// Puts another film, or none, in the place of the one that is there.
+// Replaces the current film by another one, or by none.
 async function show_film(number) {
   page.film?.close()
   page.film = null
@@ -406,7 +406,7 @@ function tell_settings(film) {
   }
 }
 
-// A page that shows this one in a frame has a heading for it, and says by the address which colours it has.
+// A page that embeds this one has a heading for it, and gives its colours in the address.
 const asked = () => ({"#dark": true, "#light": false})[location.hash]
 
 async function open_page() {

@@ -23,7 +23,7 @@ export function render({model}) {
   }
   for (const name of ["place", "title", "comparison", "share", "known", "open"]) { model.on(name, fill) }
   fill()
-  // The card that the address names is looked for, once it has its height.
+  // Scroll to the card in the address once it has its height.
   if (model.sought) { setTimeout(() => heading.scrollIntoView({block: "start"}), 300) }
   return heading
 }

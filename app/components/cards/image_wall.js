@@ -1,4 +1,4 @@
-// The wall of the hardest images. A press on one asks about it.
+// The wall of the hardest images. A click selects an image.
 
 export function render({model}) {
   const wall = make("div", {className: "tiles"}), told = make("p"), root = make("div", {}, wall, told)

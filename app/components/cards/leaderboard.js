@@ -1,5 +1,5 @@
-// The table of a race. A heading sorts by its figure, the better way first; pressed again, the other way. An unknown
-// figure comes last both ways. Instead of the rows it tells what the columns are.
+// The table of a race. A heading sorts by its figure, best first; a second click reverses the order. Unknown figures come
+// last in both orders. Definitions of the columns can replace the rows.
 
 export function render({model}) {
   const table = make("table"), told = make("dl", {tabIndex: 0}), root = make("div", {}, table, told)

@@ -1,4 +1,4 @@
-// One image to ask about: shown as the networks see it, drawn over by hand, opened from a file, turned.
+// The selected image as the networks see it; users draw on it, open a file or rotate it.
 
 const PEN = 1.15 // pixels of the image, to each side
 const SEND_MS = 90
@@ -10,11 +10,11 @@ export function render({model}) {
   const angle = make("output")
   const tools = make("div", {className: "tools"},
     make_button("Draw", {title: "Begin with an empty image and draw on it"}, empty),
-    make_button("Upload", {title: "Ask about a picture of your own"}, () => file.click()),
+    make_button("Upload", {title: "Predict your own picture"}, () => file.click()),
     make_button("0°", {title: "Turn it upright again"}, () => { straighten(); shown() }))
   const root = make("div", {className: "asking"}, canvas, tools, make("label", {}, "turn", slider, angle), file)
 
-  let buffer = null // bytes of the picture that is being drawn, channel by channel; null: what the server shows
+  let buffer = null // bytes of the drawing, channel by channel; null: the image of the server
   let last = null
 
   function show(bytes) {
@@ -96,7 +96,7 @@ export function render({model}) {
     read(picture)
   })
 
-  // A picture is fitted into the image as a whole. Where images are light on black, one on a light ground is inverted.
+  // A picture is scaled to fit the image. If images are light on black, a picture on a light ground is inverted.
   function read(picture) {
     const [channels, height, width] = model.shape, size = width * height
     const context = make("canvas", {width, height}).getContext("2d")

@@ -1,6 +1,5 @@
-// What the widgets leave out, for people who use the keyboard, a screen reader or reduced motion: says the latest event
-// aloud, shows where the focus is, opens selects and explanations by key, lets keys scroll long texts, and keeps still
-// where stillness is asked for.
+// Accessibility that the widgets lack: announces the latest event, shows the focus, opens selects and explanations by key,
+// lets keys scroll long texts, and respects reduced motion.
 
 const STYLE = `
 .mui-light:has(> .MuiAppBar-root) {--focus: #0b4f94}
@@ -16,7 +15,7 @@ const STYLE = `
   *, *::before, *::after {animation: none !important; transition: none !important; scroll-behavior: auto !important}}
 `
 const CONTROLS = "input, [role=combobox]"
-const ICON = ".MuiFormLabel-root svg, .MuiFormControlLabel-label svg" // beside a label: there is an explanation
+const ICON = ".MuiFormLabel-root svg, .MuiFormControlLabel-label svg" // next to a label with an explanation
 const STOPS = "a[href], button:enabled, input:enabled, textarea:enabled, select:enabled, [tabindex='0']"
 const DRAWER = ".MuiDrawer-paper[role=dialog]"
 const TEXT = ".bk-panel-models-markup-HTML"
@@ -27,7 +26,7 @@ export function render({model}) {
   sheet.replaceSync(STYLE)
   const roots = new Set()
   let opener = null // the select that had the focus last
-  let pointed = false // a pointer has put the focus where it is: what is explained there would lie in its way
+  let pointed = false // a pointer has set the focus: an explanation would be in its way
   const watcher = new MutationObserver((changes) => {
     for (const {target, addedNodes} of changes) {
       addedNodes.forEach(enter)
@@ -38,7 +37,7 @@ export function render({model}) {
   const sizes = new ResizeObserver((entries) => {
     const targets = entries.map(({target}) => target)
     targets.filter((el) => !el.isConnected).forEach((el) => sizes.unobserve(el))
-    // What has been replaced may be its own root: a link, whose host is the name of a server.
+    // A removed element may be its own root: a link, whose host is the name of a server.
     const here = targets.filter((el) => el.isConnected)
     for (const el of new Set(here.flatMap((target) => [target, target.getRootNode().host ?? target]))) { reach(el) }
     here.forEach(show_here)
@@ -51,7 +50,7 @@ export function render({model}) {
   }
   const left = (event) => show(event.composedPath()[0], false)
 
-  // Every tree of the page, those in the shadow of an element included.
+  // Every tree of the page, including shadow trees.
   function enter(node) {
     if (node.shadowRoot) { tend(node.shadowRoot) }
     if (node instanceof Element) {
@@ -69,7 +68,7 @@ export function render({model}) {
     roots.add(root)
     if (root.host?.matches(TEXT)) { sizes.observe(root.host) }
     root.adoptedStyleSheets.push(sheet)
-    // Where the focus moves within one shadow, the document does not hear of it.
+    // The document does not notice a change of focus within one shadow tree.
     root.addEventListener("focusin", focused)
     root.addEventListener("focusout", left)
     watcher.observe(root, {childList: true, subtree: true, attributeFilter: ["aria-label"]})
@@ -113,8 +112,8 @@ export function render({model}) {
   return speaker
 }
 
-// A widget's explanation is the name of an empty element, which no element without a role may have, and appears only
-// under the pointer: it becomes the description of the widget itself.
+// A widget's explanation is the label of an empty element without a role, which is invalid, and appears only under the
+// pointer: it becomes the description of the widget.
 function explain(element) {
   const text = element.getAttribute("aria-label")
   if (!text || element.matches("[role]") || element.childElementCount || !element.previousElementSibling?.matches(ICON)) { return }
@@ -122,18 +121,18 @@ function explain(element) {
   control_of(element)?.setAttribute("aria-description", text)
 }
 
-// Whether it is the content of a pane of text, which may outgrow it.
+// Whether it is the content of a text pane, which may overflow.
 function is_text(element) {
   const root = element.getRootNode()
   return Boolean(root.host?.matches(TEXT)) && element.parentElement?.parentNode === root
 }
 
-// A header without room for all pages' links scrolls: the link of this page is in sight.
+// A narrow header scrolls its links: keep the link of this page visible.
 function show_here(element) {
   if (element.matches("a.here")) { element.scrollIntoView({block: "nearest", inline: "center"}) }
 }
 
-// Keys scroll what has the focus: a text that is longer than its place is a stop of the tab key.
+// Keys scroll the focused element: an overflowing text is a tab stop.
 function reach(host) {
   const longer = host.scrollHeight > host.clientHeight + 1 || host.scrollWidth > host.clientWidth + 1
   const {overflowX, overflowY} = getComputedStyle(host)
@@ -141,7 +140,7 @@ function reach(host) {
   if (scrolls) { host.tabIndex = 0 } else { host.removeAttribute("tabindex") }
 }
 
-// A select calls its choices items of a menu, within a list box, and says of none that it is chosen.
+// A select gives its choices the role of menu items within a list box, and marks none as selected.
 function list(box, opener) {
   for (const item of box.querySelectorAll("[role=menuitem]")) {
     item.setAttribute("role", "option")
@@ -153,7 +152,7 @@ function control_of(element) {
   return element.closest(".MuiFormControl-root, .MuiFormControlLabel-root")?.querySelector(CONTROLS)
 }
 
-// Keeps the focus within an open dialog: the widgets' own trap does not see into shadows.
+// Keeps the focus within an open dialog: the widgets' focus trap ignores shadow trees.
 function stay(event) {
   const dialog = event.composedPath().find((el) => el.matches?.(".MuiDialog-root"))
   if (!dialog) { return }
@@ -168,7 +167,7 @@ function stops_in(tree) {
   return inside.flatMap((el) => [...el.matches(STOPS) ? [el] : [], ...stops_in(el)])
 }
 
-// Shows or hides the explanation of a control that the keyboard has come to.
+// Shows or hides the explanation of a control focused by the keyboard.
 function show(control, open) {
   if (!control.matches?.(CONTROLS) || (open && !control.matches(":focus-visible"))) { return }
   const icon = control.closest(".MuiFormControl-root, .MuiFormControlLabel-root")?.querySelector(ICON)

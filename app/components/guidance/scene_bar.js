@@ -1,4 +1,4 @@
-// A step of a scene: its text, the choices where something is to be predicted, and the way on.
+// A step of a scene: its text, the choices of a prediction, and the navigation.
 
 export function render({model}) {
   const send = (message) => () => model.send_msg(message)

@@ -30,7 +30,7 @@ export function render({model}) {
       python: model.python,
       command: model.command,
     }
-    // Not everything has a command.
+    // Some runs have no command.
     root.replaceChildren(...BLOCKS.filter(([name]) => texts[name]).flatMap((row) => block(row, texts[row[0]])))
   }
   for (const name of ["query", "python", "command", "refusal"]) { model.on(name, fill) }

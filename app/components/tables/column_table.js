@@ -1,4 +1,4 @@
-// The columns of a file: what each holds, and what it is for. A message says which column gets which role.
+// The columns of a file with content and role. A message assigns a role to a column.
 
 const ROLES = {input: "input", target: "target", left: "left out"}
 

@@ -1,4 +1,4 @@
-// A field for each input of a table. What stands in them is told a little after the last key.
+// A field for each input of a table. The values are sent shortly after the last key.
 
 export function render({model}) {
   const form = make("form", {label: "A row to predict", autocomplete: "off"})

@@ -4,15 +4,15 @@
 spare_styles()
 clear_all()
 const pens = globalThis.bnnviz_pens ??= new WeakMap()
-// Looking for a figure's view takes 1 ms: only where there is none yet, or it was rendered anew.
+// Finding a figure's view takes 1 ms: search only if it is missing or was rendered again.
 if (!pens.get(figure)?.here()) {
   const view = cb_context.index.find_one(figure)
   if (view !== null) { pens.set(figure, new_pen(view)) }
 }
 pens.get(figure)?.ask()
 
-// Bokeh rewrites the style sheets of all parts of a figure at each of its paints, nearly always with the same words,
-// and each time the browser computes the page's styles anew: 5 to 10 ms a frame.
+// Bokeh rewrites the style sheets of all parts of a figure at each paint, usually unchanged, and each time the browser
+// recomputes the page's styles: 5 to 10 ms a frame.
 function spare_styles() {
   const sheet = globalThis.Bokeh?.require?.("core/dom")?.InlineStyleSheet?.prototype
   if (sheet === undefined || sheet.bnnviz_spares) { return }
@@ -21,8 +21,8 @@ function spare_styles() {
   sheet._update = function (css) { if (this.el.textContent !== css) { update.call(this, css) } }
 }
 
-// Bokeh paints half a pixel further right and down than where it clears from: of words that are longer than their figure
-// a row of pixels would stay for good.
+// Bokeh paints half a pixel further right and down than it clears: texts longer than their figure would leave a row of
+// pixels.
 function clear_all() {
   const layer = globalThis.Bokeh?.require?.("core/util/canvas")?.CanvasLayer?.prototype
   if (layer === undefined || layer.bnnviz_clears) { return }
@@ -40,7 +40,7 @@ function new_pen(view) {
   const ctx = canvas.getContext("2d")
   let asked = false, placed = false
 
-  // Over the figure's frame, under its tools; a figure that is rendered anew has lost it.
+  // Over the figure's frame, under its tools; a figure that is rendered again loses it.
   function place() {
     const {bbox} = view.frame, ratio = view.canvas_view.pixel_ratio
     const home = view.canvas_view.shadow_el
@@ -75,7 +75,7 @@ function new_pen(view) {
     before: null, // called before the marks are drawn
     marks: () => unpacked(marks.tags),
     here() { return !placed || canvas.isConnected },
-    // On another canvas, or on what writes an SVG, where the figure itself has been drawn; with other colours, if asked.
+    // On another canvas, or on an SVG writer, on which the figure has been drawn; optionally with other colours.
     draw_on(other, recoloured = (colour) => colour) {
       const {left, top, width, height} = view.frame.bbox
       other.save()
@@ -236,7 +236,7 @@ const hands = {
     }
   },
 
-  // A line across the frame, with words at its end on the side where there is room.
+  // A line across the frame, with a label at the end that has room.
   rule(ctx, {axis, width, dash, colour, text, font}, {at}, to) {
     Object.assign(ctx, {strokeStyle: colour, fillStyle: colour, lineWidth: width, font: `12px ${font}`})
     for (const place of at) {
@@ -254,7 +254,7 @@ const hands = {
     }
   },
 
-  // Regions of several rings; where rings overlap there is a hole.
+  // Regions of several rings; overlaps of rings are holes.
   area(ctx, {colour}, {x, y}, to) {
     ctx.fillStyle = colour
     ctx.beginPath()
@@ -299,7 +299,7 @@ const hands = {
       ctx.drawImage(picture, ...place)
       return
     }
-    // Viewers of an SVG may or may not blend its pictures: this one is drawn large enough before.
+    // SVG viewers may or may not interpolate images: this one is scaled up first.
     const size = {width: Math.max(Math.round(place[2]), 1), height: Math.max(Math.round(place[3]), 1)}
     const large = Object.assign(document.createElement("canvas"), size), drawn = large.getContext("2d")
     drawn.imageSmoothingEnabled = blended

@@ -1,5 +1,5 @@
-// Hears what is done in `figure` with mouse, finger or keys, and says it through `said`. Runs once the figure has been
-// laid out. A drag without shift is ours, one with shift is Bokeh's: it pans.
+// Reports actions in `figure` by mouse, touch or keys through `said`. Runs once the figure has been laid out. A drag
+// without shift is handled here, a drag with shift by Bokeh: it pans.
 
 const pen = globalThis.bnnviz_pens?.get(figure)
 const place = pen?.view.canvas_view.events_el
@@ -15,10 +15,10 @@ function hear(view, place) {
 
   const say = (message) => { said.data = {said: [JSON.stringify({...message, n: ++count})]} }
   const editable = () => said.tags[0].editable
-  const cells = said.tags[0].cells  // places are chosen, and no boxes drawn
+  const cells = said.tags[0].cells  // clicks choose positions, and drags draw no boxes
   const hovers = said.tags[0].hovers
-  const picks = said.tags[0].picks  // events are picked
-  const keyed = said.tags[0].keyed  // else the page has other keys for the same
+  const picks = said.tags[0].picks  // clicks pick events
+  const keyed = said.tags[0].keyed  // otherwise the page has other keys for these actions
   const frame = () => view.frame.bbox
 
   function data_at({x, y}) {
@@ -40,7 +40,7 @@ function hear(view, place) {
     return {x: Math.min(Math.max(x, left), right), y: Math.min(Math.max(y, top), bottom)}
   }
 
-  // The marks of points that may be moved: each has all of them by their numbers, NaN where a point is of another one.
+  // The marks of movable points: each mark has all points by number, NaN for points of other marks.
   const movable = () => pen.marks().filter((mark) => mark.editable && mark.data.x)
   function points() {
     const [first, ...others] = movable()
@@ -92,7 +92,7 @@ function hear(view, place) {
     else if (inside(pixel)) { say({do: "over", ...data_at(pixel)}) }
   }
 
-  // What the mouse is over is told; where it rests it chooses.
+  // Reports the position of the mouse; a click chooses it.
   function rest_at(pixel) {
     clearTimeout(resting)
     if (inside(pixel)) { resting = setTimeout(() => say({do: "cell", ...data_at(pixel)}), REST_MS) }
@@ -102,7 +102,7 @@ function hear(view, place) {
 
   const point_at = (pixel) => editable() ? nearest(points(), pixel, NEAR) : null
 
-  // The point follows the pointer at once, whatever the server still sends of its old place.
+  // The point follows the pointer immediately, and ignores old positions from the server.
   function hold(i, at) {
     held = {i, ...at}
     redraw()
@@ -147,7 +147,7 @@ function hear(view, place) {
     Object.assign(rectangle.style, {display: "block", left: `${left}px`, top: `${top}px`})
     Object.assign(rectangle.style, {width: `${width}px`, height: `${height}px`})
   }
-  // The box stays where it is in the figure until it is taken away, here or by one in another figure.
+  // The box stays until it is removed here or by a box in another figure.
   let kept = null, unboxed = said.tags[0].unboxed
   function end_box(from, to) {
     const a = data_at(from), b = data_at(to)
