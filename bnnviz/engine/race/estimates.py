@@ -15,10 +15,10 @@ from bnnviz.targets import BNN, Target
 # Draws of all chains whose functions are evaluated, and inputs that they are evaluated at.
 _DRAWS, _INPUTS = 4000, 100
 _RESAMPLED = 1000  # draws taken of weighted ones
-_LEAST_PROBABILITY_SD = 0.01  # of a probability: smaller ones are not told apart
+_LEAST_PROBABILITY_SD = 0.01  # resolution of probabilities
 _WIDTH = 2.0  # standard errors, of an interval to each side
-# Groups of chains that are left out one after another for a standard error: fewer tell nothing, and where there are
-# many quantities their estimates without each group would fill the memory.
+# Groups of chains that are left out one after another for a standard error: their minimum and maximum number, and the
+# maximum memory of their estimates.
 _FEWEST_GROUPS, _MOST_GROUPS, _NUMBERS = 4, 16, 20_000
 
 
@@ -31,12 +31,10 @@ class TrueMoments(NamedTuple):
 
 
 class MomentEstimates(NamedTuple):
-    """Hold estimates of means and standard deviations, each (quantities,).
+    """Estimates of means and standard deviations, each (quantities,).
 
-    Attributes
-    ----------
-    without : ndarray or None, shape (groups, 2, quantities)
-        The same without each group of chains in turn; None of fewer than four chains, or of weighted draws.
+    ``without`` (groups, 2, quantities) omits each group of chains in turn; None for fewer than four chains or weighted
+    draws.
     """
 
     mean: np.ndarray
@@ -44,7 +42,7 @@ class MomentEstimates(NamedTuple):
     without: np.ndarray | None = None
 
 
-#: Of what a network predicts: the worst R-hat and the least ESS, by the names of a run's summary.
+#: The worst R-hat and the smallest ESS of a network's predictions, by the names in a run's summary.
 FUNCTION_FIGURES = ("rhat_function_max", "ess_function_min")
 
 
@@ -111,9 +109,9 @@ def moments_of(values: np.ndarray) -> MomentEstimates:
 
 
 class Estimates:
-    """Take the quantities of a run's draws: its coordinates, or of a network the function at up to 100 inputs.
+    """Compute the quantities of a run's draws: its coordinates, or the function of a network at up to 100 inputs.
 
-    Single weights of a network are no quantities to compare: hidden units can change places.
+    Single weights of a network cannot be compared, as hidden units can change places.
     """
 
     def __init__(self, run: DrawSource) -> None:
@@ -123,7 +121,7 @@ class Estimates:
 
     @property
     def what(self) -> str:
-        """What the quantities are."""
+        """Description of the quantities."""
         if self._predictor is None:
             return "coordinates"
         return "predicted probabilities" if self._of_probabilities else "predicted values"

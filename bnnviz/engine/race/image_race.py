@@ -81,10 +81,7 @@ class ImageLane(Lane):
 
 
 class ImageRace(Race):
-    """Run a race on images, driven like a `Race`.
-
-    Queries do not change draws. After the budgets are spent, the race continues until all queries are answered.
-    """
+    """Run a race on images, driven like a `Race`; it continues after the budgets until all queries are answered."""
 
     spec_class: ClassVar[type[RaceSpec]] = ImageRaceSpec
     lane_class: ClassVar[type[Lane]] = ImageLane
@@ -173,14 +170,10 @@ class ImageRace(Race):
         wall: str | None = None,
         **what: Any,
     ) -> None:
-        """Choose the views as in `ViewedRun.watch`, and the image; None changes nothing.
+        """Choose the views as in `ViewedRun.watch`, and the image to query; None changes nothing.
 
-        Parameters
-        ----------
-        image : dict, optional
-            The image to query: ``index`` of a test image, ``pixels`` from 0 to 255, (height, width) or (channels,
-            height, width), or ``attacked``, the index of an adversarial image; and ``angle``, its rotation in degrees
-            counter-clockwise.
+        ``image`` has ``index`` of a test image, ``pixels`` from 0 to 255, (height, width) or (channels, height, width),
+        or ``attacked``, the index of an adversarial image; and ``angle``, its rotation in degrees counter-clockwise.
         """
         if ood is not None:
             self.ood = _chosen(ood, self.images)

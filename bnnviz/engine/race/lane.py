@@ -86,10 +86,7 @@ class Lane(ViewedRun):
 
     @property
     def over(self) -> bool:
-        """Whether all chains diverged or the next step could exceed the budget.
-
-        A sampler whose draws cost no gradient ends when its store is full.
-        """
+        """Whether all chains diverged, the next step could exceed the budget, or the store is full."""
         if self.phase == "start" or self.diverged:
             return self.diverged
         cost = largest_step_cost(self)

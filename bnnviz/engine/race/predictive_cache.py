@@ -1,4 +1,4 @@
-"""Keep what the draws of a run say of some rows, computed once for each draw that is kept."""
+"""Cache class probabilities of draws at some rows, computed once per kept draw."""
 
 from __future__ import annotations
 
@@ -15,19 +15,13 @@ from bnnviz.targets import BNN
 
 MOST = 32  # draws
 _PIECE = 256  # rows at once
-_WEIGHED_AGAIN = 1.3  # weighted draws are chosen again when there are so many times as many
+_WEIGHED_AGAIN = 1.3  # weighted draws are resampled after this growth of their number
 
 
 class PredictiveCache:
-    """Keep the probabilities of each class that evenly spread draws give to rows.
+    """Cache the class probabilities of draws at scaled rows (rows, ...).
 
-    Draws are chosen as `chosen_draws` does, so that of more draws the choice is made of known ones; weighted draws are
-    resampled, and chosen again when there are a third more.
-
-    Parameters
-    ----------
-    rows : Tensor, shape (rows, ...)
-        On the scale that the network sees.
+    Draws are chosen as in `chosen_draws`; weighted draws are resampled, again when their number has grown by a third.
     """
 
     def __init__(self, run: DrawSource, rows: Tensor, most: int = MOST) -> None:
@@ -42,7 +36,7 @@ class PredictiveCache:
         return [key for key in self._wanted() if key not in self._known]
 
     def look(self, seconds: float) -> None:
-        """Ask draws, at least one where one is missing, until the time is used up."""
+        """Evaluate missing draws, at least one, until the time is used up."""
         end = time.perf_counter() + seconds
         wanted = self._wanted()
         for key in (key for key in wanted if key not in self._known):
@@ -70,7 +64,7 @@ class PredictiveCache:
         return len(self._known)
 
     def draws(self, most: int) -> Tensor:
-        """Return at most so many of the draws that have been asked, (draws, dim), evenly spread."""
+        """Return at most ``most`` evaluated draws (draws, dim), evenly thinned."""
         keys = list(self._known)
         chosen = [keys[i] for i in np.linspace(0, len(keys) - 1, min(most, len(keys))).astype(int)]
         if not chosen:

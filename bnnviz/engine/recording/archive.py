@@ -36,7 +36,7 @@ def write(recording: Recording, out: Path | IO[bytes]) -> None:
     # Draws are compressed already.
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as file:
         for path in recording.files():
-            # What is about to become a file, and the lock of a run that goes on, are no part of it.
+            # Skip unfinished files, and the lock of a live run.
             inside = path.relative_to(recording.folder)
             if not any(part.startswith(".") for part in inside.parts) and path.suffix != ".partial":
                 file.write(path, inside.as_posix())
@@ -62,7 +62,7 @@ def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
 
 
 def extract(packed: IO[bytes], folder: Path, name: str) -> None:
-    """Write what a zip file holds to a new folder; ``name`` is the file's, for sentences."""
+    """Extract a zip file to a new folder; messages use ``name``."""
     size = packed.seek(0, os.SEEK_END)
     try:
         with zipfile.ZipFile(packed) as file:

@@ -1,4 +1,4 @@
-"""Read the arrays of a recording (zarr), believing nothing of what they say of themselves."""
+"""Read the arrays of an untrusted recording (zarr)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DRAWS = "draws.zarr"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
 #: The group of what each draw came with.
 SAMPLE_STATS = "sample_stats"
-#: Of a run, the steps that are logged.
+#: Maximum number of logged steps of a run.
 MOST_STEPS = 500_000
-#: What is raised where an array's description or its chunks are not what was written.
+#: Errors of reading a damaged description or damaged chunks of an array.
 BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError, AttributeError)
-# Random numbers hardly shrink: what claims to be so many times its size on the disk is made up or empty.
+# Random numbers hardly compress: an array much larger than its files is forged or empty.
 _MOST_SHRINK, _FREE = 200, 1 << 26
 
 
@@ -32,17 +32,13 @@ _MOST_TEXT = 1 << 26  # bytes of a description
 
 
 def opened(folder: Path, mode: Literal["r", "r+"] = "r") -> zarr.Group:
-    """Open the arrays of a recording, or raise one of `BROKEN`.
-
-    Only what this package writes is opened: zarr's third format, each array described in its own folder, with codecs
-    that move bytes and run nothing.
-    """
+    """Open the arrays of a recording, or raise one of `BROKEN`: zarr format 3 only, with codecs that run no code."""
     for level in ("", "*/", "*/*/"):
         for path in folder.glob(level + _DESCRIPTION):
             _believe_description(path)
     import zarr
 
-    # Descriptions that stand together in the root may be of the second format, with its codecs.
+    # Consolidated descriptions in the root may be of format 2, with its codecs.
     return zarr.open_group(folder, mode=mode, zarr_format=3, use_consolidated=False)
 
 
@@ -69,7 +65,7 @@ def labels(folder: Path, group: str, name: str) -> list[str]:
 
 
 def read(folder: Path, path: str, end: float, chains: int | None) -> np.ndarray | None:
-    """Return an array up to a place, or raise one of `BROKEN`; None where there is no such array."""
+    """Return an array up to a position, or None without such an array; raise one of `BROKEN`."""
     if not folder.is_dir() or path not in (root := opened(folder)):
         return None
     array, axis = root[path], 0 if chains is None else 1
@@ -81,7 +77,7 @@ def read(folder: Path, path: str, end: float, chains: int | None) -> np.ndarray 
 
 
 def _believe(array: zarr.Array, folder: Path, region: list[int]) -> None:
-    """Refuse an array that has other chunks than it says, or is far larger than its files."""
+    """Raise for an array whose chunks are missing, or that is far larger than its files."""
     grid = [math.ceil(size / each) for size, each in zip(region, array.chunks, strict=True)]
     sizes = _sizes(folder)
     # Their number first: a made-up shape may have more chunks than can be counted.

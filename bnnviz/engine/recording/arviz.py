@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from bnnviz.targets import Target
 
-#: What writes a file of NetCDF.
+#: Packages that write NetCDF files.
 NETCDF = ("arviz_base", "h5netcdf", "h5py")
 # Sample statistics that ArviZ has as booleans.
 _YES_OR_NO = ("diverging", "reached_max_treedepth")
 
 
 def header(run: SingleRun) -> dict[str, Any]:
-    """Return what is needed to repeat the run: spec, change log, device, versions."""
+    """Return the data to repeat the run: spec, change log, device, versions."""
     import torch
 
     points = run.begun.start_points
@@ -49,7 +49,7 @@ def header(run: SingleRun) -> dict[str, Any]:
 
 
 def data_checksum(target: Target) -> str | None:
-    """Return the SHA-256 of the rows that a network is trained on, as they are in memory; None where there are none."""
+    """Return the SHA-256 of a network's training rows in memory, or None without rows."""
     rows = [getattr(target, name, None) for name in ("x", "y")]
     if any(part is None for part in rows):
         return None
@@ -63,9 +63,9 @@ def data_checksum(target: Target) -> str | None:
 def to_arviz(run: SingleRun, predictions: bool | None = None) -> xarray.DataTree:
     """Return the draws as an ArviZ data tree; the header is the attribute ``bnnviz`` (JSON).
 
-    The posterior has one variable for each named parameter, with its shape: for a network those of the module, such as
-    ``0.weight``, and what the likelihood learns, such as ``noise_sd``. The coordinates that the sampler moved are ``x``
-    in the group ``unconstrained_posterior``; without named parameters they are the posterior.
+    The posterior has one variable per named parameter, with its shape: for a network those of the module, such as
+    ``0.weight``, and the learned ones of the likelihood, such as ``noise_sd``. The sampled coordinates are ``x`` in the
+    group ``unconstrained_posterior``; without named parameters they are the posterior.
     """
     from bnnviz.engine.recording import arviz_groups
 
@@ -97,7 +97,7 @@ def tree(
 
 
 def save(run: SingleRun, path: str | os.PathLike) -> Path:
-    """Write the run to a NetCDF file; the ending ``.nc`` is added where there is none."""
+    """Write the run to a NetCDF file; the suffix ``.nc`` is added if missing."""
     optional.check(NETCDF, "Saving a run needs")
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".nc")

@@ -1,7 +1,7 @@
-"""Compute what ArviZ has beside draws: log densities, and of a network what it says of its training rows.
+"""Compute the other groups of ArviZ: log densities, and for a network predictions of its training rows.
 
-``log_likelihood`` and ``posterior_predictive`` are in the units of the data, of the rows that the posterior is of, so
-that ``loo`` and ``compare`` of models of the same data agree on what is compared.
+``log_likelihood`` and ``posterior_predictive`` are in the units of the data, for the training rows, so that ``loo`` and
+``compare`` are consistent between models of the same data.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _ROWS = "row"
 _MOST_WORK = 1e10  # multiply-adds for the log densities of all draws
-# Numbers of a group up to which groups are made that nobody has asked for.
+# Maximum numbers in a group that is made by default.
 _MOST_NUMBERS = 20_000_000
 _CHUNK = 256
 
 
 def log_densities(target: Target, draws: np.ndarray) -> np.ndarray | None:
-    """Return the log density (chains, draws) of draws (chains, draws, dim), up to a constant; None where it is long."""
+    """Return log densities (chains, draws) of draws (chains, draws, dim), up to a constant; None if that takes long."""
     flat = torch.as_tensor(draws.reshape(-1, draws.shape[-1]), dtype=target.dtype, device=target.device)
     if float(len(flat)) * max(target.examples, 1) * target.row_work > _MOST_WORK:
         return None
@@ -41,10 +41,8 @@ def log_densities(target: Target, draws: np.ndarray) -> np.ndarray | None:
 
 
 def tree_depths(stats: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Return how often each tree was doubled, from its leapfrog steps; None of what builds no trees.
-
-    Doubled d times whole a tree has 2^d - 1 steps, and what is begun after that is one doubling more.
-    """
+    """Return the depth of each tree from its leapfrog steps; None without trees."""
+    # d complete doublings take 2^d - 1 steps; a started one counts as well.
     if "reached_max_treedepth" not in stats:
         return None
     return np.ceil(np.log2(stats["n_steps"] + 1))

@@ -53,7 +53,7 @@ def ess(found: ExportedDraws, name: str) -> float:
 
 
 def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
-    """Return the figures of the recordings' summaries, those that any of them has, with what is said of each."""
+    """Return the values of each metric in any of the recordings' summaries."""
     summaries = [recording.last_summary or {} for recording in recordings]
     return [
         (label, [summary.get(name) for summary in summaries])

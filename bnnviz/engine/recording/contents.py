@@ -1,7 +1,6 @@
-"""Check what the JSON files of a recording hold: somebody may have made them up, with right checksums.
+"""Check the JSON files of a recording, which may be forged with valid checksums.
 
-`Recording` hands out no header and no progress that was not checked here, so that whoever reads one may rely on its
-types.
+`Recording` checks every header and progress here, so that callers may rely on their types.
 """
 
 from __future__ import annotations

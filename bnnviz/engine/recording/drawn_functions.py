@@ -1,6 +1,6 @@
-"""Compute what single draws of a recorded network predict, for figures in which draws are picked.
+"""Compute the predictions of single draws of a recorded network, for figures with selectable draws.
 
-A page has no torch; it has this done in a process of its own, by
+A page does not import torch; it runs this in a separate process by
 
     python -m bnnviz.engine.recording.drawn_functions FOLDER OUT.npz EVERY
 """
@@ -21,15 +21,12 @@ MOST_DRAWS, MOST_INPUTS = 120, 60
 def drawn_functions(
     given: Any, draws: int = MOST_DRAWS, inputs: int = MOST_INPUTS, every: int = 1
 ) -> dict[str, np.ndarray]:
-    """Return what evenly spread draws predict, each by itself.
+    """Return the predictions of evenly thinned draws, each separately.
 
-    Returns
-    -------
-    dict of str to ndarray
-        ``kind``: ``band``, ``intervals`` or ``classes``; ``chain`` and ``draw`` (draws,), numbers; ``x`` (inputs,), the
-        inputs of a band, the observed numbers, or the ranks of rows by the probability of their own class; ``values``
-        (draws, inputs), in original units or that probability; ``labels``, of both axes; of a band ``data_x`` and
-        ``data_y``.
+    ``kind`` is ``band``, ``intervals`` or ``classes``; ``chain`` and ``draw`` (draws,) are indices; ``x`` (inputs,) has
+    the inputs of a band, the observed numbers, or the ranks of rows by the probability of their true class; ``values``
+    (draws, inputs) are in original units or that probability; ``labels`` are those of both axes; a band has ``data_x``
+    and ``data_y`` too.
     """
     from torch import as_tensor
 
@@ -79,7 +76,7 @@ def of_recording(folder: Path, every: int = 1) -> dict[str, np.ndarray]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write what a recording's draws predict to a file; return the exit status."""
+    """Write the predictions of a recording's draws to a file; return the exit status."""
     folder, out, every = arguments
     try:
         np.savez(out, **of_recording(Path(folder), int(every)))

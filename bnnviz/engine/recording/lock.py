@@ -32,7 +32,7 @@ class RecordingLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether the folder is still where it was, and is the one that was locked."""
+        """Whether the locked folder still exists in its place."""
         try:
             return self._lock.is_locked and os.path.samestat(self.folder.stat(), self._locked)
         except OSError:

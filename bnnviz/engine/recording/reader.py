@@ -67,10 +67,7 @@ def place(name: str) -> Path:
 
 
 def new_place(word: str | Path) -> Path:
-    """Return the folder that a new recording is to have, given by a name or by a path.
-
-    A text without a separator is a name, in the folder of recordings; a `Path` is a path.
-    """
+    """Return the folder of a new recording: a path, or for a text without a separator its name among the recordings."""
     if not isinstance(word, str | os.PathLike):
         raise BnnvizError(f"record is the name or the path of a new recording, not {word!r:.60}.", "record")
     named = isinstance(word, str) and os.sep not in word

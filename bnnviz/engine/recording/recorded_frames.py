@@ -1,8 +1,7 @@
-"""Take frames of a run while it is recorded, as somebody sees it who looks on.
+"""Take frames of a run while it is recorded, for runs that cannot be repeated or take long.
 
-Replay frames are taken by doing a run again; this is for where that cannot be, on another machine than the GPU's, or
-would take too long. Frames are taken at the rate of a display at first, then after strides that grow by a share of the
-steps since the last change, and never for more than a share of the run's time.
+Frames are taken at the rate of a display at first, then at strides that grow with the steps since the last change, and
+within a small fraction of the run's time.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MOST_BYTES = 1 << 26  # after which no more are taken
 
 
 class RecordedFramePolicy(NamedTuple):
-    """Say how often frames are taken of a run that is recorded."""
+    """The frequency of frames of a recorded run."""
 
     rate: float = 15.0
     growth: float = 1 / 80
@@ -50,7 +49,7 @@ class RecordedFrames:
         self._scene, self._shown = known.scene, None
         self._closed, self._open = list(known.closed), list(known.open)
         self._tail: dict[str, Any] | None = None
-        self._whole = bool(self._open)  # whether what has not become a whole file is to be one too
+        self._whole = bool(self._open)  # whether to write the incomplete file as a complete one
         last = [_step(self._open[-1])] if self._open else [piece["last"] for piece in self._closed[-1:]]
         self._last = last[0] if last else -1
         self._complete = False  # whether the last one has every part
@@ -114,7 +113,7 @@ class RecordedFrames:
             if not made:
                 continue
             frame[part] = made
-            # The first of a part may import what it needs, which is no frame's cost.
+            # The first call of a part may import modules, which does not count.
             known = self._spent.get(part)
             self._spent[part] = 0.0 if known is None else known + time.thread_time() - begun
         return replay_frames.timeless(frame)
@@ -140,7 +139,7 @@ class RecordedFrames:
 
 
 class FramesSoFar(NamedTuple):
-    """Hold the frames of a run that goes on: the files of its scene and of what came first, and the last frames."""
+    """The frames of a live run: the files of its scene and of the first frames, and the last frames."""
 
     scene: dict[str, Any] | None
     closed: list[dict[str, Any]]
@@ -165,7 +164,7 @@ def _piece(frames: list[dict[str, Any]], made: dict[str, bytes]) -> dict[str, An
 
 
 def until(recording: Recording, step: int) -> FramesSoFar:
-    """Return what there is of a run that goes on from a step."""
+    """Return the frames up to a step of a resumed run."""
     scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if piece["first"] <= step]
     frames = [frame for piece in pieces[-1:] for frame in recording.frames(piece) if _step(frame) <= step]
@@ -198,7 +197,7 @@ def shown(
 
 
 def _fewer(frames: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Return at most so many frames, each with what those before it have that are left out."""
+    """Return at most ``most`` frames; each includes the data of the omitted frames before it."""
     if len(frames) <= most:
         return frames
     ends = [round(place * (len(frames) - 1) / (most - 1)) + 1 for place in range(most)]
@@ -213,7 +212,7 @@ def frames_of(
     recorded: bool | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> replay_frames.ReplayFrames:
-    """Return the replay frames of what a path names: done again, or as it was recorded."""
+    """Return the replay frames of a path: repeated, or as recorded."""
     path = Path(path)
     if path.suffix == ".npz":
         return replay_frames.ReplayFrames.load(path)
@@ -221,7 +220,7 @@ def frames_of(
     folder = path if path.is_dir() else place(path.name) if is_recording_name(path) else None
     recording = Recording(folder) if folder is not None else None
     kept = recording is not None and bool(recording.frame_files()[1])
-    # What somebody gave themselves is in no file: such a run cannot be done again.
+    # Runs on objects of the caller cannot be repeated from a file.
     own = recording is not None and recording.header["spec"]["target"] in catalogue.OWN
     past = None if recorded or (own and kept) else replay_frames.read_past(path)
     if recorded is None:

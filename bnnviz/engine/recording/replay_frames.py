@@ -85,12 +85,7 @@ class ReplayFrames:
 
 @dataclass(frozen=True)
 class PastRun:
-    """Content of a frames file of an earlier run.
-
-    Parameters
-    ----------
-    changes : list of (step, settings)
-    """
+    """Content of a frames file of an earlier run; ``changes`` is its change log."""
 
     spec: Spec
     changes: list[LoggedChange] = field(default_factory=list)
@@ -255,12 +250,7 @@ def _begin(past: PastRun) -> tuple[ShownRun, str]:
 
 
 class _Taking:
-    """Advance a run from frame to frame, and make its changes at their steps.
-
-    Parameters
-    ----------
-    changes : list of (step, settings)
-    """
+    """Advance a run from frame to frame, and repeat its ``changes`` at their steps."""
 
     def __init__(self, run: ShownRun, changes: Iterable[LoggedChange], last: int | None) -> None:
         self.run, self.last = run, last

@@ -1,4 +1,4 @@
-"""Go on with a run that was recorded."""
+"""Continue recorded runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def resume(
     sampler: Sampler | None = None,
     run_class: type[R] = ViewedRun,
 ) -> R:
-    """Return the run of a recording as it was last written, which goes on with the draws that it would have made."""
+    """Restore the run of a recording, which continues with the same draws as without the interruption."""
     recording = Recording(Path(folder))
     run = run_class.restore(recording.checkpoint(step), target=target, sampler=sampler)
     if run.spec.draws is not None:
@@ -35,7 +35,7 @@ def resume(
             recording.read_sample_stats(most),
         )
         if most and (draws is None or draws.shape != (run.spec.chains, most, run.target.dim)):
-            raise BnnvizError(f"The recording {folder} has not the draws that its checkpoint speaks of.", "run")
+            raise BnnvizError(f"The recording {folder} lacks draws that its checkpoint refers to.", "run")
         if most:
             run.refill(draws, logs, stats)
     return run

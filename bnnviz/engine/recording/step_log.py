@@ -10,13 +10,7 @@ from bnnviz.samplers.observers import StepBatch
 
 
 class StepLog:
-    """Collect what a run's steps report of the first chain, until somebody takes it.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the figures: the tensors (chains,) of the sampler's info. Empty before the first step.
-    """
+    """Collect the info of a run's steps for the first chain; ``names`` are the logged tensors, known after a step."""
 
     def __init__(self, most: int = MOST_STEPS) -> None:
         self.most = most

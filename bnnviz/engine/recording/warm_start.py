@@ -1,7 +1,7 @@
 """Start chains from the last draws, or from draws at random, of a run that was recorded.
 
-What is taken from a recording travels with the spec from then on (`bnnviz.specs.run.Spec.start_points`), so that a run,
-its checkpoints and its own recording need the other one no more.
+The spec contains these points from then on (`bnnviz.specs.run.Spec.start_points`), so that a run, its checkpoints and
+its own recording do not need the other recording any more.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ def resolved(spec: Spec) -> Spec:
     points = read(name, spec.start["points"], spec.chains, spec.seed)
     if digest not in (None, points.sha256):
         raise BnnvizError(
-            f"The recording {name} has other draws than when this spec was made (it went on, or is another one):"
-            " leave out the start's sha256 to take what it holds now.",
+            f"The recording {name} has other draws than when this spec was made (it was continued or replaced):"
+            " remove the start's sha256 to use its current draws.",
             "start",
         )
     return attached(spec, points)
 
 
 def named(word: str | os.PathLike) -> str:
-    """Return what a spec says for a recording: its name, or else the whole path of its folder."""
+    """Return the name of a recording in a spec, or otherwise the absolute path of its folder."""
     if reader.is_recording_name(word):
         return str(word)
     try:
@@ -66,7 +66,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
 def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
     """Take points from a run of this process, as `read` does."""
     if not run.draws.shape[1] or not run.alive.any():
-        raise BnnvizError("The run to start from has no draws yet; let it go on first.", "start")
+        raise BnnvizError("The run to start from has no draws yet; continue it first.", "start")
     logs = run.log_weights if run.sampler.traits.weighted else _logs(run.event_weights()) if points == DRAWS else None
     return _taken(run.draws, logs, {**run.spec.to_json(), "recording": None}, points, chains, seed)
 
@@ -117,7 +117,7 @@ def _taken(
         if not shares.sum() > 0:
             raise BnnvizError("No draw of that run has a weight: there is nothing to start from.", "start")
         shares = shares / shares.sum()
-    # A generator of its own: the run's makes the same numbers wherever its chains set out.
+    # A separate generator: the run's generator makes the same numbers for any start.
     rng = np.random.default_rng(seed)
     number = rng.choice(len(pool), size=chains, replace=shares is not None or chains > len(pool), p=shares)
     return StartPoints(x=_finite(pool[number]), sha256=_digest(pool), about=about, chosen=(chains, seed))

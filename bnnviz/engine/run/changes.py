@@ -26,7 +26,7 @@ class Change(NamedTuple):
         for owner, values in ((sampler, of_sampler), (target, of_target)):
             for name in values:
                 if name in owner.param and not getattr(owner.param[name], "live", False):
-                    raise BnnvizError(f"{name} cannot change while a run goes on; start a new run with it.", name)
+                    raise BnnvizError(f"{name} cannot change during a run; start a new run with it.", name)
         return cls(of_sampler, of_target)
 
     def applied(self, spec: Spec) -> Spec:

@@ -1,4 +1,4 @@
-"""Write checkpoints, all that is needed to go on, as bytes."""
+"""Write checkpoints, the states from which runs continue, as bytes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from bnnviz.specs.forms import (
 )
 
 _ZIP = b"PK\3\4"
-_MOST_SHRINK, _FREE = 4, 1 << 26  # times the bytes of a checkpoint that it may take in memory, and bytes beside
-#: What is raised where parts of a checkpoint do not fit together.
+_MOST_SHRINK, _FREE = 4, 1 << 26  # a checkpoint may expand by this factor, plus this number of bytes
+#: Errors of inconsistent checkpoints.
 UNFIT = (AttributeError, LookupError, TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
 _UNREADABLE = (
     *UNFIT,
@@ -46,7 +46,7 @@ def pack(saved: dict[str, Any]) -> bytes:
 
 
 def unpack(data: bytes, version: int, remedy: str) -> dict[str, Any]:
-    """Return what was packed; nothing but tensors and plain values is read."""
+    """Unpack a checkpoint, reading only tensors and plain values."""
     place = None if torch.cuda.is_available() else "cpu"  # it may have been written on a GPU
     try:
         _believe(data)
@@ -82,10 +82,7 @@ def _most(data: bytes) -> int:
 
 
 def check(saved: dict[str, Any]) -> None:
-    """Refuse a checkpoint of a run that was made up: of other types, or other sizes than its spec has.
-
-    Nothing is allocated before: what a spec asks for is what its checkpoint has at least a number of for each chain.
-    """
+    """Raise for a forged checkpoint with wrong types or sizes, before anything is allocated."""
     if wrong := unfit(saved, _CONTENTS, {}):
         raise damaged(wrong)
     spec = saved["spec"]
@@ -97,8 +94,8 @@ def check(saved: dict[str, Any]) -> None:
 
 
 def damaged(part: str) -> BnnvizError:
-    """Return what is to be raised where a part of a checkpoint is not what a run wrote."""
-    return BnnvizError(f"The checkpoint is not what a run has written ({part}); start the run anew.", "run")
+    """Return the error for a damaged part of a checkpoint."""
+    return BnnvizError(f"The checkpoint is damaged ({part}); start the run again.", "run")
 
 
 def _is_vector(dtype: torch.dtype) -> Check:
@@ -127,7 +124,7 @@ def _is_potential(value: Any) -> bool:
     return isinstance(value, float)
 
 
-#: What the parts of a checkpoint are.
+#: Checks of the parts of a checkpoint.
 _CONTENTS: dict[str, Check] = {
     **dict.fromkeys(("spec", "begun"), is_spec),
     **dict.fromkeys(("attachment", "start_points"), lambda value: value is None or isinstance(value, bytes)),

@@ -1,17 +1,17 @@
-r"""Descend to modes, for all chains at once: by Adam, or to where a density has its mass by BFGS.
+r"""Descend to modes, for all chains at once: by Adam, or to the mass of a density by BFGS.
 
-BFGS (`QuasiNewton`) has an estimate B of each chain's inverse Hessian. A step tries $x - \alpha B g$. It is taken where
-U falls as Armijo asks; then $\alpha$ is one again, and B learns from the differences s of positions and y of gradients,
+BFGS (`QuasiNewton`) has an estimate B of each chain's inverse Hessian. A step tries $x - \alpha B g$. It is accepted
+under Armijo's condition; then $\alpha$ is reset to one, and B is updated from the differences s of positions and y of
+gradients,
 
 $$B \leftarrow (I - \rho s y^\top) B (I - \rho y s^\top) + \rho s s^\top, \qquad \rho = 1 / y^\top s,$$
 
-where $y^\top s > 0$. Else $\alpha$ falls. A chain has arrived after eight steps with $g^\top B g < $ dim / 200: where B
-is right, U is then nearer to its least than it is at draws. A chain that has not, or where U is so much larger than
-where another has arrived that it has no mass, goes to the best of them. Where none has arrived they go back to where
-they set out: a hierarchical density may have no mode, and no mass where it is infinite. At an edge of the density,
-where as many directions lead out of it as into it, no step of HMC is short enough; chains set out from random points
-beside it. Reference: J. Nocedal and S. J.
-Wright, Numerical Optimization, 2006, chapter 6, doi:10.1007/978-0-387-40065-5.
+if $y^\top s > 0$. Otherwise $\alpha$ decreases. A chain has converged after eight steps with $g^\top B g < $ dim / 200:
+if B is right, U is then closer to its minimum than at draws. Chains that have not converged, or with U too large
+compared to converged ones to have mass, move to the best of them. If no chain has converged they return to their
+starting points: a hierarchical density may have no mode, and no mass where it is infinite. At an edge of the density,
+with as many directions out of it as into it, no step of HMC is short enough; chains then start at random points near
+it. Reference: J. Nocedal and S. J. Wright, Numerical Optimization, 2006, chapter 6, doi:10.1007/978-0-387-40065-5.
 """
 
 from __future__ import annotations
@@ -37,14 +37,9 @@ _ROUNDING = 1e-6  # share of U by which it may seem to climb in single precision
 
 
 class Descent:
-    """Adam on U for all chains at once, the step falling linearly to zero; advanced in slices.
+    """Adam on U for all chains from x (chains, dim), the step falling linearly to zero; advanced in slices.
 
-    A target of many rows has it read a few of them at each step, drawn for each chain by a generator of its own.
-
-    Parameters
-    ----------
-    x : Tensor, shape (chains, dim)
-        Starting points.
+    A target with many rows uses batches, drawn for each chain by a separate generator.
     """
 
     def __init__(self, target: Target, x: Tensor, steps: int) -> None:
@@ -96,7 +91,7 @@ class Descent:
         return self.seconds / self.taken * (self.steps - self.taken) if self.taken else float("nan")
 
     def _seen(self) -> Target | Batch:
-        """Return what the next step sees of the target: all its rows, or a batch of them for each chain."""
+        """Return the target for the next step: all its rows, or a batch of them per chain."""
         if not self._batched:
             return self.target
         shape, rng = (len(self.x), self.examples), self._rng
@@ -107,7 +102,7 @@ class Descent:
         return self.x.clone()
 
     def starts(self) -> Tensor:
-        """Return where chains set out, (chains, dim): from the ends."""
+        """Return the starting points (chains, dim) from the ends."""
         return self.ends()
 
     def best(self) -> Tensor:
@@ -118,13 +113,7 @@ class Descent:
 
 
 class QuasiNewton(Descent):
-    """BFGS in the place of Adam; it ends once all chains have arrived or are lost.
-
-    Parameters
-    ----------
-    x : Tensor, shape (chains, dim)
-        Starting points.
-    """
+    """BFGS from x (chains, dim) instead of Adam; it ends once all chains have converged or are lost."""
 
     def __init__(self, target: Target, x: Tensor) -> None:
         super().__init__(target, x, _STEPS + _STEPS_BY_DIM * target.dim)
@@ -173,7 +162,7 @@ class QuasiNewton(Descent):
         direction = -torch.einsum("cij,cj->ci", self._inverse, self._gradient)
         decrement = -(self._gradient * direction).sum(-1)
         self._direction = direction
-        # Of the first step's B nothing is known.
+        # B is unknown at the first step.
         calm = (decrement < _CALM * self.x.shape[1]) & (not first)
         self._calm = torch.where(taken, torch.where(calm, self._calm + 1, 0.0), self._calm)
         self._calm = torch.where(calm & (self._alpha < _LEAST), _CALM_STEPS, self._calm)
@@ -190,9 +179,9 @@ class QuasiNewton(Descent):
         return self._ends.clone()
 
     def _refined_ends(self) -> Tensor:
-        """Move the lowest end to its mode by Newton's method, and chains that lie far above it there too.
+        """Move the lowest end to its mode by Newton's method, and chains far above it there too.
 
-        Where scales differ by powers of ten, BFGS seems to have arrived before it knows the curvature.
+        With scales that differ by powers of ten, BFGS seems to converge before it knows the curvature.
         """
         target, whole = self.target.clone(), slice(None)
         ends, potential = self.x.clone(), torch.where(torch.isfinite(self.potential), self.potential, torch.inf)
@@ -210,7 +199,7 @@ class QuasiNewton(Descent):
         return torch.where(beyond[:, None], ends[potential.argmin()], ends)
 
     def starts(self) -> Tensor:
-        """Return where chains set out, (chains, dim): from the ends, or from random points beside an edge there."""
+        """Return the starting points (chains, dim): the ends, or random points near an edge there."""
         ends, target = self.ends(), self.target.clone()  # which counts the points for itself
         rng = torch.Generator().manual_seed(1)
         spread = torch.linalg.cholesky_ex(self._inverse).L

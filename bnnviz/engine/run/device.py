@@ -20,7 +20,7 @@ _THREADED_WORK = 50_000_000
 
 
 class Timed(Protocol):
-    """What a clock adds its times to: seconds by the wall, of the CPU and of the device."""
+    """The times to which a clock adds: wall seconds, CPU seconds and device seconds."""
 
     device: torch.device
     threads: int
@@ -30,10 +30,9 @@ class Timed(Protocol):
 
 
 class Clock:
-    """Add the time of a stretch of work to a run, and give it the run's number of threads.
+    """Add the time of a stretch of work to a run, and set the run's number of threads.
 
-    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel of the stretch, which is
-    waited for.
+    Device time is that of the thread on a CPU, and on a GPU from the first to the last kernel, after synchronisation.
     """
 
     def __init__(self, run: Timed) -> None:
@@ -56,13 +55,13 @@ class Clock:
 
 
 def threads_for(work: int) -> int:
-    """Return how many threads a gradient of so many multiply-adds is worth."""
+    """Return the number of threads for a gradient of ``work`` multiply-adds."""
     return 1 if work < _THREADED_WORK else torch.get_num_threads()
 
 
 @contextmanager
 def using_threads(count: int) -> Iterator[None]:
-    """Give PyTorch so many threads for a while."""
+    """Set the number of PyTorch's threads temporarily."""
     before = torch.get_num_threads()
     if before == count:
         yield
@@ -103,10 +102,10 @@ def choose_device(name: str) -> torch.device:
 
 @functools.cache
 def keep_freed() -> bool:
-    """Have freed memory up to 32 MB kept for the next step; return whether this C library can do that.
+    """Keep freed memory up to 32 MB for the next step; return whether this C library supports it.
 
-    By default glibc gives blocks from 128 kB on back to the system, which hands them out again page by page, cleared:
-    for steps that need the same few blocks again and again that takes longer than the arithmetic.
+    By default glibc returns blocks from 128 kB on to the system, which clears each page again: for steps that need the
+    same few blocks repeatedly that takes longer than the arithmetic.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,7 +1,4 @@
-"""Keep the draws of a run in one buffer for all chains, and those of many checkpoints of one run.
-
-Draws are only added to, until a store thins itself, so checkpoints of one run have most of theirs in common.
-"""
+"""Keep the draws of a run in one buffer for all chains, and share them between checkpoints of one run."""
 
 from __future__ import annotations
 
@@ -18,30 +15,25 @@ from bnnviz.samplers.observers import Draws
 
 LIVE_CAPACITY = 2000
 _EARLY = 16
-# Numbers that draws without a limit may take: 400 MB. Of many chains fewer draws are kept, but never too few to thin.
+# Maximum numbers of draws without a limit: 400 MB. Many chains keep fewer draws, but never too few to thin.
 _MOST_NUMBERS, _FEWEST = 100_000_000, 64
 BLOCK = 16  # draws of each chain
 
 
 class BlockStore:
-    """Keep blocks of draws by their content: each stretch of them once, whoever has it."""
+    """Keep blocks of draws by their content, each once."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, Tensor] = {}
         self.asked: set[str] = set()
 
     def put(self, draws: Tensor, known: list[str], whole: int) -> list[str]:
-        """Keep draws, and return the names of their blocks.
-
-        Parameters
-        ----------
-        draws : Tensor, shape (chains, draws, dim)
-        """
+        """Keep draws (chains, draws, dim), and return the names of their blocks."""
         names = []
         for place, first in enumerate(range(0, draws.shape[1], BLOCK)):
             name = known[place] if place < len(known) else None
             if name not in self._blocks:
-                # A copy of its own: one that is a view would hold all draws.
+                # Copy: a view would keep all draws in memory.
                 block = draws[:, first : first + BLOCK].detach().cpu().contiguous().clone()
                 name = _name(block)
                 self._blocks.setdefault(name, block)
@@ -71,7 +63,7 @@ def _name(block: Tensor) -> str:
 
 
 class DrawStore:
-    """Keep draws up to a limit, or thin them where there is none; many of large networks in a file."""
+    """Keep draws up to a limit, or thin them without one; many draws of large networks in a file."""
 
     def __init__(
         self,
@@ -94,7 +86,7 @@ class DrawStore:
         self._blocks: list[str] = []  # names of the first draws' blocks in a block_store, as far as they are whole
 
     def pass_over(self, skip: int) -> None:
-        """Throw so many draws of each chain away; only the last few are looked at, until there are others."""
+        """Discard the first ``skip`` draws of each chain; only the last few are shown, until there are others."""
         chains, _, dim = self.buffer.shape
         self.skip = skip
         self.early = self.buffer.new_zeros(chains, min(skip, _EARLY), dim)

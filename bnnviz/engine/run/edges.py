@@ -1,4 +1,4 @@
-"""Tell an edge of a density, beyond which U is not finite, from an overflow of U far out."""
+"""Distinguish an edge of a density, beyond which U is not finite, from an overflow of U far out."""
 
 from __future__ import annotations
 
@@ -9,20 +9,15 @@ from bnnviz.targets import Target
 
 _BISECTIONS = 50
 _HUGE = {torch.float32: 1e12, torch.float64: 1e100}  # U next to an overflow; next to an edge it is smaller
-_TIMES = (1.0, 4.0, 16.0)  # lengths of rays, in units of what is given
+_TIMES = (1.0, 4.0, 16.0)  # relative lengths of rays
 _MOST_AXES = 50
 
 
 def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
-    """Return where an edge of the density lies between points, (n,).
+    """Return whether an edge of the density is between points (n, dim) with finite U and ``outside`` points, (n,).
 
-    U is not finite at the outer points where it has overflowed, too: then it is huge at the last point at which it is
-    finite, or finite at the outer point in double precision.
-
-    Parameters
-    ----------
-    inside, outside : Tensor, shape (n, dim)
-        Points at which U is finite, and points that are looked at.
+    If U overflows at the outer points instead, it is huge at the last point with a finite U, or finite at the outer
+    point in double precision.
     """
     target = target.clone()
     found = torch.isfinite(target.defined_potential(inside)) & ~torch.isfinite(target.defined_potential(outside))
@@ -41,7 +36,7 @@ def edge_between(target: Target, inside: Tensor, outside: Tensor) -> Tensor:
 
 
 def has_edge_around(target: Target, points: Tensor, length: float) -> bool:
-    """Tell whether an edge lies within some lengths of points (n, dim), along the axes; U must be finite at one."""
+    """Return whether there is an edge near points (n, dim), along the axes; U must be finite at one."""
     finite = torch.isfinite(target.clone().defined_potential(points))
     if not bool(finite.any()):
         return False

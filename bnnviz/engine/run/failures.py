@@ -1,4 +1,4 @@
-"""Say why chains have stopped, or have nowhere to go: values that are not finite, an edge, a density without an end."""
+"""Describe why chains have stopped or cannot move: non-finite values, an edge, or a density without finite mass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bnnviz.targets import BNN, Target
 _STEP_SIZES = ("step_size", "learning_rate")
 _OVERFLOWS = 1e6  # coordinates from which on U may be infinite since its terms overflow
 _CAUSE = "Outside of a support U is inf, not -inf; otherwise look for divisions by zero and logarithms of zero."
-_PLACES, _SHOWN = 8, 4  # steps that are looked at for such a point, and its coordinates that are told
+_PLACES, _SHOWN = 8, 4  # steps searched for such a point, and its displayed coordinates
 _FAR = 10.0  # times the distance from zero at which chains began, from which on it is asked whether U has an end
 _FAR_SLOWLY = 2.0  # of what descends by steps of one length
 _DECADES = 6  # that U is followed outwards
@@ -26,21 +26,20 @@ _FALL = 10.0  # of U over these: less may be rounding, or a tail that is nearly 
 
 
 def keep(notes: list[Message], message: Message | None) -> None:
-    """Keep a message among notes, in place of one with the same code; nothing if it is None."""
+    """Add a message to notes, replacing one with the same code; None adds nothing."""
     if message is not None and message not in notes:
         notes[:] = [note for note in notes if note.code != message.code] + [message]
 
 
 def rejects(sampler: Sampler) -> bool:
-    """Return whether a sampler leaves out what it proposes where U is not finite, and goes on."""
+    """Return whether a sampler rejects proposals with non-finite U and continues."""
     return sampler.traits.weighted or "acceptance_rate" in sampler.sample_stats()
 
 
 def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
-    """Return where U was minus infinity and ended the run; None if it was not, or if its terms overflow far out.
+    """Return the message on U at minus infinity that ended the run, or None, also if its terms overflow far out.
 
-    A sampler that leaves such points out continues with draws of the density without them: the message is kept among
-    the notes, once.
+    For a sampler that rejects such points the run continues, and the notes get the message once.
     """
     found = sampler.infinite_density(step_batch)
     if found is None or any(note.code == "infinite_points" for note in notes) or not bool(found.any()):
@@ -61,7 +60,7 @@ def infinite_density(sampler: Sampler, target: Target, step_batch: StepBatch, no
 
 
 def _where_infinite(target: Target, points: Tensor) -> str:
-    """Return the first of the points (n, dim) at which U is minus infinity, and a comma; "" if there is none."""
+    """Return the first of the points (n, dim) with U at minus infinity, and a comma; "" without one."""
     found = points[target.clone().defined_potential(points) == -torch.inf]
     if not len(found):
         return ""
@@ -75,7 +74,7 @@ def stopped(sampler: Sampler, chain: int, step: int) -> Message:
 
 
 def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
-    """Return that all chains have stopped, the last within so many steps."""
+    """Return the message that all chains have stopped within ``steps`` steps."""
     size = next((name for name in _STEP_SIZES if name in sampler.param), None)
     first = Remedy("check the gradient of the target" if size is None else f"use a smaller {size}")
     double = Remedy("use double precision", {"dtype": "float64"})
@@ -83,9 +82,9 @@ def all_stopped(sampler: Sampler, chains: int, steps: int) -> Message:
 
 
 def at_an_edge(sampler: Sampler, target: Target, step_batch: StepBatch, notes: list[Message]) -> Message | None:
-    """Return that a chain reached a point where U is not finite, and its sampler cannot continue; None if none did.
+    """Return the message that a chain failed at a non-finite U, or None.
 
-    Chains that have not reached it yet are no draws of the density: they have avoided its edge.
+    The other chains are not draws of the density either: they have avoided its edge.
     """
     told = next((name for name in OF_U if hasattr(step_batch.infos[0], name)), None)
     # A functional whose tail is outside has an infinite mean of U wherever it is proposed.
@@ -129,15 +128,10 @@ def _is_at_edge(target: Target, x: Tensor, begun: Tensor) -> bool:
 
 
 class RunawayWatch:
-    """Find chains that run away, since the integral of exp(-U) is infinite.
+    """Find chains from x (chains, dim) that run away, since the integral of exp(-U) is infinite.
 
-    A chain that is ten times as far from zero as chains began has U followed outwards from its start through
-    where it is: of a density U rises in the end, however far its mass lies.
-
-    Parameters
-    ----------
-    x : Tensor, shape (chains, dim)
-        Where chains begin.
+    For a chain ten times as far from zero as at the start, U is followed outwards from its start through its position:
+    U of a density finally rises, however far its mass is.
     """
 
     def __init__(self, x: Tensor, slow: bool = False) -> None:
@@ -156,7 +150,7 @@ class RunawayWatch:
         if not bool(way.isfinite().all() and way.any()):
             return None
         rises = self._rises(target, chain, way)
-        # Squares overflow, and what is not finite says nothing.
+        # Squares overflow, and non-finite values are uninformative.
         if len(rises) >= 2 and bool((rises < 0).all()) and float(rises.sum()) < -_FALL:
             return Message("runs_away", chain=chain, reached=farthest)
         largest = torch.arange(len(way), device=way.device) == way.abs().argmax()
@@ -165,10 +159,7 @@ class RunawayWatch:
         return None
 
     def _rises(self, target: Target, chain: int, way: Tensor) -> Tensor:
-        """Return by how much the least U rises from each decade of the way to the next, where that is finite.
-
-        A periodic U does not rise, though it differs from point to point.
-        """
+        """Return the rises of the least finite U between decades of the way; a periodic U does not rise."""
         among = torch.arange(_POINTS, device=way.device, dtype=way.dtype) / _POINTS
         powers = torch.arange(_DECADES + 1, device=way.device, dtype=way.dtype)[:, None] + among
         ahead = self._start[chain] + way * 10.0 ** powers.flatten()[:, None]

@@ -22,22 +22,19 @@ _REFIT_STEPS = 150
 _REFIT_WORK = 3e9
 _FEW = 100  # dimensions in which an inverse Hessian is kept
 _RIDGE, _NEAR = 3.0, 10.0  # by which U is higher between two modes, and the most by which a mode that counts is
-#: Random points that a chain may try to set out from, as many as in Stan.
+#: Maximum number of random starting points per chain, as in Stan.
 TRIES = 100
 
 
 class Start(NamedTuple):
-    """Where chains set out, x (chains, dim), and a mode (dim,) for samplers that need one; None where none does."""
+    """Starting points x (chains, dim), and a mode (dim,) for samplers that need one, or None."""
 
     x: Tensor
     mode: Tensor | None
 
 
 def random_points(target: Target, chains: int, rng: torch.Generator) -> Tensor:
-    """Return random points (chains, dim) to set out from; where U or its gradient is not finite, others in their place.
-
-    Of a multilayer perceptron it is not asked, since both are finite wherever its weights are.
-    """
+    """Return random starting points (chains, dim) with finite U and gradient; those of a perceptron always are."""
     x = target.initial(chains, rng)
     if isinstance(target, BNN) and target.trial is None:
         return x
@@ -81,9 +78,9 @@ def refit(target: Target, mode: Tensor) -> tuple[Tensor, int]:
 
 
 def other_modes(target: Target, descent: Descent) -> list[Message]:
-    """Return of how many chains the descent ended at another mode than the best one; [] if none did.
+    """Return messages on chains whose descent ended at another mode than the best one.
 
-    An end counts where U is not much above the best one, a ridge lies between, and its slope does not lead there.
+    An end counts if U is not much above the best one, a ridge separates them, and its slope does not lead there.
     """
     ends, best = descent.ends(), descent.best()
     middle = (ends + best) / 2
@@ -98,7 +95,7 @@ def other_modes(target: Target, descent: Descent) -> list[Message]:
 
 
 def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre: bool) -> Start:
-    """Return where chains set out: at random points x0 (chains, dim), or at modes."""
+    """Return the starting points: random points x0 (chains, dim), or modes."""
     mode = None if descent is None else descent.best()
     if not at_mode:
         return Start(x0, mode)
@@ -106,15 +103,7 @@ def first_points(x0: Tensor, descent: Descent | None, at_mode: bool, one_centre:
 
 
 class StartSearch:
-    """The search for where chains set out: at random points, at modes, or at points that are given.
-
-    Parameters
-    ----------
-    x0 : Tensor, shape (chains, dim)
-        Random points.
-    points : Tensor or None, shape (chains, dim)
-        Points that are given; a sampler may need a mode besides.
-    """
+    """Search starting points: random points x0 (chains, dim), modes, or given points, with a mode if needed."""
 
     def __init__(self, target: Target, sampler: Sampler, x0: Tensor, points: Tensor | None, given: bool) -> None:
         self._target, self._x0, self._points = target, x0, points
@@ -144,7 +133,7 @@ class StartSearch:
         return (self.descent.taken - before) * self.descent.examples * len(self._x0)
 
     def remarks(self) -> list[Message]:
-        """Say that there are modes from which no chain sets out; of a network there always are."""
+        """Report modes at which no chain starts, except for networks, which always have some."""
         if self.descent is None or self._points is not None or not self._one_centre or isinstance(self._target, BNN):
             return []
         return other_modes(self._target, self.descent)
@@ -155,7 +144,7 @@ class StartSearch:
         return self.descent is None or self.descent.done
 
     def start(self) -> Start:
-        """Return what was found."""
+        """Return the result."""
         if self._points is not None:
             return Start(self._points, None if self.descent is None else self.descent.best())
         return first_points(self._x0, self.descent, self._at_mode, self._one_centre)

@@ -1,4 +1,4 @@
-"""Keep what a run has drawn: draws, their weights, and a few integrals along the paths; and what follows from them."""
+"""Keep the draws of a run, their weights and integrals along the paths, and compute results from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bnnviz.engine.run.draw_store import LIVE_CAPACITY, BlockStore, DrawStore
 from bnnviz.samplers.observers import Draws, StepBatch
 from bnnviz.targets import BNN
 
-_PATH_MARKS = 64  # integrals along the path are kept at so many draws of each chain, at most
+_PATH_MARKS = 64  # maximum number of draws per chain with integrals along the path
 _STORES = ("store", "logs", "path", "draw_stats")
 
 
@@ -38,11 +38,7 @@ class KeptDraws:
 
     @property
     def dropped(self) -> int:
-        """Draws of each chain that are thrown away.
-
-        None where the moves of a warm-up that is ahead are they, or where all would be one point and the run has no
-        other end.
-        """
+        """Discarded draws per chain: none before a warm-up that counts moves, or for a single point per chain."""
         if self.draw_limit != self.spec.draws:
             return 0
         ahead = self.phase in ("start", "tuning") and self.spec.start_points is None
@@ -73,9 +69,9 @@ class KeptDraws:
         return int(ends.max()) if ends.size and ends.min() >= 0 else None
 
     def counted(self, step_batch: StepBatch, rows: Draws | None) -> Iterator[tuple[StepBatch, np.ndarray]]:
-        """Yield parts of a block, each with the chains (chains,) that count in it: those that lack draws.
+        """Yield parts of a block, each with the chains (chains,) that still lack draws.
 
-        What a run has spent is the same however its time is cut into blocks.
+        The cost of a run thus does not depend on the size of its blocks.
         """
         counted = self.alive & ~self.store.full()
         ends = np.full(len(counted), -1) if rows is None else self._last_draws(rows)
@@ -124,11 +120,11 @@ class KeptDraws:
         return self.store.view(self.alive).cpu().numpy()
 
     def test_outputs(self) -> torch.Tensor | None:
-        """Return what the draws put out at a network's test rows, computed once for each draw."""
+        """Return the outputs of the draws at a network's test rows, computed once per draw."""
         return None if self._outputs is None else self._outputs.outputs()
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
-        """Return the weights (chains, draws) that undo the bias of draws at events; None where draws have none."""
+        """Return weights (chains, draws) that correct the bias of draws at events; None for unbiased draws."""
         draws = self.store.view(self.alive)[:, ::every]
         if not self.sampler.weighs or not draws.shape[1]:
             return None
@@ -137,7 +133,7 @@ class KeptDraws:
 
     @property
     def log_weights(self) -> np.ndarray | None:
-        """Logarithms of the weights (chains, draws) that the draws came with; None where they have none."""
+        """Log weights (chains, draws) of the draws; None for unweighted draws."""
         if not self.sampler.traits.weighted:
             return None
         return self.logs.view(self.alive)[..., 0].cpu().numpy()
@@ -149,16 +145,13 @@ class KeptDraws:
         return {name: kept[..., k] for k, name in enumerate(self.sampler.sample_stats())}
 
     def resampled(self, count: int) -> torch.Tensor:
-        """Return draws without weights (count, dim), taken from the weighted ones in proportion, evenly.
-
-        None (0, dim) if there are no draws, or no draw has a weight.
-        """
+        """Return systematically resampled draws (count, dim); (0, dim) without draws or weights."""
         return resampled(self.store.view(self.alive).flatten(0, 1), self.log_weights.ravel(), count)
 
     def path_moments(self) -> diagnostics.PathMoments | None:
-        """Return mean and variance from the integrals along the path, all chains to the same path time.
+        """Return mean and variance from the integrals along the whole path, up to the same path time in all chains.
 
-        They use all of the path where draws use points of it. None where the sampler has no path, the path is not
-        integrated (more than 4,096 chains x dimensions), or there is not enough of it yet.
+        None if the sampler has no path, the path is not integrated (more than 4,096 chains x dimensions), or it is
+        short.
         """
         return diagnostics.path_moments(self.path.view(self.alive).cpu().numpy())

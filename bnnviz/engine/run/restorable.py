@@ -27,10 +27,10 @@ _SAME_POTENTIAL = 1e-3  # of U, that machines may differ by
 
 
 class TargetFingerprint:
-    """Identify a target by its dimension, and U where the first chain was in an era.
+    """Identify a target by its dimension and U at the first chain.
 
-    A caller's target may be another one when the run is restored, and so may the rows of a named data set, of which a
-    part may be here. A density that the spec says completely has no fingerprint.
+    A caller's target, or the rows of a named data set, may differ when the run is restored. A density that the spec
+    defines completely has no fingerprint.
     """
 
     def __init__(self, target: Target, may_differ: bool) -> None:
@@ -38,7 +38,7 @@ class TargetFingerprint:
         self.taken: dict[str, Any] | None = None
 
     def take(self, x: Tensor | None, era: int) -> dict[str, Any] | None:
-        """Return the fingerprint, taken where chains are, x (chains, dim), if the era has none yet."""
+        """Return the fingerprint at the chains x (chains, dim), computed once per ``era``."""
         known = self.taken is not None and self.taken.get("era", era) == era
         if not known and self._may_differ and x is not None and x.shape[-1] == self._target.dim:
             potential = float(self._target.potential(x[:1]))
@@ -67,7 +67,7 @@ class TargetFingerprint:
 
 
 class Restorable(KeptDraws):
-    """The part of a run that writes it into a checkpoint, and goes on from one; its attributes are those of `Run`."""
+    """Write a run to a checkpoint and restore it; its attributes are those of `Run`."""
 
     @property
     def _x(self) -> torch.Tensor | None:
@@ -75,7 +75,7 @@ class Restorable(KeptDraws):
         return getattr(self.state, "x", None)
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
-        """Return everything needed to go on with the same draws."""
+        """Return the state, from which the run continues with the same draws."""
         saved = {
             "version": _VERSION,
             "spec": self.spec.to_json(),
@@ -110,8 +110,8 @@ class Restorable(KeptDraws):
         sampler: samplers.Sampler | None = None,
         block_store: BlockStore | None = None,
     ) -> Self:
-        """Return a run that goes on from a checkpoint."""
-        saved = checkpoint.unpack(data, _VERSION, "start the run anew")
+        """Restore a run from a checkpoint."""
+        saved = checkpoint.unpack(data, _VERSION, "start the run again")
         checkpoint.check(saved)
         said, begun = ({k: v for k, v in saved[name].items() if k != "version"} for name in ("spec", "begun"))
         held = {"attachment": saved["attachment"], "start_points": saved["start_points"]}

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from bnnviz.samplers import Sampler
     from bnnviz.targets import Target
 
-# Bytes of draws on a CPU from which on they lie in a file, and written ones that may wait for it.
+# Bytes of draws on a CPU from which on a file holds them, and maximum bytes before a flush.
 _IN_MEMORY, _UNWRITTEN = 1 << 27, 1 << 26
 _ROW_BYTES = 4  # of the random number that each row has where some are chosen
 
 
 def check_state(sampler: Sampler, target: Target, chains: int, dtype: torch.dtype, device: torch.device) -> None:
-    """Refuse chains that the memory cannot hold, with what one step needs."""
+    """Raise for chains that exceed the memory, including the memory of one step."""
     free = _free_on(device)
     width = type(sampler).width  # some know it only once they are prepared
     numbers = (width if isinstance(width, int) else 1) * chains * target.dim
@@ -53,7 +53,7 @@ def _free_on(device: torch.device) -> int | None:
 
 
 class Room:
-    """A tensor of zeros; a large one on a CPU lies in a file without a name, and in memory what is looked at of it."""
+    """A tensor of zeros; a large one on a CPU is an unnamed file with its active pages in memory."""
 
     def __init__(self, shape: tuple[int, ...], device: torch.device, dtype: torch.dtype) -> None:
         size = math.prod(shape) * dtype.itemsize
@@ -68,7 +68,7 @@ class Room:
         self.tensor = torch.frombuffer(self._map, dtype=dtype).view(shape)
 
     def written(self, x: Tensor) -> None:
-        """Note that so much was written; what has come to the file need not be in memory too."""
+        """Count written bytes and release flushed pages from memory."""
         if self._map is None:
             return
         self._unwritten += x.numel() * x.element_size()
@@ -79,11 +79,11 @@ class Room:
 
 
 def _mapped(size: int) -> mmap.mmap:
-    """Return so many bytes of a file that goes when nobody holds it, its place on the disk reserved."""
+    """Map an anonymous file of ``size`` bytes with reserved disk space."""
     folder = paths.draws()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if size > shutil.disk_usage(folder).free:  # some disks would be filled before they say so
+        if size > shutil.disk_usage(folder).free:  # some disks would be filled before they report it
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with tempfile.TemporaryFile(dir=folder) as file:
             # Without room on the disk a write to the map would end the process.

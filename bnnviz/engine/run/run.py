@@ -222,7 +222,7 @@ class Run(Restorable):
 
     @property
     def starts_at_mode(self) -> bool:
-        """Whether chains start at modes, each at the end of its own descent."""
+        """Whether chains start at modes, each at the end of a separate descent."""
         return self.sampler.starts_at_mode(self.target)
 
     def _set_out(self, start: Start) -> None:
@@ -268,10 +268,9 @@ class Run(Restorable):
         _call(self.on_work)
 
     def _taken(self, length: int) -> tuple[StepBatch, Draws | None]:
-        """Take some steps and collect their draws.
+        """Take some steps and collect their draws, none after the end of the run or of a chain.
 
-        None is taken after the one that ends the run or a chain: such steps are taken again without the others, so that
-        a run is the same however its time is cut.
+        Later steps are repeated without ended chains, so that a run does not depend on the slicing of time.
         """
         take, before = self._switch.taker(self.sampler, self.state), self.state
         numbers, rejected = self.rng.get_state(), vars(self.target.rejected).copy()

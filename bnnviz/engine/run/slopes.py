@@ -14,16 +14,11 @@ _WORK = 3e8  # multiply-adds that asking may take
 
 
 def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
-    """Refuse a function that changes where its gradient is zero at every point that is tried.
+    """Raise for a function of x (chains, dim) that changes although its gradient is zero at all tried points.
 
-    Automatic differentiation gives 0 where a function rounds, compares, or takes a tensor off the tape. A process never
-    bounces there, and a tree never turns. What rejects after a given number of steps is a random walk, and right;
-    what gradients that are only wrong in part do is said of the draws (`bnnviz.engine.monitor.gradients`).
-
-    Parameters
-    ----------
-    x : Tensor, shape (chains, dim)
-        Where chains begin, with a finite U and gradient.
+    Automatic differentiation gives 0 if a function rounds, compares, or detaches a tensor. A process then never
+    bounces, and a tree never turns. Samplers that reject after a given number of steps remain valid random walks;
+    `bnnviz.engine.monitor.gradients` reports gradients that are only partly wrong.
     """
     stats = sampler.sample_stats()
     is_walk = "acceptance_rate" in stats and "reached_max_treedepth" not in stats
@@ -45,7 +40,7 @@ def check_slopes(target: Target, sampler: Sampler, x: Tensor) -> None:
         which = "x" if len(names) == target.dim else ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         raise BnnvizError(
             f"U changes with {which}, but its gradient there is zero at all {len(points)} points that were tried, and"
-            f" {sampler.registered} goes by the gradient: rounding, comparisons and detach() have none; write U as a"
-            " function with a slope, or use HMC, which is a random walk there.",
+            f" {sampler.registered} relies on the gradient: rounding, comparisons and detach() have zero slope; write U"
+            " as a function with a slope, or use HMC, which is a random walk there.",
             "target",
         )

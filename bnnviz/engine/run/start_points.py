@@ -1,6 +1,6 @@
-"""Hold the points that chains set out from, which travel with the spec (`bnnviz.specs.run.Spec.start_points`).
+"""Starting points of chains, which the spec contains (`bnnviz.specs.run.Spec.start_points`).
 
-`bnnviz.engine.recording.warm_start` takes them from a recording or from a run; nothing here reads one.
+`bnnviz.engine.recording.warm_start` takes them from a recording or from a run.
 """
 
 from __future__ import annotations
@@ -27,13 +27,7 @@ NAMELESS = "a run that was not recorded"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StartPoints:
-    """Points that chains set out from.
-
-    Parameters
-    ----------
-    x : ndarray, shape (points, dim)
-        The last draw of each chain that did not fail, or the draws that were chosen, one for each chain.
-    """
+    """Starting points x (points, dim): last draws of chains that did not fail, or chosen draws, one per chain."""
 
     x: np.ndarray
     sha256: str
@@ -41,7 +35,7 @@ class StartPoints:
     chosen: tuple[int, int] | None = None
 
     def fit(self, spec: Spec) -> bool:
-        """Return whether they are the points that a spec's start speaks of, as far as it says."""
+        """Return whether these are the points of a spec's ``start``."""
         wanted = (spec.chains, spec.seed) if spec.start["points"] == DRAWS else None
         named = self.about["recording"] == spec.start["recording"]
         return named and self.chosen == wanted and spec.start["sha256"] in (None, self.sha256)
@@ -78,7 +72,7 @@ class StartPoints:
     def _source(self) -> str:
         name = self.about["recording"]
         if self.about["sampler"] is None:
-            return "what is given as start"
+            return "the given start"
         return NAMELESS if name is None else f"the recording {Path(name).name}"
 
     def pack(self) -> bytes:
@@ -105,11 +99,11 @@ class StartPoints:
         return made
 
 
-_UNREADABLE = "The points that chains are to set out from cannot be read; start from the recording again."
+_UNREADABLE = "The starting points of the chains cannot be read; start from the recording again."
 
 
 def held(spec: Spec) -> StartPoints | None:
-    """Return the points that a spec carries; None where it carries none, or others than its start speaks of."""
+    """Return the points in a spec; None without points, or if they do not fit its ``start``."""
     if spec.start is None or spec.start_points is None:
         return None
     points = StartPoints.unpack(spec.start_points)
@@ -117,7 +111,7 @@ def held(spec: Spec) -> StartPoints | None:
 
 
 def attached(spec: Spec, points: StartPoints | None) -> Spec:
-    """Return a spec with these points and their checksum; without any where it has no start."""
+    """Return a spec with these points and their checksum, or without a start."""
     if spec.start is None:
         return spec if spec.start_points is None else spec.replace(start_points=None)
     if points is not None:
