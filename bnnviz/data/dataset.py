@@ -162,7 +162,7 @@ class DataSet(Evaluated):
     y_unit : str, default ""
         The target's unit, or an empty string.
     test_interval : (float, float) or None, default None
-        Where to show the predictions of a one-dimensional set, in the coordinates of `x_train`.
+        The interval of predictions of a one-dimensional set, in the coordinates of `x_train`.
     test_box : ((float, float), (float, float)) or None, default None
         The same for a two-dimensional set, an interval for each input.
     truth : callable or None, default None
@@ -178,10 +178,10 @@ class DataSet(Evaluated):
         Whether validation and test inputs are standardised by their own statistics instead of those of
         the training rows, as some published figures are.
     positive : int, default 1
-        Of two classes the one that precision, recall and specificity are about.
+        The positive one of two classes for precision, recall and specificity.
     noise_sd : float or None, default None
-        Standard deviation of the observation noise to assume where none is given, on the network's
-        scale; None where the set has none of its own.
+        Default standard deviation of the observation noise on the network's scale; None if the set
+        does not define it.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class ImageSet(Evaluated):
     task : {"classification"}
         The kind of `y`.
     positive : int, default 1
-        Of two classes the one that precision, recall and specificity are about.
+        The positive one of two classes for precision, recall and specificity.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Lay out the views of a run on the stage: the grid of visible views, and pairs that share a place."""
+"""Lay out the views of a run on the stage: the grid of visible views, and pairs that share a position."""
 
 from __future__ import annotations
 

@@ -58,4 +58,4 @@ def test_every_column_of_the_leaderboard_is_told_to_the_pointer_and_by_the_butto
     for explaining in (True, False):
         card._turn.clicks += 1
         assert card._leaderboard.explaining is explaining
-    assert card._turn.label == "What they are"
+    assert card._turn.label == "Definitions"

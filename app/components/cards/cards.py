@@ -177,7 +177,7 @@ class ExplainedCard(TitledCard):
 
     @property
     def _turn_label(self) -> str:
-        return "The figures" if self._explaining else "What they are"
+        return "The figures" if self._explaining else "Definitions"
 
     def _explain(self) -> None:
         """Switch between the figures and their definitions."""

@@ -8,7 +8,7 @@ from typing import Any
 
 _FAR = (
     "Far from the training data: no training row is as near as training rows are to each other, so that the prior"
-    " speaks more than the data."
+    " dominates the data."
 )
 
 

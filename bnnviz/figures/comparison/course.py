@@ -34,13 +34,15 @@ class Course(Figure):
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``lanes`` with ``name``, ``seconds`` and a list for each measure."""
         lanes = part["lanes"][:SERIES]
-        values = [np.asarray(lane[self.measure], dtype=float) for lane in lanes]
+        values = [np.asarray(sampler[self.measure], dtype=float) for sampler in lanes]
         pairs = list(zip(lanes, values, strict=True))
         marks = [
-            mark for place, (lane, y) in enumerate(pairs) for mark in dotted(lane["seconds"], y, place, lane["name"])
+            mark
+            for place, (sampler, y) in enumerate(pairs)
+            for mark in dotted(sampler["seconds"], y, place, sampler["name"])
         ]
-        across = extent(*(lane["seconds"] for lane in lanes))
+        across = extent(*(sampler["seconds"] for sampler in lanes))
         x = Axis("seconds of each sampler", None if across is None else (0.0, max(across[1], 1e-3)), key="running")
         y = Axis(MEASURES[self.measure], padded(extent(*values), 0.06, LEAST_ROOM), key=self.measure)
-        note = "; ".join(f"{lane['name']} {general(y[-1])}" for lane, y in pairs if len(y))
+        note = "; ".join(f"{sampler['name']} {general(y[-1])}" for sampler, y in pairs if len(y))
         return Drawing(marks, x=x, y=y, note=note)

@@ -48,22 +48,22 @@ class Attack(Figure):
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``lanes``, results of `bnnviz.attack` with a ``name``, over steps with the ``label``."""
         lanes, marks = part["lanes"][:SERIES], []
-        for place, lane in enumerate(lanes):
-            marks += self._curve(lane, place)
-        across = padded(extent(*(lane["eps"] for lane in lanes)), 0.02)
+        for place, sampler in enumerate(lanes):
+            marks += self._curve(sampler, place)
+        across = padded(extent(*(sampler["eps"] for sampler in lanes)), 0.02)
         x = Axis(part.get("label", _STEP), across, follow="exact")
         return Drawing(marks, x=x, y=self._up(part), note=self._note(lanes))
 
     def _up(self, part: dict[str, Any]) -> Axis:
         return Axis(self.figure, SHARES, follow="exact")
 
-    def _curve(self, lane: dict[str, Any], place: int) -> list[Mark]:
+    def _curve(self, sampler: dict[str, Any], place: int) -> list[Mark]:
         names = ("eps", self.figure, f"{self.figure}_low", f"{self.figure}_high")
-        missing = [name for name in names if name not in lane]
+        missing = [name for name in names if name not in sampler]
         if missing:
             raise BnnvizError(f"A result of an attack has no {missing[0]!r}; give that of bnnviz.attack.", "source")
-        eps, mean, low, high = (np.asarray(lane[name], dtype=float) for name in names)
-        look = {"colour": chain(place), "label": lane["name"] or self.figure}
+        eps, mean, low, high = (np.asarray(sampler[name], dtype=float) for name in names)
+        look = {"colour": chain(place), "label": sampler["name"] or self.figure}
         return [
             Band(eps, low, high, colour=chain(place), opacity=SHADE, label="95 % interval"),
             Line(eps, mean, 2.2, dash_of(place), **look),
@@ -73,8 +73,8 @@ class Attack(Figure):
     def _note(self, lanes: list[dict[str, Any]]) -> str:
         if not lanes:
             return ""
-        last = max(float(np.max(lane["eps"])) for lane in lanes)
-        ends = [(lane["name"], lane[self.figure][-1]) for lane in lanes if lane["eps"][-1] == last]
+        last = max(float(np.max(sampler["eps"])) for sampler in lanes)
+        ends = [(sampler["name"], sampler[self.figure][-1]) for sampler in lanes if sampler["eps"][-1] == last]
         texts = "; ".join(f"{name} {value:.3f}".strip() for name, value in ends if np.isfinite(value))
         return texts and f"at {last:g}: {texts}"
 
@@ -91,7 +91,7 @@ class AttackEntropy(Attack):
         label = f"entropy ({part.get('unit', 'nats')})"
         if "top" in part:
             return Axis(label, (0.0, float(part["top"])), follow="exact")
-        return Axis(label, extent([0.0], *(lane["entropy_high"] for lane in part["lanes"])))
+        return Axis(label, extent([0.0], *(sampler["entropy_high"] for sampler in part["lanes"])))
 
 
 _FIGURES = {"accuracy": Attack, "entropy": AttackEntropy}
@@ -135,9 +135,9 @@ def attack(
     part = dict(source) if lanes is not None else {}
     if lanes is None:
         lanes = [_result(each) | {"name": name} for name, each in _named(source)]
-        units = {str(lane.get("unit", "")) for lane in lanes}
+        units = {str(sampler.get("unit", "")) for sampler in lanes}
         part = {"label": _LABELS.get(units.pop(), _STEP)}
-        part["unit"] = "bits" if all(lane.get("base") == 2 for lane in lanes) else "nats"
+        part["unit"] = "bits" if all(sampler.get("base") == 2 for sampler in lanes) else "nats"
     shown = list(_FIGURES) if figure == "both" else [figure]
     return layout([_FIGURES[each]().draw({**part, "lanes": lanes}) for each in shown], across=2, dark=dark)
 

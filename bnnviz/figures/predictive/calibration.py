@@ -47,10 +47,13 @@ class Reliability(Figure):
     def draw(self, part: dict[str, Any]) -> Drawing:
         """Draw ``lanes``, as `bnnviz.diagnostics.reliability` returns them, each with a ``name``."""
         lanes = part["lanes"][:SERIES]
-        bars = [_bars(lane, place, len(lanes)) for place, lane in enumerate(lanes)]
-        curves = [mark for place, lane in enumerate(lanes) for mark in _curve(lane, place)]
-        known = [lane for lane in lanes if np.isfinite(lane["ece"])]
-        texts = (f"{lane['name']} {lane['ece']:.3f}" if len(lanes) > 1 else f"{lane['ece']:.3f}" for lane in known)
+        bars = [_bars(sampler, place, len(lanes)) for place, sampler in enumerate(lanes)]
+        curves = [mark for place, sampler in enumerate(lanes) for mark in _curve(sampler, place)]
+        known = [sampler for sampler in lanes if np.isfinite(sampler["ece"])]
+        texts = (
+            f"{sampler['name']} {sampler['ece']:.3f}" if len(lanes) > 1 else f"{sampler['ece']:.3f}"
+            for sampler in known
+        )
         return _drawing([*bars, *curves], f"ECE {'; '.join(texts)}" if known else "")
 
 
@@ -60,9 +63,9 @@ def _drawing(marks: list[Mark], note: str) -> Drawing:
     return Drawing([diagonal, *marks], x=x, y=y, note=note, size=SQUARE)
 
 
-def _bars(lane: dict[str, Any], place: int, of: int) -> Mark:
+def _bars(sampler: dict[str, Any], place: int, of: int) -> Mark:
     """Return the shares of the rows in each bin; those of several samplers are next to each other."""
-    edges, count = np.asarray(lane["edges"], dtype=float), np.asarray(lane["count"], dtype=float)
+    edges, count = np.asarray(sampler["edges"], dtype=float), np.asarray(sampler["count"], dtype=float)
     width = FILLED * float(np.diff(edges)[0]) / of
     middles = (edges[1:] + edges[:-1]) / 2 + (place - (of - 1) / 2) * width
     return Bars(
@@ -70,12 +73,12 @@ def _bars(lane: dict[str, Any], place: int, of: int) -> Mark:
     )
 
 
-def _curve(lane: dict[str, Any], place: int) -> list[Mark]:
-    confidence = np.asarray(lane["confidence"], dtype=float)
+def _curve(sampler: dict[str, Any], place: int) -> list[Mark]:
+    confidence = np.asarray(sampler["confidence"], dtype=float)
     known = np.isfinite(confidence)
     at = confidence[known]
-    right, low, high = (np.asarray(lane[name], dtype=float)[known] for name in ("accuracy", "low", "high"))
-    look = {"colour": chain(place), "label": f"{lane['name']}, ECE {lane['ece']:.3f}"}
+    right, low, high = (np.asarray(sampler[name], dtype=float)[known] for name in ("accuracy", "low", "high"))
+    look = {"colour": chain(place), "label": f"{sampler['name']}, ECE {sampler['ece']:.3f}"}
     return [
         Segments(at, low, np.zeros(len(at)), high - low, 1.6, colour=chain(place), label="95 % interval"),
         Line(at, right, 2.0, dash_of(place), **look),

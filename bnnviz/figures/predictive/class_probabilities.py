@@ -47,13 +47,13 @@ class ClassProbabilities(Figure):
             ends = [-1.0] * len(edges), [2.0] * len(edges)
             marks.append(Band(edges, *ends, colour="pale", opacity=SHADE, label="observed"))
         apart = min(APART, WIDE / max(len(lanes), 1))
-        for place, lane in enumerate(lanes):
-            mean, low, high = (np.asarray(lane[name], dtype=float)[shown] for name in ("mean", "low", "high"))
+        for place, sampler in enumerate(lanes):
+            mean, low, high = (np.asarray(sampler[name], dtype=float)[shown] for name in ("mean", "low", "high"))
             x = np.arange(len(shown)) + apart * (place - (len(lanes) - 1) / 2)
             marks.append(
                 Segments(x, low, np.zeros(len(x)), high - low, 2.4, colour=chain(place), label="95 % of draws")
             )
-            marks.append(Points(x, mean, series_kind(place), label=lane["name"]))
+            marks.append(Points(x, mean, series_kind(place), label=sampler["name"]))
         names = [str(classes[k]) for k in shown]
         ticks = {"ticks": dict(enumerate(names)), "turned": sum(map(len, names)) > LONG, "grid": False}
         x_axis = Axis("class", (-0.5, len(names) - 0.5), "exact", **ticks)
@@ -65,7 +65,7 @@ def shown_classes(lanes: list[dict[str, Any]], observed: int | None, classes: in
     """Return the numbers of the classes to show, in order."""
     if classes <= MOST_CLASSES or not lanes:
         return np.arange(min(classes, MOST_CLASSES))
-    most = np.nan_to_num(np.max([lane["mean"] for lane in lanes], axis=0).astype(float))
+    most = np.nan_to_num(np.max([sampler["mean"] for sampler in lanes], axis=0).astype(float))
     if observed is not None:
         most[observed] = math.inf
     return np.sort(np.argsort(-most, kind="stable")[:MOST_CLASSES])
@@ -73,12 +73,12 @@ def shown_classes(lanes: list[dict[str, Any]], observed: int | None, classes: in
 
 def _note(part: dict[str, Any], lanes: list[dict[str, Any]], shown: int) -> str:
     classes, observed = part["classes"], part.get("observed")
-    lanes = [lane for lane in lanes if np.isfinite(lane["mean"]).all()]
+    lanes = [sampler for sampler in lanes if np.isfinite(sampler["mean"]).all()]
     words = [] if observed is None else [f"observed {classes[observed]}"]
-    best = [int(np.argmax(lane["mean"])) for lane in lanes]
+    best = [int(np.argmax(sampler["mean"])) for sampler in lanes]
     if len(lanes) <= NAMED:
         pairs = zip(lanes, best, strict=True)
-        words += [f"{lane['name']} {classes[k]} ({lane['mean'][k]:.2f})" for lane, k in pairs]
+        words += [f"{sampler['name']} {classes[k]} ({sampler['mean'][k]:.2f})" for sampler, k in pairs]
     elif observed is not None:
         words.append(f"the likeliest for {best.count(observed)} of {len(lanes)}")
     if shown < len(classes):

@@ -51,13 +51,13 @@ class Entropy(Figure):
         lanes, stepped, top = part["lanes"][:SERIES], part["kind"] == "ecdf", float(part["top"])
         marks: list[Mark] = []
         highest = 0.0
-        for place, lane in enumerate(lanes):
+        for place, sampler in enumerate(lanes):
             turn = place / len(lanes) if len(lanes) > 1 else None
-            named = "" if self.brief or not lane["name"] else f"{lane['name']}: "
+            named = "" if self.brief or not sampler["name"] else f"{sampler['name']}: "
             for side, dash in zip(_SIDES, ((), DASH), strict=True):
-                if lane[side] is None:
+                if sampler[side] is None:
                     continue
-                x, y, at = _corners(lane[side], top, stepped, turn)
+                x, y, at = _corners(sampler[side], top, stepped, turn)
                 highest = max(highest, float(np.max(y, initial=0.0)))
                 look = {"colour": chain(place), "label": f"{named}{part[side]}"}
                 marks.append(Line(x, y, 2.2, dash, **look))
@@ -73,8 +73,11 @@ class Entropy(Figure):
 
 
 def _note(lanes: list[dict[str, Any]]) -> str:
-    known = [lane for lane in lanes if lane.get("auroc") is not None]
-    texts = (f"{lane['name']} {lane['auroc']:.3f}" if len(lanes) > 1 else f"{lane['auroc']:.3f}" for lane in known)
+    known = [sampler for sampler in lanes if sampler.get("auroc") is not None]
+    texts = (
+        f"{sampler['name']} {sampler['auroc']:.3f}" if len(lanes) > 1 else f"{sampler['auroc']:.3f}"
+        for sampler in known
+    )
     return f"AUROC {'; '.join(texts)}" if known else ""
 
 
@@ -144,13 +147,13 @@ def entropy(
     named = source.items() if isinstance(source, Mapping) and "arrays" not in source else [("", source)]
     lanes, most = [], 0.0
     for name, each in named:
-        lane, highest, base = _lane(each, outside, base)
-        lanes.append({"name": str(name), **lane})
+        sampler, highest, base = _lane(each, outside, base)
+        lanes.append({"name": str(name), **sampler})
         most = max(most, highest)
     top = most if top is None else float(top)
     steps = diagnostics.score_ecdf if kind == "ecdf" else lambda values: diagnostics.score_histogram(values, top)
-    for lane in lanes:
-        lane |= {side: None if lane[side] is None else steps(lane[side])._asdict() for side in _SIDES}
+    for sampler in lanes:
+        sampler |= {side: None if sampler[side] is None else steps(sampler[side])._asdict() for side in _SIDES}
     part = {"kind": kind, "unit": {math.e: "nats", 2.0: "bits"}.get(base, f"base {base:g}"), "top": top}
     rows = {"inside": "test rows", "outside": "out of distribution"}
     return overlay(Entropy().draw(part | rows | {"lanes": lanes}), dark)
@@ -176,5 +179,9 @@ def _lane(source: Any, outside: Any, base: float) -> tuple[dict[str, Any], float
     arrays, summary = source["arrays"], source["summary"]
     outer = None if arrays["ood"] is None else arrays["ood"]["entropy"]
     base = float(summary["base"])
-    lane = {"inside": arrays["test"]["entropy"], "outside": outer, "auroc": (summary["detection"] or {}).get("auroc")}
-    return lane, math.log(len(summary["class_names"])) / math.log(base), base
+    sampler = {
+        "inside": arrays["test"]["entropy"],
+        "outside": outer,
+        "auroc": (summary["detection"] or {}).get("auroc"),
+    }
+    return sampler, math.log(len(summary["class_names"])) / math.log(base), base

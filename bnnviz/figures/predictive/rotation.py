@@ -26,9 +26,9 @@ class Rotation(Figure):
         """Draw ``lanes`` with ``name`` and ``entropy`` in nats at each of the ``angles`` in degrees."""
         lanes = part["lanes"][:SERIES]
         marks: list[Mark] = [Rule([part["angle"]], "x", 1.5, (4, 4), colour="muted", label="this angle")]
-        for place, lane in enumerate(lanes):
-            marks += dotted(part["angles"], lane["entropy"], place, lane["name"], 5)
-        return _drawing(marks, extent(self.blank().y.ends, *(lane["entropy"] for lane in lanes)))
+        for place, sampler in enumerate(lanes):
+            marks += dotted(part["angles"], sampler["entropy"], place, sampler["name"], 5)
+        return _drawing(marks, extent(self.blank().y.ends, *(sampler["entropy"] for sampler in lanes)))
 
 
 def _drawing(marks: list[Mark], up: tuple[float, float] | None) -> Drawing:
