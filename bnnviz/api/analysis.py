@@ -1,4 +1,4 @@
-"""Look at runs and networks: predictions, uncertainty, attacks, the prior, the double well, replays."""
+"""Analyse runs and networks: predictions, uncertainty, attacks, the prior, the double well, replays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 
 
 def _of_a_run(compute: Callable[Concatenate[Any, P], dict[str, Any]]) -> Callable[Concatenate[Any, P], dict[str, Any]]:
-    """Let a function of the engine take a run of this process too, which waits meanwhile, and a recording."""
+    """Let a function of the engine accept a recording or a run of this process too, which is locked meanwhile."""
 
     @functools.wraps(compute)
     def of_a_run(target_or_run: Any, *given: P.args, **options: P.kwargs) -> dict[str, Any]:
@@ -69,8 +69,14 @@ def search_prior(
         A registered name, or a `Spec`, which replaces all other arguments.
     sampler, settings, target_settings
         As in `start`.
-    low, high, tries, by, progress
-        As in `bnnviz.engine.evaluation.prior_search.search_prior`.
+    low, high : float
+        Bounds of the standard deviation.
+    tries : int
+        Maximum number of runs, each with the same seed.
+    by : {"nll", "accuracy", "mse"}
+        The score on the validation rows.
+    progress : callable, optional
+        Called with the number of the run and its completed fraction.
     **options
         draws, warmup, chains, seed, device, dtype and kernel, as in `Spec`.
 
@@ -116,8 +122,12 @@ def search_iterations(
         A registered name, or a `Spec`, which replaces all other arguments.
     sampler, settings, target_settings
         As in `start`.
-    most, by, progress
-        As in `bnnviz.engine.evaluation.iteration_search.search_iterations`.
+    most : int
+        Number of iterations of the only run.
+    by : {"nll", "accuracy", "mse"}
+        The score on the validation rows.
+    progress : callable, optional
+        Called with the completed fraction.
     **options
         chains (the proposals), seed, device, dtype and kernel, as in `Spec`.
 
@@ -145,7 +155,7 @@ def search_iterations(
 
 
 def _spec_to_search(target: Any, sampler: Any, settings: Any, target_settings: Any, options: dict[str, Any]) -> Spec:
-    """Return the checked spec of a registered target, or the one that is given."""
+    """Return the checked spec of a registered target, or the given spec."""
     if isinstance(target, Spec):
         return target.checked()
     if not isinstance(target, str):
@@ -154,22 +164,22 @@ def _spec_to_search(target: Any, sampler: Any, settings: Any, target_settings: A
 
 
 def wells(**settings: Any) -> Wells:
-    """Sample the double well with FuncHMC and with HMC, 400 runs of each, and return what came out.
+    """Sample the double well with FuncHMC and with HMC, 400 runs of each.
 
     Parameters
     ----------
     **settings
-        As `bnnviz.specs.wells.WellsSettings` declares them, such as ``reading="text"`` or ``moves=100``.
+        Settings in `bnnviz.specs.wells.WellsSettings`, such as ``reading="text"`` or ``moves=100``.
 
     Returns
     -------
     Wells
-        Finished; `Wells.figures` has distances from the truth, coverage, crossings and costs.
+        The finished comparison; `Wells.figures` has distances from the truth, coverage, crossings and costs.
 
     Raises
     ------
     BnnvizError
-        If a value does not fit.
+        If a value is invalid.
 
     Examples
     --------

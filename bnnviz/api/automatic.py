@@ -1,4 +1,4 @@
-"""Choose the sampler of a run by a pilot, where the caller leaves it open."""
+"""Choose the sampler of a run by a pilot."""
 
 from __future__ import annotations
 
@@ -31,17 +31,7 @@ def of_table(target: Any, settings: dict[str, Any] | None) -> tuple[Any, dict[st
 def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
     """Return whether to run a pilot: for a network on data without given starting points.
 
-    Parameters
-    ----------
-    target, sampler
-        As in `bnnviz.start`.
-    others : dict
-        ``settings`` and ``start``, as in `bnnviz.start`.
-
-    Raises
-    ------
-    BnnvizError
-        If sampler settings are given without a sampler.
+    ``others`` has ``settings`` and ``start`` as in `bnnviz.start`; settings without a sampler are an error.
     """
     if sampler != AUTO or isinstance(target, Spec):
         return False
@@ -50,10 +40,10 @@ def is_automatic(target: Any, sampler: Any, others: dict[str, Any]) -> bool:
     if not network or others["start"] is not None:
         return False
     if others["settings"]:
-        raise BnnvizError("settings are those of a sampler; name it by sampler=.", "settings")
+        raise BnnvizError("settings need a sampler; choose it with sampler=.", "settings")
     return True
 
 
 def choose(spec: Spec, target: BNN | None, given: set[str], minutes: float | None) -> AutomaticRun:
-    """Return the run that a pilot has chosen; parameters as of `bnnviz.engine.automatic.tables.automatic`."""
+    """Return the choice of a pilot; arguments as in `bnnviz.engine.automatic.tables.automatic`."""
     return automatic(spec, given, MINUTES if minutes is None else minutes, target)

@@ -19,7 +19,7 @@ from bnnviz.specs.run import Spec
 MODULE = "module"
 
 
-#: What PyMC, NumPyro, blackjax and Stan call our keywords.
+#: Keywords of PyMC, NumPyro, blackjax and Stan, and ours.
 _ELSEWHERE = {
     "num_samples": "draws",
     "n_samples": "draws",
@@ -51,13 +51,7 @@ _ELSEWHERE = {
 
 
 def refuse(unknown: Iterable[str], known: Sequence[str], sampler: Any) -> None:
-    """Raise for unknown keywords; settings of the sampler are distinguished from misspellings.
-
-    Raises
-    ------
-    BnnvizError
-        If there are any.
-    """
+    """Raise for unknown keywords; settings of the sampler are distinguished from misspellings."""
     for name in unknown:
         named = isinstance(sampler, str) and sampler in samplers.REGISTRY.names()
         own = list(declared.declared(samplers.REGISTRY.get(sampler))) if named else []
@@ -81,13 +75,7 @@ def is_points(start: Any, target: targets.Target | None) -> bool:
 
 
 def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints:
-    """Return points that are given: an array (chains, dim) or (dim,), a dict, or one for each chain; or a module.
-
-    Raises
-    ------
-    BnnvizError
-        If they are not finite, or no values of the parameters.
-    """
+    """Return starting points from an array (chains, dim) or (dim,), a dict, a list of dicts, or a module."""
     if isinstance(start, str):
         start = target.point().cpu().numpy()
     of_dicts = isinstance(start, list | tuple) and bool(start) and all(isinstance(each, Mapping) for each in start)
@@ -98,7 +86,7 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
             found = target.free_points(list(start) if of_dicts else start).numpy()
         else:
             raise BnnvizError(
-                "start is a dict of parameters where parameters= names them, or of a network's weights; give an array.",
+                "start can be a dict only with parameters= or for a network's weights; give an array.",
                 "start",
             )
     else:
@@ -106,13 +94,13 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
             found = np.array(start.detach().cpu() if isinstance(start, torch.Tensor) else start, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise BnnvizError(
-                f"start is no array of numbers ({error}); give (chains, dim) or (dim,).", "start"
+                f"start is not an array of numbers ({error}); give (chains, dim) or (dim,).", "start"
             ) from error
     found = found[None] if found.ndim == 1 else found
     if found.ndim != 2 or not found.size or not np.isfinite(found).all():
         raise BnnvizError(
-            f"start is finite numbers of shape (chains, dim) or (dim,), not {'x'.join(map(str, found.shape)) or 'one'}"
-            f"{'' if np.isfinite(found).all() else ' with some that are not finite'}.",
+            "start must be finite numbers of shape (chains, dim) or (dim,), not"
+            f" {'x'.join(map(str, found.shape)) or 'one'}{'' if np.isfinite(found).all() else ' with some that are not finite'}.",
             "start",
         )
     about = {"recording": None, "target": spec.target, "target_settings": spec.target_settings, "file": spec.file}
@@ -125,10 +113,10 @@ def _named(target: targets.Target | None) -> bool:
 
 
 def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | None) -> targets.Target | None:
-    """Return the target that an object of the caller's is; None of a registered name."""
+    """Return the target of a caller's object; None for a registered name."""
     function = callable(target) and not isinstance(target, targets.Target | torch.nn.Module)
     if parameters is not None and not function:
-        raise BnnvizError("parameters are of a function; this target has its own.", "parameters")
+        raise BnnvizError("parameters applies to functions only; this target defines its own.", "parameters")
     if isinstance(target, str):
         if dim is not None:
             raise BnnvizError("dim applies to your own functions only; a named target defines its dimension.", "dim")
@@ -138,9 +126,11 @@ def own_target(target: Any, dim: int | None, parameters: Mapping[str, Any] | Non
     if isinstance(target, torch.distributions.Distribution):
         return targets.DistributionDensity(target)
     if isinstance(target, torch.nn.Module):
-        raise BnnvizError("A module alone is no target: give bnnviz.BNN(module, (inputs, observations)).", "target")
+        raise BnnvizError("A module alone is not a target: give bnnviz.BNN(module, (inputs, observations)).", "target")
     if not callable(target):
-        raise BnnvizError(f"target is a name, a Target, a BNN or a function, not {type(target).__name__}.", "target")
+        raise BnnvizError(
+            f"target must be a name, a Target, a BNN or a function, not {type(target).__name__}.", "target"
+        )
     if parameters is not None:
         if dim is not None:
             raise BnnvizError("Give parameters or dim, not both: dim follows from the shapes.", "dim")

@@ -15,7 +15,7 @@ from bnnviz.errors import BnnvizError
 
 
 class WithParameters:
-    """What gives draws by name: needs a run and its lock."""
+    """Access to draws by name, from a run and its lock."""
 
     _run: ViewedRun
     _lock: AbstractContextManager[Any]
@@ -47,19 +47,19 @@ class WithParameters:
         Parameters
         ----------
         var_names : sequence of str, optional
-            Which parameters; of a network also the names of its module's parameters. All if left out.
+            Names of the parameters, for a network those of its module too; all by default.
         quantiles : sequence of float
             Probabilities.
 
         Returns
         -------
         ParameterTable
-            ``print`` shows it; ``table["tau"]`` is a row, ``to_frame()`` a frame of pandas.
+            ``print`` shows it; ``table["tau"]`` is a row, ``to_frame()`` returns a pandas frame.
 
         Raises
         ------
         BnnvizError
-            If there is no such name, there are no draws, they have weights, or there are more than 5,000 rows.
+            If there is no such name, there are no draws, the draws are weighted, or there are more than 5,000 rows.
         """
         with self._lock:
             run = self._run

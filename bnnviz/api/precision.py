@@ -1,4 +1,4 @@
-"""Take run settings as PyTorch and NumPy write them, and choose a precision where the caller names none."""
+"""Convert run settings from PyTorch and NumPy, and choose a default precision."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ _MOST_DIMENSIONS = 50
 
 
 def precision(target: targets.Target | None, device: str) -> str:
-    """Return "float64" for a caller's density of few dimensions on a CPU, where it costs nothing, and else "float32".
-
-    Parameters
-    ----------
-    target : Target or None
-        The caller's own; None of a registered one, whose precision is that of its spec.
-    device : str
-        As a spec names it.
-    """
+    """Return "float64" for a caller's own density of few dimensions on a CPU, and "float32" otherwise."""
     if target is None or isinstance(target, RowTarget) or target.dim > _MOST_DIMENSIONS:
         return "float32"
     if choose_device(device).type != "cpu":
@@ -32,7 +24,7 @@ def precision(target: targets.Target | None, device: str) -> str:
 
 
 def _computes(target: targets.Target, dtype: torch.dtype) -> bool:
-    """Return whether a density can be computed in a data type; a function may hold tensors of another one."""
+    """Return whether a density supports a data type; a function may use tensors of another one."""
     target.to("cpu", dtype)
     try:
         target.gradient(torch.full((2, target.dim), 0.5, dtype=dtype))
@@ -42,7 +34,7 @@ def _computes(target: targets.Target, dtype: torch.dtype) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return a number of NumPy as one of Python, and a precision or a device by its name."""
+    """Convert a NumPy number to a Python number, and a precision or a device to its name."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, torch.dtype | torch.device):

@@ -1,4 +1,4 @@
-"""Predict new rows by a run of a network on data, or by a recording of one."""
+"""Predict new rows with a run of a network, or with a recording of one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WithPredictions:
-    """What predicts rows: needs the draws of a network (`network_draws`) and the file that it was on."""
+    """Predictions of rows, from the draws of a network (`network_draws`) and its file."""
 
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
         """Return the network and its draws.
@@ -31,17 +31,17 @@ class WithPredictions:
         Parameters
         ----------
         target : BNN, optional
-            Your own network and data, for a recording of a run on such.
+            Your own network and data, for a recording of a run that used them.
 
         Raises
         ------
         BnnvizError
-            If it is no network on data, or there are no draws.
+            If the target is not a network on data, or there are no draws.
         """
         raise NotImplementedError
 
     def _attached(self) -> bytes | None:
-        """Return the packed file of the user's that the run was on."""
+        """Return the packed user file of the run."""
         raise NotImplementedError
 
     @torch.inference_mode(False)
@@ -52,7 +52,7 @@ class WithPredictions:
 
         Parameters
         ----------
-        x : array_like, shape (rows, inputs), DataFrame, path, or what `rows` has read
+        x : array_like, shape (rows, inputs), DataFrame, path or the result of `rows`
             Inputs in the units of the network's data. For a run on a table, a frame or a file with the table's columns,
             in any order; other columns are ignored. Missing values are filled as in training, and ``notes`` of the
             result lists them. Frames are matched by column name for other data with names, too.
@@ -61,13 +61,13 @@ class WithPredictions:
         draws : int, optional
             Draws to use, evenly thinned; default: all, or for many rows as many as a few seconds allow.
         target : BNN, optional
-            Your own network and data, for a recording of a run on such.
+            Your own network and data, for a recording of a run that used them.
 
         Returns
         -------
         PredictiveDistribution
             ``mean``, ``sd``, its parts ``epistemic_sd`` and ``aleatoric_sd``, ``quantiles``; or ``probabilities``,
-            ``classes``, ``entropy`` and ``mutual_information``; and ``far``. ``to_frame()`` makes a frame of it.
+            ``classes``, ``entropy`` and ``mutual_information``; and ``far``. ``to_frame()`` converts it to a frame.
 
         Raises
         ------
@@ -88,12 +88,12 @@ class WithPredictions:
         *,
         target: BNN | None = None,
     ) -> PredictiveDistribution:
-        """Predict rows as `predict` does, by draws of the prior.
+        """Predict rows like `predict`, with draws of the prior.
 
         Parameters
         ----------
         x, quantiles, target
-            As of `predict`.
+            As in `predict`.
         draws, seed : int
 
         Returns
@@ -103,7 +103,7 @@ class WithPredictions:
         Raises
         ------
         BnnvizError
-            As `predict`.
+            As in `predict`.
         """
         given = self.network_draws(target)
         rows, notes = self._inputs(given.target, x)
@@ -148,23 +148,23 @@ class WithPredictions:
 
     @torch.inference_mode(False)
     def predictive(self, x: Any, draws: int = 1000, seed: int = 0, *, target: BNN | None = None) -> np.ndarray:
-        """Draw observations at rows from the posterior predictive law.
+        """Draw observations at rows from the posterior predictive distribution.
 
         Parameters
         ----------
         x, target
-            As of `predict`.
+            As in `predict`.
         draws, seed : int
 
         Returns
         -------
         ndarray, shape (draws, rows)
-            In the target's unit, or class numbers.
+            In the target's unit, or class indices.
 
         Raises
         ------
         BnnvizError
-            As `predict`.
+            As in `predict`.
         """
         given = self.network_draws(target)
         return predicting.predictive_draws(given, self._inputs(given.target, x)[0], draws, seed)
@@ -186,26 +186,26 @@ class WithPredictions:
         draws : int
             Maximum number of draws, evenly thinned, or resampled by their weights.
         quantiles : sequence of float
-            Quantile levels for numbers. A likelihood that is a class of your own has no quantiles in the program.
+            Quantile levels for numbers. The program has no quantiles for your own likelihood classes.
         target : BNN, optional
             Your own network and data, for a recording of a run that used them.
 
         Raises
         ------
         BnnvizError
-            If there are no draws of a network, it is on images, or PyTorch cannot trace it.
+            If there are no draws of a network, its data are images, or PyTorch cannot trace it.
         """
         from bnnviz.engine.evaluation.script_ensemble import script
 
         return script(self.network_draws(target), draws, predicting.checked_levels(quantiles))
 
     def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on; None where that was no file of the user's.
+        """Return the table that the network was trained on; None without a user file.
 
         Parameters
         ----------
         target : BNN, optional
-            Your own network on a table, for a recording of a run on such.
+            Your own network on a table, for a recording of a run that used it.
         """
         attachment = self._attached()
         if attachment is not None:
@@ -213,23 +213,23 @@ class WithPredictions:
         return None if target is None else target.table
 
     def rows(self, source: Any, *, target: BNN | None = None, **options: Any) -> NewRows:
-        """Read rows to predict from a CSV file or a frame; options as of `bnnviz.data.tables.new_rows.read_rows`.
+        """Read rows to predict from a CSV file or a frame; options as in `bnnviz.data.tables.new_rows.read_rows`.
 
         Parameters
         ----------
         source : path, bytes or DataFrame
         target : BNN, optional
-            As of `table`.
+            As in `table`.
 
         Raises
         ------
         BnnvizError
-            If the run was on no file of the user's, or the columns do not fit.
+            If the run did not use a user file, or the columns do not fit.
         """
         return _rows(source, self.table(target), **options)
 
     def _inputs(self, target: BNN, x: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return rows as the network's data had them, and the notes on each."""
+        """Return rows in the form of the network's data, and the notes on each."""
         if isinstance(x, NewRows):
             return x.x, x.row_notes
         table = self.table(target)
@@ -256,5 +256,5 @@ def _by_name(x: Any, target: BNN) -> np.ndarray:
 
 def _rows(given: Any, table: UserTable | None, **options: Any) -> NewRows:
     if table is None:
-        raise BnnvizError("This run was not on a CSV file: give the rows to predict as an array.", "x")
+        raise BnnvizError("This run did not use a CSV file: give the rows to predict as an array.", "x")
     return read_rows(given, table, **options)

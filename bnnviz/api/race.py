@@ -21,7 +21,7 @@ from bnnviz.specs.run import Spec
 
 
 class BackgroundRace(WithFigures):
-    """A race in the background of this process, with one budget of gradients for each sampler: `bnnviz.Race`.
+    """A race in the background of this process, with the same gradient budget for each sampler: `bnnviz.Race`.
 
     Attributes
     ----------

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PublicRecording(Recording, WithPredictions, WithParameters):
-    """A recording, with what else a program asks of it: the names of a `Run`, where both have the same.
+    """A recording with the members of a `Run`.
 
     Parameters
     ----------
     folder : Path
     target : Target, optional
-        Your own network or density, of a run on such.
+        Your own network or density, if the run used one.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
 
     @property
     def draws(self) -> np.ndarray:
-        """Draws that all living chains have, shape (chains, draws, dim)."""
+        """Draws of all living chains, shape (chains, draws, dim)."""
         return self._kept().draws
 
     @property
     def log_weights(self) -> np.ndarray | None:
-        """Logarithms of the draws' weights, shape (chains, draws); None where they count the same."""
+        """Log weights of the draws, shape (chains, draws); None for unweighted draws."""
         return self._kept().log_weights
 
     def _kept(self) -> export.ExportedDraws:
@@ -75,7 +75,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return self._run.stats
 
     def event_weights(self) -> np.ndarray | None:
-        """Return weights (chains, draws) that undo the bias of draws at events, as `bnnviz.Run.event_weights`."""
+        """Return weights (chains, draws) that correct the bias of draws at events, as in `bnnviz.Run.event_weights`."""
         return self._run.event_weights()
 
     def save(self, path: str | Path) -> Path:
@@ -83,7 +83,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return self._run.save(path)
 
     def restored(self, target: Target | None = None) -> ViewedRun:
-        """Return the run as it was last written, of the caller's target or of the recording's."""
+        """Restore the run as last written, on the caller's target or the recording's."""
         return resuming.resume(self.folder, target=self.target if target is None else target)
 
     def network_draws(self, target: BNN | None = None) -> NetworkDraws:
@@ -100,7 +100,7 @@ class PublicRecording(Recording, WithPredictions, WithParameters):
         return self.attachment()
 
     def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on; None where that was no file of the user's."""
+        """Return the table that the network was trained on; None without a user file."""
         return super().table(self.target if target is None else target)
 
     def to_arviz(self, predictions: bool | None = None, *, target: Target | None = None) -> Any:

@@ -118,12 +118,12 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
     def change(self, **settings: Any) -> BackgroundRun:
         """Change settings of the sampler between two steps; return the run.
 
-        Estimates begin again and earlier draws are dropped.
+        Estimates restart and earlier draws are dropped.
 
         Raises
         ------
         BnnvizError
-            If a value does not fit, the setting cannot change while running, or the run has ended.
+            If a value is invalid, the setting cannot change while running, or the run has ended.
         """
         return self._command("change", settings=settings)
 
@@ -139,10 +139,10 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         Raises
         ------
         BnnvizError
-            If it is no network on data, there are no draws, or a target is given.
+            If the target is not a network on data, there are no draws, or a target is given.
         """
         if target is not None:
-            raise BnnvizError("The run has its target; give none.", "target")
+            raise BnnvizError("The run has its own target; omit the argument.", "target")
         with self._lock:
             return network_draws(self._run)
 
@@ -150,7 +150,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return self.spec.attachment
 
     def table(self, target: BNN | None = None) -> UserTable | None:
-        """Return the table that the network was trained on; None where that was no file of the user's."""
+        """Return the table that the network was trained on; None without a user file."""
         own = self._run.target
         return super().table(own if target is None and isinstance(own, targets.BNN) else target)
 
@@ -214,7 +214,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
         return f"{lines}<table>{cells}</table>"
 
     def _figures(self) -> list[tuple[str, str]]:
-        """Return the figures of a finished run that its representation shows."""
+        """Return the metrics in the representation of a finished run."""
         found = self.summary() if self.phase == "done" else {}
         return [(name, f"{found[name]:.4g}") for name in _SHOWN if found.get(name) is not None]
 
@@ -226,7 +226,7 @@ class BackgroundRun(WithFigures, WithPredictions, WithParameters):
 
 @torch.inference_mode(False)
 def _unpickled(checkpoint: bytes, target: targets.Target | None) -> BackgroundRun:
-    """Return a run that was pickled."""
+    """Restore a pickled run."""
     return BackgroundRun(ViewedRun.restore(checkpoint, target=target), paused=True).begin()
 
 
@@ -373,7 +373,7 @@ def _keywords() -> list[str]:
 
 
 def _seed(seed: Seed) -> Any:
-    """Return the seed that was given, or that a generator chooses."""
+    """Return the given seed, or draw one from a generator."""
     if seed is None:
         return secrets.randbelow(2**31)
     if isinstance(seed, np.random.Generator):
@@ -413,9 +413,9 @@ def sample(
     Parameters
     ----------
     target : str, Spec, PriorSearch, UserTable, Target or callable
-        As of `start`.
+        As in `start`.
     sampler : str or Sampler
-        As of `start`. With ``auto``, a pilot chooses for a network on a table; for a density it is ``bps``.
+        As in `start`. With ``auto``, a pilot chooses for a network on a table; for a density it is ``bps``.
     progress_bar : bool, optional
         Whether to show phase, share and time left on stderr. Default: if stderr is a terminal and ``rich`` is
         installed.
@@ -428,7 +428,7 @@ def sample(
     Raises
     ------
     BnnvizError
-        As of `start`; or if every chain met values that are not finite. Its attribute ``run`` is the run so far.
+        As in `start`; also if every chain met values that are not finite. Its attribute ``run`` is the run so far.
 
     Examples
     --------
@@ -537,7 +537,7 @@ def spec_of(
     run: dict[str, Any],
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Spec, targets.Target | None]:
-    """Return a checked spec, and the target if it is an object of the caller's."""
+    """Return a checked spec, and the caller's own target if any."""
     own = given.own_target(target, dim, parameters)
     if run.get("dtype") == "auto":
         run = run | {"dtype": precision(own, run["device"])}
@@ -553,7 +553,7 @@ def spec_of(
 
 
 def _plain(name: str, given: Any) -> dict[str, Any]:
-    """Return a dict of values by name with Python's numbers and words in the place of NumPy's and PyTorch's."""
+    """Return a dict of values by name with Python values instead of NumPy's and PyTorch's."""
     if given is not None and not isinstance(given, Mapping):
         raise BnnvizError(f"{name} is a dict of values by name, not {given!r:.60}.", name)
     return {key: plain(value) for key, value in (given or {}).items()}

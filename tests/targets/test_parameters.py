@@ -220,7 +220,7 @@ def test_chains_set_out_from_an_array(given: Any) -> None:
         ),
         (np.zeros((2, 3)), "3 dimensions and this target 7"),
         ([np.nan] * 7, "not finite"),
-        (["a"] * 7, "no array of numbers"),
+        (["a"] * 7, "array of numbers"),
     ],
 )
 def test_points_that_do_not_fit_are_refused(given: Any, says: str) -> None:
