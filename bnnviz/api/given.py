@@ -100,7 +100,8 @@ def points(start: Any, target: targets.Target | None, spec: Spec) -> StartPoints
     if found.ndim != 2 or not found.size or not np.isfinite(found).all():
         raise BnnvizError(
             "start must be finite numbers of shape (chains, dim) or (dim,), not"
-            f" {'x'.join(map(str, found.shape)) or 'one'}{'' if np.isfinite(found).all() else ' with some that are not finite'}.",
+            f" {'x'.join(map(str, found.shape)) or 'one'}"
+            f"{'' if np.isfinite(found).all() else ' with some that are not finite'}.",
             "start",
         )
     about = {"recording": None, "target": spec.target, "target_settings": spec.target_settings, "file": spec.file}

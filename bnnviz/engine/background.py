@@ -35,7 +35,7 @@ _RUNNING: weakref.WeakSet[Background] = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """End what still runs: a thread inside torch while Python goes down would abort the process."""
+    """Stop all running threads: a thread inside torch would abort the process at the exit of Python."""
     runs = list(_RUNNING)
     for run in runs:
         run._stop.set()
@@ -43,14 +43,14 @@ def _stop_all() -> None:
     end = time.monotonic() + _LEAVE_S
     ended = [run._join(max(end - time.monotonic(), 0.0)) for run in runs]
     if not all(ended):
-        # One step takes longer than that: leave without the abort and its core file.
+        # For a step longer than that, leave without the abort and its core file.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(EXIT_INTERRUPTED)
 
 
 class FairLock:
-    """Lock for two threads in turn: who works in a loop does not keep the other out."""
+    """Fair lock for two threads: a thread that works in a loop does not keep the other out."""
 
     def __init__(self) -> None:
         self._door, self._room = threading.Lock(), threading.Lock()
@@ -103,7 +103,7 @@ class Background:
         self._thread = threading.Thread(target=self._main, name="bnnviz-run", daemon=True)
 
     def begin(self) -> Self:
-        """Start its thread; return this object."""
+        """Start the thread; return this object."""
         _RUNNING.add(self)
         try:
             self._thread.start()
@@ -204,12 +204,12 @@ class Background:
 
     @property
     def progress(self) -> float:
-        """Share of the work done, 0 to 1."""
+        """Fraction of the work done, 0 to 1."""
         return self._run.progress
 
     @property
     def speed(self) -> float | None:
-        """Steps a second that it takes at most; None, which it is at first, is full speed. May be set."""
+        """Maximum number of steps per second; None, the initial value, is full speed. May be set."""
         return self._host.pace.speed
 
     @speed.setter
@@ -260,7 +260,7 @@ class Background:
         return self
 
     def listen(self, listener: Callable[[], Any]) -> None:
-        """Have a function called, in whatever thread, each time the run may have something new to show."""
+        """Call a function, in any thread, each time the run may have something new to show."""
         self._listeners.append(listener)
 
     def scene(self) -> dict[str, Any]:
@@ -281,7 +281,7 @@ class Background:
 
     @property
     def moment(self) -> tuple:
-        """Something that is different whenever a frame would be."""
+        """A value that differs if a frame would differ."""
         return *self._host.moment, self._host.playing, self._host.pace.speed, self._ended
 
     def wait(self, timeout: float | None = None) -> Self:
@@ -337,14 +337,14 @@ class Background:
             raise
 
     def __enter__(self) -> Self:
-        """Return the run, which stops where the block ends, however that ends."""
+        """Return the run, which stops at the end of the block, also after an error."""
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> Self:
-        """End the run early and keep its draws; return it when the step under way is done."""
+        """End the run early and keep its draws; return it after the current step."""
         self._stop.set()
         self._wake.set()
         if self._thread is not threading.current_thread():

@@ -1,4 +1,4 @@
-"""Share what comparisons of samplers have in common: races and the double well."""
+"""Base of comparisons of samplers: races and the double well."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SamplerComparison:
         return self.steps - before
 
     def step_event(self) -> None:
-        """Step as `step_proposal`: there are no events in common."""
+        """Step as in `step_proposal`: there are no common events."""
         self.step_proposal()
 
     def change(self, settings: dict[str, Any]) -> None:
@@ -44,10 +44,10 @@ class SamplerComparison:
         raise BnnvizError(self.fixed, next(iter(settings), None))
 
     def watch(self, **what: Any) -> None:
-        """Do nothing: there is one thing to watch."""
+        """Do nothing: there is only one thing to watch."""
 
     def select(self, choice: dict[str, Any] | None) -> None:
-        """Select nothing: the samplers have no draws in common."""
+        """Select nothing: the samplers have no common draws."""
 
     def release(self) -> None:
         """Stop pending compilation."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from bnnviz.engine.protocol import Driven, LoggedChange
 
-#: The longest block that is ever asked for, in steps.
+#: The longest block, in steps.
 LONGEST = 1 << 30
 
 
@@ -24,7 +24,7 @@ def drive(
     *,
     stopped: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Advance a simulation to its end; return whether it came to it, and was not stopped before."""
+    """Advance a simulation to its end; return whether it ended without being stopped."""
     while not run.finished:
         if stopped():
             return False
@@ -34,7 +34,7 @@ def drive(
 
 
 def make_changes(run: Driven, changes: deque[LoggedChange]) -> None:
-    """Make the changes that belong to the step that a run is at, and take them out of the others."""
+    """Make the changes for the current step of a run, and remove them from the others."""
     while changes and changes[0][0] <= run.steps:
         run.change(changes.popleft()[1])
 
@@ -69,12 +69,12 @@ class Pace:
         self.speed, self.due = speed, 0.0
 
     def set(self, speed: float | None) -> None:
-        """Take another speed from now on."""
+        """Change the speed."""
         self.speed = speed
         self.restart()
 
     def restart(self) -> None:
-        """Let the next step be due now: who has rested owes no steps."""
+        """Make the next step due now, without a backlog."""
         self.due = time.monotonic()
 
     def rests(self, now: float) -> bool:
@@ -90,7 +90,7 @@ class Pace:
         while self.due <= now < end and not run.finished:
             run.step_proposal()
             steps += 1
-            # A run that cannot keep up must not owe ever more steps.
+            # A run that cannot keep up must not build up a backlog.
             self.due = max(self.due + 1 / self.speed, now - seconds)
             now = time.monotonic()
         return steps

@@ -73,7 +73,7 @@ class Host:
         self.goal: int | None = None
         self.message = ""
         self._complete = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
-        self._ended_playing = False  # a change lets such a run play on
+        self._ended_playing = False  # such a run continues after a change
         self._writer: RecordingWriter | None = None
         self.travel = TimeTravel(self) if travels and run.has_history else None
         self.script = rest(run, list(past)[len(self.log) :])
@@ -92,7 +92,7 @@ class Host:
 
     @property
     def log(self) -> list[LoggedChange]:
-        """The change log, with the changes that the run makes again."""
+        """The change log, with the pending changes."""
         run = self.run
         return [*run.changes, *(run.branches[run.followed].script if run.is_fork else self.script)]
 
@@ -103,12 +103,12 @@ class Host:
 
     @property
     def waits(self) -> bool:
-        """Whether a step has to wait until the run has found its start or the step that it goes back to."""
+        """Whether a step has to wait for the start, or for a past step."""
         return self.run.phase == "start" or self.goal is not None
 
     @property
     def moment(self) -> tuple[Any, ...]:
-        """What differs whenever a checkpoint would differ."""
+        """A value that differs if a checkpoint would differ."""
         run = self.run
         return run.steps, run.phase, len(run.changes), None if self.travel is None else self.travel.jumps
 
@@ -198,7 +198,7 @@ class Host:
     # frames
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same for views."""
+        """Return the static view data."""
         scene = self.run.scene()
         return scene if self.travel is None else scene | {"emits": [*scene["emits"], TIMELINE]}
 
@@ -232,7 +232,7 @@ class Host:
         if recording is None:
             self.end_recording()
         else:
-            reader.place(recording)  # a page names no paths
+            reader.place(recording)  # a page sends no paths
             self.keep_in(reader.new_place(recording))
 
     def keep_in(self, folder: Path) -> None:

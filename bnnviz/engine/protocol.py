@@ -81,7 +81,7 @@ class Simulation(Driven, Protocol):
         """Choose what all views mark."""
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same for views."""
+        """Return the static view data."""
 
     def frame(self, want: list[str]) -> dict[str, Any]:
         """Return the requested parts of the current view data."""
@@ -118,7 +118,7 @@ class DrawSource(Protocol):
     sample_stats: dict[str, np.ndarray]
 
     def event_weights(self, every: int = 1) -> np.ndarray | None:
-        """Return the weights (chains, draws) that undo the bias of draws at events."""
+        """Return the weights (chains, draws) that correct the bias of draws at events."""
 
     def path_moments(self) -> diagnostics.PathMoments | None:
         """Return mean and variance from the integrals along the path."""
@@ -155,11 +155,11 @@ class SingleRun(DrawSource, Driven, Protocol):
     def refill(
         self, draws: np.ndarray, log_weights: np.ndarray | None, stats: dict[str, np.ndarray] | None = None
     ) -> None:
-        """Take back the draws that a checkpoint is without."""
+        """Restore the draws that a checkpoint lacks."""
 
 
 class ShownRun(SingleRun, Simulation, Protocol):
-    """A run of one sampler with what looks on."""
+    """A run of one sampler with its views."""
 
     chain_trace: Any
 
@@ -174,7 +174,7 @@ class ShownRun(SingleRun, Simulation, Protocol):
 
 
 class Future(Protocol):
-    """One branch of a fork: a run under a letter, with the changes that it has still to make."""
+    """One branch of a fork: a run under a letter, with its pending changes."""
 
     letter: str
     run: ShownRun

@@ -43,13 +43,13 @@ class Throttle:
         return self.left <= 0
 
     def spent(self, cost: float = 0.0, *, least: float | None = None, most: float | None = None) -> None:
-        """Note that the work has just been done."""
+        """Record that the work has just been done."""
         self.cost, self._done = cost, self._now()
         self.least = self.least if least is None else least
         self.most = self.most if most is None else most
 
     def expire(self) -> None:
-        """Let the work be due at once."""
+        """Make the work due at once."""
         self._done = -math.inf
 
     def _now(self) -> float:

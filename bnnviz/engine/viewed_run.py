@@ -1,4 +1,4 @@
-"""Run one sampler together with what looks on: the watched chain, the frames, and the summary."""
+"""Run one sampler with its views: the watched chain, the frames, and the summary."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ViewedRun(Run):
         return self._frames.aside(part, since)
 
     def select(self, choice: dict[str, Any] | None) -> None:
-        """Choose draws or an event that all views mark; draws are not touched."""
+        """Choose draws or an event that all views mark, without changing draws."""
         self._frames.select(choice)
 
     def watch(
@@ -72,12 +72,12 @@ class ViewedRun(Run):
         block: int | None = None,
         row: list[float] | None = None,
     ) -> None:
-        """Choose what frames show; draws are not touched, and None changes nothing."""
+        """Choose what frames show, without changing draws; None keeps a choice."""
         self._frames.watch(chain, plane, component, block, row)
 
     @property
     def lead(self) -> ViewedRun:
-        """The run that is looked at: this one, and of a fork that of the followed branch."""
+        """The run in the views: this one, or for a fork that of the followed branch."""
         return self
 
     def look_like(self, other: Any) -> None:
@@ -104,18 +104,18 @@ class ViewedRun(Run):
 
     @property
     def following(self) -> tuple[str, int]:
-        """What trace and density follow, in words, and the number of the axes that it is a projection on."""
+        """The followed quantity of trace and density, as its label and the number of its projection axes."""
         return self._frames.following
 
     def projected(self, draws: torch.Tensor) -> np.ndarray:
-        """Return what trace and density follow (chains, draws), of any draws (chains, draws, dim)."""
+        """Return the followed quantity of trace and density (chains, draws) for any draws."""
         return self._frames.projected(draws)
 
     # text
 
     def summary(self) -> dict[str, Any]:
-        """Return what ``bnnviz sample --json`` prints: settings, costs, and estimates with their errors."""
-        with torch.device(self.device):  # whatever the caller's default is
+        """Return the output of ``bnnviz sample --json``: settings, costs, and estimates with their errors."""
+        with torch.device(self.device):  # overrides the caller's default
             return summarise(self)
 
     def to_arviz(self, predictions: bool | None = None) -> xarray.DataTree:

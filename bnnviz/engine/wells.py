@@ -33,7 +33,7 @@ _TITLES = {"func": "FuncHMC", "point": "HMC"}
 
 
 class _Moved(NamedTuple):
-    """Hold a move of the watched run: the functional's coefficients or the point, and the parts of its energy."""
+    """A move of the watched run: the functional's coefficients or the point, and the parts of its energy."""
 
     at: Tensor
     accepted: bool
@@ -43,7 +43,7 @@ class _Moved(NamedTuple):
 
 
 class Side:
-    """Hold one sampler: the states of all runs, the watched run's moves, and the draws of all as counts of bins."""
+    """One sampler: the states of all runs, the watched run's moves, and histograms of all draws."""
 
     def __init__(self, sampler: samplers.Sampler, state: Any, edges: Tensor, rng: RandomNumbers) -> None:
         self.sampler, self.state, self._edges, self._rng = sampler, state, edges, rng
@@ -67,7 +67,7 @@ class Side:
         self.moves.append(self._watched_move(info))
 
     def _draw(self) -> Tensor:
-        """Return draws (runs, draws) of the states as they are."""
+        """Return draws (runs, draws) of the current states."""
         return self.state.x
 
     def _watched_move(self, info: Any) -> _Moved:
@@ -81,12 +81,12 @@ class Side:
         return 0.5 * (share - mass).abs().sum(1)
 
     def covered(self) -> Tensor:
-        """Return which runs (runs,) have a fifth of their draws on either side."""
+        """Return for each run (runs,) whether a fifth of its draws is on either side."""
         share = self.right / self.counts.sum(1).clamp_min(1.0)
         return torch.minimum(share, 1 - share) >= _COVERED
 
     def save(self) -> dict[str, Any]:
-        """Return everything for a checkpoint."""
+        """Return the state for a checkpoint."""
         kept = {name: getattr(self, name) for name in ("counts", "right", "places", "draws", "accepted")}
         return kept | {
             "kernel": as_dicts(self.state),
@@ -94,7 +94,7 @@ class Side:
         }
 
     def load(self, saved: dict[str, Any]) -> None:
-        """Take everything over."""
+        """Restore the state."""
         self.state = checkpoint.restored_state(self.sampler, saved["kernel"])
         for name in ("counts", "right", "places", "draws", "accepted"):
             setattr(self, name, saved[name])
@@ -102,7 +102,7 @@ class Side:
 
 
 class FunctionalSide(Side):
-    """Hold a sampler whose states are functionals."""
+    """A sampler whose states are functionals."""
 
     def _draw(self) -> Tensor:
         shape = (RUNS, self.sampler.draws_each, 1)
@@ -155,7 +155,7 @@ class Wells(SamplerComparison):
 
     @property
     def gradients(self) -> int:
-        """Gradients that one run of each has taken; a mean of U takes those of its quadrature."""
+        """Gradients of one run of each sampler; a mean of U counts those of its quadrature."""
         return self.steps * sum(side.sampler.gradients_per_step for side in self.sides.values())
 
     @property
@@ -169,7 +169,7 @@ class Wells(SamplerComparison):
         return self.steps / self._values["moves"]
 
     def prepare(self) -> None:
-        """Set both samplers out."""
+        """Initialize both samplers."""
         if self.phase != "start":
             return
         values = self._values
@@ -186,7 +186,7 @@ class Wells(SamplerComparison):
             # Nothing is tuned: the step size is given.
             state = sampler.freeze(rng, sampler.init(x0, rng))
             sides[name] = side(sampler, state, self.edges, rng)
-        # At once: who asks how far it is does so from another thread.
+        # At once: another thread may query the progress.
         self.sides = sides
         self.phase = "sampling"
 
@@ -223,7 +223,7 @@ class Wells(SamplerComparison):
     # ---- views
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same: the truth, the first functional, and how far that one is from the truth."""
+        """Return the static view data: the truth, the first functional, and its distance from the truth."""
         return {
             "spec": self.spec.to_json(),
             "title": f"FuncHMC and HMC on {self.target.describe_value()}",
@@ -350,7 +350,7 @@ class Wells(SamplerComparison):
         return {"rows": [["", "FuncHMC; HMC", ""], *told]}
 
     def summary(self) -> dict[str, float]:
-        """Return `figures` with the sampler's name before each, and how far the first functional is from the truth."""
+        """Return `figures`, prefixed by the sampler's name, and the distance of the first functional from the truth."""
         each = {f"{name}_{key}": value for name, side in self.figures().items() for key, value in side.items()}
         return each | {"first_distance": self.first_distance}
 
@@ -433,6 +433,6 @@ class Wells(SamplerComparison):
 
 
 def _cell(figures: dict[str, float], first: tuple[str, str], second: tuple[str, str] | None) -> str:
-    """Write a figure, and in brackets the one that belongs to it."""
+    """Format a number with a related one in brackets."""
     text = number(figures[first[0]], first[1]).replace("%", " %")
     return text if second is None else f"{text} ({number(figures[second[0]], second[1])})"

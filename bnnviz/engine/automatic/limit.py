@@ -10,7 +10,7 @@ from bnnviz.engine.protocol import SingleRun
 from bnnviz.messages import Message
 from bnnviz.targets import BNN
 
-#: R-hat and ESS of predictions beyond which more draws would change nothing that is printed.
+#: R-hat and ESS of predictions beyond which more draws would not change the printed digits.
 GOOD_RHAT, ENOUGH = 1.01, 1000
 _FIRST, _LATER = 0.3, 1.5  # share of the time at the first look, and by how much each is later
 _FEWEST = 10  # draws of each chain, without which predictions are not judged
@@ -19,7 +19,7 @@ _SEARCH, _WARMUP = 0.3, 0.7
 
 
 class Limit:
-    """End a run after some seconds in whatever phase it is, with the draws so far."""
+    """End a run after some seconds in any phase, with the draws so far."""
 
     def __init__(self, run: SingleRun, seconds: float, clock: Callable[[], float] | None = None) -> None:
         self._run, self._clock = run, clock or (lambda: run.seconds)

@@ -31,18 +31,18 @@ MINUTES = 0.25
 CHAINS = 8
 _PILOT = 0.12  # of the time
 _VALIDATION, _MOST_VALIDATION = 0.2, 1000  # of the training rows
-_FEWEST_ROWS = 20  # with which a pilot is worth while
+_FEWEST_ROWS = 20  # minimum rows for a pilot
 _TIMED_S = 0.3  # for which gradients are timed
-_STEPS_COST = 1.6  # by which a sampler's step is dearer than its gradients, as long as nothing is measured
-_SAFE = 0.85  # of the time that is planned with
+_STEPS_COST = 1.6  # cost of a sampler's step relative to its gradients, before any measurement
+_SAFE = 0.85  # planned fraction of the time
 _SLICE_S = 0.1
-_ENOUGH = 500  # gradients, with which a sampler can do something
-_STRETCHES = (1, 2, 4, 8, 16)  # by which the time is exceeded where nothing fits in it
+_ENOUGH = 500  # minimum useful number of gradients
+_STRETCHES = (1, 2, 4, 8, 16)  # factors by which the time is exceeded if nothing fits
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplerPlan:
-    """How a network is to be sampled."""
+    """The chosen sampler and settings for a network."""
 
     sampler: str
     settings: dict[str, Any]
@@ -53,7 +53,7 @@ class SamplerPlan:
     sentence: str
 
     def applied(self, spec: Spec) -> Spec:
-        """Return a spec that does it."""
+        """Return a spec with the plan's choices."""
         names = ("sampler", "settings", "chains", "warmup", "draws")
         return spec.replace(**{name: getattr(self, name) for name in names})
 
@@ -85,7 +85,7 @@ def plan(
     gradient_s = _STEPS_COST * plain_s if best is None else max(best.gradient_s, plain_s)
     able = (
         (cls, proposal)
-        # A machine that is busy just now is no reason to do nothing: then the run takes longer than it should.
+        # On a machine that is only busy for now, the run takes longer instead of doing nothing.
         for stretch in _STRETCHES
         for cls in (_candidates() if best is None else [best.cls])
         if (proposal := cls.proposal(bench.budget(stretch * left, gradient_s))) is not None
@@ -118,17 +118,17 @@ def plan(
 
 
 class _Bench:
-    """Run candidates on a target, all alike."""
+    """Run candidates on a target under equal conditions."""
 
     def __init__(self, target: BNN, chains: int, device: str, seed: int, clock: Callable[[], float]) -> None:
         self.target, self.chains, self._device, self._seed, self.clock = target, chains, device, seed, clock
 
     def on(self, target: BNN) -> _Bench:
-        """Return another one on another target."""
+        """Return the same bench for another target."""
         return _Bench(target, self.chains, self._device, self._seed, self.clock)
 
     def run(self, cls: type[samplers.Sampler], proposal: BudgetProposal) -> Run:
-        """Return the run that a proposal makes, which has not begun."""
+        """Return the run of a proposal before its start."""
         spec = Spec(
             target=self.target.title,
             sampler=cls.registered,
@@ -146,7 +146,7 @@ class _Bench:
         return Budget(_SAFE * seconds / gradient_s, self.chains, len(self.target.x), self.target.dim)
 
     def gradient_seconds(self, cls: type[samplers.Sampler]) -> float:
-        """Return the seconds that a gradient of all rows takes, of all chains at once."""
+        """Return the seconds per gradient of all rows, for all chains at once."""
         run = self.run(cls, BudgetProposal({}, 1, 1, ""))
         x = run.target.initial(self.chains, run.rng)
         run.target.gradient(x)
@@ -158,14 +158,14 @@ class _Bench:
 
 
 def _candidates() -> list[type[samplers.Sampler]]:
-    """Return the samplers that may be chosen, those that others are measured against first."""
+    """Return the eligible samplers, reference samplers first."""
     plain = samplers.Sampler.proposal.__func__
     found = [cls for cls in samplers.REGISTRY if cls.proposal.__func__ is not plain]
     return sorted(found, key=lambda cls: (-cls.traits.reference_rank, not cls.traits.converges))
 
 
 def _pilot(bench: _Bench, seconds: float, gradient_s: float) -> list[Try]:
-    """Let candidates sample a part of the rows, and predict the rest; those that fail are left out."""
+    """Let candidates sample a part of the rows and predict the rest; those that fail are omitted."""
     rows = len(bench.target.x)
     if rows < _FEWEST_ROWS:
         return []
@@ -189,7 +189,7 @@ def _parts(target: BNN, rows: int) -> tuple[BNN, tuple[np.ndarray, np.ndarray]]:
     x, y = (target.x.cpu().numpy(), target.y.cpu().numpy()) if data is None else (data.x_train, data.y_train)
     order = np.random.default_rng(0).permutation(rows)
     count = min(_MOST_VALIDATION, int(_VALIDATION * rows))
-    # Half of them are the outermost rows: a sampler that is overconfident outside the data is not chosen.
+    # Half of them are the outermost rows, against samplers that are overconfident outside the data.
     inputs = target.x.flatten(1).double().cpu().numpy()
     far = np.argsort(-np.square(inputs - inputs.mean(0)).sum(1))[: count // 2]
     order = np.concatenate([far, order[~np.isin(order, far)]])
@@ -208,14 +208,14 @@ def _try(
     passed = bench.clock() - begun
     if run.error is not None or not run.store.common(run.alive):
         return None
-    # On the scale that the network sees, as the summary of a run has it.
+    # On the network's scale, as in the summary of a run.
     nll = -log_densities(network_draws(run), *left_out) - math.log(output_scale(bench.target))
     gradients = run.gradients / max(len(bench.target.x) * bench.chains, 1)
     return Try(cls, nll, passed / max(gradients, 1.0)) if np.isfinite(nll).all() else None
 
 
 def _best(found: list[Try]) -> Try:
-    """Return the candidate with the least NLL, or an earlier one that is within a standard error of it."""
+    """Return the candidate with the smallest NLL, or an earlier one within a standard error of it."""
     least = min(found, key=lambda one: one.nll.mean())
     for one in found:
         apart = one.nll - least.nll

@@ -1,4 +1,4 @@
-"""Suggest the likelihood of a table's target: by its column, and by the density of rows that boosting has not seen."""
+"""Suggest the likelihood of a table's target: by its column, and by the density of held-out rows under boosting."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bnnviz.data import DataSet
 GAUSSIAN, HEAVY, SKEWED, COUNTS = "gaussian", "student_t", "log_normal", "negative_binomial"
 _MOST_ROWS, _FEWEST_ROWS = 2000, 60
 _PARTS = (0.6, 0.8)  # of the rows: to fit, to learn a scale; the rest is scored
-_GAIN, _ERRORS = 0.03, 1.0  # nats a row, and standard errors, by which another likelihood has to be better
-_MOST_COUNT = 300  # median, from which on counts are nearly normal
+_GAIN, _ERRORS = 0.03, 1.0  # nats per row, and standard errors, by which another likelihood must be better
+_MOST_COUNT = 300  # median above which counts are nearly normal
 _DF = 4.0  # degrees of freedom of the student_t likelihood
 _LEAST = 1e-9
 

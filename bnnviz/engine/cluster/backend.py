@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Backend:
-    """Execute live runs on a cluster; made with `connect`."""
+    """Execute live runs on a cluster; created by `connect`."""
 
     def __init__(self, client: Client, cluster: LocalCluster | None = None) -> None:
         self.client = client
@@ -53,7 +53,7 @@ class Backend:
         insecure: bool = False,
         security: Security | None = None,
     ) -> Backend:
-        """Connect to a cluster, or start one on this machine. Blocks until it is there."""
+        """Connect to a cluster, or start one on this machine. Blocks until it is ready."""
         address = scheduler_address(address)
         if address is not None:
             return cls(remote_client(address, insecure=insecure, security=security))
@@ -93,14 +93,14 @@ class Backend:
         origin: str | None = None,
         run_id: str | None = None,
     ) -> LiveHandle:
-        """Start a live run, or with the id of an earlier one resume that from its checkpoint; returns at once."""
+        """Start a live run, or resume one by its id from its checkpoint; returns at once."""
         fixed = {"factory": factory or spec.factory, "origin": origin}
         handle = LiveHandle(self, spec, play=play, fixed=fixed, run_id=run_id)
         handle.begin()
         return handle
 
     def close(self) -> None:
-        """Leave the cluster; one that was started here ends, with its runs."""
+        """Disconnect from the cluster; a local one ends, with its runs."""
         atexit.unregister(self.close)
         self._watching.cancel()
         try:
@@ -131,7 +131,7 @@ class Backend:
             await asyncio.sleep(WATCH_S)
 
     async def workers(self) -> set[str]:
-        """Return the addresses of all workers; none while the scheduler is away."""
+        """Return the addresses of all workers; empty while the scheduler is away."""
         if self.client.scheduler is None:  # the client is closed
             return set()
         try:

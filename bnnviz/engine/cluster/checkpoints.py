@@ -12,7 +12,7 @@ from bnnviz import files
 from bnnviz.engine.cluster.slot import Slot
 
 STALE_S = 24 * 3600.0  # untouched checkpoints are removed after this time
-LEAST_S = 3.0  # between two checkpoints of a run that has done nothing in particular
+LEAST_S = 3.0  # between two checkpoints of a run without special events
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Checkpoints:
             self.write_now(slot)
 
     def write_now(self, slot: Slot) -> None:
-        """Write a checkpoint of a run that has moved, unless it is on its way to a step of its past."""
+        """Write a checkpoint of a changed run, unless it is on its way to a past step."""
         moment = slot.host.moment
         if moment == slot.saved or slot.host.waits:
             return
@@ -64,7 +64,7 @@ class Checkpoints:
         self._writer.submit(self.path(run_id).unlink, missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what dead workers have left behind, in the background."""
+        """Remove the files of dead workers, in the background."""
         self._writer.submit(self._sweep)
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class Checkpoints:
 
 
 def _learn(slot: Slot) -> None:
-    """Learn how the last write went."""
+    """Record the duration of the last write."""
     if slot.writing is None:
         return
     try:

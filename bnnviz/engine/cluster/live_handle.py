@@ -1,4 +1,4 @@
-"""Hold a live run as the page sees it: start it, ask for frames, send commands; take it up where a worker is lost."""
+"""A page's handle of a live run: start it, get frames, send commands, and restart it after the loss of a worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bnnviz.errors import BnnvizError
 CALL_S = 2.0  # every call to a worker gives up after this
 COMMAND_S = 10.0  # a command waits for a busy worker
 START_S = 15.0  # starting an actor on a worker that is there
-NOTICE_S = 8.0  # how long a notice of something that is over stays
+NOTICE_S = 8.0  # duration of a notice on a past event
 LOSSES = 3  # a run that loses this many workers within LOSSES_S is not restarted
 LOSSES_S = 60.0
 LOST = (OSError, RuntimeError, TimeoutError)  # errors of calls to a lost worker
@@ -36,13 +36,13 @@ class Workers(Protocol):
     handles: weakref.WeakSet[LiveHandle]
 
     def spawn(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Have a coroutine run on the client's loop; return its future."""
+        """Run a coroutine on the client's loop; return its future."""
 
     async def workers(self) -> set[str]:
         """Return the addresses of all workers."""
 
     async def place(self, handle: LiveHandle, lost: str | None) -> None:
-        """Choose the worker that a run is started on, perhaps in place of a lost one."""
+        """Choose the worker for a run, perhaps in place of a lost one."""
 
 
 class LiveHandle:
@@ -105,15 +105,15 @@ class LiveHandle:
         return await self._on_client(self._scene())
 
     async def frame(self, want: list[str]) -> dict[str, Any] | None:
-        """Return a fresh frame with these parts; None if nothing is new or the run is not ready."""
+        """Return a new frame with these parts; None if nothing has changed or the run is not ready."""
         return await self._on_client(self._frame(list(want)))
 
     def look_again(self) -> None:
-        """Have the next frame show everything."""
+        """Request a complete frame next."""
         self._seen.clear()
 
     async def command(self, name: str, **args: Any) -> dict[str, Any]:
-        """Have a command executed and return the status after it."""
+        """Execute a command and return the status after it."""
         if name == "stop":
             await self.stop()
             return {"state": self.state}
@@ -133,7 +133,7 @@ class LiveHandle:
         return await asyncio.wrap_future(self._backend.spawn(coroutine))
 
     def let_go(self) -> None:
-        """Have the worker end the run and keep its checkpoint."""
+        """Make the worker end the run and keep its checkpoint."""
         self.state, self.held = "ended", False
         self._bringing.cancel()
         self._backend.spawn(self._let_go())
@@ -146,7 +146,7 @@ class LiveHandle:
         self._bringing = self._backend.spawn(self._bring_up(None))
 
     async def _bring_up(self, lost: str | None) -> None:
-        """Start the run, or take it up again after its worker was lost, on as many workers as it takes."""
+        """Start the run, or restart it after the loss of its worker, on as many workers as needed."""
         self._backend.handles.add(self)  # here and not in `start`: the watcher may be counting them
         try:
             while not await self._launch(lost):
@@ -219,7 +219,7 @@ class LiveHandle:
         self._release()
 
     def check(self) -> None:
-        """Look whether the worker is still there; called by the watcher."""
+        """Check whether the worker still exists; called by the watcher."""
         lost = self._future is not None and self._future.status not in ("pending", "finished")
         wanted = self.alive or (self.held and self.state == "ended")  # views may still show an ended run
         if not (lost and wanted and self._bringing.done()):
@@ -286,8 +286,8 @@ class LiveHandle:
             if not self._up.is_set():
                 return None
             self._pulling = asyncio.ensure_future(self._pull(want))
-        # Else the worker still owes an answer: asking again would only make it owe two, and what comes late is
-        # delivered all the same, since the worker counts it as seen.
+        # Otherwise the worker still owes an answer: another request would make it owe two, and late answers are
+        # delivered anyway, since the worker counts them as seen.
         return await self._wait_for_pull()
 
     async def _wait_for_pull(self) -> dict[str, Any] | None:

@@ -59,7 +59,7 @@ def imported_dask() -> Any:
 
 
 def local_cluster(workers: int | None = None) -> LocalCluster:
-    """Start a scheduler in this process and worker processes on this machine, each with a GPU if there are any."""
+    """Start a scheduler in this process and worker processes on this machine, each with a GPU if available."""
     distributed = imported_dask()
     optional.check("cryptography", "Worker processes need")
     import dask
@@ -128,7 +128,7 @@ def _version() -> str:
 
 
 def scheduler_address(address: str | None) -> str | None:
-    """Return the given address, or ``BNNVIZ_SCHEDULER``, or None; a scheduler file (.json) gives its address."""
+    """Return the given address, or ``BNNVIZ_SCHEDULER``, or None; a scheduler file (.json) contains its address."""
     address = address or os.environ.get("BNNVIZ_SCHEDULER") or None
     if address is None or not address.endswith(".json"):
         return address
@@ -139,7 +139,7 @@ def scheduler_address(address: str | None) -> str | None:
 
 
 def remote_client(address: str, *, insecure: bool = False, security: Security | None = None) -> Client:
-    """Return a client of a scheduler elsewhere; default: with the certificates of Dask's configuration."""
+    """Return a client of a scheduler elsewhere, by default with the certificates of Dask's configuration."""
     insecure = insecure or os.environ.get("BNNVIZ_INSECURE", "0") not in ("", "0")
     if not insecure and not address.startswith("tls://"):
         raise BnnvizError(
@@ -159,7 +159,7 @@ def remote_client(address: str, *, insecure: bool = False, security: Security | 
     with ThreadPoolExecutor(1) as thread:
         try:
             found = thread.submit(asyncio.run, kind()).result()
-        except Exception as error:  # another program may listen there and answer anything
+        except Exception as error:  # another program may listen there and send anything
             log.info("no scheduler at %s", address, exc_info=error)
             found = None
     if found != "Scheduler":

@@ -23,11 +23,11 @@ from bnnviz.engine.host import STATUS, STEPS
 from bnnviz.engine.protocol import Simulation
 from bnnviz.errors import BnnvizError
 
-START_S = 2.0  # between two frames of a run that looks for its start: longer than it takes to settle
-SLICE_S = 0.02  # time one run has before the next one's turn
-AHEAD_S = 0.05  # of the time that the others have had, at most
+START_S = 2.0  # between two frames of a run during its start search: longer than the time to settle
+SLICE_S = 0.02  # time of one run before the next one's turn
+AHEAD_S = 0.05  # maximum lead over the time of the others
 IDLE_S = 0.2  # between two looks at checkpoints and recordings when there is nothing to advance
-MOST_RUNS = 64  # live runs that a worker holds: memory is bounded
+MOST_RUNS = 64  # maximum live runs of a worker, to bound memory
 log = logging.getLogger(__name__)
 
 
@@ -48,14 +48,14 @@ class LiveLoop:
     # called from the event loop: queue and look up only
 
     def add(self, slot: Slot) -> None:
-        """Take a run in; it is built on the loop thread when its turn comes."""
+        """Add a run; the loop thread builds it when its turn comes."""
         with self._lock:
             self._slots[slot.run_id] = slot
         self.checkpoints.sweep()
         self._woken.set()
 
     def wake(self) -> None:
-        """Make the thread look at its runs now."""
+        """Wake the thread to serve its runs now."""
         self._woken.set()
 
     def abandon(self, slot: Slot) -> None:
@@ -64,7 +64,7 @@ class LiveLoop:
         self._woken.set()
 
     def census(self) -> list[dict[str, Any]]:
-        """Return one row for each run that this loop holds."""
+        """Return one row per run of this loop."""
         return [
             {
                 "run_id": slot.run_id,
@@ -92,7 +92,7 @@ class LiveLoop:
     def _loop(self) -> None:
         while True:
             try:
-                # before the look: who asks for something during it, or closes the loop, shortens the next wait
+                # before the look: a request during it, or closing the loop, shortens the next wait
                 self._woken.clear()
                 if self._closing:
                     break
@@ -117,7 +117,7 @@ class LiveLoop:
             self._woken.wait(self._rest(slots, now))
 
     def _next(self, slots: list[Slot], now: float) -> Slot | None:
-        """Return the run that has had the least time of those that want some."""
+        """Return the ready run with the least time."""
         ready = [s for s in slots if s.going and not s.host.pace.rests(now)]
         # a run that returns gets its share from now on, not the time of the others since it left; a run that took long,
         # for its start or for one step, does not wait until all others have had as much
@@ -129,7 +129,7 @@ class LiveLoop:
         return min(ready, key=lambda slot: slot.used, default=None)
 
     def _rest(self, slots: list[Slot], now: float) -> float | None:
-        """Return how long there is nothing to do; None if nothing will be without being asked."""
+        """Return the time until the next work; None if only a request can create work."""
         if not slots:
             return None
         due = [slot.host.pace.due - now for slot in slots if slot.going]
@@ -153,16 +153,16 @@ class LiveLoop:
 
     @contextlib.contextmanager
     def _guarded(self, slot: Slot) -> Iterator[None]:
-        """Let an error end this run and no other."""
+        """End only this run on an error."""
         try:
             yield
         except Exception as error:
             slot.about = error.field if isinstance(error, BnnvizError) else None
-            # A setting that cannot be is the user's to read, and nothing to trace.
+            # An invalid setting is reported to the user without a traceback.
             log.error("live run %s failed at step %d", slot.run_id, slot.step, exc_info=slot.about is None)
             self._fail(slot, _sentence(error))
 
-    # coming and going
+    # adding and removing
 
     def _build(self, slot: Slot) -> None:
         with self._guarded(slot):
@@ -181,7 +181,7 @@ class LiveLoop:
         self.checkpoints.remove(slot.run_id)
 
     def _end(self, slot: Slot, message: str) -> None:
-        """End a run that may be taken up again."""
+        """End a run that may be restarted."""
         if slot.state == "running":
             with self._guarded(slot):
                 self.checkpoints.write_now(slot)
@@ -233,7 +233,7 @@ class LiveLoop:
         while slot.commands and slot.state == "running":
             name, args, waiter = slot.commands.popleft()
             if name in STEPS and slot.host.waits:
-                # The caller does not wait until the run has found its start or is back at a step.
+                # The caller does not wait until the run has found its start or is back at a past step.
                 slot.commands.appendleft((name, args, None))
                 if waiter is not None:
                     waiter.resolve(slot.report())
@@ -264,19 +264,19 @@ class LiveLoop:
         with self._guarded(slot):
             run = slot.host.run
             phase, begin = run.phase, _worked(run)
-            # Frames do not count: runs of one kind are to advance alike, whatever their pages look at.
+            # Frames do not count: runs of one kind advance equally, whatever their pages show.
             try:
                 steps = slot.host.advance(self._slice_s)
             finally:
                 slot.used += _worked(run) - begin
-            # On the way to its start a run does not step, but reports now and then how far it is.
+            # During the start search a run does not step, but reports its progress now and then.
             tells = phase == "start" and time.monotonic() >= slot.changed_at + START_S
             if steps or run.phase != phase or tells:
                 slot.touch()
             self._ask(slot)
 
     def _ask(self, slot: Slot) -> None:
-        """Ask a run whether it has ended by itself."""
+        """Check whether a run has ended."""
         run = slot.host.run
         if run.phase == "failed":
             log.error("live run %s stopped at step %d: %s", slot.run_id, slot.step, run.error)
@@ -295,7 +295,7 @@ class LiveLoop:
     # frames
 
     def _show(self, slot: Slot) -> None:
-        """Build one frame of all parts that were asked for since the last one."""
+        """Build one frame of all parts requested since the last one."""
         pulls = []
         while slot.pulls:
             pulls.append(slot.pulls.popleft())
@@ -333,14 +333,14 @@ def _sentence(error: Exception) -> str:
     return f"This run was stopped by an error ({cause}); the worker's log has the details."
 
 
-# The loop of this process
+# the loop of this process
 
 _loop: LiveLoop | None = None
 _loop_lock = threading.Lock()
 
 
 def live_loop() -> LiveLoop:
-    """Return the loop of this process; it is made at the first call."""
+    """Return the loop of this process, created at the first call."""
     global _loop
     with _loop_lock:
         if _loop is None:
@@ -349,7 +349,7 @@ def live_loop() -> LiveLoop:
 
 
 def census() -> list[dict[str, Any]]:
-    """Return one row for each live run of this process."""
+    """Return one row per live run of this process."""
     return [] if _loop is None else _loop.census()
 
 

@@ -17,7 +17,7 @@ from bnnviz.engine.host import STATUS, Host
 from bnnviz.engine.throttle import Throttle
 
 CHECKPOINT_SHARE = 0.05  # of the time, at most
-SETTLE_S = 1.0  # slow parts of a frame are refreshed about once a second: frames are made for so long after a change
+SETTLE_S = 1.0  # slow frame parts refresh about once per second: frames are made this long after a change
 ANSWER_TURNS = 3  # of the event loop until an answer is on its way
 ANSWER_S = 0.005  # the longest wait for that
 ALIVE = ("starting", "running")
@@ -32,12 +32,12 @@ class Waiter:
 
     @classmethod
     def here(cls) -> Waiter:
-        """Return one for the running event loop."""
+        """Return a waiter for the running event loop."""
         loop = asyncio.get_running_loop()
         return cls(loop, loop.create_future())
 
     def resolve(self, value: Any = None, error: Exception | None = None) -> None:
-        """Give the answer, or the error that is raised instead; call from the other thread."""
+        """Set the answer, or the error to raise instead; call from the other thread."""
         with contextlib.suppress(RuntimeError):  # the event loop is closed
             self.loop.call_soon_threadsafe(self._set, value, error)
 
@@ -68,7 +68,7 @@ def _after_turns(loop: asyncio.AbstractEventLoop, turns: int, then: Callable[[],
 
 @dataclass
 class Slot:
-    """Hold a run's place in the loop."""
+    """The place of a run in the loop."""
 
     run_id: str
     build: Callable[[], Host]
@@ -79,14 +79,14 @@ class Slot:
     state: str = "starting"
     message: str = ""
     about: str | None = None  # the setting that the message is about
-    resumed: int | None = None  # the step at which a lost run was taken up again
+    resumed: int | None = None  # the step at which a lost run was resumed
     stopping: bool = False
     abandoned: bool = False  # no client can reach the run any more
 
-    used: float = 0.0  # seconds of the loop thread in which it has advanced
-    version: int = 0  # grows with everything that a frame could show
-    drawn: int = 0  # the version of the last change that is more than one of its status
-    spec_version: int = 0  # the version in which the spec was another one
+    used: float = 0.0  # seconds of the loop thread spent on advancing it
+    version: int = 0  # grows with every change that a frame could show
+    drawn: int = 0  # the version of the last change beyond the status
+    spec_version: int = 0  # the version of the last change of the spec
     changed_at: float = 0.0
 
     commands: deque[tuple[str, dict[str, Any], Waiter | None]] = field(default_factory=deque)
@@ -94,10 +94,10 @@ class Slot:
     builders: deque[Waiter] = field(default_factory=deque)
 
     saved: tuple[Any, ...] | None = None  # the moment of the last checkpoint
-    hurry: bool = False  # a checkpoint is due sooner than after the usual time
+    hurry: bool = False  # a checkpoint is due earlier than usual
     saving: Throttle = field(default_factory=lambda: Throttle(CHECKPOINT_SHARE))
     packing_s: float = 0.0  # time to make the last checkpoint
-    writing_s: float = 0.0  # and to write
+    writing_s: float = 0.0  # time to write it
     writing: Future[float] | None = None
 
     @property
@@ -117,25 +117,25 @@ class Slot:
 
     @property
     def going(self) -> bool:
-        """Whether the run wants to advance."""
+        """Whether the run should advance."""
         return self.state == "running" and self.host.going
 
     def take_scene(self) -> None:
-        """Make the scene of what runs now."""
+        """Build the scene of the current run."""
         self.scene = self.host.scene()
 
     def look_at_spec(self) -> None:
-        """Note whether the run has another spec than before."""
+        """Record whether the spec of the run has changed."""
         if self.host.run.spec is not self.spec:
             self.spec, self.spec_version = self.host.run.spec, self.version
 
     def touch(self) -> None:
-        """Note that something has changed that a frame could show."""
+        """Record a change that a frame could show."""
         self.version += 1
         self.drawn, self.changed_at = self.version, time.monotonic()
 
     def touch_status(self) -> None:
-        """Note that only the status has changed."""
+        """Record a change of the status only."""
         self.version += 1
 
     def report(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Slot:
         }
 
     def full_report(self) -> dict[str, Any]:
-        """Return the report with the spec and the change log of the run, which own them."""
+        """Return the report with the spec and the change log of the run."""
         return self.report() | ({} if self.host is None else {"spec": self.host.run.spec, "log": self.host.log})
 
     def nothing_new(self) -> bytes:
@@ -170,7 +170,7 @@ class Slot:
         return pickle.dumps(self.report() | {"frame": None})
 
     def pull(self, want: list[str], seen: int) -> list[str]:
-        """Return the parts of a frame that may have changed for a caller who has seen a version."""
+        """Return the parts of a frame that may have changed since a version."""
         settled = time.monotonic() - self.changed_at > SETTLE_S
         if self.host is None or (seen == self.version and settled):
             return []

@@ -58,7 +58,7 @@ def devices() -> list[str]:
 
 
 def _take_gpu(name: Any) -> None:
-    """Take this worker's GPU of those in ``BNNVIZ_GPUS``, before CUDA starts."""
+    """Claim this worker's GPU from ``BNNVIZ_GPUS``, before CUDA starts."""
     gpus = os.environ.get("BNNVIZ_GPUS", "").split(",")
     if gpus != [""] and str(name).isdigit():
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(name) % len(gpus)]
