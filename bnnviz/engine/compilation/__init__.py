@@ -1,1 +1,1 @@
-"""Compile the step of a sampler, and take it over in a run."""
+"""Compile the step of a sampler, and switch a run to it."""

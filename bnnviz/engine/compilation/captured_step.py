@@ -1,4 +1,4 @@
-"""Capture the step of a sampler as a CUDA graph, in the place of `Sampler.step`.
+"""Capture the step of a sampler as a CUDA graph, instead of `Sampler.step`.
 
 A graph is launched as a whole, so a step of many small operations costs only its arithmetic, not a launch for each of
 them. It reads the state, the random inputs drawn beforehand and the adapted values from fixed tensors. It writes the
@@ -66,7 +66,7 @@ class CapturedKernel:
         return self._last, info
 
     def take(self, rng: RandomNumbers, state: Any, steps: int, first_step: int = 0, learns: bool = False) -> StepBatch:
-        """Take some steps, as `bnnviz.samplers.warmup.take` does."""
+        """Take some steps, like `bnnviz.samplers.warmup.take`."""
         return warmup.take(self._taught, rng, state, steps, first_step, learns, self)
 
     def _taken_again(self) -> None:
@@ -74,7 +74,7 @@ class CapturedKernel:
             held.copy_(part)
 
     def _take(self) -> tuple[list[Tensor], Any]:
-        """Take a step from the state that is held to the next; return all that it returns, packed and as it is."""
+        """Take one step from the stored state; return all outputs, packed and unpacked."""
         moving = rebuilt(moving_part(self._frame), iter(self._held))
         if self._learned is None:
             state = with_adaptation(moving, self._frame)
@@ -92,7 +92,7 @@ class CapturedKernel:
 
 
 class Capture:
-    """A step that has been captured, or why it was not, with the members of a `Compilation`."""
+    """A captured step, or the reason for its failure, with the members of a `Compilation`."""
 
     done = True
 
@@ -111,10 +111,10 @@ class Capture:
             )
 
     def wait(self, seconds: float | None = None) -> None:
-        """Return at once: it is done."""
+        """Return at once: the capture is complete."""
 
     def cancel(self) -> None:
-        """Do nothing: there is nothing left to give up."""
+        """Do nothing: the capture is complete."""
 
 
 def _own(part: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ def captured(take: Callable[[], Any], held: list[Tensor], numbers: RandomNumbers
     generator.set_state(before)
     graph = torch.cuda.CUDAGraph()
     graph.register_generator_state(generator)
-    # Other threads of this process may use the GPU meanwhile.
+    # Other threads of this process may use the GPU at the same time.
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):
         returned = take()
     restore(held, begun)
@@ -144,7 +144,7 @@ def captured(take: Callable[[], Any], held: list[Tensor], numbers: RandomNumbers
 
 @contextlib.contextmanager
 def _no_waiting() -> Iterator[None]:
-    """Have an operation that waits for the GPU raise: within a capture it would leave the generator unusable."""
+    """Make operations that wait for the GPU raise: in a capture they would leave the generator unusable."""
     before = torch.cuda.get_sync_debug_mode()
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -154,6 +154,6 @@ def _no_waiting() -> Iterator[None]:
 
 
 def restore(held: list[Tensor], begun: list[Tensor]) -> None:
-    """Copy numbers into the tensors that are held."""
+    """Copy numbers into the stored tensors."""
     for part, first in zip(held, begun, strict=True):
         part.copy_(first)

@@ -27,7 +27,7 @@ def main() -> None:
     from bnnviz.engine.compilation.torch_internals import Program, compile_library
 
     compile_library(Path(source), int(threads), Path(out))
-    # Here first: with some C++ libraries loading ends the process, which must not be the one that samples.
+    # Load it here first: some C++ libraries end the process that loads them.
     Program(Path(out))
 
 

@@ -41,7 +41,7 @@ class CompiledKernel:
         """Take some steps; in the warm-up adapt after each step until its end."""
         loop = self._loop
         continues = state is self._state
-        # If a step raises, the loop holds another state than this one.
+        # If a step raises, the loop has another state than this one.
         self._state = None
         loop.begin(rng, self._vectors if continues else self._packed(state), steps, continues)
         adapted, adaptation = self._adapted_to(state), getattr(state, "adaptation", None)
@@ -120,7 +120,7 @@ class PackedStepBatch(StepBatch):
 
 
 class _Made(Sequence[Any]):
-    """A sequence whose elements are made when they are asked for, and kept."""
+    """A sequence whose elements are built on demand and kept."""
 
     def __init__(self, make: Callable[[int], Any], count: int) -> None:
         self._make, self._count = make, count

@@ -54,14 +54,14 @@ log = logging.getLogger(__name__)
 
 _KEPT = 64  # libraries on disk
 _STEPS = 20  # compared with those of the sampler
-_AGREE, _SHARE = 1e-3, 0.99  # tolerance, and the share of the numbers that has to be within it
+_AGREE, _SHARE = 1e-3, 0.99  # tolerance, and the fraction of the numbers that must be within it
 # One process compiles at a time: it takes a core for some ten seconds.
 _ONE = threading.Lock()
-_ENDS_S = 5.0  # that a process which is killed may take
+_ENDS_S = 5.0  # maximum time for a killed process to end
 
 
 class Compilation:
-    """A step that is being compiled in the background."""
+    """A background compilation of a step."""
 
     def __init__(self, sampler: Sampler, state: Any, threads: int) -> None:
         self.kernel: CompiledKernel | None = None
@@ -82,7 +82,7 @@ class Compilation:
         self._thread.join(seconds)
 
     def cancel(self) -> None:
-        """Give up as soon as possible, and end the process that compiles."""
+        """Cancel as soon as possible, and end the compiling process."""
         self._cancelled = True
         if self._child is not None:
             self._child.kill()
@@ -94,7 +94,7 @@ class Compilation:
             self.kernel = self._compiled(state)
         except BnnvizError as error:
             self.error = error.sentence
-        except Exception as error:  # whatever a compiler may raise, the run continues without it
+        except Exception as error:  # the run continues without a kernel after any error of a compiler
             log.debug("The step could not be compiled.", exc_info=True)
             first = str(error).strip().splitlines()
             self.error = (
@@ -121,7 +121,7 @@ class Compilation:
         return kernel
 
     def _program(self, traced: TracedProgram) -> Program:
-        """Return the compiled program, from disk or made now."""
+        """Return the compiled program, from disk or newly compiled."""
         path = paths.compiled() / f"{_key(traced, self._threads)}.step"
         if path.is_file():
             try:
@@ -138,7 +138,7 @@ class Compilation:
         return Program(path)
 
     def _compile(self, traced: TracedProgram, work: Path) -> Path:
-        """Compile in another process; return the file made."""
+        """Compile in another process; return the file."""
         if cpp.compiler() is None or shutil.which(cpp.compiler()) is None:
             raise BnnvizError(
                 "The compiled kernel needs a C++ compiler, and none was found (g++ or clang++, or what CXX names);"
@@ -153,7 +153,7 @@ class Compilation:
         if self._cancelled:
             raise BnnvizError("The compilation was cancelled.", "kernel")
         pipe = subprocess.PIPE
-        # It ends when this process does: its standard input ends then.
+        # It ends with this process, which closes its standard input.
         with subprocess.Popen(
             command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, text=True, env=environment
         ) as self._child:
@@ -177,7 +177,7 @@ def _why(status: int, errors: str) -> str:
 
 
 class KernelSwitch:
-    """Have a sampler's step compiled, and take it over between two blocks."""
+    """Compile a sampler's step, and switch to it between two blocks."""
 
     def __init__(self) -> None:
         self.compiled: CompiledKernel | CapturedKernel | None = None
@@ -188,7 +188,7 @@ class KernelSwitch:
         self._is_native = False
 
     def taker(self, sampler: Sampler, state: Any) -> Callable[..., StepBatch]:
-        """Return what takes some steps of a sampler: as `bnnviz.samplers.warmup.take` does, or compiled."""
+        """Return a function to take steps of a sampler: `bnnviz.samplers.warmup.take` or the compiled kernel."""
         if self.compiled is not None:
             return self.compiled.take
         if self._sampler is not sampler:
@@ -198,19 +198,19 @@ class KernelSwitch:
         return self._eager
 
     def is_native(self, sampler: Sampler, state: Any) -> bool:
-        """Return whether steps that are not compiled are C++ throughout, which no compiled step is faster than."""
+        """Return whether uncompiled steps are pure C++, which no compiled step outperforms."""
         self.taker(sampler, state)
         return self._is_native
 
     @property
     def state(self) -> str:
-        """What computes a step: "eager", "compiling" (eager still) or "compiled"."""
+        """The kernel in use: "eager", "compiling" (still eager) or "compiled"."""
         if self.compiled is not None:
             return "compiled"
         return "compiling" if self._compilation is not None and not self._compilation.done else "eager"
 
     def begin(self, sampler: Sampler, state: Any, numbers: RandomNumbers, threads: int) -> None:
-        """Begin to compile, unless that was begun before; on a GPU the step is captured at once."""
+        """Start compiling, unless started before; on a GPU the step is captured at once."""
         if self._compilation is not None:
             return
         on_gpu = numbers.generator.device.type == "cuda"
@@ -222,7 +222,7 @@ class KernelSwitch:
 
     @property
     def due(self) -> bool:
-        """Whether there is a compiled step, or an error, that is yet to be taken over."""
+        """Whether there is a compiled step, or an error, not yet taken over."""
         return self.compiled is None and self._compilation is not None and self._compilation.done
 
     def take_over(self, steps: int) -> tuple[bool, str | None]:
@@ -237,7 +237,7 @@ class KernelSwitch:
         return first, None
 
     def give_up(self) -> None:
-        """End a compilation that is under way."""
+        """End a pending compilation."""
         if self._compilation is not None and not self._compilation.done:
             self._compilation.cancel()
 
@@ -249,7 +249,7 @@ class KernelSwitch:
 
 
 def remarks(sampler: Sampler, target: Target) -> list[Message]:
-    """Return why steps of a sampler on a target are not compiled, though that was asked for."""
+    """Return why steps of a sampler on a target are not compiled despite the request."""
     if not sampler.compiles:
         return [Message("not_compiled", reason=f"each phase of {sampler.title} is another computation")]
     if target.not_compiled:
@@ -268,7 +268,7 @@ def _key(traced: TracedProgram, threads: int) -> str:
 
 
 def _compare(sampler: Sampler, kernel: CompiledKernel, state: Any) -> None:
-    """Raise unless a kernel takes the steps that the sampler takes, each from the same state."""
+    """Raise unless a kernel takes the same steps as the sampler from the same states."""
     numbers, alike = seeded(0, flat(state)[0].device), []
     for _ in range(_STEPS):
         before = numbers.generator.get_state()

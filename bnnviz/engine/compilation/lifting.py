@@ -38,7 +38,7 @@ _FILLS = frozenset({aten.full_like.default, aten.full.default, aten.new_full.def
 
 
 def lift_tensors(program: fx.GraphModule) -> list[Tensor]:
-    """Make the tensors that a program holds its last inputs, and return them."""
+    """Turn the tensors of a program into its last inputs, and return them."""
     graph, lifted = program.graph, {}
     last = _last_input(graph)
     for node in [node for node in graph.nodes if node.op == "get_attr"]:
@@ -76,7 +76,7 @@ def lift_floats(program: fx.GraphModule, device: torch.device) -> list[Tensor]:
 
 
 def _floats(node: fx.Node) -> list[tuple[int, torch.dtype]]:
-    """Return which arguments of a node are floats to be lifted, and the data type that it computes in."""
+    """Return which arguments of a node are floats to lift, and its data type."""
     dtype = _dtype(node)
     if dtype not in (torch.float32, torch.float64):
         return []
@@ -84,7 +84,7 @@ def _floats(node: fx.Node) -> list[tuple[int, torch.dtype]]:
 
 
 def _dtype(node: fx.Node) -> torch.dtype | None:
-    """Return the data type that a node whose floats can be lifted computes in; None of others."""
+    """Return the data type of a node whose floats can be lifted; None for others."""
     if node.target is aten.scalar_tensor.default:
         return node.kwargs.get("dtype")
     if node.target in _FILLS:
@@ -103,7 +103,7 @@ def _is_setting(value: Any) -> bool:
 
 
 def _read(graph: fx.Graph, node: fx.Node, place: int, vector: fx.Node, index: int) -> None:
-    """Have a node read an element of a vector in the place of a float."""
+    """Make a node read an element of a vector instead of the float."""
     with graph.inserting_before(node):
         element = graph.call_function(aten.select.int, (vector, 0, index))
     if node.target is aten.scalar_tensor.default:

@@ -59,7 +59,7 @@ class _Steps(ctypes.Structure):
 
 
 class NativeLoop(StepLoop):
-    """Steps in C++, which change the state in place; this class has the gradient of a network in C++ too."""
+    """Steps in C++, which change the state in place, with the gradient of a network in C++ too."""
 
     load = ctypes.CDLL
 
@@ -86,12 +86,12 @@ class NativeLoop(StepLoop):
         )
 
     def vectors(self) -> Vectors:
-        """Return those of the state that the block has led to."""
+        """Return the vectors of the state at the end of the block."""
         return [vector.clone() for vector in self._vectors]
 
     def _bind(self) -> None:
         kept = [
-            # The first row is of the state before all steps.
+            # The first row is the state before all steps.
             _KeptVector(vector.data_ptr(), matrix[1:].data_ptr(), size_of(vector))
             for vector, matrix in zip(self._vectors, self.states.matrices, strict=False)
         ]
@@ -104,7 +104,7 @@ class NativeLoop(StepLoop):
         self._evaluate()
 
     def _evaluate(self) -> None:
-        """Have the steps of a new block evaluate the target as it is now."""
+        """Make the steps of a new block evaluate the current target."""
         self._gradient = self._target.native_gradient(self._state.x)
         self._steps.gradient = ctypes.pointer(self._gradient)
 
@@ -136,7 +136,7 @@ class NativeLoop(StepLoop):
 class PythonPartLoop(NativeLoop):
     """Steps in C++ around a part in Python; random numbers are drawn step by step, since the part may raise."""
 
-    # Without releasing the interpreter's lock, which the part needs at once.
+    # Keep the interpreter's lock, which the part needs at once.
     load = ctypes.PyDLL
 
     def __init__(self, form: StepForm, sampler: Sampler, native: NativeStep, learned: Any) -> None:
@@ -170,7 +170,7 @@ class PythonPartLoop(NativeLoop):
         for step in range(steps):
             numbers = draw()
             place.uniforms = numbers.data_ptr()
-            self._raised = KeyboardInterrupt()  # of one between the C++ and the call nothing else is left
+            self._raised = KeyboardInterrupt()  # an interrupt between the C++ and the call leaves no other trace
             if self._take_steps(place, first and step == 0, row + step, 1) < 0 or self._raised is not None:
                 raise self._raised
             if place.ended:
@@ -190,7 +190,7 @@ class _Part(ctypes.Structure):
 
 
 class ProgramPartLoop(NativeLoop):
-    """Steps in C++ around a part that is compiled."""
+    """Steps in C++ around a compiled part."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class ProgramPartLoop(NativeLoop):
 
 
 def _drop_part(library: ctypes.CDLL, program: Program, part: _Part) -> None:
-    """Delete the tensors that a part has returned last, while its program is alive."""
+    """Delete the tensors last returned by a part, before its program."""
     library.drop_part(ctypes.byref(part))
 
 
@@ -244,7 +244,7 @@ class _Flat(Target):
 
 def native_form(sampler: Sampler, state: Any) -> StepForm | None:
     """Return the form of a step in C++; None without one, without a compiler, or for a state in mixed precision."""
-    # A class that derives from another one may take other steps than that one's C++.
+    # The C++ of a class may not apply to a derived class.
     native = sampler.native_step() if "native_step" in vars(type(sampler)) else None
     if native is None or state.x.device.type != "cpu":
         return None

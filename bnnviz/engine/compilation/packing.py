@@ -15,8 +15,8 @@ from torch import Tensor
 from bnnviz.samplers import Sampler
 from bnnviz.samplers.tree import builder, flat, rebuilt
 
-_FEW = 8  # vectors of which the rows are taken one by one: moves of a packed state have many steps
-_ALONE = 3  # dimensions from which on a tensor is a vector by itself
+_FEW = 8  # vectors whose rows are copied one by one: moves of a packed state have many steps
+_ALONE = 3  # minimum dimensions of a tensor that stays separate
 
 
 class PackedPlace(NamedTuple):
@@ -59,12 +59,12 @@ class Packing:
         ]
 
     def copied(self, parts: list[Tensor]) -> list[Tensor]:
-        """Return the vectors of tensors, none of which is one of these."""
+        """Return the vectors of tensors as copies."""
         vectors = zip(self.packed(parts), self._members, strict=True)
         return [vector.clone() if len(numbers) == 1 else vector for vector, numbers in vectors]
 
     def unpacked(self, vectors: list[Tensor]) -> list[Tensor]:
-        """Return the tensors: views of the vectors."""
+        """Return the tensors as views of the vectors."""
         parts: list[Any] = [None] * len(self.places)
         for vector, numbers, sizes in zip(vectors, self._members, self._sizes, strict=True):
             if len(numbers) == 1:
@@ -102,7 +102,7 @@ class StatePacking:
 
     @property
     def vectors(self) -> int:
-        """How many vectors there are."""
+        """Number of vectors."""
         return sum(packing.vectors for packing in self.packings)
 
     def packed(self, state: Any) -> list[Tensor]:
@@ -148,11 +148,11 @@ class StepRows:
         return self.count
 
     def __getitem__(self, step: int) -> list[Tensor]:
-        # Copies: a view that is kept, as in the picture of a path, would keep the whole matrix.
+        # Copies: a stored view, as in the figure of a path, would keep the whole matrix.
         return [matrix[step].clone() for matrix in self.matrices]
 
     def view(self, step: int) -> tuple[Tensor, ...]:
-        """Return the vectors of a step as views, which are not to be kept."""
+        """Return the vectors of a step as views, which must not be stored."""
         if len(self.matrices) <= _FEW:
             return tuple(matrix[step] for matrix in self.matrices)
         self._views = self._views or list(zip(*(matrix.unbind() for matrix in self.matrices), strict=True))
@@ -165,5 +165,5 @@ class StepRows:
 
 
 def field_names(state: Any) -> list[str]:
-    """Return the name of the field that each tensor of a state is in."""
+    """Return the field name of each tensor of a state."""
     return [name for name, part in zip(state._fields, state, strict=True) for _ in flat(part)]

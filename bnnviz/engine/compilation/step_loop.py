@@ -1,4 +1,4 @@
-"""Take blocks of steps in loops that are compiled, with a row for each step and no Python between steps."""
+"""Take blocks of steps in compiled loops, with a row per step and no Python between steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bnnviz.samplers.random import RandomNumbers
 from bnnviz.samplers.tree import flat
 
 Vectors = list[Tensor]
-_FIRST = 8  # steps that are drawn for after a move has ended, then twice as many, again and again
+_FIRST = 8  # steps with random numbers after the end of a move, then repeatedly doubled
 _SOURCE = Path(__file__).with_name("step_loop.cpp")
 _HEADER = Path(__file__).with_name("program.hpp")
 _WHOLE, _HANDLE = ctypes.c_int64, ctypes.c_void_p
@@ -34,7 +34,8 @@ class StepLoop(ABC):
         self._asked = form.vectors[: form.packing.outlined]
         self._info = form.info_packing.packed(flat(form.info))
         laws = {(draw.law, draw.dtype) for draw in form.draws}
-        # Uniform numbers come from the generator one by one: many steps together draw what each would in turn.
+        # Uniform numbers come from the generator one by one, so that drawing many steps together gives the same
+        # numbers.
         self._together = len(laws) == 1 and laws.pop()[0] == "uniform"
         self._sizes = [math.prod(draw.shape) for draw in form.draws]
 
@@ -80,7 +81,7 @@ class StepLoop(ABC):
         return not ends
 
     def _take(self, first: bool, steps: int) -> tuple[int, bool]:
-        """Draw the random numbers of some steps together and take these; return how many, and whether a move ended."""
+        """Draw the random numbers of some steps and take them; return their number, and whether a move ended."""
         generator = self._rng.generator
         before = generator.get_state() if self.form.ends is not None else None
         taken, ended = self._run(self._drawn(steps), first, steps)
@@ -103,15 +104,15 @@ class StepLoop(ABC):
 
     @abstractmethod
     def vectors(self) -> Vectors:
-        """Return those of the state that the block has led to."""
+        """Return the vectors of the state at the end of the block."""
 
     @abstractmethod
     def _bind(self) -> None:
-        """Have steps write into the rows of a new block."""
+        """Make steps write into the rows of a new block."""
 
     @abstractmethod
     def _set_state(self, vectors: Vectors) -> None:
-        """Have the next step begin at a state."""
+        """Make the next step start at a state."""
 
     @abstractmethod
     def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:
@@ -123,13 +124,13 @@ class StepLoop(ABC):
 
 
 class _Drawn(ctypes.Structure):
-    """Random numbers of every step, and where the program reads those of one."""
+    """Random numbers of every step, and the place from which the program reads those of one."""
 
     _fields_ = [("numbers", _HANDLE), ("stride", _WHOLE), ("bytes", _WHOLE), ("read_at", _HANDLE)]
 
 
 class _Kept(ctypes.Structure):
-    """An output that is kept, as a row for each step."""
+    """An output to keep, as a row per step."""
 
     _fields_ = [("output", _WHOLE), ("bytes", _WHOLE), ("rows", _HANDLE)]
 
@@ -149,7 +150,7 @@ class _Loop(ctypes.Structure):
 
 
 class ProgramLoop(StepLoop):
-    """Steps that are compiled as a whole."""
+    """Steps compiled as a whole."""
 
     def __init__(self, form: StepForm, program: Program, step: TracedProgram) -> None:
         super().__init__(form)
@@ -185,14 +186,14 @@ class ProgramLoop(StepLoop):
         )
 
     def vectors(self) -> Vectors:
-        """Return those of the state that the block has led to."""
+        """Return the vectors of the state at the end of the block."""
         vectors = [torch.empty_like(part) for part in self.form.vectors]
         for vector, handle in zip(vectors, self._state, strict=True):
             ctypes.memmove(vector.data_ptr(), self._program.address(handle), size_of(vector))
         return vectors
 
     def _bind(self) -> None:
-        # The first row of the states is of that before all steps.
+        # The first row of the states is the one before all steps.
         matrices = [*enumerate(matrix[1:] for matrix in self.states.matrices)]
         matrices += enumerate(self.told.matrices, self._states)
         kept = [_Kept(output, size_of(matrix[0]), matrix.data_ptr()) for output, matrix in matrices]
@@ -202,7 +203,7 @@ class ProgramLoop(StepLoop):
         handles = [self._program.handle(vector) for vector in vectors]
         self._program.drop(self._state)
         self._state[:] = handles
-        # They are read for as long as a program returns some of them as they are.
+        # Keep them as long as a program returns some of them unchanged.
         self._placed = vectors
 
     def _set_inputs(self, given: Vectors, adapted: Vectors) -> None:

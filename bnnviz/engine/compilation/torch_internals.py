@@ -57,7 +57,7 @@ class Program:
         self.container = _HANDLE()
         one = ctypes.c_size_t(1)
         self._call("AOTInductorModelContainerCreateWithDevice", ctypes.byref(self.container), one, b"cpu", None)
-        # Not at the end of the process, when PyTorch is taken down too.
+        # Not at the exit of the process, which destroys PyTorch too.
         weakref.finalize(self, self._library.AOTInductorModelContainerDelete, self.container).atexit = False
         names = (
             "AOTInductorModelContainerRunSingleThreaded",

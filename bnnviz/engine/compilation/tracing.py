@@ -1,4 +1,4 @@
-"""Trace a step as a program of tensors, with everything that may differ between runs as inputs."""
+"""Trace a step as a program of tensors, with all values that may differ between runs as inputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StepForm:
 
 
 class TracedProgram(NamedTuple):
-    """A traced function with examples of its inputs; the last of these are constants."""
+    """A traced function with examples of its inputs, constants last."""
 
     program: fx.GraphModule
     examples: list[Tensor]
@@ -46,7 +46,7 @@ class TracedProgram(NamedTuple):
 
 
 def form_of(sampler: Sampler, state: Any) -> StepForm:
-    """Return the form of a sampler's step, which is taken once."""
+    """Return the form of a sampler's step, by taking it once."""
     sampler, moving = of_tensors(sampler), moving_part(state)
     rng = RecordedNumbers(torch.Generator(flat(state)[0].device).manual_seed(0))
     pre_drawn = sampler.pre_draw(rng, state)
@@ -72,7 +72,7 @@ def trace(sampler: Sampler, state: Any, form: StepForm) -> TracedProgram:
         before, drawn, learned = packing.state(list(vectors)), rebuilt(form.pre_drawn, parts), rebuilt(given, parts)
         before = before._replace(adaptation=learned) if form.adapts else with_adaptation(before, state)
         after, info = sampler.kernel(PreDrawnNumbers(parts), before, *drawn)
-        # The buffers of other inputs are overwritten before the next step, so the state must not be one of these.
+        # The buffers of other inputs are overwritten before the next step, so the state must not share them.
         others = {id(number) for number in numbers[packing.vectors :]}
         moved = [part.clone() if id(part) in others else part for part in packing.packed(moving_part(after))]
         return [*moved, *form.info_packing.packed(flat(info))]

@@ -1,1 +1,1 @@
-"""Predict by the draws of a network, and measure how good that is."""
+"""Predict with the draws of a network, and evaluate the predictions."""

@@ -1,4 +1,4 @@
-"""Attack a network's predictions: change rows a little, so that one draw errs, and ask the others (FGSM)."""
+"""Attack a network's predictions: perturb rows so that one draw errs, and evaluate the other draws (FGSM)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from bnnviz.targets import BNN
 Judge = Literal["others", "mean", "attacker"]
 EPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 EXAMPLES = 6
-_AT_ONCE = 256  # rows whose derivative is taken together, of one draw at a time
-_BEYOND = 1e-5  # a bound, by rounding
+_AT_ONCE = 256  # rows per derivative of one draw
+_BEYOND = 1e-5  # tolerance of bounds for rounding
 
 
 class _Space(NamedTuple):
@@ -35,7 +35,7 @@ class _Space(NamedTuple):
     high: float = math.inf
 
     def moved(self, x: Tensor, sign: Tensor, eps: float) -> Tensor:
-        """Return rows one step further, inside the bounds; without a step the very same rows."""
+        """Return rows one step further, within the bounds; without a step the unchanged rows."""
         if eps == 0:
             return x
         return torch.clamp(
@@ -48,7 +48,7 @@ class _Space(NamedTuple):
 
 
 class _Roles(NamedTuple):
-    """Hold draws that are attacked and draws that judge, (draws, dim) each, with weights of sum 1 or None."""
+    """Attacked draws and judging draws, (draws, dim) each, with weights of sum 1 or None."""
 
     attackers: Tensor
     attack_weights: np.ndarray | None
@@ -170,7 +170,7 @@ def _sizes(eps: Sequence[float]) -> list[float]:
 
 
 def _roles(given: NetworkDraws, attacker: int | str, judge: str) -> _Roles:
-    """Return who attacks and who judges."""
+    """Return the attacking and the judging draws."""
     if judge not in get_args(Judge):
         raise BnnvizError(f"judge cannot be {judge!r}; choose one of {', '.join(get_args(Judge))}.", "judge")
     every, count = kept(given), len(given.theta)
@@ -192,7 +192,7 @@ def _roles(given: NetworkDraws, attacker: int | str, judge: str) -> _Roles:
 
 
 def _rows(target: BNN, rows: int | Sequence[int] | None) -> tuple[np.ndarray, Tensor, Tensor]:
-    """Return the numbers of the test rows to attack, their inputs and their classes."""
+    """Return the indices of the test rows to attack, their inputs and their classes."""
     x, y = class_rows(target)
     if rows is None:
         rows = len(x)

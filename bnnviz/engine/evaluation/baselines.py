@@ -12,8 +12,8 @@ from bnnviz.data import DataSet
 from bnnviz.diagnostics import number_metrics
 
 MEAN, LINEAR, BOOSTING = "mean", "linear model", "boosting"
-_MOST_ROWS, _MOST_INPUTS = 5000, 200  # of training rows, and inputs that boosting is fitted to
-_LEFT_OUT = 0.2  # of the training rows, which show how far a model is off
+_MOST_ROWS, _MOST_INPUTS = 5000, 200  # maximum training rows, and inputs for boosting
+_LEFT_OUT = 0.2  # fraction of the training rows to estimate a model's error
 _FEWEST = 10
 _PENALTIES = np.logspace(-3, 3, 7)
 _LEAST = 1e-6
@@ -33,7 +33,7 @@ def baselines(data: DataSet) -> dict[str, dict[str, float]]:
     count = max(1, int(_LEFT_OUT * len(order)))
     parts = x[order[count:]], y[order[count:]], x[order[:count]], y[order[:count]]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of iterations that end before they have converged
+        warnings.simplefilter("ignore")  # of iterations that end before convergence
         if data.task == "classification":
             return _classes(data.classes, *parts, x_test, y_test.astype(int))
         return _numbers(*parts, x_test, y_test, data.standardiser.y_scale)
@@ -98,10 +98,10 @@ def _classes(
 
 
 def _leaf(rows: int) -> int:
-    """Return how many rows a leaf has, so that few rows can be divided."""
+    """Return the minimum rows of a leaf, so that few rows can be split."""
     return int(np.clip(rows // 20, 3, 20))
 
 
 def _rounds(classes: int) -> int:
-    """Return how many trees there are for each class, so that many classes take no longer."""
+    """Return the number of trees per class, so that many classes take no longer."""
     return int(np.clip(150 // classes, 10, 50))

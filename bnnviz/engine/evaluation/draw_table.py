@@ -1,4 +1,4 @@
-"""Keep a row of figures of each draw that is looked at, computed once."""
+"""Cache a row of values per draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose how many iterations a population of proposals makes, by the validation rows: a pilot looks at each of them.
+"""Choose the number of iterations of a population of proposals by the validation rows, in a pilot run.
 
 Reference: Huang, Chouzenoux, Elvira and Pesquet 2023, section 4.1, who take a pilot of 70 iterations,
 doi:10.1016/j.jfranklin.2023.08.044.
@@ -63,7 +63,7 @@ def search_iterations(
 
 
 def _checked(spec: Spec, most: int, by: str) -> int:
-    """Return the draws that the sampler makes of each proposal in an iteration."""
+    """Return the draws per proposal and iteration."""
     kind = samplers.REGISTRY.get(spec.sampler)
     of_each = declared(kind).get("draws_each") if kind.traits.weighted else None
     if of_each is None:
@@ -78,7 +78,7 @@ def _checked(spec: Spec, most: int, by: str) -> int:
 
 
 def _value(run: Run, part: slice, by: str) -> float | None:
-    """Return the figure of the draws of an iteration on the rows that the run is judged by."""
+    """Return the metric of the draws of an iteration on the validation rows."""
     draws, logs = run.draws[:, part], run.log_weights[:, part]
     if not math.isfinite(logs.max()):
         return None

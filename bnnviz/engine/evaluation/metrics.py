@@ -1,4 +1,4 @@
-"""Measure the draws of a network on its test rows, each draw by itself and all of them averaged."""
+"""Evaluate the draws of a network on its test rows, separately and averaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bnnviz.targets import BNN
 from bnnviz.targets.likelihoods import Normal
 
 RESAMPLES = 100
-_RARE = 0.15  # share of the rows of a class, below which it is rare
+_RARE = 0.15  # fraction of the rows below which a class is rare
 
 
 class NetworkDraws(NamedTuple):
@@ -103,7 +103,7 @@ def chosen(draws: int, log_weights: np.ndarray | None, resamples: int, seed: int
 
 
 def normalised(log_weights: np.ndarray) -> np.ndarray:
-    """Return weights of sum 1 from their logarithms up to a constant, flat."""
+    """Return flat weights of sum 1 from log weights up to a constant."""
     flat = np.asarray(log_weights, dtype=float).ravel()
     if np.isnan(flat).any() or not np.isfinite(flat.max(initial=-np.inf)):
         raise BnnvizError("The draws have no weight above zero that is a number; sample again.", "log_weights")
@@ -178,7 +178,7 @@ def measure(
 
 
 def _of_kind(target: BNN) -> Callable[[BNN, Predictions, np.ndarray], dict[str, Any]]:
-    """Return what measures predictions of a likelihood's kind."""
+    """Return the metrics function for a likelihood's kind."""
     if target.likelihood.task == "classification":
         return _classes
     if target.likelihood.task == "outputs":
@@ -268,7 +268,7 @@ def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
         diagnostics.number_metrics(one[None], sd[None], observed) for one, sd in zip(each.means, each.sds, strict=True)
     ]
     for one in single:
-        # On the scale that the network sees, as the papers' tables give it.
+        # On the network's scale, as in the tables of the papers.
         one.values["nll"] -= float(np.log(output_scale(target)))
         for name in ("coverage_50", "coverage_90"):
             del one.values[name]
@@ -279,7 +279,7 @@ def _numbers(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]
 
 
 def _observations(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    """Return the figures of a likelihood of numbers that is not normal with one noise."""
+    """Return the metrics of a likelihood of numbers other than homoscedastic normal."""
     observed = observed_rows(target).reshape(each.law.means.shape[1:])
     single = [figures(each.law.part(np.array([k])), observed, together=False) for k in range(len(each.means))]
     together = figures(each.law, observed, together=True)
@@ -289,7 +289,7 @@ def _observations(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str,
 
 
 def _no_figures(target: BNN, each: Predictions, mean: np.ndarray) -> dict[str, Any]:
-    """Return no figures but that which `measure` adds: a function predicts no observations."""
+    """Return no metrics but that of `measure`: a function predicts no observations."""
     why = "The likelihood defines a density only: of the scores only the NLL is known."
     return {"per_draw": {}, "averaged": {}, "unknown": dict.fromkeys(("rmse", "coverage_90", "crps"), why)}
 
@@ -311,5 +311,5 @@ def _joined(single: list[Figures], averaged: Figures) -> dict[str, Any]:
 
 
 def _sd(values: np.ndarray) -> float:
-    """Return the standard deviation; nothing, and not the rounding of the mean, where all values are the same."""
+    """Return the standard deviation; exactly zero for equal values, despite the rounding of the mean."""
     return 0.0 if np.ptp(values) == 0 else float(values.std(ddof=1))

@@ -16,9 +16,9 @@ from bnnviz.diagnostics.predictive.metrics import Figures, crps_of_draws
 from bnnviz.targets import BNN
 
 _HALVINGS, _DOUBLINGS = 48, 60
-_REACH = 10.0  # standard deviations within which quantiles are looked for first
-_SCORED = 1000  # draws of a mixture that its CRPS is estimated from
-_MOST_SCORED = 400_000  # numbers that are drawn for it
+_REACH = 10.0  # standard deviations of the first bracket of quantiles
+_SCORED = 1000  # maximum draws of a mixture to estimate its CRPS
+_MOST_SCORED = 400_000  # maximum simulated numbers for it
 
 
 class ObservationLaw:
@@ -38,11 +38,11 @@ class ObservationLaw:
         return y if self._scale is None else self._scale.y(y)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """Return the probability (draws, rows, ...) of no more than y."""
+        """Return the probability (draws, rows, ...) of at most y."""
         return self._likelihood.cdf(self._f, self._kept(y))
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        """Return the log density (draws, rows) of observations (rows, ...), on the scale that the network sees."""
+        """Return the log density (draws, rows) of observations (rows, ...), on the network's scale."""
         return self._likelihood.log_density(self._f, torch.as_tensor(self._kept(y))).numpy()
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
@@ -63,7 +63,7 @@ class ObservationLaw:
 
 
 def quantiles(law: ObservationLaw, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """Return quantiles (levels, rows, ...) of the mixture of laws, by halving; of counts the smallest that reach it."""
+    """Return quantiles (levels, rows, ...) of the mixture by bisection; for counts the smallest that reaches them."""
     if not levels:
         return np.empty((0, *law.means.shape[1:]))
     reach = _REACH * law.sds.max(0)
@@ -109,9 +109,9 @@ def figures(law: ObservationLaw, observed: np.ndarray, together: bool) -> Figure
 
 
 def _crps(law: ObservationLaw, observed: np.ndarray) -> float:
-    """Return the CRPS of the mixture, from as many observations of each draw's law."""
+    """Return the CRPS of the mixture, from equally many observations of each draw's law."""
     parts = len(law.means)
-    # Two of each are needed, so that they have a distance.
+    # At least two of each, for a distance between them.
     each = max(2, min(_SCORED // parts, _MOST_SCORED // max(law.means.size, 1)))
     drawn = law.part(np.repeat(np.arange(parts), each)).draw(np.random.default_rng(0))
     return crps_of_draws(drawn.reshape(parts, each, *observed.shape), observed)

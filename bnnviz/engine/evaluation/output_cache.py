@@ -34,7 +34,7 @@ class OutputCache:
         return self._room
 
     def _keys(self) -> list[tuple[int, int]]:
-        """Return chain and number of each draw, in the order in which the store shows them."""
+        """Return chain and number of each draw, in the order of the store."""
         store, alive = self._run.store, self._run.alive
         chains = np.flatnonzero(alive if alive.any() else np.ones_like(alive))
         return [(int(chain), slot * store.every) for chain in chains for slot in range(store.common(alive))]

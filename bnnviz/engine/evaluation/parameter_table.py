@@ -1,4 +1,4 @@
-"""Summarise draws by name: moments, quantiles, their errors, and how well the chains have mixed."""
+"""Summarise draws by name: moments, quantiles, their errors, and the mixing of the chains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DIAGNOSTICS = {"ess_bulk": diagnostics.ess, "ess_tail": diagnostics.ess_tail, "
 
 @dataclass(frozen=True, eq=False)
 class ParameterTable:
-    """A row for each number that has a name."""
+    """A row per named number."""
 
     names: list[str]
     columns: dict[str, np.ndarray]
@@ -34,7 +34,7 @@ class ParameterTable:
         return {column: float(values[place]) for column, values in self.columns.items()}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return it as a frame of pandas, with the names as its index."""
+        """Return a pandas frame with the names as its index."""
         return optional.require("pandas", "A frame needs").DataFrame(self.columns, index=self.names)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ def parameter_table(
 def _columns(columns: list[np.ndarray], levels: Sequence[float]) -> dict[str, np.ndarray]:
     found: dict[str, Any] = {
         "mean": [one.mean() for one in columns],
-        "sd": [one.std() for one in columns],  # with the divisor n, as ArviZ has it
+        "sd": [one.std() for one in columns],  # with the divisor n, as in ArviZ
     }
     found |= {f"q{100 * level:g}": [np.quantile(one, level) for one in columns] for level in levels}
     found |= {name: [of(one) for one in columns] for name, of in _DIAGNOSTICS.items()}

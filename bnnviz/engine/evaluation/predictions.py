@@ -1,4 +1,4 @@
-"""Predict by the draws of a network, kept up to date as draws come in."""
+"""Predict with the draws of a network, updated as draws come in."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from bnnviz.targets import BNN
 from bnnviz.targets.likelihoods import Normal
 
 _GRID = 100
-_MAP = 36  # points on each side of a map
+_MAP = 36  # points per side of a map
 _MOST = 400
-_BAND_DRAWS = 24  # draws that make a band; until then those of the warm-up are shown with them
+_BAND_DRAWS = 24  # minimum draws of a band; until then those of the warm-up are shown too
 _CHUNK = 64
-_LAYER_NUMBERS = 2_000_000  # of one layer's activations, in draws x rows x units
+_LAYER_NUMBERS = 2_000_000  # activations of one layer, in draws x rows x units
 _FUNCTIONS = 20
 _INTERVAL_ROWS = 120
 _NOTHING = 1e-6  # of the largest weight
 
-Key = tuple[int, int]  # of a draw: its chain and number
+Key = tuple[int, int]  # the chain and number of a draw
 
 
 class Predictor:
@@ -39,7 +39,7 @@ class Predictor:
 
     def __init__(self, target: BNN) -> None:
         self.target = target
-        # No line or map goes through whole numbers.
+        # Integer inputs have no line or map.
         inputs, likelihood = 0 if target.whole else target.x.shape[1], target.likelihood
         self._normal = isinstance(likelihood, Normal)
         if likelihood.task == "outputs":
@@ -120,11 +120,11 @@ class Predictor:
         return np.column_stack([functions, noise * (1.0 if self.scale is None else self.scale.y_scale)])
 
     def update(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> np.ndarray:
-        """Predict the draws that were selected and are not yet known, and the current point, whose row is returned."""
+        """Predict the selected draws that are not known yet, and the current point; return the row of the latter."""
         wanted = chosen_draws(store, alive, _MOST)
         place = {key: row for row, key in enumerate(self.keys)}
         missing = [key for key in wanted if key not in place]
-        # Together: of a small network a call costs more than its rows.
+        # Together: for a small network a call costs more than its rows.
         found = self._rows(torch.cat([weights(store, missing), current[None]]))
         if wanted != self.keys:
             place.update((key, len(self.keys) + row) for row, key in enumerate(missing))
@@ -133,7 +133,7 @@ class Predictor:
         return found[-1]
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same for a whole run, and its data as they are now."""
+        """Return the static view data and the current training data."""
         return {"kind": self.kind, **self.data(), **self._SCENES[self.kind](self)}
 
     def data(self) -> dict[str, Any]:
@@ -180,12 +180,12 @@ class Predictor:
         return self._part(values, now, len(self.keys), self._settles(store, alive))
 
     def part_of(self, theta: Tensor, current: Tensor) -> dict[str, Any]:
-        """Return the part of a frame that these draws (draws, dim) make; else the current point."""
+        """Return the frame part of these draws (draws, dim), or of the current point."""
         now = self._rows(current[None])
         return self._part(self._rows(theta) if len(theta) else now, now[0], len(theta), not len(theta))
 
     def spread_of(self, theta: Tensor) -> dict[str, Any]:
-        """Return the part of a frame that shows how far these draws (draws, dim) of a map differ."""
+        """Return the frame part with the spread of these draws (draws, dim) of a map."""
         return {"sd": self._rows(theta).std(0)} if len(theta) else {}
 
     def _part(self, values: np.ndarray, now: np.ndarray, draws: int, settling: bool) -> dict[str, Any]:
@@ -197,12 +197,12 @@ class Predictor:
         return {"kind": self.kind, "current": now, "draws": draws, "settling": settling, **drawn}
 
     def spread(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> dict[str, Any]:
-        """Return the part of a frame that shows how far the draws of a map differ."""
+        """Return the frame part with the spread of the draws of a map."""
         values, _ = self._shown(store, alive, current)
         return {"sd": values.std(0)}
 
     def _shown(self, store: DrawStore, alive: np.ndarray, current: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the draws to be shown, and that of this moment."""
+        """Return the rows of the displayed draws, and of the current point."""
         now = self.update(store, alive, current)
         values = self.values
         if self._settles(store, alive):
@@ -234,7 +234,7 @@ class Predictor:
         return {"mean": values.mean(0)}
 
     def _classes(self, values: np.ndarray) -> dict[str, Any]:
-        """Give the probability of each row's observed class, and whether it is the likeliest one."""
+        """Return the probability of each row's observed class, and whether it is the likeliest one."""
         rows, observed = len(self.inputs), self.observed.astype(int)
         probabilities = values.reshape(len(values), rows, -1)
         own = probabilities[:, np.arange(rows), observed]
@@ -263,7 +263,7 @@ class Predictor:
         }
 
     def _nll(self, values: np.ndarray, noise: np.ndarray, density: np.ndarray) -> float:
-        """Return it as `scores` and the papers' tables do: of the density of the standardised target."""
+        """Return the nll as in `scores` and the papers' tables: of the density of the standardised target."""
         unit = 0.0
         if self._normal:
             density = -0.5 * ((values - self.observed) / noise) ** 2 - np.log(noise * np.sqrt(2 * np.pi))
@@ -285,7 +285,7 @@ class Predictor:
     }
 
     def through(self, box: tuple[float, float, float, float]) -> list[Key]:
-        """Return the known draws whose function passes through a box (x0, x1, y0, y1); of a band only."""
+        """Return the known draws whose function passes through a box (x0, x1, y0, y1); only for a band."""
         if self.kind != "band" or not self.keys:
             return []
         x0, x1, y0, y1 = box
@@ -299,7 +299,7 @@ class Predictor:
 
 
 def training_rows(target: BNN) -> tuple[np.ndarray, np.ndarray]:
-    """Return inputs (rows, inputs) and observations (rows,) of the posterior, in original units."""
+    """Return inputs (rows, inputs) and observations (rows,) of the training rows, in original units."""
     data = target.data_set
     if data is not None:
         return data.x_train, data.y_train
@@ -330,7 +330,7 @@ def weights(store: DrawStore, keys: list[Key]) -> Tensor:
 
 
 def _widened(values: np.ndarray, share: float) -> tuple[float, float]:
-    """Return the range of values with a share of it added on each side."""
+    """Return the range of values, widened by a fraction on each side."""
     if not len(values):
         return (-1.0, 1.0)
     low, high = float(np.min(values)), float(np.max(values))
@@ -355,7 +355,7 @@ def averaged(
     x, y = target.held_out()
     flat = draws.reshape(-1, draws.shape[-1])
     shares = np.full(len(flat), 1 / len(flat)) if weights is None else weights.ravel()
-    # Most of the draws of many a population weigh nothing.
+    # Most draws of a population may have negligible weight.
     kept = np.flatnonzero(shares > _NOTHING * shares.max())
     if len(kept) < len(flat):
         places = torch.as_tensor(kept, device=flat.device)

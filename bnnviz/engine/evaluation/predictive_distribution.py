@@ -1,4 +1,4 @@
-"""Predict new rows by the draws of a network: the law of an observation, and the part of it that more data remove."""
+"""Predict new rows with the draws of a network: the law of an observation, and its reducible part."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _OF_OUTPUTS = (
     "The likelihood defines a density only, so the outputs are predicted; to predict observations, implement mean,"
     " variance, cdf and draw of bnnviz.targets.Likelihood."
 )
-_MOST_WORK, _LEAST_DRAWS = 20_000_000, 100  # rows times draws that are predicted by default, and the fewest draws
-_MOST_DRAWS = 1000  # that make a quantile
+_MOST_WORK, _LEAST_DRAWS = 20_000_000, 100  # default maximum of rows times draws, and the minimum number of draws
+_MOST_DRAWS = 1000  # maximum draws of a quantile
 _ITERATIONS, _PRECISE = 60, 1e-8  # of Newton's method, and the precision of a probability
-_NUMBERS = 4_000_000  # predictions of all draws that are held at once
+_NUMBERS = 4_000_000  # predictions of all draws in memory at once
 _FAR_QUANTILE = 0.99
-_MOST_NEIGHBOURS = 20_000  # training rows among which the nearest is looked for
+_MOST_NEIGHBOURS = 20_000  # maximum training rows of the nearest-neighbour search
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class PredictiveDistribution:
         return np.array(self.class_names)[self.probabilities.argmax(1)]
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return everything by the names of a table's columns."""
+        """Return all columns by the names of a table."""
         if self.probabilities is None:
             parts = {name: getattr(self, name) for name in ("mean", "sd", "epistemic_sd", "aleatoric_sd")}
             parts |= {f"q{100 * level:g}": values for level, values in self.quantiles.items()}
@@ -124,7 +124,7 @@ class PredictiveDistribution:
         return {"far": self.far} | ({} if self.notes is None else {"notes": self.notes})
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `columns` as a frame of pandas."""
+        """Return `columns` as a pandas frame."""
         return optional.require("pandas", "A frame needs").DataFrame(self.columns())
 
 
@@ -136,7 +136,7 @@ class Surroundings:
 
         self._target, self._tree, self._reach = target, None, np.inf
         known = target.seen(target.x[evenly(len(target.x), _MOST_NEIGHBOURS)]).flatten(1).double().cpu().numpy()
-        # Whole numbers that an embedding reads are names, between which there is no distance.
+        # Integers of an embedding are names, without distances.
         if len(known) < 3 or target.whole:
             return
         self._tree = cKDTree(known)
@@ -144,7 +144,7 @@ class Surroundings:
         self._reach = max(float(np.quantile(among[:, 1], _FAR_QUANTILE)), 1e-9)
 
     def far(self, rows: torch.Tensor) -> np.ndarray:
-        """Return which rows, as the target keeps them, are further off than training rows are from each other."""
+        """Return which rows, scaled like the target's, are further away than training rows are from each other."""
         if self._tree is None:
             return np.zeros(len(rows), dtype=bool)
         apart, _ = self._tree.query(self._target.seen(rows).flatten(1).double().cpu().numpy())
@@ -249,7 +249,7 @@ def predictive_draws(given: NetworkDraws, x: np.ndarray, draws: int = 1000, seed
         raise BnnvizError(f"draws = {draws} must be 1 at least.", "draws")
     rng = np.random.default_rng(seed)
     rows, theta, shares = _inputs(given.target, x), *_weighed(given)
-    # One each while there are enough of them: then only the noise is drawn.
+    # One per draw while there are enough: then only the noise is drawn.
     alike = bool(np.ptp(shares) == 0)
     chosen = rng.choice(len(theta), draws, replace=not alike or draws > len(theta), p=None if alike else shares)
     theta = theta[torch.as_tensor(chosen, device=theta.device)]
@@ -307,7 +307,7 @@ def log_densities(given: NetworkDraws, x: np.ndarray, y: np.ndarray) -> np.ndarr
 
 
 def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
-    """Return inputs as the target keeps them."""
+    """Return inputs in the form of the target's."""
     data, shape = target.data_set, tuple(target.x.shape[1:])
     x = np.asarray(x)
     x = x[:, None] if x.ndim == 1 and shape == (1,) else x
@@ -327,7 +327,7 @@ def _inputs(target: BNN, x: np.ndarray) -> torch.Tensor:
 
 
 def _weighed(given: NetworkDraws) -> tuple[torch.Tensor, np.ndarray]:
-    """Return the draws that count, and their shares of sum 1."""
+    """Return the draws with weight, and their shares of sum 1."""
     if given.log_weights is None:
         return given.theta, np.full(len(given.theta), 1 / len(given.theta))
     shares = normalised(given.log_weights)
@@ -347,7 +347,7 @@ def _outputs(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> torch.Tens
 
 
 def _means(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean (draws, rows) and the noise's sd (draws,) that each draw predicts, in the target's unit."""
+    """Return the mean (draws, rows) and the noise's sd (draws,) of each draw's prediction, in the target's unit."""
     with torch.no_grad():
         found = [target.outputs(theta[part], rows)[..., 0].double().cpu() for part in _parts(target, theta, rows)]
     means, noise = torch.cat(found).numpy(), target.noise_sd_of(theta).double().cpu().numpy()
@@ -358,7 +358,7 @@ def _means(target: BNN, theta: torch.Tensor, rows: torch.Tensor) -> tuple[np.nda
 
 
 def _quantiles(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """Return quantiles (levels, rows) of the mixtures of normals that the draws predict, by Newton's method."""
+    """Return quantiles (levels, rows) of the predicted mixtures of normals, by Newton's method."""
     if not levels:
         return np.empty((0, means.shape[1]))
     kept = evenly(len(means), _MOST_DRAWS)
@@ -384,7 +384,7 @@ def _quantile(means: np.ndarray, noise: np.ndarray, shares: np.ndarray, level: f
         low[rows], high[rows] = np.where(off < 0, found[rows], low[rows]), np.where(off < 0, high[rows], found[rows])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = found[rows] - off / (shares @ (np.exp(-0.5 * np.square(z)) / (math.sqrt(2 * math.pi) * noise)))
-        # Newton's step leaves the bracket where the density is small.
+        # Newton's step leaves the bracket at small densities.
         inside = (newton > low[rows]) & (newton < high[rows])
         found[rows] = np.where(inside, newton, 0.5 * (low[rows] + high[rows]))
     return found

@@ -108,7 +108,7 @@ def _check(spec: Spec, low: float, high: float, tries: int, by: str) -> None:
 
 
 def _try(spec: Spec, prior_sd: float, by: str, progress: Callable[[float], Any]) -> dict[str, Any]:
-    """Run the spec with one standard deviation, and judge its draws by the validation rows."""
+    """Run the spec with one standard deviation, and score its draws on the validation rows."""
     settings = {**spec.target_settings, "prior_sd": prior_sd, "evaluate": "validation"}
     run = Run(resolved(spec.replace(target_settings=settings).checked()))
     task = run.target.likelihood.task

@@ -27,7 +27,7 @@ from bnnviz.targets.likelihoods import Likelihood
 
 DRAWS = 50
 _HALVINGS, _DOUBLINGS = 50, 60
-_REACH = 10.0  # standard deviations within which quantiles are looked for first
+_REACH = 10.0  # standard deviations of the first bracket of quantiles
 
 
 class _Members(nn.Module):
@@ -75,10 +75,10 @@ class _ClassProbabilities(nn.Module):
 
 
 class _NoLaw(nn.Module):
-    """A law that is not known in torch."""
+    """A law without a distribution function in torch."""
 
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return that the probability of no more than y is not known."""
+        """Return nan for the probability of at most y."""
         return torch.full_like(mean, float("nan"))
 
 
@@ -110,7 +110,7 @@ class _LawOfNumbers(nn.Module):
         }
 
     def quantile(self, means: Tensor, sds: Tensor, level: float) -> Tensor:
-        """Return a quantile (rows, ...) of the mixture by halving; of counts the smallest that reaches it."""
+        """Return a quantile (rows, ...) of the mixture by bisection; for counts the smallest that reaches it."""
         step = self.reach * sds.max(0)[0]
         low, high = means.min(0)[0] - step, means.max(0)[0] + step
         for _ in range(self.doublings):
@@ -132,7 +132,7 @@ class _LawOfNumbers(nn.Module):
         return high if self.discrete else 0.5 * (low + high)
 
     def below(self, y: Tensor, means: Tensor, sds: Tensor) -> Tensor:
-        """Return the mixture's probability of no more than y (rows, ...)."""
+        """Return the mixture's probability of at most y (rows, ...)."""
         return self.law(y, means, sds).mean(0)
 
 
@@ -156,7 +156,7 @@ class _LawOfClasses(nn.Module):
 
 
 class _LawOfOutputs(nn.Module):
-    """The outputs alone, where the likelihood draws no observations."""
+    """The outputs alone, for a likelihood without observations."""
 
     def __init__(self, members: _Members) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
         mean, scale = torch.as_tensor(known.x_mean), torch.as_tensor(known.x_scale)
         y_mean, y_scale, names = float(known.y_mean), float(known.y_scale), list(data.x_names)
     with warnings.catch_warnings():
-        # TorchScript is what runs anywhere without this program's source; PyTorch would rather have torch.export.
+        # TorchScript runs anywhere without the source of this program, although PyTorch recommends torch.export.
         warnings.simplefilter("ignore")
         members = _Members([_traced(target, draw) for draw in theta], mean, scale, target.whole)
         made, has_quantiles = _program(target, theta, members, y_mean, y_scale)
@@ -206,7 +206,7 @@ def script(given: NetworkDraws, draws: int = DRAWS, levels: Sequence[float] = QU
 
 
 def _program(target: BNN, theta: Tensor, members: _Members, y_mean: float, y_scale: float) -> tuple[nn.Module, bool]:
-    """Return what predicts by a likelihood of the target's kind, and whether it finds quantiles."""
+    """Return the prediction module for the target's kind of likelihood, and whether it has quantiles."""
     likelihood = target.likelihood_at(theta)
     if likelihood.task == "outputs":
         return _LawOfOutputs(members), True
@@ -248,7 +248,7 @@ def _trace(module: nn.Module, example: Tensor, what: str) -> torch.jit.ScriptMod
     try:
         with torch.no_grad():
             return torch.jit.trace(module, example, check_trace=False)
-    except Exception as error:  # whatever the user's own code raises
+    except Exception as error:  # raised by the user's code
         raise BnnvizError(
             f"{what} cannot be traced by PyTorch ({(str(error).splitlines() or [''])[0]:.100}); take its state"
             " dicts: --format torch.",

@@ -1,4 +1,4 @@
-r"""Give the distribution functions of observations in torch, so that a TorchScript program finds quantiles by them.
+r"""Implement distribution functions of observations in torch, to find quantiles in a TorchScript program.
 
 A likelihood's own ``cdf`` is SciPy's, which such a program has not. Student's law is a table here. Others are, with
 :math:`z = (y - f) / s` and the mean :math:`\mu`,
@@ -68,7 +68,7 @@ def betainc(a: Tensor, b: Tensor, x: Tensor, rest: Tensor) -> Tensor:
 
 class _NormalLaw(nn.Module):
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return the probability of no more than y (rows, ...), shaped like mean and sd (draws, rows, ...)."""
+        """Return the probability of at most y (rows, ...), shaped like mean and sd (draws, rows, ...)."""
         return torch.special.ndtr((y - mean) / sd)
 
 
@@ -89,7 +89,7 @@ class _StudentLaw(nn.Module):
         self.register_buffer("slopes", torch.as_tensor(slopes * 2 / _INTERVALS))
 
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         z = (y - mean) / (sd * self.ratio)
         place = (z / (self.c + z.square()).sqrt() + 1) * (0.5 * self.intervals)
         left = place.floor().clamp(0, self.intervals - 1)
@@ -106,7 +106,7 @@ class _GeneralizedLaw(nn.Module):
         self.power, self.ratio = power, ratio
 
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         z = (y - mean) / (sd * self.ratio)
         inside = torch.special.gammainc(torch.full_like(z, 1 / self.power), z.abs() ** self.power / self.power)
         return 0.5 + 0.5 * torch.sign(z) * inside
@@ -114,7 +114,7 @@ class _GeneralizedLaw(nn.Module):
 
 class _PoissonLaw(nn.Module):
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         count = torch.floor(y.clamp_min(0.0)).expand_as(mean)
         return torch.where(y >= 0, torch.special.gammaincc(count + 1, mean), torch.zeros_like(mean))
 
@@ -125,7 +125,7 @@ class _NegativeBinomialLaw(nn.Module):
         self.register_buffer("concentration", concentration)
 
     def forward(self, y: Tensor, mean: Tensor, sd: Tensor) -> Tensor:
-        """Return the probability of no more than y."""
+        """Return the probability of at most y."""
         count, r = torch.floor(y.clamp_min(0.0)).expand_as(mean), self.concentration.expand_as(mean)
         return torch.where(y >= 0, betainc(r, count + 1, r / (r + mean), mean / (r + mean)), torch.zeros_like(mean))
 

@@ -1,4 +1,4 @@
-"""Compute the probability integral transforms of a network's test rows under what its draws predict."""
+"""Compute the probability integral transforms of a network's test rows under the predictive distribution."""
 
 from __future__ import annotations
 

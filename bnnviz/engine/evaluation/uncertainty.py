@@ -1,4 +1,4 @@
-"""Measure how sure a network's predictions are, on its test rows and on out-of-distribution rows."""
+"""Measure the uncertainty of a network's predictions on its test rows and on out-of-distribution rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bnnviz.errors import BnnvizError
 from bnnviz.targets import BNN
 
 MOST_OUTSIDE = 2000
-_NUMBERS = 4_000_000  # probabilities of all draws that are held at once
+_NUMBERS = 4_000_000  # probabilities of all draws in memory at once
 _ESS_ROWS = 50
 _NOTHING = 1e-6  # of the largest weight
 _BYTE = 255.0
@@ -44,7 +44,7 @@ class Predictive(NamedTuple):
     mutual: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the fields by the names that results have for them."""
+        """Return the fields by their names in results."""
         return {
             "chances": self.probabilities,
             "entropy": self.entropy,
@@ -200,7 +200,7 @@ def class_rows(target: BNN) -> tuple[Tensor, Tensor]:
 
 
 def kept(given: NetworkDraws) -> tuple[Tensor, np.ndarray | None]:
-    """Return the draws whose weight is not negligible, and their weights, of sum 1; None where all count the same."""
+    """Return the draws with non-negligible weight, and their weights, of sum 1; None for equal weights."""
     if given.log_weights is None:
         return given.theta, None
     weights = normalised(given.log_weights)
@@ -234,7 +234,7 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
 
 
 def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return mean and standard deviation of the pixels, each (channels, 1, 1), as shares of 255; None for no images."""
+    """Return mean and standard deviation of the pixels, each (channels, 1, 1), as fractions of 255; None for no images."""
     if not isinstance(data_set, datasets.ImageSet):
         return None
     mean, sd = (np.asarray(numbers, np.float32)[:, None, None] for numbers in (data_set.mean, data_set.sd))
@@ -242,7 +242,7 @@ def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def scaled_pixels(x: np.ndarray, data_set: Any) -> np.ndarray:
-    """Return bytes (rows, channels, height, width) on the scale that a network on images sees."""
+    """Return bytes (rows, channels, height, width) on the network's scale."""
     mean, sd = pixel_scale(data_set)
     return (x / np.float32(_BYTE) - mean) / sd
 
@@ -305,7 +305,7 @@ def _intervals(
 
 
 def row_numbers(rows: Sequence[int], count: int) -> np.ndarray:
-    """Return numbers of rows as an array."""
+    """Return row indices as an array."""
     numbers = np.asarray(rows if len(rows) else np.empty(0, int))
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or ((numbers < 0) | (numbers >= count)).any():
         raise BnnvizError(f"rows are numbers of test rows, integers from 0 to {count - 1}.", "rows")

@@ -32,7 +32,7 @@ _ENGINE_PARTS = ("status", "caption", "trace", "acf", "table", "selection")
 _WEIGHTED_PARTS = ("status", "caption", "table")
 # Chains with a single point do not mix.
 _POINT_PARTS = ("status", "caption", "table", "selection")
-_RESAMPLED = 200  # draws of which predictions are shown
+_RESAMPLED = 200  # maximum draws with displayed predictions
 _TRACE_CHAINS, _TRACE_DRAWS = 8, 400
 _MOST_NAMES = 2000
 _DOTS = 300  # draws in the plane of the path
@@ -45,7 +45,7 @@ _CURVE_POINTS = 161
 
 
 class FrameBuilder:
-    """Build scene and frames of one run; nothing here is anything that a draw depends on."""
+    """Build scene and frames of one run without affecting any draw."""
 
     def __init__(self, run: SingleRun, chain: WatchedChain) -> None:
         self.run, self._chain = run, chain
@@ -151,7 +151,7 @@ class FrameBuilder:
         self._block = self._blocks[block]
 
     def select(self, choice: dict[str, Any] | None) -> None:
-        """Pick draws or an event (`ViewedRun.select`)."""
+        """Select draws or an event (`ViewedRun.select`)."""
         self._selection.choose(choice, self.plane(), self._components.followed.key)
 
     def _check_plane(self, plane: dict[str, Any]) -> None:
@@ -163,7 +163,7 @@ class FrameBuilder:
                 raise BnnvizError(f"There is no coordinate {index!r}; choose 0 to {self.run.target.dim - 1}.", "plane")
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same for the whole run."""
+        """Return the static view data of the run."""
         run, target = self.run, self.run.target
         weighted, one_point = run.sampler.traits.weighted, run.sampler.traits.one_point
         own = _WEIGHTED_PARTS if weighted else _POINT_PARTS if one_point else _ENGINE_PARTS
@@ -233,7 +233,7 @@ class FrameBuilder:
         )
 
     def _exact(self) -> dict[str, Any]:
-        """Return the target's density of its only coordinate."""
+        """Return the density of a target with one coordinate."""
         return {"label": self._names[0], **density.line(self.run.target), "curved": self.run.sampler.traits.functional}
 
     def plane(self) -> Projection:
@@ -289,11 +289,11 @@ class FrameBuilder:
         return self._of_chain(name, fast) if name in self.run.sampler.traits.emits else {}
 
     def _of_chain(self, name: str, fast: bool) -> dict[str, Any]:
-        """Return a part that the sampler makes of the watched chain."""
+        """Return a part of the watched chain from the sampler."""
         run = self.run
         if name == "ratios":
             return run.sampler_stats.box()
-        # A target that has failed is not asked again for the rate along a segment.
+        # Do not evaluate a failed target again for the rate along a segment.
         if name == "envelope" and run.phase == "failed":
             return {}
         # The views that fit the axes may not be shown first.
@@ -306,7 +306,7 @@ class FrameBuilder:
         return part | more[name]() if part and name in more else part
 
     def _drawn(self, fast: bool) -> dict[str, Any]:
-        """Return places of draws in the plane of the path; at full speed new ones once there are a tenth more."""
+        """Return the draws in the plane of the path; at full speed updated after a tenth more."""
         run, plane = self.run, self.plane()
         made, (before, basis) = int(run.store.made.sum()), self._dotted
         if basis != plane.basis or made > (1.1 * before if fast else before):
@@ -321,7 +321,7 @@ class FrameBuilder:
         return self._selection.part(self.plane(), self._components.followed, self.predictor)
 
     def _predicted(self, name: str) -> dict[str, Any]:
-        """Return the prediction, or how far the draws of a map differ."""
+        """Return the prediction, or the spread of the draws of a map."""
         run = self.run
         if self.predictor is None or self._chain.chain_trace.now is None:
             return {}
@@ -438,7 +438,7 @@ class FrameBuilder:
         return {"label": followed.label, "basis": self._components.basis, "x": x, "y": y, "draws": followed.values.size}
 
     def _density(self, fast: bool) -> dict[str, Any]:
-        """Return the histogram of the draws, and densities that the watched chain has been, if its states are such."""
+        """Return the histogram of the draws, with past densities of the watched chain if its states are densities."""
         part = density.histogram(self.run)
         if not part or not self.run.sampler.traits.functional or self._chain.chain_trace.now is None:
             return part and part | {"curves": None}

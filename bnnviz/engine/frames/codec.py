@@ -18,11 +18,11 @@ DAMAGE = (
     *(RecursionError, MemoryError, NotImplementedError, RuntimeError, zlib.error, zipfile.BadZipFile),
 )
 _ARRAY, _TUPLE = "$array", "$tuple"
-_MOST = 1 << 30  # bytes that a file may become
+_MOST = 1 << 30  # maximum bytes of an unpacked file
 
 
 class OtherFormat(Exception):
-    """Refuse bytes that another version wrote."""
+    """Bytes of another version's format."""
 
 
 def pack(tree: Any) -> bytes:
@@ -56,7 +56,7 @@ class _Packer:
         self._known: dict[tuple[str, bytes], int] = {}
 
     def put(self, value: Any) -> Any:
-        """Return a value as JSON has it, with the places of its arrays."""
+        """Return a JSON value with references to its arrays."""
         if isinstance(value, np.ndarray):
             return {_ARRAY: [value.dtype.name, list(value.shape), self._place(value)]}
         if isinstance(value, dict):
@@ -68,7 +68,7 @@ class _Packer:
         return [self.put(each) for each in value] if isinstance(value, list) else value
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return one array of each type."""
+        """Return one array per type."""
         return {name: np.concatenate(pieces) for name, pieces in self._pieces.items()}
 
     def _place(self, array: np.ndarray) -> int:

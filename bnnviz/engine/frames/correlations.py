@@ -12,7 +12,7 @@ from bnnviz.engine.run.draw_store import DrawStore
 from bnnviz.targets import Target
 
 MOST = 60  # coordinates of a block
-_BLOCKS = 8  # of a layer, at most
+_BLOCKS = 8  # maximum per layer
 _DRAWS = 1000
 _FEWEST = 10
 
@@ -30,13 +30,13 @@ def blocks(target: Target) -> list[dict[str, Any]]:
 
 
 def part(store: DrawStore, alive: np.ndarray, block: dict[str, Any], components: Components) -> dict[str, Any]:
-    """Return the part of a frame: the correlations of a block over all chains; {} while there are few draws."""
+    """Return the frame part: the correlations of a block over all chains; {} with few draws."""
     draws = store.view(alive)
     count = draws.shape[0] * draws.shape[1]
     if count < _FEWEST:
         return {}
     first, size = block["first"], block["count"]
-    # A canonical form needs all coordinates of a draw, which may be many.
+    # A canonical form needs all coordinates of a draw, possibly many.
     most = (
         _DRAWS if components.canonicalise is None else max(_FEWEST, min(_DRAWS, MOST_CANONICALISED // draws.shape[2]))
     )

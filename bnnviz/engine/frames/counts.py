@@ -1,4 +1,4 @@
-"""Count what all chains of a run did, and how fast."""
+"""Count the moves of all chains of a run, and measure their rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bnnviz.engine.protocol import SingleRun
 
 
 class Counts:
-    """Count what all chains did so far, for all parts of a frame."""
+    """Counts of all chains so far, for all parts of a frame."""
 
     def __init__(self) -> None:
         self.figures: dict[str, float] = {}
@@ -16,7 +16,7 @@ class Counts:
         self.sentence = ""
 
     def note(self, run: SingleRun) -> None:
-        """Count again."""
+        """Update the counts."""
         sampler_stats = run.sampler_stats
         self.figures, self.rows, self.sentence = sampler_stats.summary(), sampler_stats.rows(), sampler_stats.sentence()
         if run.phase == "tuning":
@@ -24,7 +24,7 @@ class Counts:
 
 
 def _while_it_learns(row: list[str]) -> list[str]:
-    """Return a row of the table while the sampler learns its step: nothing that it tries then becomes a draw."""
+    """Return a table row while the sampler adapts its step: such moves do not become draws."""
     label, text, tone = row
     return [label, f"{text} (warm-up)", ""] if tone else row
 
@@ -37,7 +37,7 @@ class Rates:
         self._at: tuple[float, int, int] | None = None
 
     def note(self, run: SingleRun) -> None:
-        """Note where the run is now."""
+        """Record the current position of the run."""
         now = (time.perf_counter(), run.sampler_stats.events, run.gradients)
         if self._at is None or now[1] < self._at[1]:
             self._at = now

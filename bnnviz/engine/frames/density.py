@@ -22,7 +22,7 @@ def contour(target: Target, x_range: tuple[float, float], y_range: tuple[float, 
 
 
 def line(target: Target) -> dict[str, np.ndarray]:
-    """Return the density of a target of one coordinate, which is one over its window."""
+    """Return the density of a target of one coordinate, normalised over its window."""
     x = np.linspace(*target.window()[0], _LINE_POINTS)
     density = _relative(target, x[:, None])
     return {"x": x, "y": density / np.trapezoid(density, x)}

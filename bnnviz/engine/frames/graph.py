@@ -1,4 +1,4 @@
-"""Show the weights of a small multilayer perceptron: those of the watched chain, and the spread of all draws."""
+"""Show the weights of a small multilayer perceptron: the current ones of the watched chain, and their spread."""
 
 from __future__ import annotations
 

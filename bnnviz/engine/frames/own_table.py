@@ -1,4 +1,4 @@
-"""Make what frames have of a run on a table of the user's own: the verdict, and the prediction of a typed row."""
+"""Frame parts of a run on the user's own table: the verdict, and the prediction of an entered row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bnnviz.errors import BnnvizError
 
 
 class OwnTable:
-    """Make the parts ``verdict`` and ``row``, where a run is of a network on a table of the user's own."""
+    """Build the parts ``verdict`` and ``row`` for a network on the user's own table."""
 
     _PARTS: ClassVar[tuple[str, ...]] = ("verdict", "row")
 
@@ -33,13 +33,13 @@ class OwnTable:
         self._typed.look_like(other._typed)
 
     def choose(self, row: list[float]) -> None:
-        """Take a row to predict."""
+        """Set the row to predict."""
         if not self.emits:
             raise BnnvizError("Only a run on your own table can predict an entered row.", "row")
         self._typed.choose(row)
 
     def part(self, name: str, component: np.ndarray) -> dict[str, Any]:
-        """Return a part; ``component`` (chains, draws) is the first one of the draws."""
+        """Return a part; ``component`` (chains, draws) is the first component of the draws."""
         if name == "row":
             return self._typed.part()
         if component.size and not self._weighted:

@@ -1,4 +1,4 @@
-"""Select in one view what all views mark: an event, or the draws in a box."""
+"""Select an event, or the draws in a box, which all views mark."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ NOTHING: dict[str, Any] = {"kind": "none"}
 
 
 class Selection:
-    """Hold the selected draws or event of one run; a draw is known by its chain and number."""
+    """The selected draws or event of one run; a draw is identified by its chain and number."""
 
     def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
         self._run, self._chain = run, chain
         self.clear()
 
     def clear(self) -> None:
-        """Pick nothing."""
+        """Clear the selection."""
         self._view: str | None = None
         self._box: tuple[float, ...] = ()
         self._keys: list[Key] = []
-        self._plane: Projection | None = None  # that a box was drawn in
-        self._key: tuple = ()  # of the component that was followed then
+        self._plane: Projection | None = None  # of the box
+        self._key: tuple = ()  # of the component followed at that time
         self._found = False
         self._event: tuple[int, str, Tensor] | None = None
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is picked."""
+        """Whether nothing is selected."""
         return self._event is None and self._view is None
 
     def choose(self, choice: dict[str, Any] | None, plane: Projection, followed: tuple) -> None:
@@ -142,7 +142,7 @@ class Selection:
 
 
 def projected(points: Tensor, plane: Projection) -> np.ndarray:
-    """Return the places (n, 2) of points in a plane; a phase plane has no velocity for a draw."""
+    """Return the coordinates (n, 2) of points in a plane; a phase plane has no velocity for a draw."""
     if plane.axes is None:
         x = points[:, 0].double().cpu().numpy()
         return np.stack([x, np.zeros_like(x)], axis=1)

@@ -17,7 +17,7 @@ _FIGURES = ("mean", "sd", "epistemic_sd", "aleatoric_sd", "entropy", "mutual_inf
 
 
 class TypedRow:
-    """Hold a row, and predict it as `bnnviz.Run.predict` does."""
+    """Predict an entered row like `bnnviz.Run.predict`."""
 
     def __init__(self, run: SingleRun) -> None:
         self._run = run
@@ -33,7 +33,7 @@ class TypedRow:
         self._row = other._row
 
     def choose(self, row: Any) -> None:
-        """Take a row (inputs,) in the units of the data."""
+        """Set a row (inputs,) in the units of the data."""
         inputs = int(np.prod(self._run.target.x.shape[1:]))
         try:
             found = np.array(row, dtype=float)
@@ -54,7 +54,7 @@ class TypedRow:
         try:
             given = network_draws(run)
             found = predict(given, x, LEVELS, self._surroundings)
-        except BnnvizError:  # no draw has a weight yet
+        except BnnvizError:  # no draw with a weight yet
             return {}
         figures = {name: getattr(found, name) for name in _FIGURES}
         return {

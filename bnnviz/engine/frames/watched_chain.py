@@ -7,7 +7,7 @@ from bnnviz.samplers.observers import StepBatch
 
 
 class WatchedChain:
-    """Trace the path of one chain from the run's blocks; nothing here is anything that a draw depends on."""
+    """Trace the path of one chain from the run's blocks, without affecting any draw."""
 
     def __init__(self, run: SingleRun) -> None:
         self._run, self.number = run, 0
@@ -22,7 +22,7 @@ class WatchedChain:
             self.trace_again()
 
     def trace_again(self) -> None:
-        """Follow the chain from here on, of which nothing has been seen; its events keep their numbers."""
+        """Follow the chain from here on with an empty path; its events keep their numbers."""
         self.chain_trace = self._run.sampler.chain_trace()
         if self._run.events is not None:
             self.chain_trace.count = int(self._run.events[self.number])

@@ -1,4 +1,4 @@
-"""Pickle frames on their way to a page."""
+"""Pickle frames for pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class _Pickler(pickle.Pickler):
-    """Pickle arrays of numbers as their bytes: NumPy's own way costs three times as much for some forty small ones."""
+    """Pickle numeric arrays as their bytes, three times faster than NumPy for about forty small ones."""
 
     def reducer_override(self, thing: Any) -> Any:
         if type(thing) is np.ndarray and thing.dtype.kind in "biuf":
@@ -23,7 +23,7 @@ def _array(dtype: str, shape: tuple[int, ...], data: bytes) -> np.ndarray:
 
 
 def dumps(reply: dict[str, Any]) -> bytes:
-    """Return the bytes of an answer with a frame in it; `pickle.loads` reads them, its arrays are read-only then."""
+    """Return the bytes of an answer with a frame for `pickle.loads`; the loaded arrays are read-only."""
     into = io.BytesIO()
     _Pickler(into, pickle.HIGHEST_PROTOCOL).dump(reply)
     return into.getvalue()

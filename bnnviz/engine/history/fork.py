@@ -31,7 +31,7 @@ _FIRST = "A"  # continues unchanged
 _OF_TARGET = "target."
 _LONGEST_TEXT = 24
 _TRACE_DRAWS = 400
-_SEEN = 2  # columns of the table that there is room for on a page of common width
+_SEEN = 2  # columns of the table that fit on a page of common width
 _OF_DRAWS = ("trace", "marginal")
 
 
@@ -63,7 +63,7 @@ class Branch:
         return run.take(min(steps, self.script[0][0] - run.steps) if self.script else steps, seconds)
 
     def draws(self) -> Tensor:
-        """Return the draws (chains, draws, dim) that its living chains have made since it parted."""
+        """Return the draws (chains, draws, dim) of its living chains since the fork."""
         store = self.run.store
         first = 0 if self.run.era != self.era else -(-self.drawn // store.every)
         return store.view(self.run.alive)[:, first:]
@@ -99,11 +99,11 @@ class Fork:
 
     @property
     def lead(self) -> ViewedRun:
-        """The run of the branch that is followed."""
+        """The run of the followed branch."""
         return self.branches[self.followed].run
 
     def split(self) -> None:
-        """Add a branch that begins where the followed one is, and follow it."""
+        """Add a branch from the state of the followed one, and follow it."""
         if len(self.branches) >= MOST:
             raise BnnvizError(f"There are {MOST} futures already; keep one of them first.", "fork")
         lead = self.branches[self.followed]
@@ -119,14 +119,14 @@ class Fork:
         self.followed = len(self.branches) - 1
 
     def follow(self, letter: str) -> None:
-        """Follow the branch of a letter."""
+        """Follow the branch with a letter."""
         letters = [branch.letter for branch in self.branches]
         if letter not in letters:
             raise BnnvizError(f"There is no future {letter!r}; choose one of {', '.join(letters)}.", "branch")
         before, self.followed = self.lead, letters.index(letter)
         self.lead.look_like(before)
 
-    # --- in the place of a run
+    # --- like a run
 
     @property
     def finished(self) -> bool:
@@ -149,7 +149,7 @@ class Fork:
             branch.run.wait_for_compile = value
 
     def prepare(self) -> None:
-        """Do nothing: a run has its start before it is forked."""
+        """Do nothing: a run is forked after its start only."""
 
     def change(self, settings: dict[str, Any]) -> None:
         """Change settings of the followed branch."""
@@ -284,7 +284,7 @@ class Fork:
         return part | {"futures": [self._future(i, each, names) for i, each in enumerate(parts) if each]}
 
     def _table(self, part: dict[str, Any]) -> dict[str, Any]:
-        """Return each figure of all branches, in their order; of many the followed one comes first, which is seen."""
+        """Return each value of all branches, in their order; for many branches the followed one comes first."""
         branches = self.branches
         if len(branches) > _SEEN:
             branches = [branches[self.followed], *(b for i, b in enumerate(branches) if i != self.followed)]
@@ -303,11 +303,11 @@ class Fork:
         return {"letter": self.branches[number].letter, **{name: part[name] for name in names}}
 
     def release(self) -> None:
-        """End whatever compiles steps of the branches."""
+        """Stop compiling steps of the branches."""
         for run in self._runs:
             run.release()
 
-    # --- kept
+    # --- checkpoints
 
     def checkpoint(self, draws: bool = True, block_store: BlockStore | None = None) -> bytes:
         """Return the state to continue all branches with the same draws (see `Run.checkpoint`)."""
@@ -344,7 +344,7 @@ def restored(data: bytes, block_store: BlockStore | None = None) -> ViewedRun | 
 
 
 def taken_up(checkpoint: Checkpoint, block_store: BlockStore | None = None) -> ViewedRun | Fork:
-    """Return the run or the fork that a checkpoint of a history was made of, as it was then."""
+    """Restore the run or the fork of a checkpoint in a history."""
     if checkpoint.folder is None:
         return restored(checkpoint.data, block_store)
     run = resume(checkpoint.folder, checkpoint.step)
@@ -353,7 +353,7 @@ def taken_up(checkpoint: Checkpoint, block_store: BlockStore | None = None) -> V
 
 
 def _alone(part: Any) -> Any:
-    """Return a part that the branches are not shown together in."""
+    """Return a part without an overlay of branches."""
     return part
 
 
@@ -372,7 +372,7 @@ def _restored(saved: dict[str, Any], block_store: BlockStore | None) -> Branch:
 
 
 def _in_words(run: ViewedRun, name: str, value: Any) -> str:
-    """Return a changed setting in words."""
+    """Return a label for a changed setting."""
     of_target = name.startswith(_OF_TARGET)
     kind, owner = ("targets", run.spec.target) if of_target else ("samplers", run.spec.sampler)
     settings = catalogue.find(kind, owner)["settings"]

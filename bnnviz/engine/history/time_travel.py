@@ -19,18 +19,18 @@ from bnnviz.errors import BnnvizError
 if TYPE_CHECKING:
     from bnnviz.engine.recording.reader import Recording
 
-_EVERY_S, _SHARE = 0.5, 0.01  # between two checkpoints, and of the time that making them may take
+_EVERY_S, _SHARE = 0.5, 0.01  # minimum interval of checkpoints, and maximum fraction of the time
 COMMANDS = ("back", "return", "fork", "follow", "keep")
 
 
 class TimeTravel:
-    """Execute the commands that concern the past of a host's run and its futures."""
+    """Execute the commands on the past of a host's run and on its branches."""
 
     def __init__(self, host: Place) -> None:
         self._host = host
         self.history = History(host.run.steps)
         self._pace = Throttle(_SHARE, least=_EVERY_S)  # of checkpoints
-        self.jumps = 0  # grows whenever another state is shown than the one before
+        self.jumps = 0  # grows with each jump to another state
         self._follow_events(host.run)
 
     def _follow_events(self, run: Any) -> None:
@@ -41,7 +41,7 @@ class TimeTravel:
             self.history.timeline.follow(run)
 
     def moved(self) -> None:
-        """Note that the run may have moved; now and then a checkpoint is kept."""
+        """Record progress of the run; now and then keep a checkpoint."""
         run = self._host.run
         if run.phase == "start":
             return
@@ -78,7 +78,7 @@ class TimeTravel:
         self.jumps += 1
 
     def part_for(self, settings: dict[str, Any]) -> None:
-        """Prepare a change: if it is known what comes next, the change is made in another future."""
+        """Prepare a change: in the past it is made in a new branch."""
         self._check_arrived(next(iter(settings)))
         if not self.history.behind:
             return
@@ -106,9 +106,9 @@ class TimeTravel:
         return {"behind": behind, "furthest": history.furthest, "jumps": self.jumps, "goal": goal}
 
     def _back(self, step: int | None) -> None:
-        """Go back to a step; None is the last event before this one."""
+        """Go back to a step; None means the last event before this one."""
         if step is None:
-            # On its way the run passes steps from the checkpoint before its goal on.
+            # The run passes through steps from the checkpoint to its goal.
             here = self._host.run.steps if self._host.goal is None else self._host.goal
             step = self.history.timeline.before(here)
             if step is None:
@@ -140,7 +140,7 @@ class TimeTravel:
         host.advance(0.0)
 
     def _fork(self) -> None:
-        """Part the run in two, or add another future to those there are."""
+        """Fork the run, or add a branch."""
         from bnnviz.engine.history.fork import Fork
 
         host, history = self._host, self.history

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from bnnviz.engine.run.draw_store import BlockStore
     from bnnviz.samplers.observers import StepBatch
 
-_MOST_CHECKPOINTS, _MOST_BYTES = 160, 1 << 27  # checkpoints that are kept, and how many bytes of them
-_EVENTS = 100_000  # of the timeline; of more every second one is forgotten
-_NEAR, _WHOLE = 64, 400  # events that a frame has: around now, and of all that is known
-_RUN_UP = 200  # steps before the one that is gone back to: views show what led there
+_MOST_CHECKPOINTS, _MOST_BYTES = 160, 1 << 27  # maximum number and total bytes of checkpoints
+_EVENTS = 100_000  # maximum on the timeline; beyond it every second one is dropped
+_NEAR, _WHOLE = 64, 400  # events in a frame: around the current step, and of the whole run
+_RUN_UP = 200  # steps before the target of a jump, shown as its path
 _KERNEL = {"kernel"}
-MAGIC = b"bnnviz fork\n"  # begins the checkpoint of a fork
+MAGIC = b"bnnviz fork\n"  # start of a fork's checkpoint
 
 
 class Checkpoint(NamedTuple):
-    """Hold a checkpoint to go back to: step, bytes and blocks of draws, or the recording that has them."""
+    """A checkpoint to go back to: step, bytes and blocks of draws, or the recording that has them."""
 
     step: int
     data: bytes
@@ -44,7 +44,7 @@ def asked(changes: list[LoggedChange]) -> list[LoggedChange]:
 
 
 class Log(NamedTuple):
-    """Hold change logs: of the run, or of the branch that was followed, and of each branch of a fork by its letter."""
+    """Change logs: of the run, or of the followed branch and of each branch of a fork by its letter."""
 
     lead: list[LoggedChange]
     branches: dict[str, list[LoggedChange]]
@@ -64,13 +64,13 @@ class Timeline:
         self._run: ShownRun | None = None
 
     def copied(self) -> Timeline:
-        """Return another one with the same events, of no run yet."""
+        """Return a copy without a run."""
         copy = Timeline()
         copy.steps, copy.kinds = self.steps[:], self.kinds[:]
         return copy
 
     def follow(self, run: ShownRun | None) -> None:
-        """Collect the events of this run from now on, or of none."""
+        """Collect the events of this run from now on; None stops it."""
         if self._run is not None:
             self._run.listeners.remove(self._hear)
         self._run = run
@@ -84,7 +84,7 @@ class Timeline:
             self.add(step + 1, kind)
 
     def add(self, step: int, kind: int) -> None:
-        """Add an event; those that are known already stay as they are."""
+        """Add an event; known ones are unchanged."""
         if self.steps and step <= self.steps[-1]:
             return
         if len(self.steps) >= _EVENTS:
@@ -93,7 +93,7 @@ class Timeline:
         self.kinds.append(kind)
 
     def cut(self, step: int) -> None:
-        """Forget what comes after a step: from there on it comes otherwise."""
+        """Drop events after a step, from which on the run differs."""
         end = bisect_right(self.steps, step)
         del self.steps[end:], self.kinds[end:]
 
@@ -103,7 +103,7 @@ class Timeline:
         return self.steps[place - 1] if place else None
 
     def around(self, step: int) -> dict[str, np.ndarray]:
-        """Return ``step`` and ``kind`` of the events around a step, and evenly chosen ones of all as ``whole_``."""
+        """Return ``step`` and ``kind`` of the events around a step, and an even selection of all as ``whole_``."""
         end = bisect_right(self.steps, step)
         near = slice(max(0, end - _NEAR), end + _NEAR // 2)
         stride = max(1, -(-len(self.steps) // _WHOLE))
@@ -123,12 +123,12 @@ class History:
         self.furthest = furthest
         self._checkpoints: list[Checkpoint] = []
         self.block_store: BlockStore | None = None
-        self._forks: list[int] = []  # where the run was parted; no way leads over such a step
+        self._forks: list[int] = []  # steps of forks, which a way back cannot cross
         self._log: Log | None = None  # before the run went back
 
     @property
     def behind(self) -> bool:
-        """Whether the run is in its past: what comes next is known."""
+        """Whether the run is in its past, with a known future."""
         return self._log is not None
 
     @property
@@ -141,12 +141,12 @@ class History:
         return self._log or log_of(run)
 
     def reached(self, step: int) -> None:
-        """Note that the run is at a step: one that has come to the front again is in its past no more."""
+        """Record the current step; a run at the front leaves its past."""
         if step >= self.furthest:
             self.furthest, self._log = step, None
 
     def note(self, run: ShownRun | Forked) -> None:
-        """Keep a checkpoint of the run as it is now."""
+        """Keep a checkpoint of the current run."""
         if self.block_store is None:
             from bnnviz.engine.run.draw_store import BlockStore
 
@@ -156,7 +156,7 @@ class History:
         self.add(Checkpoint(run.steps, data, None, frozenset(self.block_store.asked)))
 
     def add(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint, and as many of the others as there is room for."""
+        """Keep a checkpoint, and as many of the others as possible."""
         steps = [each.step for each in self._checkpoints]
         place = bisect_left(steps, checkpoint.step)
         known = place < len(steps) and steps[place] == checkpoint.step
@@ -169,12 +169,12 @@ class History:
             self.block_store.keep(set().union(*(each.blocks for each in self._checkpoints)))
 
     def _size(self) -> int:
-        """Return how many bytes all checkpoints take."""
+        """Return the total bytes of all checkpoints."""
         blocks = set().union(*(each.blocks for each in self._checkpoints))
         return sum(len(each.data) for each in self._checkpoints) + (self.block_store.size(blocks) if blocks else 0)
 
     def _own(self) -> list[int]:
-        """Return how many bytes go with each checkpoint alone."""
+        """Return the bytes used by each checkpoint alone."""
         users = Counter(block for each in self._checkpoints for block in each.blocks)
         alone = [[block for block in each.blocks if users[block] == 1] for each in self._checkpoints]
         return [
@@ -183,7 +183,7 @@ class History:
         ]
 
     def recall(self, step: int, folder: Path) -> None:
-        """Remember a checkpoint that a recording has."""
+        """Add a checkpoint of a recording."""
         self._checkpoints.append(Checkpoint(step, b"", folder))
         self._checkpoints.sort()
 
@@ -199,13 +199,13 @@ class History:
         raise BnnvizError(f"This run can go back to {first} at the earliest, and not to step {step:,}.", "step")
 
     def leave(self, run: ShownRun | Forked) -> None:
-        """Remember the front, whence the run goes back."""
+        """Save the front before the run goes back."""
         if self._log is None:
             self._log, self.furthest = log_of(run), run.steps
             self.note(run)
 
     def part(self, step: int) -> None:
-        """Forget what came after a step: from there on it comes otherwise."""
+        """Drop the history after a step, from which on the run differs."""
         self._log, self.furthest = None, step
         self._checkpoints = [each for each in self._checkpoints if each.step <= step]
         self._forks = [fork for fork in self._forks if fork <= step]
@@ -216,26 +216,26 @@ class History:
         self.note(fork)
 
     def joined(self, run: ShownRun, at: int) -> None:
-        """Note that of a fork at a step one run was kept: it alone is gone back in."""
+        """Record that one branch of a fork was kept: only it can go back."""
         self._forks = []
         self.part(run.steps)
         self._checkpoints = [each for each in self._checkpoints if each.step < at]
         self.note(run)
 
     def shown(self, step: int) -> dict[str, Any]:
-        """Return the part ``timeline`` of a frame, of a run at this step."""
+        """Return the part ``timeline`` of a frame for a run at this step."""
         return {**self.timeline.around(step), "now": step, "last": max(step, self.furthest)}
 
 
 def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
-    """Return which of several checkpoints is missed least: the gap that it leaves is small for its age and its size."""
+    """Return the least needed checkpoint: with the smallest gap for its age and size."""
     now = max(now, steps[-1])
     gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) / max(sizes[i], 1) for i in range(1, len(steps) - 1)]
     return 1 + int(np.argmin(gaps))
 
 
 def rest(run: ShownRun, changes: list[LoggedChange]) -> deque[LoggedChange]:
-    """Return the changes that a run has not made yet; it compiles its kernel again at the step at which it did."""
+    """Return the pending changes of a run, with the step of its switch to a compiled kernel."""
     if any(set(settings) == _KERNEL for _, settings in changes) and run.compiled_since is None:
         run.spec = run.spec.replace(kernel="eager")
     return deque(changes)
