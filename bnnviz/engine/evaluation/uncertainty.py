@@ -234,7 +234,7 @@ def outside_rows(target: BNN, ood: Any, most: int = MOST_OUTSIDE, seed: int = 0)
 
 
 def pixel_scale(data_set: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return mean and standard deviation of the pixels, each (channels, 1, 1), as fractions of 255; None for no images."""
+    """Return mean and sd of the pixels, each (channels, 1, 1), as fractions of 255; None without images."""
     if not isinstance(data_set, datasets.ImageSet):
         return None
     mean, sd = (np.asarray(numbers, np.float32)[:, None, None] for numbers in (data_set.mean, data_set.sd))

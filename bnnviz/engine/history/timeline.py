@@ -228,7 +228,7 @@ class History:
 
 
 def _least_missed(steps: list[int], now: int, sizes: list[int]) -> int:
-    """Return the least needed checkpoint: with the smallest gap for its age and size."""
+    """Return the index of the least needed checkpoint: with the smallest gap for its age and size."""
     now = max(now, steps[-1])
     gaps = [(steps[i + 1] - steps[i - 1]) / (now - steps[i] + 1) / max(sizes[i], 1) for i in range(1, len(steps) - 1)]
     return 1 + int(np.argmin(gaps))

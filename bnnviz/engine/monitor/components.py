@@ -19,15 +19,15 @@ _PCA_GROWTH = 1.6
 PCA_FIRST = 40  # draws
 CANONICAL = "canonical"  # code of messages on canonical draws
 _LABELS = {1: "PC 1", 2: "PC 2", -1: "last PC"}
-_WIDEST = 64  # hidden units up to which the nearest order is looked for
+_WIDEST = 64  # maximum hidden units to search for the nearest order
 MOST_CANONICALISED = 2_000_000  # numbers at once
-# A kind and a number; that of a sample statistic is its place in `Sampler.sample_stats`.
+# A kind and a number; for a sample statistic its index in `Sampler.sample_stats`.
 Choice = tuple[str, int]
 _STAT = "stat"
 
 
 class Component(NamedTuple):
-    """Hold one number for each draw: label, values (living chains, draws), key of the projection, if canonical."""
+    """One number per draw: label, values (living chains, draws), key of the projection, and whether it is canonical."""
 
     label: str
     values: np.ndarray
@@ -36,7 +36,7 @@ class Component(NamedTuple):
 
 
 def canonical_form(run: DrawSource) -> Callable[..., np.ndarray]:
-    """Return what takes draws (..., dim) of a run to those whose hidden units are in one order, with one sign."""
+    """Return the function that takes draws (..., dim) of a run to their canonical form."""
     reference = run.origin.double().cpu().numpy() if _matches(run) and run.origin is not None else None
     return partial(diagnostics.canonical, layers=run.target.units, reference=reference)
 
@@ -78,7 +78,7 @@ class Components:
 
     @property
     def canonicalise(self) -> Callable[..., np.ndarray] | None:
-        """What takes draws (..., dim) to the representatives that are looked at in their place, if anything does."""
+        """The function that takes draws (..., dim) to their displayed representatives, or None."""
         return canonical_form(self._run) if self._canonical else None
 
     @property
@@ -95,7 +95,7 @@ class Components:
         )
 
     def show_canonical(self, wanted: bool) -> None:
-        """Look at canonical representatives of the draws, or at the draws themselves."""
+        """Show canonical representatives of the draws, or the draws themselves."""
         if wanted == self._canonical:
             return
         if wanted and not self._run.target.units:
@@ -107,7 +107,7 @@ class Components:
         self.refit()
 
     def follow(self, choice: dict[str, Any]) -> None:
-        """Follow what `ViewedRun.watch` describes as a component."""
+        """Follow a component as in `ViewedRun.watch`."""
         self._choice = self._checked(choice)
         self._known = {which: known for which, known in self._known.items() if which == (("pc", 1), False)}
 
@@ -146,7 +146,7 @@ class Components:
         self.basis += 1
 
     def _rows(self) -> np.ndarray:
-        """Return the draws (n, dim) that axes are fitted to."""
+        """Return the draws (n, dim) for the fit of the axes."""
         draws = self._run.store.view(self._run.alive)
         stride = max(1, -(-draws.shape[0] * draws.shape[1] // _PCA_ROWS))
         rows = draws.flatten(0, 1)[::stride].cpu()
@@ -160,7 +160,7 @@ class Components:
 
     @property
     def first(self) -> Component:
-        """The first principal component of the draws themselves; the first coordinate, until there are axes."""
+        """The first principal component of the draws themselves, or before there are axes the first coordinate."""
         return self._component(("pc", 1), False)
 
     @property
@@ -189,7 +189,7 @@ class Components:
         return ("pc", 1) if self._choice[0] == _STAT else self._choice
 
     def _at_hand(self, choice: Choice, canonical: bool) -> tuple[Choice, diagnostics.pca.Axes | None]:
-        """Return a choice, or a coordinate in its place as long as there are no axes, and the axes."""
+        """Return a choice with the axes, or a coordinate as long as there are no axes."""
         axes = self.pca if canonical else self._plain
         kind, number = choice
         if kind == "pc" and axes is None:

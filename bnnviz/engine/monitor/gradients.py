@@ -14,9 +14,9 @@ from bnnviz.targets import Callable
 from bnnviz.targets.lines import Fit, fits
 
 _LINES = 24
-_LEAST = 0.05  # of U: a jump that alters a density by less than a twentieth is passed over
+_LEAST = 0.05  # of U: a jump that changes a density by less than a twentieth is ignored
 _FEW = 2  # lines
-_GRAIN = 0.1  # of U: acceptance probabilities are wrong by a tenth where neighbouring numbers are so far apart
+_GRAIN = 0.1  # of U: acceptance probabilities are off by a tenth if neighbouring numbers differ by this much
 
 
 def of_gradient(run: DrawSource) -> Iterator[Message]:

@@ -1,8 +1,8 @@
 r"""Detect draws to which Stein's identity does not apply: their density has an edge, or their tails are too long.
 
 Over a domain with an edge the identity has a boundary term, which vanishes only with the density. And if the squares of
-draws have no variance, neither have estimates of variances. With excesses :math:`y` over a
-threshold, sorted, the tail's shape is estimated by probability-weighted moments (Hosking and Wallis 1987,
+draws have no variance, neither have estimates of variances. With excesses :math:`y` over a threshold, sorted, the
+tail's shape is estimated by probability-weighted moments (Hosking and Wallis 1987,
 https://doi.org/10.1080/00401706.1987.10488243),
 
 .. math:: \xi = 2 - \frac{b_0}{b_0 - 2 b_1}, \quad b_0 = E[y], \quad b_1 = E[y (1 - F(y))];
@@ -23,10 +23,10 @@ from bnnviz.targets import BNN, Target
 
 _MOST_COLUMNS = 50
 _BETWEEN = 256  # points between draws
-_TAIL = 0.1  # share of the draws that is a tail
+_TAIL = 0.1  # fraction of the draws in a tail
 _FEWEST = 50  # draws of a tail
-_LONG = 0.12  # shape from which on squares may have no variance: 1/4, less two standard errors of a few draws
-_BY_CHANCE = 0.02  # probability that draws of normal tails come out as long
+_LONG = 0.12  # shape above which squares may have no variance: 1/4, minus two standard errors of a few draws
+_BY_CHANCE = 0.02  # probability of such a shape for draws with normal tails
 _VARIANCE = 4 / 3  # of the estimate of a shape near 0, times the draws of the tail
 
 
@@ -75,6 +75,6 @@ def has_long_tail(draws: np.ndarray) -> bool:
 
 
 def _allowance(dim: int, tail: int) -> float:
-    """Return by how much the longest tail of many coordinates may be estimated longer than that of one, by chance."""
+    """Return by how much the longest estimated tail of many coordinates exceeds that of one, by chance."""
     quantile = NormalDist().inv_cdf
     return (_VARIANCE / tail) ** 0.5 * (quantile(1 - _BY_CHANCE / dim) - quantile(1 - _BY_CHANCE))

@@ -17,7 +17,7 @@ from bnnviz.engine.protocol import DrawSource
 _MOST_VARIANCES = 3  # rows of the table
 _MOST_MOMENTS = 50  # dimensions
 POOR, GOOD_K, BAD_K = 0.05, 0.7, 1.0
-CLEAR_WEIGHTED = 3.0  # standard errors: weights are looked at once, where a chain is measured again and again
+CLEAR_WEIGHTED = 3.0  # standard errors: weights are examined once, a chain repeatedly
 _FAR = 5  # standard errors
 
 
@@ -29,7 +29,7 @@ def resampled(draws: Tensor, logs: np.ndarray, count: int) -> Tensor:
 
 
 class Importance:
-    """Measure the draws that a run's sampler has weighed last, once for each iteration."""
+    """Measure the last weighted draws of a run's sampler, once per iteration."""
 
     def __init__(self, run: DrawSource, chain: WatchedChain) -> None:
         self._run, self._chain = run, chain
@@ -104,7 +104,7 @@ class Importance:
 
 
 def _coverage(stein: VarianceInflation | None, missed: bool, at: str) -> list[list[str]]:
-    """Return the row of how far variances are off by Stein's identity; none where nothing is known of that."""
+    """Return the row on the error of variances by Stein's identity, if known."""
     if stein is None:
         return []
     text = f"{100 * stein.share:+.0f} ± {100 * stein.error:.0f} %"

@@ -21,10 +21,10 @@ from bnnviz.errors import BnnvizError
 from bnnviz.messages import Message
 
 _FEWEST = 10  # draws of each chain
-_SHARE, _LEAST_S, _MOST_S = 0.02, 1.0, 30.0  # of the time that it may take, and seconds between two
-_DRAWS, _LEAST_DRAWS, _WORK = 400, 50, 2e8  # that are measured, and the multiply-adds that they may take
-_LENGTH = 500  # draws of each chain whose R-hat is taken
-_COLUMNS, _ALL_COLUMNS = 20, 100  # weights whose R-hat is taken, and those of a run that has ended
+_SHARE, _LEAST_S, _MOST_S = 0.02, 1.0, 30.0  # maximum fraction of the time, and seconds between two
+_DRAWS, _LEAST_DRAWS, _WORK = 400, 50, 2e8  # maximum and minimum draws, and their maximum multiply-adds
+_LENGTH = 500  # draws of each chain for R-hat
+_COLUMNS, _ALL_COLUMNS = 20, 100  # weights with R-hat in a live run, and in an ended one
 _WAITS = {
     "start": "each chain descends to a mode",
     "tuning": "the sampler warms up",
@@ -34,7 +34,7 @@ _WAITS = {
 
 
 class LiveVerdict:
-    """Judge a run of a network as often as a small share of the time allows."""
+    """Judge a run of a network within a small fraction of its time."""
 
     def __init__(self, run: SingleRun) -> None:
         self._run = run
@@ -44,7 +44,7 @@ class LiveVerdict:
         """Drop results of earlier draws."""
         self._part: dict[str, Any] = {}
         self._pace = Throttle(_SHARE, least=_LEAST_S, most=_MOST_S)
-        self._judged = (0, False)  # draws of each chain, and whether these were all
+        self._judged = (0, False)  # judged draws of each chain, and whether these were all
 
     def part(self, rhat: float) -> dict[str, Any]:
         """Return the part ``verdict`` of a frame."""
@@ -70,7 +70,7 @@ class LiveVerdict:
         run = self._run
         try:
             found = {"metrics": self._measured()}
-        except BnnvizError as error:  # no draw has a weight
+        except BnnvizError as error:  # no draw with a weight
             judged = Message("no_verdict", findings=error.message.text)
         else:
             if isinstance(run.target.data_set, DataSet):
@@ -81,7 +81,7 @@ class LiveVerdict:
         self._judged, self._part = (draws, run.finished), _part(judged, draws)
 
     def _measured(self) -> dict[str, Any]:
-        """Return the figures at the held-out rows, of some draws as long as there will be others."""
+        """Return the metrics at the held-out rows, of a selection while the run continues."""
         run = self._run
         if run.finished or run.sampler.traits.weighted:
             return measure(run)
@@ -92,7 +92,7 @@ class LiveVerdict:
         return measure(run.target, given.theta[kept], None if given.log_weights is None else given.log_weights[kept])
 
     def _mixed(self, rhat: float) -> dict[str, float | None]:
-        """Return R-hat of weights and predictions, as a summary has them."""
+        """Return R-hat of weights and predictions, as in a summary."""
         run = self._run
         if run.finished:
             rhat = measured_mixing(run, Predictor(run.target)).rhat

@@ -35,11 +35,11 @@ class MixingEffort(NamedTuple):
 LIVE, FINISHED = MixingEffort(8, 20, 2000, 25, 1e8), MixingEffort(40, 100, 20_000, 100, 3e9)
 _SHARE, _LONGEST_WAIT = 0.01, 10.0  # maximum fraction of the time to measure a live run, and seconds
 _CHUNK = 64
-_ORDERED = 2000  # draws whose units are put in order, at most
-_ASSIGNMENT = 3e5  # multiply-adds that are as long as the assignment of a layer's units
-#: R-hat from which on chains disagree, and below which they agree.
+_ORDERED = 2000  # maximum draws in canonical order
+_ASSIGNMENT = 3e5  # multiply-adds that take as long as the assignment of a layer's units
+#: R-hat above which chains disagree, and below which they agree.
 BAD_RHAT, GOOD_RHAT = 1.05, 1.01
-JUDGED = 50  # draws of each chain from which an R-hat is judged
+JUDGED = 50  # minimum draws per chain to judge an R-hat
 
 
 class MixingEss(NamedTuple):
@@ -53,7 +53,7 @@ class MixingEss(NamedTuple):
 
 
 class _Values(DrawTable):
-    """Keep U of draws, and of a network the predictions at a few inputs."""
+    """Cache U of draws, and for a network the predictions at a few inputs."""
 
     def __init__(self, run: DrawSource, predictor: Predictor | None, points: int) -> None:
         super().__init__(run, self._rows)
@@ -61,7 +61,7 @@ class _Values(DrawTable):
 
     @property
     def work(self) -> float:
-        """Multiply-adds that a draw takes, about."""
+        """Approximate multiply-adds per draw."""
         rows = max(self._run.target.examples, 1) + (0 if self._predictor is None else self._points)
         return 2.0 * rows * self._run.target.row_work
 
@@ -76,7 +76,7 @@ class _Values(DrawTable):
 
 
 class _OrderedWeights(DrawTable):
-    """Keep a few weights of draws whose hidden units are in one order."""
+    """Cache a few weights of draws in canonical order."""
 
     def __init__(self, run: DrawSource, weights: int) -> None:
         super().__init__(run, self._rows)
@@ -95,7 +95,7 @@ class _OrderedWeights(DrawTable):
 
 
 def _measured(table: np.ndarray, ordered: np.ndarray | None) -> MixingEss:
-    """Return the measures from (chains, draws, 1 + points), and from weights (chains, draws, weights) in order."""
+    """Return the metrics from (chains, draws, 1 + points), and from weights (chains, draws, weights) in order."""
     energy, *functions = diagnostics.ess_each(table)
     known = [size for size in functions if np.isfinite(size)]
     canonical = float("nan") if ordered is None else _worst_rhat(ordered)
@@ -105,7 +105,7 @@ def _measured(table: np.ndarray, ordered: np.ndarray | None) -> MixingEss:
 
 
 def _worst_rhat(table: np.ndarray) -> float:
-    """Return the largest R-hat of the columns of (chains, draws, columns) that have one."""
+    """Return the largest known R-hat of the columns of (chains, draws, columns)."""
     found = [diagnostics.rhat(table[:, :, i]) for i in range(table.shape[2])]
     return max((rhat for rhat in found if not np.isnan(rhat)), default=float("nan"))
 
@@ -125,7 +125,7 @@ class LiveMixing:
         self._pace, self._made = Throttle(_SHARE, most=_LONGEST_WAIT), 0
 
     def take(self, component: np.ndarray) -> None:
-        """Measure again if there are other draws and it is time to; ``component`` (chains, draws) is their first."""
+        """Measure other draws if it is due; ``component`` (chains, draws) is their first component."""
         run = self._run
         made = int(run.store.made.sum())
         if made == self._made or (not self._pace.due and not run.finished):
@@ -163,7 +163,7 @@ class LiveMixing:
 
 
 def stated(step: int, now: int) -> str:
-    """Return the step of a figure as an addition to its label; "" if it is the present one."""
+    """Return the step of a metric as an addition to its label; "" for the current step."""
     return "" if step == now else f" at step {step:,}"
 
 

@@ -24,10 +24,10 @@ from bnnviz.samplers.base import ENERGY
 from bnnviz.targets import BNN
 
 _FEWEST = 20  # draws of a chain
-_STILL = 0.99  # share of draws that are the one before
+_STILL = 0.99  # fraction of draws that equal the one before
 _MOST_COLUMNS = 100
-_DIVERGED, _CLUSTER = 1e-3, 10  # share of the draws, and within how many draws of a chain two are a cluster
-_DEEPEST = 0.01  # share of the draws
+_DIVERGED, _CLUSTER = 1e-3, 10  # fraction of the draws, and maximum draws of a chain between two in a cluster
+_DEEPEST = 0.01  # fraction of the draws
 _FEWEST_ENERGIES, _LOW = 100, 0.3
 
 
@@ -91,13 +91,13 @@ def _of_energies(run: DrawSource, energy: np.ndarray) -> Iterator[Message]:
 
 
 def bfmi(energy: np.ndarray) -> np.ndarray:
-    """Return the E-BFMI (chains,) of energies (chains, draws); nan where a chain has but one energy."""
+    """Return the E-BFMI (chains,) of energies (chains, draws); nan for a chain with constant energy."""
     spread = np.square(energy - energy.mean(1, keepdims=True)).sum(1)
     changes = np.square(np.diff(energy, axis=1)).sum(1)
     return np.divide(changes, spread, out=np.full(len(energy), np.nan), where=spread > 0)
 
 
 def _numbers(chosen: np.ndarray, alive: np.ndarray) -> list[int]:
-    """Return the numbers of the chosen of the living chains; of all where none lives."""
+    """Return the numbers of the chosen living chains, or of all if none lives."""
     chains = np.flatnonzero(alive) if alive.any() else np.arange(len(alive))
     return chains[chosen].tolist()

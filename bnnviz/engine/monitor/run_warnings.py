@@ -1,4 +1,4 @@
-"""Warn if a run's own figures show that its estimates are unreliable."""
+"""Warn if a run's metrics show that its estimates are unreliable."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bnnviz.engine.protocol import DrawSource
 from bnnviz.messages import Message, Remedy
 from bnnviz.targets import BNN
 
-#: ESS from which a standard error is reliable (Vehtari et al. 2021, section 4).
+#: Minimum ESS for a reliable standard error (Vehtari et al. 2021, section 4).
 ENOUGH = 400
-#: Draws of each chain from which ESS and R-hat are known.
+#: Minimum draws per chain for ESS and R-hat.
 LEAST_DRAWS = 4
 #: Draws of all chains, or weight ESS, below which a standard error is unknown.
 FEW = 40
@@ -28,7 +28,7 @@ _NETWORK = " Predictions may be right even so: see ess_function_min."
 
 
 def warnings(run: DrawSource, found: dict[str, Any]) -> list[Message]:
-    """Return why the estimates of a run are unreliable; [] if no figure shows that they are."""
+    """Return why the estimates of a run are unreliable; [] if no metric shows it."""
     if run.sampler.traits.weighted:
         return [*_of_weights(run, found), *_of_coverage(run, found)]
     if not run.sampler.traits.converges:
@@ -70,7 +70,7 @@ def _of_chains(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
 
 
 def of_run(run: DrawSource) -> Iterator[Message]:
-    """Return why a run has no draws, which chains it has lost, and what its settings are known to do wrong."""
+    """Return the reasons for missing draws, lost chains, and known problems of the settings."""
     if run.phase == "failed" and run.error:
         yield run.error
         return
@@ -81,7 +81,7 @@ def of_run(run: DrawSource) -> Iterator[Message]:
         yield Message("no_draws", phase=run.phase)
         return
     yield from (note for note in run.notes if note.code in _NOTED)
-    # The end of a descent that the time limit has cut is no mode, and to look costs more than the run.
+    # A descent cut by the time limit does not end at a mode, and the check costs more than the run.
     if run.minutes is None:
         yield from _of_modes(run)
     for message in run.sampler.text(run.sampler).warnings(run.sampler_stats.summary()):
@@ -92,7 +92,7 @@ def of_run(run: DrawSource) -> Iterator[Message]:
 
 
 def _otherwise(run: DrawSource) -> list[Remedy]:
-    """Return what helps if the sampler's own message offers nothing."""
+    """Return remedies if the sampler's own message has none."""
     if run.sampler.traits.weighted:
         begin = remedies.of_sampler(run, "use other initial positions", start="random")
         return [begin, *remedies.more_weighted(run)]
@@ -100,7 +100,7 @@ def _otherwise(run: DrawSource) -> list[Remedy]:
 
 
 def _of_modes(run: DrawSource) -> Iterator[Message]:
-    """Return which chains should be at a mode and are not."""
+    """Return the chains that should be at a mode but are not."""
     chains, draws = np.flatnonzero(np.asarray(run.alive)), run.store.view(run.alive)
     ends = draws[:_ENDS, -1].to(run.target.device, run.target.dtype)
     places = {chain: run.sampler.place(run.target, end) for chain, end in zip(chains.tolist(), ends, strict=False)}
@@ -164,7 +164,7 @@ def _of_coverage(run: DrawSource, found: dict[str, Any]) -> Iterator[Message]:
 
 
 def _of_shift(run: DrawSource, shift: dict[str, Any], ways: list[Remedy], cause: str, hidden: str = "") -> Message:
-    """Return which moment differs with wider proposals."""
+    """Return the moment that differs under wider proposals."""
     values = {"name": run.target.names()[shift["coordinate"]], "value": shift["value"], "check": shift["check"]}
     return Message(f"{shift['moment']}_elsewhere", *ways, **values, z=abs(shift["z"]), cause=cause, hidden=hidden)
 

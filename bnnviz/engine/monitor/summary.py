@@ -30,7 +30,7 @@ from bnnviz.targets import BNN
 _MOST_MOMENTS = 50
 _MOST_COLUMNS = 100
 _MOST_COPIED = 10_000_000  # numbers
-# What `_convergence` returns, of any run and of a network's.
+# Keys of `_convergence`, for any run and for a network.
 _CONVERGENCE = ("ess_min", "ess_tail_min", "rhat_max", "ess_pc1", "ess_energy", "ess_per_s", "ess_per_million_grads")
 _OF_FUNCTIONS = ("ess_function_min", "ess_function_median", "rhat_function_max", "rhat_canonical_max")
 _EFFORT = SteinEffort(work=3e9, draws=20_000)
@@ -127,7 +127,7 @@ def _importance(run: DrawSource) -> dict[str, float | None]:
 
 
 def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
-    """Return by what share the variances are too large, with its error; of each coordinate in up to 8 dimensions."""
+    """Return the relative excess of the variances with its error; of each coordinate in up to 8 dimensions."""
     if run.sampler.traits.weighted:
         found = measured_variance_inflation(run, _EFFORT, torch.as_tensor(run.draws), run.log_weights)
     else:
@@ -139,7 +139,7 @@ def _variance_inflation(run: DrawSource) -> dict[str, Any] | None:
 
 
 def _shift(run: DrawSource, found: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the moment that wider proposals find elsewhere; of samplers whose draws need not be of the density."""
+    """Return the moment that differs under wider proposals, for samplers whose draws may not follow the density."""
     weighted = run.sampler.traits.weighted
     if "mean" not in found or not (weighted or run.sampler.traits.functional):
         return None
@@ -212,7 +212,7 @@ def _estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
 
 
 def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
-    """Return the estimates of draws that came with weights; none where no draw has one."""
+    """Return the estimates of weighted draws; empty without any weight."""
     logs, found = run.log_weights, {}
     if not np.isfinite(logs).any():
         return {}
@@ -226,7 +226,7 @@ def _weighted_estimates(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
 
 
 def _reweighted(run: DrawSource, draws: np.ndarray) -> dict[str, Any]:
-    """Return mean and covariance of draws at events with the weights that undo their bias."""
+    """Return mean and covariance of draws at events with the weights that correct their bias."""
     weights = run.event_weights()
     if weights is None:
         return {}

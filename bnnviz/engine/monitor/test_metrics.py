@@ -35,7 +35,7 @@ class TestMetrics:
         self.forget()
 
     def forget(self) -> None:
-        """Drop the figures of earlier draws."""
+        """Drop results of earlier draws."""
         self._key: tuple[int, int] | None = None
         self._parts: dict[str, dict[str, Any]] = {}
         self._lines: dict[str, list[tuple[int, float, float]]] = {}
@@ -79,7 +79,7 @@ class TestMetrics:
             return {_RIGHT: right}
         positive = self._positive
         if len(np.unique(observed)) < 2:
-            # With rows of one class there is no ROC curve.
+            # Rows of a single class have no ROC curve.
             return {_RIGHT: right}
         curve = diagnostics.roc_envelopes(probabilities[..., positive], observed == positive)
         self._parts["roc"] = {"curves": [{"name": self._run.sampler.title, **curve._asdict()}]}

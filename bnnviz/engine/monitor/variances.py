@@ -1,4 +1,4 @@
-"""Measure how well the draws of a run mix so far, and how far their variances are off."""
+"""Measure the mixing of the draws of a run so far, and the error of their variances."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class SteinEffort(NamedTuple):
 
 
 EFFORT = SteinEffort()
-_FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # from which a variance is shown, and judged
+_FEWEST_DRAWS, _FEW_DRAWS = 20, 400  # minimum draws to show and to judge a variance
 _MOST_VARIANCES = 3  # rows of the table, one for each coordinate
 _MOST_MOMENTS = 50  # dimensions
 _NEAR = 0.1
-_WEIGHED = 4000  # draws at events that are weighted for the table
+_WEIGHED = 4000  # maximum weighted draws at events for the table
 _GRADIENTS = 512  # at once
-_INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error itself is of eight groups
+_INTERVAL = 2.4  # standard errors: 95 % of Student's t, since the error is estimated from eight groups
 _LEAST_ERROR = 1e-6  # minimum error of a variance, to avoid zero
 _CLEAR, _SMALL, _LARGE = 5.0, 0.02, 0.5  # standard errors, and shares
 
 
 class Variances:
-    """Measure the variances of a run's draws; no draw depends on it."""
+    """Measure the variances of a run's draws without affecting them."""
 
     def __init__(self, run: DrawSource) -> None:
         self._run = run
@@ -50,7 +50,7 @@ class Variances:
     def forget(self) -> None:
         """Drop results of earlier draws."""
         self.ess = self.rhat = self._tail = self.followed = float("nan")
-        self._spent = self._run.seconds, self._run.gradients  # before these draws
+        self._spent = self._run.seconds, self._run.gradients  # until these draws
         self.variance_inflation: diagnostics.VarianceInflation | None = None
         self._made = -1
         self._moments: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
@@ -60,11 +60,11 @@ class Variances:
         self._count = self._tried = self._tried_at = 0
 
     def expire(self) -> None:
-        """Have the measures taken again at the next occasion."""
+        """Measure again at the next occasion."""
         self._made, self.followed = -1, float("nan")
 
     def take(self, first: Component, followed: Component) -> None:
-        """Measure other draws by their first component and the one that is followed."""
+        """Measure other draws by their first component and the followed one."""
         made = int(self._run.store.made.sum())
         if made == self._made:
             return
@@ -93,7 +93,7 @@ class Variances:
         self._path = run.path_moments() if self._weighted else None
 
     def _reweighed(self) -> list[float]:
-        """Return the variances of draws at events with the weights that undo their bias."""
+        """Return the variances of draws at events with the weights that correct their bias."""
         draws = self._run.draws.astype(float)
         every = max(1, draws.shape[0] * draws.shape[1] // _WEIGHED)
         weights = self._run.event_weights(every)
@@ -110,7 +110,7 @@ class Variances:
             self.variance_inflation = measured_variance_inflation(self._run)
 
     def messages(self) -> list[Message]:
-        """Return where variances are clearly wrong, against known ones or by Stein's identity, and bad moves."""
+        """Return messages on clearly wrong variances, against known ones or by Stein's identity, and on bad moves."""
         return [*(self._against_truth() or self._against_stein()), *self._of_moves]
 
     def _off(self) -> Off | None:
@@ -132,7 +132,7 @@ class Variances:
         return [Message("live_stein", share=share, low=low, high=high)]
 
     def remark(self) -> Message | None:
-        """Return that the draws are too narrow so far, which is no fault of the sampler's; None if they are not."""
+        """Return the message that the draws are still too narrow, for no fault of the sampler; otherwise None."""
         if not self._is_off() or self.variance_inflation.share > 0 or self._is_contradicted():
             return None
         cause = "the chains have not converged" if self._run.sampler.traits.converges else "the approximation is poor"
@@ -178,7 +178,7 @@ class Variances:
         return [[f"Path variance of {name}", with_error(variance, error), ""] for name, variance, error in variances]
 
     def mixing(self, label: str) -> list[list[str]]:
-        """Return rows on how well the first component, called ``label``, mixes."""
+        """Return rows on the mixing of the first component, called ``label``."""
         if self._made < 0:
             return []
         spent = self._run.seconds - self._spent[0], (self._run.gradients - self._spent[1]) / 1e6
@@ -201,7 +201,7 @@ class Variances:
 
 
 class Off(NamedTuple):
-    """Hold a variance that is clearly not the known one: of which coordinate, and its ratio to that, in errors too."""
+    """A variance that clearly differs from the known one: its coordinate, and the ratio, also in errors."""
 
     coordinate: int
     ratio: float
@@ -265,7 +265,7 @@ def measured_variance_inflation(
     potential, gradient = (torch.cat(column).double().cpu().numpy() for column in columns)
     potential, gradient = potential.reshape(x.shape[:2]), gradient.reshape(x.shape)
     if logs is not None:
-        # A draw where U is not finite has no weight, and no gradient that could be multiplied by it.
+        # A draw with non-finite U has no weight and no gradient.
         found = np.isfinite(logs[:, ::every])
         potential, gradient = np.where(found, potential, 0.0), np.where(found[..., None], gradient, 0.0)
     return diagnostics.variance_inflation(draws.double().cpu().numpy(), potential, gradient, every, logs)

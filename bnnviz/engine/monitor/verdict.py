@@ -8,18 +8,18 @@ from typing import Any
 
 from bnnviz.messages import Message, Remedy
 
-#: R-hat of predictions up to which chains agree on them.
+#: Maximum R-hat of predictions on which chains agree.
 MIXED = 1.05
 #: The verdicts, best first.
 LEVELS = ("usable", "usable_with_care", "not_usable_yet", "not_usable")
-_RATIOS = (1.05, 1.3, 2.0)  # of our score to the best simple model's: the largest of each verdict but the last
-_SLACK = 0.5  # by which a ratio may be larger, over the root of the number of rows
+_RATIOS = (1.05, 1.3, 2.0)  # maximum ratio of our score to the best simple model's, for each verdict but the last
+_SLACK = 0.5  # tolerated excess of a ratio, divided by the root of the number of rows
 _OFF, _FAR_OFF, _ERRORS = 0.05, 0.2, 2.0  # tolerated errors of a share, plus standard errors
-_FEWEST = 20  # rows with which predictions can be judged
+_FEWEST = 20  # minimum rows to judge predictions
 
 
 def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterable[Remedy] = ()) -> Message | None:
-    """Return the verdict on a run by its summary; None without figures of a network. ``more`` gets more draws."""
+    """Return the verdict on a run by its summary; None without metrics of a network. ``more`` gets more draws."""
     metrics = found.get("metrics")
     if metrics is None:
         return None
@@ -48,7 +48,7 @@ def verdict(found: dict[str, Any], held_out: bool, converges: bool, more: Iterab
 
 
 def ratio_to_baseline(averaged: dict[str, Any], scores: dict[str, Any], classes: bool) -> tuple[str, float] | None:
-    """Return the best simple model, and the ratio of our CRPS (of classes our log loss) to its; None without one."""
+    """Return the best simple model, and the ratio of our CRPS (or log loss) to its; None without one."""
     key = "nll" if classes else "crps"
     known = {name: each[key] for name, each in scores.items() if each[key] > 0}
     if not known or averaged.get(key) is None:
@@ -94,7 +94,7 @@ def _message(code: str, findings: list[str], more: Iterable[Remedy], **values: A
 
 
 def _of_chains(predictions: float | None, converges: bool) -> Iterator[str]:
-    """Return whether the chains agree, as far as is known."""
+    """Return whether the chains agree, if known."""
     if not converges:
         yield "the draws are an approximation of the posterior"
     elif predictions is not None and predictions > MIXED:

@@ -8,27 +8,27 @@ from typing import Any
 from bnnviz import cpp
 from bnnviz.messages import Message, Remedy
 
-_LONG_S = 3.0  # from which on one asks how long something will take
+_LONG_S = 3.0  # seconds beyond which a run reports its progress
 _NOWHERE_S = 30.0  # of work without a draw
 _SLOW_EAGER = Message("slow_eager", Remedy("compile the step", {"kernel": "compiled"}))
 
 
 class Waiting:
-    """Follow when a run last made a draw."""
+    """Track the time of the last draw of a run."""
 
     def __init__(self, run: Any) -> None:
         self._run, self._made, self._since, self._tuning_since = run, -1, 0.0, 0.0
 
     def begin_tuning(self) -> None:
-        """Count the seconds of the warm-up from now on, without those of the search for a start."""
+        """Count the seconds of the warm-up from now on, without the start search."""
         self._tuning_since = self._run.seconds
 
     def note(self) -> None:
-        """Look whether there are new draws."""
+        """Check for new draws."""
         made = int(self._run.store.made.sum())
         if made != self._made or self._run.phase == "tuning":
             self._made, self._since = made, self._run.seconds
-        # A run that continues from a checkpoint has the note already.
+        # A run restored from a checkpoint has the note already.
         if _SLOW_EAGER not in self._run.notes and self._should_compile():
             self._run.notes.append(_SLOW_EAGER)
 
@@ -41,20 +41,20 @@ class Waiting:
         return can and run.sampler.compiles and not run.target.not_compiled
 
     def message(self) -> Message | None:
-        """Return how far the search for a start or the warm-up is, or that no draw comes; None if there is no need."""
+        """Return the progress of the start search or the warm-up, or a lack of draws; None if irrelevant."""
         run = self._run
         if run.phase == "start" and run.descent is not None:
             return _way(run.descent.taken, f"{run.descent.steps:,}", "about", run.descent.seconds_left)
         if run.phase == "tuning":
             return self._tuning()
         idle = run.seconds - self._since
-        # A run that was restored has not been looked at yet.
+        # A restored run has not been checked yet.
         if self._made < 0 or run.phase not in ("warm-up", "sampling") or idle < _NOWHERE_S:
             return None
         return Message("no_progress", seconds=idle)
 
     def _tuning(self) -> Message | None:
-        """Return how far the warm-up is: by its moves if their number is known, else by the steps that it may take."""
+        """Return the progress of the warm-up: by its moves if their number is known, otherwise by its maximum steps."""
         run = self._run
         share, limit = run.sampler.warmup_share(run.state), run.sampler.tuning_limit
         if share is None:
@@ -65,5 +65,5 @@ class Waiting:
 
 
 def _way(done: int, most: str, how: str, seconds: float) -> Message | None:
-    """Return how many steps are done, and the seconds that are left if they are more than a few."""
+    """Return the number of steps, and the remaining seconds if they are more than a few."""
     return Message("steps_left", done=done, most=most, how=how, seconds=seconds) if seconds > _LONG_S else None

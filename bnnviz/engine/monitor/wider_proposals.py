@@ -27,8 +27,8 @@ _MOST_DIM = 20
 _CENTRES, _FREEDOM = 32, 5.0
 _LOCAL, _WIDE, _WIDEST = 0.7, 1.5, 4.0  # scales of the components, in standard deviations of the draws
 _WORK, _FEWEST, _MOST, _AT_ONCE = 3e9, 2000, 20_000, 512  # multiply-adds of U, and draws of the check
-_LEAST_ESS = 200.0  # weight ESS of the check from which on it is used
-_CLEAR, _SMALL_MEAN, _SMALL_VARIANCE = 4.0, 0.05, 0.1  # standard errors, standard deviations, and share of the variance
+_LEAST_ESS = 200.0  # minimum weight ESS of the check
+_CLEAR, _SMALL_MEAN, _SMALL_VARIANCE = 4.0, 0.05, 0.1  # standard errors, standard deviations, relative variance
 
 
 class Shift(NamedTuple):
@@ -105,7 +105,7 @@ def measured_shift(
 def _wider_moments(
     target: Target, draws: np.ndarray, logs: np.ndarray, mean: np.ndarray, cov: np.ndarray
 ) -> diagnostics.Weighted | None:
-    """Return the moments of the density by the check; None where that takes too long or its weights are too uneven."""
+    """Return the moments of the density by the check; None if it is too slow or its weights are too uneven."""
     dim = draws.shape[-1]
     count = int(min(_MOST, _WORK / (2 * max(target.examples, 1) * max(target.row_work, 1))))
     if dim > _MOST_DIM or count < _FEWEST or not (np.isfinite(mean).all() and np.isfinite(cov).all()):

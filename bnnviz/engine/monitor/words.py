@@ -1,4 +1,4 @@
-"""Write figures for tables."""
+"""Format numbers for tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def number(value: float, form: str) -> str:
 
 
 def with_error(value: float, error: float) -> str:
-    """Write a value with its standard error."""
+    """Format a value with its standard error."""
     return f"{value:.2f} ± {number(error, '.2f')}"
 
 
@@ -25,6 +25,6 @@ def variance_rows(columns: Iterable[tuple[str, float, float, float, str]]) -> li
 
 
 def named_chains(numbers: list[int]) -> str:
-    """Return what chains are called, the first few of many: "Chains 0, 3"."""
+    """Return the names of chains, of many only the first few: "Chains 0, 3"."""
     few = ", ".join(map(str, numbers[:8]))
     return f"{'Chain' if len(numbers) == 1 else 'Chains'} {few}{' and others' if len(numbers) > 8 else ''}"

@@ -1,4 +1,4 @@
-"""Estimate means and standard deviations over a run's draws, and measure how far they are from the truth."""
+"""Estimate means and standard deviations over a run's draws, and measure their errors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bnnviz.engine.evaluation.predictions import Predictor
 from bnnviz.engine.protocol import DrawSource
 from bnnviz.targets import BNN, Target
 
-# Draws of all chains whose functions are evaluated, and inputs that they are evaluated at.
+# Maximum draws of all chains to evaluate functions, and the number of their inputs.
 _DRAWS, _INPUTS = 4000, 100
-_RESAMPLED = 1000  # draws taken of weighted ones
+_RESAMPLED = 1000  # resampled draws of weighted ones
 _LEAST_PROBABILITY_SD = 0.01  # resolution of probabilities
-_WIDTH = 2.0  # standard errors, of an interval to each side
+_WIDTH = 2.0  # half width of an interval, in standard errors
 # Groups of chains that are left out one after another for a standard error: their minimum and maximum number, and the
 # maximum memory of their estimates.
 _FEWEST_GROUPS, _MOST_GROUPS, _NUMBERS = 4, 16, 20_000
 
 
 class TrueMoments(NamedTuple):
-    """Hold means and standard deviations that estimates are compared with, each (quantities,)."""
+    """Means and standard deviations to compare estimates with, each (quantities,)."""
 
     mean: np.ndarray
     sd: np.ndarray
@@ -47,7 +47,7 @@ FUNCTION_FIGURES = ("rhat_function_max", "ess_function_min")
 
 
 class EstimateError(NamedTuple):
-    """Hold how far estimates are from the truth, in its standard deviations."""
+    """Errors of estimates, in standard deviations of the truth."""
 
     mean: float
     sd: float
@@ -55,18 +55,18 @@ class EstimateError(NamedTuple):
 
     @property
     def both(self) -> float:
-        """The root of half the sum of their squares."""
+        """Root mean square of both errors."""
         return float(np.sqrt((self.mean**2 + self.sd**2) / 2))
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Two standard errors below and above both together; nan where that is not known."""
+        """Two standard errors below and above `both`; nan if unknown."""
         factor = float(np.exp(_WIDTH * self.log_se))
         return self.both / factor, self.both * factor
 
 
 def known_truth(target: Target) -> TrueMoments | None:
-    """Return the truth where the target knows its moments, else None."""
+    """Return the truth if the target knows its moments, otherwise None."""
     if target.mean() is None:
         return None
     sd = np.sqrt(np.diag(target.cov()))
@@ -74,7 +74,7 @@ def known_truth(target: Target) -> TrueMoments | None:
 
 
 def error(found: MomentEstimates, truth: TrueMoments) -> EstimateError:
-    """Return how far estimates are from the truth."""
+    """Return the errors of estimates."""
     with np.errstate(all="ignore"):
         mean, sd = _distances(found.mean, found.sd, truth)
         if found.without is None:
@@ -99,7 +99,7 @@ def moments_of(values: np.ndarray) -> MomentEstimates:
         mean, sd = values.mean((0, 1)), values.std((0, 1))
         if groups < _FEWEST_GROUPS:
             return MomentEstimates(mean, sd)
-        shifted = values - mean  # else squares of large means would hide small variances
+        shifted = values - mean  # otherwise squares of large means would hide small variances
         first, second = shifted.mean(1), np.square(shifted).mean(1)
         parts = np.array_split(np.arange(chains), groups)
         kept = [np.setdiff1d(np.arange(chains), part) for part in parts]
@@ -131,21 +131,21 @@ class Estimates:
         return self._predictor is not None and self._predictor.kind in ("area", "classes")
 
     def values(self) -> np.ndarray:
-        """Return the quantities (chains, draws, quantities) of the draws; of a network those of up to 4,000 draws."""
+        """Return the quantities (chains, draws, quantities); for a network those of up to 4,000 draws."""
         run = self._run
         if self._predictor is None:
             return run.store.view(run.alive).double().cpu().numpy()
         return self._table.values(_DRAWS)
 
     def moments(self) -> MomentEstimates | None:
-        """Return mean and standard deviation (quantities,) over the draws so far; None of fewer than two."""
+        """Return mean and standard deviation (quantities,) over the draws so far; None for fewer than two."""
         if self._run.sampler.traits.weighted:
             return self._weighted()
         values = self.values()
         return None if values.shape[1] < 2 else moments_of(values)
 
     def _weighted(self) -> MomentEstimates | None:
-        """Return the moments of draws that came with weights."""
+        """Return the moments of weighted draws."""
         run = self._run
         if not np.isfinite(run.log_weights).any():
             return None
@@ -156,5 +156,5 @@ class Estimates:
         return MomentEstimates(values.mean(0), values.std(0))
 
     def truth(self, mean: np.ndarray, sd: np.ndarray) -> TrueMoments:
-        """Return means and standard deviations (quantities,) as a truth; a certain probability keeps a scale."""
+        """Return means and standard deviations (quantities,) as a truth; a degenerate probability keeps a scale."""
         return TrueMoments(mean, sd, np.maximum(sd, _LEAST_PROBABILITY_SD) if self._of_probabilities else sd)

@@ -1,4 +1,4 @@
-"""Ask the draws of a race about one image and its turned copies, and about images that are made to mislead."""
+"""Query the draws of a race about one image and its rotations, and about adversarial images."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ ANGLES = tuple(range(-180, 181, 30))  # degrees
 ATTACKED_ROWS, _ATTACKED_DRAWS = 100, 8
 _MOST_ANGLE = 180.0
 _DRAWS, _FEWEST, _ASK_S = 32, 4, 0.3  # draws per image query, their minimum, and seconds for all samplers
-_ANSWER_AGE = 2.0  # seconds, from which on new draws are asked too
-_ATTACK_GROWTH = 2  # of the draws, until they are attacked again
+_ANSWER_AGE = 2.0  # seconds after which new draws are queried too
+_ATTACK_GROWTH = 2  # factor of the draws until they are attacked again
 
 
 class ImageRaceSource(RaceSource, Protocol):
@@ -36,7 +36,7 @@ class ImageRaceSource(RaceSource, Protocol):
     wall: str
 
     def ood_sets(self) -> list[str]:
-        """Return the names of the data sets that out-of-distribution rows can be of."""
+        """Return the names of the available out-of-distribution data sets."""
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return a sampler's predictions on test rows and out-of-distribution rows."""
@@ -50,14 +50,14 @@ class ImageQueries:
         self._source: dict[str, Any] = {"index": 0}
         self._pixels, self.truth = race.images.x_test[0], int(race.images.y_test[0])
         self.angle = 0.0
-        self.number = 0  # of the image that is shown: grows with each
+        self.number = 0  # counts the displayed images
         self._answers: dict[int, tuple[tuple[int, int], float, np.ndarray]] = {}
         self._attacks: dict[int, tuple[int, list[dict[str, Any]]]] = {}
 
     # one image
 
     def show(self, image: dict[str, Any]) -> None:
-        """Take another image, or another angle (see `ImageRace.watch`)."""
+        """Show another image, or another angle (see `ImageRace.watch`)."""
         unknown = set(image) - {"index", "pixels", "attacked", "angle"}
         if unknown:
             raise BnnvizError(f"An image is index, pixels or attacked, and angle, not {sorted(unknown)[0]}.", "image")
@@ -104,12 +104,12 @@ class ImageQueries:
 
     @property
     def source(self) -> dict[str, Any]:
-        """Where the image is from: ``index`` of a test image, or ``drawn``."""
+        """The source of the image: ``index`` of a test image, or ``drawn``."""
         return self._source
 
     @property
     def turned(self) -> np.ndarray:
-        """The image as it is asked about, bytes (channels, height, width)."""
+        """The rotated image, bytes (channels, height, width)."""
         return _turned(self._pixels, self.angle)
 
     def answer(self, number: int) -> np.ndarray:
@@ -136,15 +136,15 @@ class ImageQueries:
         return np.stack(found + [probabilities(lane.target, theta[i : i + 1], rows) for i in chosen])
 
     def _rows(self, images: np.ndarray, lane: Any) -> torch.Tensor:
-        """Return bytes (rows, channels, height, width) as the network sees them."""
+        """Return bytes (rows, channels, height, width), scaled for the network."""
         x = scaled_pixels(images, self._race.images)
         return torch.as_tensor(x, dtype=lane.target.dtype, device=lane.target.device)
 
-    # images that are made to mislead
+    # adversarial images
 
     @property
     def busy(self) -> bool:
-        """Whether there is an attack left to make."""
+        """Whether an attack is pending."""
         return self._due() is not None
 
     def look(self) -> bool:
@@ -177,7 +177,7 @@ class ImageQueries:
         return None
 
     def intervals(self, number: int) -> diagnostics.ClassIntervals | None:
-        """Return mean and 95 % interval of each class's probability at the image; None before there are draws."""
+        """Return mean and 95 % interval of each class's probability at the image; None without draws."""
         found = self.answer(number)
         return diagnostics.class_intervals(found[:, :1]) if len(found) else None
 

@@ -52,10 +52,10 @@ class ImageLane(Lane):
         self._scored: tuple[int, dict[str, float]] = (0, {})
 
     def _note(self, before: int) -> None:
-        """Note nothing: there is no truth to compare estimates with."""
+        """Record nothing: there is no truth to compare estimates with."""
 
     def scores(self) -> dict[str, float]:
-        """Return accuracy, nll and ece of the mean over the draws that have been asked."""
+        """Return accuracy, nll and ece of the mean over the evaluated draws."""
         version = self.predictive_cache.version
         if self.predictive_cache.asked and self._scored[0] != version:
             y = self.target.data_set.y_test
@@ -70,11 +70,11 @@ class ImageLane(Lane):
         return self._scored[1]
 
     def asked(self) -> list[PredictiveCache]:
-        """Return what its draws are asked for."""
+        """Return the caches of its draws."""
         return [self.predictive_cache] if self.ood is None else [self.predictive_cache, self.ood]
 
     def record_metrics(self) -> None:
-        """Note how well it predicts now."""
+        """Record the current predictive performance."""
         found = self.scores()
         if found:
             self.course.append(CoursePoint(self.seconds, self.gradients, self.predictive_cache.asked, **found))
@@ -197,7 +197,7 @@ class ImageRace(Race):
                 lane.ood.look(_AT_ONCE_S / len(self.lanes))
 
     def ood_sets(self) -> list[str]:
-        """Return the names of the data sets that out-of-distribution rows can be of."""
+        """Return the names of the available out-of-distribution data sets."""
         return [each["name"] for each in _candidates(self.images)]
 
     def probabilities(self, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -213,7 +213,7 @@ def _rows(images: ImageSet, lane: Lane) -> Tensor:
 
 
 def _candidates(images: ImageSet) -> list[dict[str, Any]]:
-    """Return the registered sets of images of the same shape that are others."""
+    """Return the other registered image sets of the same shape."""
     described = [datasets.describe(name) for name in datasets.names()]
     same = [each for each in described if each["shape"] == list(images.shape) and each["name"] != images.name]
     # Sets unsuitable for training can serve as out-of-distribution data.

@@ -45,7 +45,7 @@ class ImageRaceView(RaceView):
         }
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same: as of a race, and the images' shape, classes and counts."""
+        """Return the static view data of a race, with the images' shape, classes and counts."""
         race, images = self._race, self._race.images
         lanes = [
             {"name": name, "spec": lane.spec.to_json()} for name, lane in zip(self._names, race.lanes, strict=True)
@@ -106,7 +106,7 @@ class ImageRaceView(RaceView):
         return found
 
     def _wall(self) -> dict[str, Any]:
-        """Return the images of the wall: the hardest ones, or those that were made to mislead."""
+        """Return the images of the wall: the hardest, or the adversarial ones."""
         kind = self._race.wall
         return {"kind": kind, "tiles": self._misleading() if kind == "attacked" else self._hardest()}
 
@@ -214,7 +214,7 @@ class ImageRaceView(RaceView):
         top = math.log(self._race.images.classes)
         return {"label": "change of each pixel (of 1)", "unit": "nats", "top": top, "lanes": lanes}
 
-    # ---- words --------------------------------------------------------------------------------------------
+    # ---- texts --------------------------------------------------------------------------------------------
 
     def _standing(self) -> str:
         """Describe the best predictions and the best out-of-distribution detection."""

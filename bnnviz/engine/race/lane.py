@@ -21,9 +21,9 @@ from bnnviz.targets import BNN
 _EVEN, _FACTORS, _FIRST = 40, 40, 1e-3
 # Fraction of the budget by which a sampler may lead the others.
 _STRETCH = 1 / 500
-# Kept draws of each chain, and numbers they may take: few of them would be the floor of the error.
+# Kept draws per chain, and their maximum numbers: few draws would limit the error from below.
 _DRAWS, _NUMBERS, _FEWEST = 20_000, 20_000_000, 64
-_FREE = 1000  # steps that cost no gradient, at once
+_FREE = 1000  # steps at once, if they cost no gradient
 _SCORED = 400  # draws
 
 
@@ -36,7 +36,7 @@ class Note(NamedTuple):
 
 
 def largest_step_cost(run: Run) -> int:
-    """Return the most gradients that the next step of a run may cost, all its living chains together."""
+    """Return the maximum gradients of the next step of a run, over all its living chains."""
     if run.state is not None and run.sampler.is_free(run.state):
         return 0
     return run.sampler.gradients_per_step * int(run.alive.sum())
@@ -59,7 +59,7 @@ class Lane(ViewedRun):
 
     @property
     def capacity(self) -> int:
-        """Draws kept of each chain."""
+        """Kept draws per chain."""
         room = _NUMBERS // (self.spec.chains * self.target.dim)
         return max(_FEWEST, min(_DRAWS, room) // 2 * 2)
 
@@ -80,7 +80,7 @@ class Lane(ViewedRun):
 
     @property
     def drawn(self) -> int:
-        """Draws of each chain; one of a sampler whose draws are all one point."""
+        """Draws per chain; one for a sampler with a single point."""
         made = self.store.common(self.alive) * self.store.every
         return min(made, 1) if self.sampler.traits.one_point else made
 
@@ -123,7 +123,7 @@ class Lane(ViewedRun):
         return np.unique(np.ceil(shares * self.budget).astype(np.int64))
 
     def _next_note(self) -> int:
-        """Return the spent gradients at which the next note is due."""
+        """Return the spent gradients at the next record."""
         place = np.searchsorted(self._schedule, self.gradients, side="right")
         return int(self._schedule[min(place, len(self._schedule) - 1)])
 
@@ -137,11 +137,11 @@ class Lane(ViewedRun):
             self.recorded.append(Note(self.gradients, self.store.common(self.alive), moments))
 
     def figures(self) -> dict[str, float]:
-        """Return ESS and R-hat of the first component, and of a network its scores."""
+        """Return ESS and R-hat of the first component, and the scores of a network."""
         return self._figures.take()
 
     def scores(self) -> dict[str, float]:
-        """Return how well the draws of a network predict its test rows; nothing of another target."""
+        """Return the test scores of a network's draws; nothing for other targets."""
         if not isinstance(self.target, BNN):
             return {}
         if self.sampler.traits.weighted:
@@ -171,7 +171,7 @@ class LaneFigures:
         self._made = 0
 
     def take(self) -> dict[str, float]:
-        """Return the figures, taken again if there are other draws."""
+        """Return the metrics, computed again for other draws."""
         lane = self._lane
         made = int(lane.store.made.sum())
         if made != self._made and lane.store.common(lane.alive):
@@ -183,7 +183,7 @@ class LaneFigures:
         lane = self._lane
         if lane.sampler.traits.weighted:
             ess, rhat = diagnostics.weight_ess(lane.log_weights), float("nan")
-        elif not lane.sampler.traits.converges:  # one point, or draws of an approximation: nothing mixes
+        elif not lane.sampler.traits.converges:  # one point, or draws of an approximation: no mixing
             ess = rhat = float("nan")
         else:
             self._components.refit()

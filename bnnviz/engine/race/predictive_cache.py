@@ -32,7 +32,7 @@ class PredictiveCache:
         self.version = 0
 
     def missing(self) -> list[Any]:
-        """Return the chosen draws that have not been asked yet."""
+        """Return the chosen draws that are not evaluated yet."""
         return [key for key in self._wanted() if key not in self._known]
 
     def look(self, seconds: float) -> None:
@@ -51,7 +51,7 @@ class PredictiveCache:
 
     @property
     def probabilities(self) -> np.ndarray:
-        """Probabilities (draws, rows, classes) of the draws that have been asked so far."""
+        """Probabilities (draws, rows, classes) of the evaluated draws."""
         if self._stacked is None or self._stacked[0] != self.version:
             found = list(self._known.values())
             empty = np.empty((0, len(self._rows), self._run.target.outputs_per_row), np.float32)
@@ -60,7 +60,7 @@ class PredictiveCache:
 
     @property
     def asked(self) -> int:
-        """Number of draws that have been asked."""
+        """Number of evaluated draws."""
         return len(self._known)
 
     def draws(self, most: int) -> Tensor:
@@ -89,7 +89,7 @@ class PredictiveCache:
 
 
 def probabilities(target: BNN, theta: Tensor, rows: Tensor) -> np.ndarray:
-    """Return the probabilities (rows, classes) that one draw (1, dim) gives to rows."""
+    """Return the probabilities (rows, classes) of one draw (1, dim) at rows."""
     with torch.no_grad():
         parts = [
             torch.softmax(target.outputs(theta.to(rows), part)[0], -1).float().cpu()

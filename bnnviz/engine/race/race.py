@@ -102,7 +102,7 @@ class Race(SamplerComparison):
 
     @property
     def error(self) -> str | None:
-        """Why nothing has come out."""
+        """The reason for a race without results."""
         if not all(lane.diverged for lane in self.lanes):
             return None
         return "All samplers diverged: their chains met values that are not finite; try smaller steps, or float64."
@@ -138,7 +138,7 @@ class Race(SamplerComparison):
                 continue
             self._prepare_some(_DESCENT_STEPS)
             if self.phase != "start":
-                # A race that is paused while it looks for its start must not take a step.
+                # A race paused during its start search must not take a step.
                 break
         return done
 
@@ -256,7 +256,7 @@ class Race(SamplerComparison):
         return self._view.curves()
 
     def summary(self) -> dict[str, Any]:
-        """Return what ``bnnviz race --json`` prints."""
+        """Return the output of ``bnnviz race --json``."""
         return self._view.summary()
 
     def release(self) -> None:

@@ -23,8 +23,8 @@ from bnnviz.version import VERSION
 
 CHAINS, DRAWS, WARMUP = 16, 125, 25
 SEED = 2**31 - 1  # differs from the samplers' seeds, and all races on a target share it
-_NUMBERS = 50_000_000  # that its draws may take: in high dimensions there are fewer
-_FEWEST = 25  # draws of a chain before it is a reference at all
+_NUMBERS = 50_000_000  # maximum numbers of its draws: fewer draws in high dimensions
+_FEWEST = 25  # minimum draws per chain of a reference
 _MEASURED = 8  # quantities with reported R-hat and ESS
 _EVERY_S = 1.0
 _KEPT = 50  # finished references on disk
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 class Reference:
-    """Run the sampler that ranks highest for it, or read what such a run has left on disk."""
+    """Run the best-ranked reference sampler, or read the result of such a run from disk."""
 
     def __init__(self, spec: RaceSpec, target: Target | None = None) -> None:
         self.spec, self._own = reference_spec(spec, target), target
@@ -49,7 +49,7 @@ class Reference:
 
     @property
     def truth(self) -> TrueMoments | None:
-        """Means and standard deviations as it has them now; None as long as there are too few draws."""
+        """Current means and standard deviations; None with too few draws."""
         return self._truth
 
     def status(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Reference:
             self.finished = True
             if (
                 self._own is None and diagnostics.has_arviz()
-            ):  # without R-hat it would be kept unjudged, for every later race
+            ):  # a reference without R-hat would be stored unjudged, for every later race
                 self._store()
         if self.finished:
             self._run = self._estimates = None
@@ -89,7 +89,7 @@ class Reference:
         return self._run
 
     def _measure(self, run: Run) -> None:
-        """Take the estimates again."""
+        """Update the estimates."""
         if run.store.common(run.alive) < _FEWEST:
             return
         values = self._estimates.values()
@@ -128,7 +128,7 @@ class Reference:
         return True
 
     def _store(self) -> None:
-        """Leave it to later races; a disk that is full or closed is no reason to stop this one."""
+        """Store it for later races; a full or read-only disk does not stop this one."""
         truth, told = self._truth, [self._status[name] for name in ("draws", "rhat", "ess")]
         try:
             folder = self._path.parent
@@ -155,7 +155,7 @@ class Reference:
 
 
 def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
-    """Return the spec of the reference run of a race: another seed, more chains, the sampler that ranks highest."""
+    """Return the spec of the reference run of a race: another seed, more chains, the best-ranked sampler."""
     sampler = max(samplers.REGISTRY, key=lambda cls: cls.traits.reference_rank)
     lane = spec.lanes[0]
     dim = lane.known_dim if target is None else target.dim
@@ -176,7 +176,7 @@ def reference_spec(spec: RaceSpec, target: Target | None = None) -> Spec:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove all but the newest references, and what dead processes have left half written."""
+    """Remove all but the newest references, and unfinished files of dead processes."""
     kept = sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
     old = [path for path in folder.glob(files.HALF_WRITTEN) if time.time() - path.stat().st_mtime > 3600]
     for path in [*kept[_KEPT:], *old]:

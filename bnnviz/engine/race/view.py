@@ -66,15 +66,15 @@ class RaceView:
         }
 
     def _pictures(self) -> dict[str, Callable[[], dict[str, Any]]]:
-        """Return what makes the parts that are not the same for all races."""
+        """Return the builders of the parts that differ between kinds of races."""
         return {"curves": lambda: {"lanes": self.curves(), "budget": self._race.spec.budget}}
 
     def scene(self) -> dict[str, Any]:
-        """Return what stays the same."""
+        """Return the static view data."""
         race = self._race
         scenes = [lane.scene() for lane in race.lanes]
         for scene in scenes[1:]:
-            # One picture of the density for all: it is large.
+            # One shared figure of the density: it is large.
             scene["plane"] = scenes[0]["plane"]
         pictures = [part for part in self.pictures if all(part in scene["emits"] for scene in scenes)]
         first = scenes[0]
@@ -132,7 +132,7 @@ class RaceView:
             "notes": race.notes,
         }
 
-    # ---- figures ------------------------------------------------------------------------------------------
+    # ---- metrics ------------------------------------------------------------------------------------------
 
     def _table(self) -> dict[str, Any]:
         table = {"rows": self.table(), "scores": self._scores(), "errors": self.errors}
@@ -184,7 +184,7 @@ class RaceView:
         return row | errors | {"error_mean": found.mean, "error_sd": found.sd} | lane.figures()
 
     def _scores(self) -> list[str]:
-        """Return the names of the scores that a network's predictions have."""
+        """Return the names of the scores of a network's predictions."""
         target = self._race.lanes[0].target
         if not isinstance(target, BNN):
             return []
@@ -226,7 +226,7 @@ class RaceView:
     def _reference(self) -> dict[str, Any] | None:
         return None if self._race.reference is None else self._race.reference.status()
 
-    # ---- words --------------------------------------------------------------------------------------------
+    # ---- texts --------------------------------------------------------------------------------------------
 
     def _status(self) -> dict[str, Any]:
         race, lanes = self._race, self._race.lanes
@@ -364,7 +364,7 @@ def _is_judged(row: dict[str, Any]) -> bool:
 
 
 def _is_better(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether a row's error is smaller than another's by more than chance makes it."""
+    """Return whether a row's error is significantly smaller than another's."""
     if not (_is_judged(one) and _is_judged(other)) or one["error"] >= other["error"]:
         return False
     apart = math.log(other["error"]) - math.log(max(one["error"], 1e-300))
@@ -372,7 +372,7 @@ def _is_better(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _with_interval(row: dict[str, Any]) -> str:
-    """Return an error with its interval, in words."""
+    """Return the text of an error with its interval."""
     if not _is_judged(row):
         return f"{row['error']:.2g} sd"
     return f"{row['error']:.2g} sd, {row['error_low']:.2g} to {row['error_high']:.2g}"
@@ -384,5 +384,5 @@ def _times(worse: dict[str, Any], better: dict[str, Any]) -> str:
 
 
 def _last(value: float) -> float:
-    """Return what sorts an unknown figure behind all known ones."""
+    """Return a sort key with unknown values last."""
     return value if math.isfinite(value) else math.inf
