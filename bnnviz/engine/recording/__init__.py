@@ -1,1 +1,1 @@
-"""Keep runs on disk: the writer, the reader, and the formats of other programs."""
+"""Keep runs on disk: the writer, the reader, and exports to other formats."""

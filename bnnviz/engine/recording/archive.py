@@ -1,4 +1,4 @@
-"""Pack a recording into one file, to be sent and taken in."""
+"""Pack a recording into one file, and unpack received ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_SHRINK, _FREE = 200, 1 << 26
 
 
 def pack(recording: Recording, out: Path) -> Path:
-    """Put a recording into a zip file, whole or not at all."""
+    """Write a recording to a zip file atomically."""
     recording.header, recording.progress  # noqa: B018
     try:
         with replacing(out) as new:
@@ -43,7 +43,7 @@ def write(recording: Recording, out: Path | IO[bytes]) -> None:
 
 
 def unpack(file: str | os.PathLike, name: str | None = None) -> Path:
-    """Take a packed recording in, and return its folder."""
+    """Unpack a recording, and return its folder."""
     file = Path(file)
     target = reader.place(reader.free_name(file.stem) if name is None else name)
     if os.path.lexists(target):
@@ -78,7 +78,7 @@ def extract(packed: IO[bytes], folder: Path, name: str) -> None:
 
 
 def _believe(name: str, packed: int, members: list[zipfile.ZipInfo]) -> None:
-    """Refuse names that are not plain ones, and files that would become far larger than the packed bytes are."""
+    """Raise for names that are not plain ones, and for files much larger than their packed bytes."""
     for member in members:
         parts = PurePosixPath(member.filename).parts
         link = (member.external_attr >> 16) & 0o170000 not in (0, 0o100000)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 DRAWS = "draws.zarr"
 X, LOG_WEIGHT, STEPS = "posterior/x", "sample_stats/log_weight", "steps/told"
-#: The group of what each draw came with.
+#: The group of the draws' statistics.
 SAMPLE_STATS = "sample_stats"
 #: Maximum number of logged steps of a run.
 MOST_STEPS = 500_000
@@ -25,10 +25,10 @@ BROKEN = (OSError, LookupError, ValueError, TypeError, RuntimeError, MemoryError
 _MOST_SHRINK, _FREE = 200, 1 << 26
 
 
-# What `bnnviz.engine.recording.writer` writes. Others may run code of the file's choice, as "pickle" did.
+# Codecs of `bnnviz.engine.recording.writer`. Others may run code from the file, as "pickle" did.
 _CODECS = frozenset({"bytes", "crc32c", "vlen-utf8", "zstd"})
 _DESCRIPTION = "zarr.json"
-_MOST_TEXT = 1 << 26  # bytes of a description
+_MOST_TEXT = 1 << 26  # maximum bytes of a description
 
 
 def opened(folder: Path, mode: Literal["r", "r+"] = "r") -> zarr.Group:
@@ -80,7 +80,7 @@ def _believe(array: zarr.Array, folder: Path, region: list[int]) -> None:
     """Raise for an array whose chunks are missing, or that is far larger than its files."""
     grid = [math.ceil(size / each) for size, each in zip(region, array.chunks, strict=True)]
     sizes = _sizes(folder)
-    # Their number first: a made-up shape may have more chunks than can be counted.
+    # Their number first: a forged shape may have more chunks than can be counted.
     there = math.prod(grid) <= len(sizes) and all(
         tuple(map(str, chunk)) in sizes for chunk in itertools.product(*map(range, grid))
     )

@@ -1,4 +1,4 @@
-"""Write a run in a form that ArviZ opens."""
+"""Write a run in a format for ArviZ."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Packages that write NetCDF files.
 NETCDF = ("arviz_base", "h5netcdf", "h5py")
-# Sample statistics that ArviZ has as booleans.
+# Boolean sample statistics of ArviZ.
 _YES_OR_NO = ("diverging", "reached_max_treedepth")
 
 
@@ -86,7 +86,7 @@ def tree(
     """Return an ArviZ data tree of draws (chains, draws, dim), their log weights and sample statistics."""
     arviz_base = optional.require("arviz_base", "Data trees need")
     groups = {"posterior": {"x": draws}}
-    # No sum over the draws is right without the weights.
+    # A sum over draws needs the weights.
     weights = {} if log_weights is None else {"log_weight": log_weights}
     told = weights | {name: values > 0 if name in _YES_OR_NO else values for name, values in stats.items()}
     if told:

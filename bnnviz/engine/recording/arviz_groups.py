@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray
 
 _ROWS = "row"
-_MOST_WORK = 1e10  # multiply-adds for the log densities of all draws
+_MOST_WORK = 1e10  # maximum multiply-adds for the log densities of all draws
 # Maximum numbers in a group that is made by default.
 _MOST_NUMBERS = 20_000_000
 _CHUNK = 256
@@ -49,7 +49,7 @@ def tree_depths(stats: dict[str, np.ndarray]) -> np.ndarray | None:
 
 
 def size(given: NetworkDraws) -> int:
-    """Return how many numbers the largest group of a network has."""
+    """Return the number of numbers in the largest group of a network."""
     return len(given.theta) * max(len(given.target.y), 1) * max(given.target.likelihood.columns, 1)
 
 
@@ -92,7 +92,7 @@ def _drawn(target: BNN, theta: torch.Tensor, f: torch.Tensor, rng: np.random.Gen
 
 
 def completed(made: xarray.DataTree, run: SingleRun, predictions: bool | None) -> xarray.DataTree:
-    """Return a tree of a run's draws with named parameters, and of a network with its groups."""
+    """Return a tree of a run's draws with named parameters, and for a network with its groups."""
     arviz_base = optional.require("arviz_base", "Data trees need")
     target, draws = run.target, run.draws
     named = named_draws(target, draws)

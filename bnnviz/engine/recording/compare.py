@@ -11,8 +11,8 @@ from bnnviz.engine.recording.export import ExportedDraws, kept
 from bnnviz.engine.recording.reader import Recording
 from bnnviz.errors import BnnvizError
 
-_MOST_NUMBERS = 20_000_000  # read for a picture
-#: Figures of a summary in a comparison, where any recording has them: its label.
+_MOST_NUMBERS = 20_000_000  # maximum for a figure
+#: Metrics in a comparison, if any recording has them, with their labels.
 FIGURES = {
     "draws": "draws of each chain",
     "chains": "chains",
@@ -33,7 +33,7 @@ FIGURES = {
 
 
 def readable(recording: Recording) -> ExportedDraws:
-    """Return a recording's draws for a picture."""
+    """Return a recording's draws for a figure."""
     recording.check_written()
     dims = recording.whole * len(recording.progress["counts"]) * len(recording.names())
     if dims > _MOST_NUMBERS:
@@ -46,7 +46,7 @@ def readable(recording: Recording) -> ExportedDraws:
 
 
 def ess(found: ExportedDraws, name: str) -> float:
-    """Return the effective sample size of one coordinate over all chains; nan where draws have weights."""
+    """Return the effective sample size of one coordinate over all chains; nan for weighted draws."""
     if found.log_weights is not None:
         return float("nan")
     return diagnostics.ess(found.draws[..., found.names.index(name)].astype(np.float64))
@@ -63,7 +63,7 @@ def rows(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
 
 
 def differences(recordings: list[Recording]) -> list[tuple[str, list[Any]]]:
-    """Return the settings that all recordings' specs have and in which they differ, with each one's value."""
+    """Return the common settings of the recordings' specs that differ, with each one's value."""
     specs = [_flat(recording.header["spec"]) for recording in recordings]
     found = [(name, [spec.get(name) for spec in specs]) for name in specs[0] if all(name in spec for spec in specs)]
     return [(name, values) for name, values in found if any(value != values[0] for value in values)]

@@ -68,12 +68,12 @@ _PROGRESS = {
 
 
 def unfit_header(found: Mapping[str, Any]) -> str | None:
-    """Return what of a header does not fit; None where all does."""
+    """Return the invalid part of a header, or None."""
     return unfit(found, _HEADER, {})
 
 
 def unfit_progress(found: Mapping[str, Any]) -> str | None:
-    """Return what of a progress does not fit, by itself or with the rest; None where all does."""
+    """Return the part of a progress that is invalid or inconsistent, or None."""
     wrong = unfit(found, _PROGRESS, {})
     if wrong is not None:
         return wrong

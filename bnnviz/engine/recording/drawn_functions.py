@@ -56,7 +56,7 @@ def drawn_functions(
 
 
 def _own_class(given: Any, theta: Any, most: int) -> dict[str, np.ndarray]:
-    """Return ranks of test rows, and the probability (draws, rows) that each draw gives to a row's own class."""
+    """Return ranks of test rows, and the probability (draws, rows) of a row's true class under each draw."""
     from bnnviz.engine.evaluation import metrics
     from bnnviz.engine.evaluation.predictions import evenly, observed_rows
 

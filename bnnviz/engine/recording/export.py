@@ -1,4 +1,4 @@
-"""Export a recording to the files of other programs."""
+"""Export a recording to files for other programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ExportedDraws(NamedTuple):
-    """Hold a recording's living chains: draws (chains, draws, dim), log weights, names, header, sample statistics."""
+    """A recording's living chains: draws (chains, draws, dim), log weights, names, header, sample statistics."""
 
     draws: np.ndarray
     log_weights: np.ndarray | None
@@ -35,15 +35,15 @@ class ExportedDraws(NamedTuple):
 
 
 def kept(recording: Recording, *, target: Target | None = None) -> ExportedDraws:
-    """Return the draws that all living chains of a recording have; a ``target`` of the caller's, of a run on such."""
+    """Return the common draws of all living chains of a recording; ``target`` is the caller's own, if any."""
     if not recording.whole:
         raise BnnvizError(f"The recording {recording.folder} has no draws yet.", "run")
     alive = np.array(recording.progress["alive"], dtype=bool)
     chosen = alive if alive.any() else ~alive
     draws, logs = recording.read_draws(), recording.read_log_weights()
     header = {name: value for name, value in recording.header.items() if name != "format"}
-    header["changes"] = recording.progress["changes"]  # the header is not written at each change
-    if draws is None:  # a run without an end, that has not come to one
+    header["changes"] = recording.progress["changes"]  # the header is not updated at each change
+    if draws is None:  # an unfinished run without an end
         from bnnviz.engine.recording.resume import resume
 
         run = resume(recording.folder, target=target)
@@ -55,12 +55,12 @@ def kept(recording: Recording, *, target: Target | None = None) -> ExportedDraws
 
 
 def to_arviz(recording: Recording) -> xarray.DataTree:
-    """Return a recording's draws as an ArviZ data tree, those that all living chains have."""
+    """Return the common draws of all living chains of a recording as an ArviZ data tree."""
     return tree(*kept(recording))
 
 
 def export(recording: Recording, form: str, out: str | os.PathLike, draws: int | None = None) -> Path:
-    """Write a recording to a file, whole or not at all."""
+    """Write a recording to a file atomically."""
     if form not in FORMS:
         raise BnnvizError(f"There is no format {form!r}; choose one of {', '.join(FORMS)}.", "format")
     if draws is not None and form not in _OF_DRAWS:
@@ -80,7 +80,7 @@ def export(recording: Recording, form: str, out: str | os.PathLike, draws: int |
 
 
 def suffix(form: str) -> str:
-    """Return the ending that files of a form have."""
+    """Return the file suffix of a format."""
     return {"netcdf": ".nc", "torch": ".pt", "torchscript": ".pt", "zip": ".zip"}.get(form, f".{form}")
 
 
@@ -90,7 +90,7 @@ def _write_netcdf(recording: Recording, path: Path) -> None:
 
 
 def _write_zarr(recording: Recording, path: Path) -> None:
-    # Labels of one length have no specification in this format; labels of any length have one.
+    # This format specifies labels of any length only, not of a fixed length.
     labels = {"coordinate": np.array(recording.names(), dtype=object)}
     data = to_arviz(recording).map_over_datasets(lambda part: part.assign_coords(labels) if "x" in part else part)
     data.to_zarr(path, zarr_format=3, consolidated=False)
@@ -112,7 +112,7 @@ def _write_csv(recording: Recording, path: Path) -> None:
         writer.writerow(["chain", "draw", *([] if logs is None else ["log_weight"]), *names])
         for chain, number in np.ndindex(draws.shape[:2]):
             weight = [] if logs is None else [logs[chain, number]]
-            # The shortest text that is the same number again.
+            # The shortest text that reads as the same number.
             writer.writerow([chain, number, *(str(value) for value in [*weight, *draws[chain, number]])])
 
 

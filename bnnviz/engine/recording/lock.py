@@ -1,4 +1,4 @@
-"""Lock a recording's folder for the one process that writes it, and notice when the folder is taken away."""
+"""Lock a recording's folder for its only writing process, and detect the removal of the folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOCK = ".lock"
 
 
 class RecordingGone(BnnvizError):
-    """Report that a recording was removed or renamed while it was written; nothing more can be written to it."""
+    """The recording was removed or renamed during the writing, which cannot continue."""
 
 
 class RecordingLock:
@@ -39,7 +39,7 @@ class RecordingLock:
             return False
 
     def check(self) -> None:
-        """Raise RecordingGone if the folder was taken away: it would be made again, with half of a recording."""
+        """Raise RecordingGone if the folder was removed: recreating it would leave half a recording."""
         if not self.is_held:
             raise RecordingGone(
                 f"The recording {self.folder} was removed or renamed while it was written; record the run again under"

@@ -47,7 +47,7 @@ FORMAT = 1
 HEADER, PROGRESS, SUMMARY, FILE = "header.json", "progress.json", "summary.json", "data.bin"
 START = "start.bin"
 SCENE, PIECES = "scene", "pieces"
-_MOST_TEXT = 1 << 26  # bytes of a JSON file
+_MOST_TEXT = 1 << 26  # maximum bytes of a JSON file
 
 
 def recordings_folder() -> Path:
@@ -56,7 +56,7 @@ def recordings_folder() -> Path:
 
 
 def place(name: str) -> Path:
-    """Return where a recording of this name is, or would be."""
+    """Return the folder of a recording with this name, existing or not."""
     if not RECORDING.fullmatch(name) or name.endswith((".", " ")):
         raise BnnvizError(
             f"{name[:100]!r} cannot name a recording: take letters, digits, spaces and . _ + = , @ ( ) -, at most 100"
@@ -82,12 +82,12 @@ def new_place(word: str | Path) -> Path:
 
 
 def check_zarr() -> None:
-    """Raise an ImportError if zarr is missing: before the work, not after."""
+    """Raise an ImportError without zarr, before any work."""
     optional.check("zarr", "Recordings need")
 
 
 def free_name(stem: str) -> str:
-    """Return a name that no recording has: the stem, or the stem and a number."""
+    """Return an unused name: the stem, or the stem and a number."""
     stem = re.sub(r"[^A-Za-z0-9._+=,@()-]+", "-", stem).strip("-. ")[:80] or "run"
     name, number = stem, 1
     while os.path.lexists(place(name)):
@@ -97,7 +97,7 @@ def free_name(stem: str) -> str:
 
 
 def find(word: str | Path) -> Path:
-    """Return the folder of a recording that is given by its path, or by its name."""
+    """Return the folder of a recording by its path or name."""
     if Path(word).is_dir():
         return Path(word)
     if is_recording_name(word):
@@ -128,7 +128,7 @@ class Recording:
 
     @cached_property
     def progress(self) -> dict[str, Any]:
-        """How far it is: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
+        """The progress: ``counts`` and ``alive`` of the chains, ``marks`` (checkpoints), ``finished``, ``steps``."""
         return self._checked(PROGRESS, contents.unfit_progress)
 
     @cached_property
@@ -153,17 +153,17 @@ class Recording:
 
     @cached_property
     def size(self) -> int:
-        """Bytes on the disk."""
+        """Size on disk in bytes."""
         return sum(map(_size, self.files()))
 
     @property
     def whole(self) -> int:
-        """Draws that every living chain has."""
+        """Number of common draws of all living chains."""
         counts, alive = self.progress["counts"], self.progress["alive"]
         return min([n for n, one in zip(counts, alive, strict=True) if one] or counts)
 
     def checkpoint(self, step: int | None = None) -> bytes:
-        """Return the last checkpoint, or the last one that is not after a step."""
+        """Return the last checkpoint, or the last one up to a step."""
         known = [each for each in self.progress["marks"] if step is None or each["step"] <= step]
         if not known:
             raise BnnvizError(f"The recording {self.folder} has no checkpoint before step {step}.", "step")
@@ -171,14 +171,14 @@ class Recording:
         return self.part(last["file"], last["sha256"])
 
     def part(self, name: str, digest: str) -> bytes:
-        """Return a file that has a checksum."""
+        """Return the content of a file with a checksum."""
         content = self._bytes(name)
         if hashlib.sha256(content).hexdigest() != digest:
             raise self.damaged(name)
         return content
 
     def frame_files(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Return the entries of the file of the scene and of those of frames, as the progress has them."""
+        """Return the entries of the scene's file and of the frame files, as in the progress."""
         index = self.progress["frames"] or {SCENE: None, PIECES: []}
         return index[SCENE], index[PIECES]
 
@@ -207,7 +207,7 @@ class Recording:
         return Spec.from_json(spec, self.attachment(), self.start_points())
 
     def check_written(self) -> None:
-        """Refuse a recording of a run without an end whose draws only its checkpoint has, which needs torch."""
+        """Raise for a recording with draws only in its checkpoint, which needs torch."""
         if not (self.folder / DRAWS / X).is_dir():
             raise BnnvizError(
                 f"The draws of {self.name} are in its checkpoint until its run ends: continue the"
@@ -216,7 +216,7 @@ class Recording:
             )
 
     def read_draws(self, most: int | None = None) -> np.ndarray | None:
-        """Return the draws (chains, draws, dim), all that any chain has; None where the checkpoint holds them."""
+        """Return the draws (chains, draws, dim) of all chains; None if the checkpoint has them."""
         return self._array(X, most)
 
     def read_log_weights(self, most: int | None = None) -> np.ndarray | None:
@@ -224,7 +224,7 @@ class Recording:
         return self._array(LOG_WEIGHT, most)
 
     def read_sample_stats(self, most: int | None = None) -> dict[str, np.ndarray]:
-        """Return the sample statistics of the draws' moves by name, (chains, draws) each, but for the weights."""
+        """Return the sample statistics of the draws' moves by name, (chains, draws) each, without the weights."""
         folder = self.folder / DRAWS / SAMPLE_STATS
         found = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
         paths = {name: f"{SAMPLE_STATS}/{name}" for name in found if name.isidentifier() and name != "chain"}
@@ -233,7 +233,7 @@ class Recording:
 
     @property
     def plain(self) -> bool:
-        """Whether its draws are written and have no weights."""
+        """Whether its draws are written and unweighted."""
         return (self.folder / DRAWS / X).is_dir() and not (self.folder / DRAWS / LOG_WEIGHT).is_dir()
 
     def names(self) -> list[str]:
@@ -241,12 +241,12 @@ class Recording:
         return self._labels("posterior", "coordinate")
 
     def steps(self) -> dict[str, np.ndarray]:
-        """Return the log: what each step did to the first chain, by the names of the sampler's figures."""
+        """Return the log: the info of each step for the first chain, by name."""
         told = self._array(STEPS, None)
         return {} if told is None else dict(zip(self._labels("steps", "figure"), told.T, strict=True))
 
     def check(self) -> None:
-        """Read all of it once."""
+        """Read and check the whole recording."""
         for each in self.progress["marks"]:
             self.checkpoint(each["step"])
         self.header, self.last_summary, self.start_points(), self.read_log_weights()
@@ -282,13 +282,13 @@ class Recording:
             raise self.damaged(f"{DRAWS}/{path}") from error
 
     def files(self) -> list[Path]:
-        """Return all files; refuse links and whatever is neither a file nor a folder."""
+        """Return all files; raise for links and anything but files and folders."""
         found, folders = [], [self.folder]
         while folders:
             for entry in _entries(folders.pop()):
                 try:
                     kind = entry.lstat().st_mode
-                except FileNotFoundError:  # a checkpoint that the run has replaced meanwhile
+                except FileNotFoundError:  # a checkpoint that the run has just replaced
                     continue
                 if stat.S_ISDIR(kind):
                     folders.append(entry)
@@ -348,7 +348,7 @@ class Recording:
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file; none of one that has gone meanwhile."""
+    """Return the bytes of a file; 0 for a removed one."""
     try:
         return path.lstat().st_size
     except OSError:
@@ -356,7 +356,7 @@ def _size(path: Path) -> int:
 
 
 def _changed(path: Path) -> float:
-    """Return when a file was last changed; never of one that has gone meanwhile."""
+    """Return the time of a file's last change; 0 for a removed one."""
     try:
         return path.lstat().st_mtime
     except OSError:
@@ -387,7 +387,7 @@ def recordings() -> Iterator[tuple[Recording, str | None]]:
 
 
 def rename(name: str, new: str) -> Path:
-    """Give a recording another name."""
+    """Rename a recording."""
     old, target = place(name), place(new)
     if not os.path.lexists(old):
         raise BnnvizError(f"There is no recording {name!r}.", "name")
@@ -402,12 +402,12 @@ def rename(name: str, new: str) -> Path:
 
 
 def delete(name: str) -> None:
-    """Remove a recording that no process writes; of a link only the link goes."""
+    """Remove a recording without a writing process; of a link only the link."""
     folder = place(name)
     try:
         if stat.S_ISDIR(folder.lstat().st_mode):
             RecordingLock(folder).release()
-            # Out of the way first, so that the name is free at once and half a recording never has it.
+            # Rename it first, so that the name is free at once and never belongs to half a recording.
             going = folder.with_name(f".{folder.name}.{os.getpid()}.going")
             folder.rename(going)
             shutil.rmtree(going)

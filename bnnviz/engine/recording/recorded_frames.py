@@ -22,8 +22,8 @@ from bnnviz.engine.throttle import Throttle
 from bnnviz.errors import BnnvizError
 from bnnviz.specs import catalogue
 
-_PIECE = 16  # frames of one file
-MOST_BYTES = 1 << 26  # after which no more are taken
+_PIECE = 16  # frames per file
+MOST_BYTES = 1 << 26  # maximum bytes of all frames
 
 
 class RecordedFramePolicy(NamedTuple):
@@ -41,7 +41,7 @@ POLICY = RecordedFramePolicy()
 
 
 class RecordedFrames:
-    """Take frames of a run, and give them as files."""
+    """Take frames of a run, and pack them into files."""
 
     def __init__(self, run: ShownRun, known: FramesSoFar | None = None) -> None:
         known = known or FramesSoFar(None, [], [])
@@ -52,7 +52,7 @@ class RecordedFrames:
         self._whole = bool(self._open)  # whether to write the incomplete file as a complete one
         last = [_step(self._open[-1])] if self._open else [piece["last"] for piece in self._closed[-1:]]
         self._last = last[0] if last else -1
-        self._complete = False  # whether the last one has every part
+        self._complete = False  # whether the last frame has every part
         self._next = self._since = run.steps
         self._era, self._pace = run.era, Throttle(least=1 / POLICY.rate)
         self._spent: dict[str, float] = {}
@@ -60,14 +60,14 @@ class RecordedFrames:
 
     @property
     def index(self) -> dict[str, Any] | None:
-        """Which files there are, as a recording's progress knows them; None before there is one."""
+        """The index of the files for a recording's progress; None without files."""
         if self._scene is None:
             return None
         return {SCENE: self._scene, PIECES: self._closed + ([] if self._tail is None else [self._tail])}
 
     @property
     def names(self) -> set[str]:
-        """The names of the files."""
+        """Names of the files."""
         index = self.index
         return set() if index is None else {entry["file"] for entry in (index[SCENE], *index[PIECES])}
 
@@ -102,7 +102,7 @@ class RecordedFrames:
         return sum(self._spent.values()) <= self._allowed and count < POLICY.frames and size < MOST_BYTES
 
     def _taken(self, whole: bool) -> dict[str, Any]:
-        """Return a frame, without the parts that are expensive unless it is to be ``whole``."""
+        """Return a frame, without the expensive parts unless ``whole``."""
         frame: dict[str, Any] = {"seq": self.run.steps}
         for part in replay_frames.parts(self._shown):
             expensive = self._spent.get(part, 0.0) > POLICY.part * self._allowed
@@ -119,7 +119,7 @@ class RecordedFrames:
         return replay_frames.timeless(frame)
 
     def files(self) -> dict[str, bytes]:
-        """Return the files that are new, by their names, which the index knows from now on."""
+        """Return the new files by name, and add them to the index."""
         made: dict[str, bytes] = {}
         if self._scene is None and self._shown is not None:
             self._scene = _entry(self._shown, "scene", made)
@@ -133,7 +133,7 @@ class RecordedFrames:
         return made
 
     def end(self) -> None:
-        """Have the next files hold every frame: else the last few wait until there are enough of them for a file."""
+        """Write all frames to the next files, without waiting for full ones."""
         self.look(last=True)
         self._whole = True
 
@@ -174,7 +174,7 @@ def until(recording: Recording, step: int) -> FramesSoFar:
 def shown(
     recording: Recording, most: int = replay_frames.FRAMES, step: int | None = None
 ) -> replay_frames.ReplayFrames:
-    """Return the frames that a recording has of its run."""
+    """Return the frames in a recording."""
     scene, pieces = recording.frame_files()
     pieces = [piece for piece in pieces if step is None or piece["first"] <= step]
     frames = [frame for piece in pieces for frame in recording.frames(piece) if step is None or _step(frame) <= step]

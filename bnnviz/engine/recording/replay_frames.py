@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from bnnviz.targets import Target
 
 FRAMES, MOST_FRAMES = 300, 2000
-_SINGLE = 1 / 3  # of the frames show one step each
-_KEPT = 1 / 3  # of the frames are kept for what comes when it is known how long that takes
-_BEGIN = 0.5  # of the mean stride to the end is the first of the strides that grow to it
+_SINGLE = 1 / 3  # fraction of the frames that show one step each
+_KEPT = 1 / 3  # fraction of the frames reserved until the number of steps is known
+_BEGIN = 0.5  # initial stride, relative to the mean stride to the end
 _SLICE_S = 0.2
 _ENDLESS = 20_000  # steps replayed of a run without an end
 # Timings differ between repetitions.
-_CLOCKS = ("events_per_s", "gradients_per_s", "elapsed", "message")  # a note may be about the time a run takes
+_CLOCKS = ("events_per_s", "gradients_per_s", "elapsed", "message")  # a message may include timings
 _STATUS = "status"
 _SKIPPED = ("selection", "graph", "verdict", "row")
 
 
 @dataclass(frozen=True)
 class ReplayFrames:
-    """Hold the replay frames of a run, and its scene; a user's file of them is called a film."""
+    """The replay frames of a run, and its scene; a user's file of them is called a film."""
 
     scene: dict[str, Any]
     frames: list[dict[str, Any]]
@@ -62,7 +62,7 @@ class ReplayFrames:
         return path
 
     def pack(self) -> bytes:
-        """Return the frames as the bytes of an npz file: one array of each type, and their places as JSON."""
+        """Return the frames as the bytes of an npz file: one array per type, and their positions as JSON."""
         return codec.pack({"scene": self.scene, "frames": self.frames, "header": self.header})
 
     @classmethod
@@ -104,7 +104,7 @@ def take_frames(
     measure: Callable[[ShownRun, dict[str, Any]], dict[str, float]] | None = None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> ReplayFrames:
-    """Do a run again, and take its replay frames; ``measure`` adds figures of the run as the part ``measured``."""
+    """Repeat a run, and take its replay frames; ``measure`` adds metrics of the run as the part ``measured``."""
     check_frames(frames)
     if not isinstance(past, PastRun):
         past = PastRun(past.checked()) if isinstance(past, Spec) else past_of_run(past)
@@ -122,7 +122,7 @@ def take_frames(
             if left is None:
                 left, more = taking.longest, more - round(frames * _KEPT)
             elif not known:
-                # From here on strides grow to the end, which may be nearer than was thought.
+                # From here on strides grow to the end, which may be nearer than expected.
                 stride, known = max(1.0, min(stride, _BEGIN * left / more)), True
             stride = next_stride(stride, left, more)
         taking.advance(run.steps + round(stride) if len(taken) < frames - 1 else None)
@@ -133,13 +133,13 @@ def take_frames(
 
 
 def check_frames(frames: int) -> None:
-    """Refuse a number of frames that no replay has."""
+    """Raise for an invalid number of frames."""
     if not isinstance(frames, int) or not 2 <= frames <= MOST_FRAMES:
         raise BnnvizError(f"frames = {frames!r} must be a whole number from 2 to {MOST_FRAMES:,}.", "frames")
 
 
 def is_here(device: str | None) -> bool:
-    """Return whether this machine has a device, so that a run on it can be done again with the same draws."""
+    """Return whether this machine has a device, so that a run on it can be repeated with the same draws."""
     from bnnviz.engine.run.device import choose_device
 
     try:
@@ -163,7 +163,7 @@ def next_stride(last: float, left: int, more: int) -> float:
 
 
 def past_of_run(run: ShownRun) -> PastRun:
-    """Return a run of this process as a file would have it."""
+    """Return a run of this process in the form of a file's."""
     own = run.target if run.own_target else None
     return PastRun(run.begun, list(run.changes), run.steps, str(run.device), own)
 
@@ -189,7 +189,7 @@ def read_past(path: str | Path) -> PastRun:
         path = place(str(path))
     if path.is_dir():
         recording = Recording(path)
-        progress = recording.progress  # the header is not written at each change
+        progress = recording.progress  # the header is not updated at each change
         known = {"changes": progress["changes"], "steps": progress["steps"]}
         held = recording.attachment(), recording.start_points()
         return past_of(recording.header | known, str(path), *held)
@@ -228,7 +228,7 @@ def _netcdf(path: Path) -> dict[str, Any]:
     return found
 
 
-# --- doing a run again
+# --- repeating a run
 
 
 def _begin(past: PastRun) -> tuple[ShownRun, str]:
@@ -259,7 +259,7 @@ class _Taking:
 
     @property
     def ended(self) -> bool:
-        """Whether there is nothing left to show."""
+        """Whether the run has no more steps to show."""
         return self.run.finished or (self.last is not None and self.run.steps >= self.last)
 
     @property
@@ -272,7 +272,7 @@ class _Taking:
 
     @property
     def longest(self) -> int:
-        """Steps until it is known how many there will be, at most."""
+        """Maximum steps until their total number is known."""
         return max(self.run.sampler.tuning_limit - self.run.steps, 1)
 
     def advance(self, step: int | None) -> None:
@@ -282,7 +282,7 @@ class _Taking:
         make_changes(self.run, self._changes)
 
     def _room(self) -> int:
-        """Return how many steps the next block may have: short ones near the end hardly run past it."""
+        """Return the maximum steps of the next block: short ones near the end barely exceed it."""
         left = self.left if self.last is None else None
         return LONGEST if left is None else max(1, left // 2)
 
@@ -290,19 +290,19 @@ class _Taking:
         self.progress(self.share(), self.run.phase)
 
     def share(self) -> float:
-        """Return how much is done, 0 to 1."""
+        """Return the completed fraction, 0 to 1."""
         return min(self.run.steps / self.last, 1.0) if self.last else self.run.progress
 
 
 def _narrowed(scene: dict[str, Any], only: Collection[str] | None) -> dict[str, Any]:
-    """Return a scene with these of its parts."""
+    """Return a scene with only these parts."""
     if only is None:
         return scene
     return scene | {"emits": [part for part in scene["emits"] if part in only or part == _STATUS]}
 
 
 def parts(scene: dict[str, Any]) -> list[str]:
-    """Return the parts that replay frames have."""
+    """Return the parts of replay frames."""
     return [part for part in scene["emits"] if part not in _SKIPPED]
 
 
@@ -312,7 +312,7 @@ def timeless(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def _frame(run: ShownRun, scene: dict[str, Any], measure: Callable[..., Any] | None) -> dict[str, Any]:
-    """Take a frame as of a run at rest, which leaves nothing out."""
+    """Take a complete frame, as of a run at rest."""
     run.frame([])
     frame = timeless(run.frame(parts(scene)))
     return copied(frame if measure is None else frame | {"measured": measure(run, frame)})

@@ -1,4 +1,4 @@
-"""Log what each step did to the first chain of a run, for its recording."""
+"""Log each step of the first chain of a run, for its recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StepLog:
         self._pieces: list[tuple[int, torch.Tensor]] = []
 
     def __call__(self, step_batch: StepBatch) -> None:
-        """Note a block of steps."""
+        """Log a block of steps."""
         room = self.most - step_batch.first_step
         if room <= 0 or not step_batch.infos:
             return
@@ -30,7 +30,7 @@ class StepLog:
         self._pieces.append((step_batch.first_step, told))
 
     def take(self) -> tuple[int, np.ndarray] | None:
-        """Return the first step and the figures (steps, names), float32, of what came since; None if nothing did."""
+        """Return the first step and the float32 values (steps, names) since the last call; None without new steps."""
         pieces, self._pieces = self._pieces, []
         if not pieces:
             return None

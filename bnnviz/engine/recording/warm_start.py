@@ -1,4 +1,4 @@
-"""Start chains from the last draws, or from draws at random, of a run that was recorded.
+"""Start chains from the last draws, or from random draws, of a recorded run.
 
 The spec contains these points from then on (`bnnviz.specs.run.Spec.start_points`), so that a run, its checkpoints and
 its own recording do not need the other recording any more.
@@ -23,7 +23,7 @@ from bnnviz.specs.run import Spec
 
 
 def resolved(spec: Spec) -> Spec:
-    """Return a checked spec with the points of its start, taken from the recording unless it has them."""
+    """Return a checked spec with its starting points, read from the recording if needed."""
     points = held(spec)
     if spec.start is None or spec.start["recording"] is None or points is not None:
         return attached(spec, points)
@@ -49,7 +49,7 @@ def named(word: str | os.PathLike) -> str:
 
 
 def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
-    """Take points from a recording."""
+    """Read starting points from a recording."""
     try:
         recording = Recording(reader.place(word) if reader.is_recording_name(word) else reader.find(word))
         recording.progress, recording.header  # noqa: B018
@@ -64,7 +64,7 @@ def read(word: str, points: str, chains: int, seed: int) -> StartPoints:
 
 
 def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
-    """Take points from a run of this process, as `read` does."""
+    """Take starting points from a run of this process, like `read`."""
     if not run.draws.shape[1] or not run.alive.any():
         raise BnnvizError("The run to start from has no draws yet; continue it first.", "start")
     logs = run.log_weights if run.sampler.traits.weighted else _logs(run.event_weights()) if points == DRAWS else None
@@ -72,7 +72,7 @@ def of_run(run: DrawSource, points: str, chains: int, seed: int) -> StartPoints:
 
 
 def _log_weights(recording: Recording, found: ExportedDraws, spec: dict[str, Any]) -> np.ndarray | None:
-    """Return the logarithms of the weights that draws came with, or that undo the bias of where they were taken."""
+    """Return the log weights of draws, or those that correct the bias of their positions."""
     if found.log_weights is not None:
         return found.log_weights
     from bnnviz import samplers, targets

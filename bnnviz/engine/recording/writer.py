@@ -42,34 +42,34 @@ if TYPE_CHECKING:
     import zarr
 
 
-_CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, that are one file
+_CHUNK, _STEPS_CHUNK = 1 << 20, 1 << 12  # bytes of draws, and steps, per file
 _EVERY_S = 2.0
 _LOOK_S = 0.25
 _SHARE = 0.02  # maximum fraction of the run's time spent on writing
 # Maximum number and total bytes of the older checkpoints that are kept.
 _MOST_CHECKPOINTS, _MOST_CHECKPOINT_BYTES = 16, 1 << 28
 _GROUPS = "posterior", SAMPLE_STATS
-# Folders that are not whole yet, or no longer: a process may end before all of one is made or removed.
+# Incomplete or partly removed folders: a process may end while creating or removing one.
 _COMING, _GOING = ".coming", ".going"
 
 
 class RecordingWriter:
-    """Keep a run on disk."""
+    """Write a run to disk."""
 
     def __init__(
         self, run: SingleRun, folder: str | os.PathLike, every_s: float = _EVERY_S, frames: bool = True
     ) -> None:
         check_zarr()
         self.run, self.folder = run, Path(folder)
-        # Writing may take a share of the run's work; a run that rests is written too.
+        # Writing may take a fraction of the run's work; a paused run is written too.
         self._pace, self._by_work = Throttle(least=every_s), Throttle(_SHARE, clock=lambda: run.seconds)
         self._resting = Throttle(_SHARE, least=every_s)  # since the run last worked
-        self._looked = Throttle(least=_LOOK_S)  # whether the folder is still there
+        self._looked = Throttle(least=_LOOK_S)  # since the last check of the folder
         for pace in (self._pace, self._by_work, self._resting):
             pace.spent()
-        self._begun = time.perf_counter()  # the write that is under way
+        self._begun = time.perf_counter()  # start of the current write
         self._seen, self._written = run.seconds, self._state  # at the last look, and at the last write
-        self._whole = 0  # draws of all chains that are on disk
+        self._whole = 0  # common draws of all chains on disk
         self._checkpoints: list[dict[str, Any]] = []
         self._log = StepLog()
         self._frames, self._keeps_frames = RecordedFrames(run), frames
@@ -113,7 +113,7 @@ class RecordingWriter:
         return self.run.steps, self.run.phase, len(self.run.changes)
 
     def _due(self) -> bool:
-        """Return whether it is time to write: writing may take a share of the work, but what rests is written too."""
+        """Return whether to write: within a fraction of the work, and after a pause."""
         if self._seen != self.run.seconds:
             self._seen = self.run.seconds
             self._resting.spent(self._resting.cost)
@@ -149,7 +149,7 @@ class RecordingWriter:
             self._lock.release()
 
     def abandon(self) -> None:
-        """Listen to the run no more, and write nothing: the folder is gone."""
+        """Stop observing the run without writing, as the folder is gone."""
         if self._log in self.run.listeners:
             self.run.listeners.remove(self._log)
         self._lock.release()
@@ -162,7 +162,7 @@ class RecordingWriter:
         if place.is_dir() and any(path.name != LOCK for path in place.iterdir()):
             raise BnnvizError(f"The folder {place} is not empty; give a recording a new one.", "out")
         place.parent.mkdir(parents=True, exist_ok=True)
-        for left in place.parent.glob(f".{glob.escape(place.name)}.*"):  # by a process that was killed here
+        for left in place.parent.glob(f".{glob.escape(place.name)}.*"):  # of a process killed here
             with contextlib.suppress(BnnvizError, OSError):
                 RecordingLock(left).release()
                 shutil.rmtree(left)
@@ -171,7 +171,7 @@ class RecordingWriter:
             self._lock = RecordingLock(self.folder)
             self._arrays = self._begin()
             self._write()
-            (place / LOCK).unlink(missing_ok=True)  # of a writer that was killed before it had made the rest
+            (place / LOCK).unlink(missing_ok=True)  # of a writer killed before it had made the rest
             self._move(place)
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -191,7 +191,7 @@ class RecordingWriter:
             ) from error
 
     def _begin(self) -> dict[str, zarr.Array]:
-        """Write what stays the same for the run, and empty arrays."""
+        """Write the static data of the run, and empty arrays."""
         if self.run.spec.target_attachment is not None:
             write_whole(self.folder / FILE, self.run.spec.target_attachment)
         if self.run.begun.start_points is not None:
@@ -216,7 +216,7 @@ class RecordingWriter:
 
     def _open(self) -> dict[str, zarr.Array]:
         """Open the arrays of the resumed recording and discard the steps that will be repeated."""
-        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # by a process that was killed
+        for left in (*self.folder.rglob("*.partial"), *self.folder.glob(HALF_WRITTEN)):  # of a killed process
             left.unlink(missing_ok=True)
         known = Recording(self.folder)
         self._checkpoints = [each for each in known.progress["marks"] if each["step"] <= self.run.steps]
@@ -228,7 +228,7 @@ class RecordingWriter:
             self._write_frames()
             self._write_progress()
         if self.run.spec.draws is None:
-            self._remove_arrays()  # until the end, only the checkpoint has the draws that there are
+            self._remove_arrays()  # until the end, only the checkpoint has the draws
         root = opened(self.folder / DRAWS, "r+")
         if STEPS in root:
             told = root[STEPS]
@@ -257,7 +257,7 @@ class RecordingWriter:
                 old.unlink(missing_ok=True)
 
     def _write_draws(self, array: zarr.Array, buffer: torch.Tensor, whole: int, end: int) -> None:
-        """Write the draws from the last chunk on that was not whole for all chains."""
+        """Write the draws from the last chunk on that was incomplete for any chain."""
         _lengthen(array, end)
         each = array.chunks[1]
         for first in range(whole // each * each, end, each):
@@ -272,13 +272,13 @@ class RecordingWriter:
         first, told = taken
         root = opened(self.folder / DRAWS, "r+")
         array = root[STEPS] if STEPS in root else _new_log(root, self._log.names)
-        # Steps that could not be written when the disk was full stay nan.
+        # Steps lost to a full disk stay nan.
         missed = np.full((max(0, first - array.shape[0]), told.shape[1]), np.nan, told.dtype)
         array.resize((first + len(told), told.shape[1]))
         array[first - len(missed) :] = np.concatenate([missed, told])
 
     def _write_checkpoint(self) -> None:
-        """Write a checkpoint, and choose which of the older ones are kept."""
+        """Write a checkpoint, and choose which older ones to keep."""
         run = self.run
         content = run.checkpoint(draws=run.spec.draws is None)
         digest = hashlib.sha256(content).hexdigest()
@@ -321,13 +321,13 @@ class RecordingWriter:
     # --- ending
 
     def _cut(self) -> None:
-        """End the arrays where the draws end that all living chains have."""
+        """Cut the arrays to the common draws of all living chains."""
         whole = self.run.store.common(self.run.alive)
         for array in self._arrays.values():
             _lengthen(array, whole)
 
     def _write_array_at_once(self) -> None:
-        """Write the draws of a run without an end, which its checkpoint has too; whole or not at all."""
+        """Write the draws of a run without an end atomically; its checkpoint has them too."""
         import zarr
 
         self._remove_arrays()
@@ -408,13 +408,13 @@ def _new_log(root: zarr.Group, names: list[str]) -> zarr.Array:
 
 def _label(group: zarr.Group, name: str, values: np.ndarray) -> None:
     kind = "str" if values.dtype == object else values.dtype
-    # Overwritten where a process was killed between the label and the array that it is for.
+    # Overwritten if a process was killed between writing the label and its array.
     array = group.create_array(name, shape=values.shape, dtype=kind, dimension_names=(name,), overwrite=True)
     array[:] = values
 
 
 def _checked() -> list[Any]:
-    """Return the codecs of chunks: quick, and a flipped bit is found."""
+    """Return the codecs of chunks: fast, with a checksum."""
     from zarr.codecs import Crc32cCodec, ZstdCodec
 
     return [ZstdCodec(level=1), Crc32cCodec()]
